@@ -36,8 +36,8 @@ MORE_DECIMALS: Final = 15  # what a binary fraction has beyond a format's own
 def ends(value: Estimate) -> list[Cell]:
     """Value, low and high as cells; words where the data bound a side not at all."""
     style = NUMBER_FORMATS.get(value.unit, GENERAL)
-    one = value.n_launches <= 1
-    words = ("no bound", *(("no interval: one launch",) * 2 if one else ("no lower bound", "no upper bound")))
+    single = value.n_launches <= 1
+    words = ("no bound", *(("no interval: one launch",) * 2 if single else ("no lower bound", "no upper bound")))
     return [
         Figure(value=end, style=_outwards(style, end, way)) if math.isfinite(end) else word
         for end, word, way in zip((value.value, value.low, value.high), words, WAYS, strict=True)
@@ -51,7 +51,7 @@ def _outwards(style: str, end: float, way: Way) -> str:
         return style
     whole, point, decimals = mantissa.rstrip("%").partition(".")
     size = math.floor(math.log10(abs(end))) if exponent and end else 0
-    place = len(decimals) + (2 if mantissa.endswith("%") else 0) - size
-    more = next((d for d in range(MORE_DECIMALS) if rounded(end, place + d) == rounded(end, place + d, way)), 0)
+    digits = len(decimals) + (2 if mantissa.endswith("%") else 0) - size
+    more = next((d for d in range(MORE_DECIMALS) if rounded(end, digits + d) == rounded(end, digits + d, way)), 0)
     point = point or ("." if more else "")
     return f"{whole}{point}{decimals}{'0' * more}{'%' if mantissa.endswith('%') else ''}{exponent}{power}"

@@ -52,10 +52,11 @@ def findings(view: View) -> tuple[FindingGroup, ...]:
             severity=severity,
             remedy=remedy,
             told=tuple(
-                Told(where=places(view, [row.configuration or WHOLE for row in rows]), sentence=evidence) for evidence, rows in own.items()
+                Told(where=places(view, [row.configuration or WHOLE for row in rows]), sentence=evidence)
+                for evidence, rows in by_evidence.items()
             ),
         )
-        for (severity, rule, remedy), own in groups.items()
+        for (severity, rule, remedy), by_evidence in groups.items()
     )
 
 
@@ -69,21 +70,23 @@ def gates(view: View) -> tuple[GateGroup, ...]:
             gate=gate,
             status=status,
             word=word,
-            told=tuple(Told(where=places(view, [row.configuration for row in rows]), sentence=sentence) for sentence, rows in own.items()),
+            told=tuple(
+                Told(where=places(view, [row.configuration for row in rows]), sentence=sentence) for sentence, rows in by_sentence.items()
+            ),
         )
-        for (gate, status, word), own in groups.items()
+        for (gate, status, word), by_sentence in groups.items()
     )
 
 
 def costs(view: View) -> tuple[str, ...]:
     """What the instrument, or of a load the client, cost: what is the same for several configurations once."""
-    found: dict[str, list[str]] = {}
+    by_text: dict[str, list[str]] = {}
     for label, shown in view.overhead:
-        found.setdefault(shown.full, []).append(label)
+        by_text.setdefault(shown.full, []).append(label)
     keys = {column.label: column.key for column in view.columns}
     return tuple(
-        f"{places(view, [keys[label] for label in labels]) if all(label in keys for label in labels) else ', '.join(labels)} {told}"
-        for told, labels in found.items()
+        f"{places(view, [keys[label] for label in labels]) if all(label in keys for label in labels) else ', '.join(labels)} {text}"
+        for text, labels in by_text.items()
     )
 
 
@@ -109,11 +112,11 @@ def absences(view: View, rows: Iterable[MetricRow]) -> tuple[str, ...]:
 
 def _missing(row: MetricRow) -> dict[str, dict[str, list[str]]]:
     """What is shown instead of a number -> reason -> configurations."""
-    found: dict[str, dict[str, list[str]]] = {}
+    reasons: dict[str, dict[str, list[str]]] = {}
     for key, shown in row.cells.items():
         if not shown.measured:
-            found.setdefault(shown.text, {}).setdefault(shown.note, []).append(key)
-    return found
+            reasons.setdefault(shown.text, {}).setdefault(shown.note, []).append(key)
+    return reasons
 
 
 def places(view: View, keys: Sequence[str]) -> str:
@@ -125,11 +128,11 @@ def places(view: View, keys: Sequence[str]) -> str:
     groups: dict[str, list[Column]] = {}
     for column in columns:
         groups.setdefault(column.group, []).append(column)
-    said: dict[str, list[str]] = {}  # loads -> engines and scenarios at which it is these
-    for group, own in groups.items():
-        said.setdefault(_loads(own), []).append(group)
+    by_loads: dict[str, list[str]] = {}  # loads -> engines and scenarios at which it is these
+    for group, members in groups.items():
+        by_loads.setdefault(_loads(members), []).append(group)
     everywhere = len(groups) == len(view.groups) > 2
-    return "; ".join((*others, *(_at(loads, own, everywhere and len(said) == 1) for loads, own in said.items())))
+    return "; ".join((*others, *(_at(loads, members, everywhere and len(by_loads) == 1) for loads, members in by_loads.items())))
 
 
 def _at(loads: str, groups: Sequence[str], everywhere: bool) -> str:

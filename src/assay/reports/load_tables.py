@@ -34,14 +34,14 @@ def numbers(view: View) -> tuple[Table, ...]:
     scenarios = tuple(dict.fromkeys(column.scenario for column in view.columns))
     quality = [(Place(table="engines", head=row.title), row) for row in view.primary if row.name.startswith("quality")]
     shown = [*view.shown_in("engines"), *quality]
-    made = []
+    tables = []
     for place, scenario in enumerate(scenarios):
         columns = [column for column in view.columns if column.scenario == scenario]
         columns.sort(key=lambda column: column.load or 0.0)  # stable: engines stay in their order at each load
         title = scenario if len(scenarios) > 1 else "Numbers"
         notes = () if place < len(scenarios) - 1 else grouping.absences(view, [*(row for _, row in shown), *_rows(view, CAPACITY.name)])
-        made.append(_of_metrics(view, f"numbers-{place + 1}", title, columns, shown, notes))
-    return tuple(table for table in made if table is not None)
+        tables.append(_of_metrics(view, f"numbers-{place + 1}", title, columns, shown, notes))
+    return tuple(table for table in tables if table is not None)
 
 
 def capacity(view: View) -> tuple[str, ...]:
@@ -49,12 +49,12 @@ def capacity(view: View) -> tuple[str, ...]:
     row = view.metric(CAPACITY.name)
     if row is None:
         return ()
-    said: dict[str, list[Column]] = {}
+    groups: dict[str, list[Column]] = {}
     for column in view.columns:
         shown = row.cells.get(column.key) or row.cells.get(ALL)
         if shown is not None and shown.measured:
-            said.setdefault(_load_in_words(view, shown), []).append(column)
-    return tuple(f"Capacity{_of(view, columns)}: {words}." for words, columns in said.items())
+            groups.setdefault(_load_in_words(view, shown), []).append(column)
+    return tuple(f"Capacity{_of(view, columns)}: {words}." for words, columns in groups.items())
 
 
 def _load_in_words(view: View, shown: Shown) -> str:
@@ -70,14 +70,14 @@ def _of(view: View, columns: Sequence[Column]) -> str:
 
 def details(view: View) -> tuple[Table, ...]:
     """What lies behind the numbers: faults, cold starts, checks of answers, failures by class, replicas."""
-    made = (
+    tables = (
         _of_metrics(view, "faults", "Under faults", view.columns, view.shown_in("faults"), only_measured=True),
         _of_metrics(view, "cold", "Cold start beside warm", view.columns, view.shown_in("cold"), needs=TTFT_COLD.name),
         _checks(view),
         _errors(view),
         _replicas(view),
     )
-    return tuple(table for table in made if table is not None)
+    return tuple(table for table in tables if table is not None)
 
 
 # ---- tables of metrics -------------------------------------------------------------------------------------------
@@ -103,11 +103,11 @@ def _of_metrics(
         columns = [column for column in columns if any(_known(row, [column]) for _, row in rows)]
     head = [_head(place, row) for place, row in rows]
     body = [[cell(row.cells.get(column.key)) for _, row in rows] for column in columns]
-    if {said(one).below for own in body for one in own if said(one).tone != "absent"} <= {ONE_LAUNCH, "exact"}:
-        body = [[replace(one, interval=False) if isinstance(one, Number) else one for one in own] for own in body]
+    if {said(entry).below for cells in body for entry in cells if said(entry).tone != "absent"} <= {ONE_LAUNCH, "exact"}:
+        body = [[replace(entry, interval=False) if isinstance(entry, Number) else entry for entry in cells] for cells in body]
         notes = (*notes, "One launch each, so no interval; counts are exact.")
     stub = _stub_heads(columns, view)
-    named = tuple((*_stub(stub, column), *own) for column, own in zip(columns, body, strict=True))
+    named = tuple((*_stub(stub, column), *cells) for column, cells in zip(columns, body, strict=True))
     return Table(inline=True, name=name, title=title, stub=len(stub), heads=(*stub, *head), rows=named, notes=notes)
 
 
@@ -160,19 +160,19 @@ def _checks(view: View) -> Table | None:
 
 def _grade(view: View, column: Column) -> tuple[Cell, Cell]:
     assert view.serving is not None
-    found = view.serving.agreement.get(column.key)
-    if found is None:
+    agreement = view.serving.agreement.get(column.key)
+    if agreement is None:
         return None, None
-    shown, possible = GRADES[found.shown], GRADES[found.possible]
+    shown, possible = GRADES[agreement.shown], GRADES[agreement.possible]
     below = "" if shown == possible else f"or better, up to {possible}: not all could be told"
-    return Words(text=shown, below=below), Words(text=f"{found.differing} of {found.answers}", below=found.where)
+    return Words(text=shown, below=below), Words(text=f"{agreement.differing} of {agreement.answers}", below=agreement.where)
 
 
 def _errors(view: View) -> Table | None:
     """Requests of the measured windows that failed, by class."""
     assert view.serving is not None
     errors = view.serving.errors
-    classes = sorted({status for own in errors.values() for status in own})
+    classes = sorted({status for counts in errors.values() for status in counts})
     if not classes:
         return None
     columns = [column for column in view.columns if errors.get(column.key)]
@@ -192,22 +192,22 @@ def _errors(view: View) -> Table | None:
 def _replicas(view: View) -> Table | None:
     """How the load was shared out, and what the engines said of themselves."""
     assert view.serving is not None
-    found = view.serving.replicas
+    replicas = view.serving.replicas
     notes = tuple(f"{engine} is behind a router: which replica answered is not seen." for engine in view.serving.routed)
-    if len(found) < 2:
+    if len(replicas) < 2:
         return None
-    latency = scale_for("s", (one.ttft_s for one in found if one.ttft_s is not None))
-    read = {name for one in found for name in one.readings}
+    latency = scale_for("s", (replica.ttft_s for replica in replicas if replica.ttft_s is not None))
+    read = {name for replica in replicas for name in replica.readings}
     rows = [
         (
-            Words(text=one.engine),
-            Words(text=str(one.replica)),
-            Words(text=f"{one.sent:,}"),
-            Words(text=f"{one.sent - one.answered:,}"),
-            Words(text=reading(one.ttft_s, "s", latency).removesuffix(latency.after)),
-            *_readings(one.readings, read),
+            Words(text=replica.engine),
+            Words(text=str(replica.replica)),
+            Words(text=f"{replica.sent:,}"),
+            Words(text=f"{replica.sent - replica.answered:,}"),
+            Words(text=reading(replica.ttft_s, "s", latency).removesuffix(latency.after)),
+            *_readings(replica.readings, read),
         )
-        for one in found
+        for replica in replicas
     ]
     head = ("Engine", "Replica", "requests", "failed", f"TTFT, median, {latency.label}", *(READ[n] for n in READ if n in read))
     return Table(
@@ -228,9 +228,9 @@ READ: Final[Mapping[str, str]] = {
 }
 
 
-def _readings(found: Mapping[str, float], read: set[str]) -> Iterator[Cell]:
+def _readings(values: Mapping[str, float], read: set[str]) -> Iterator[Cell]:
     for name in READ:
         if name in read:
-            known = found.get(name)
+            known = values.get(name)
             unit = "fraction" if name == "kv_cache_used" else ""
             yield None if known is None else Words(text=reading(known, unit))

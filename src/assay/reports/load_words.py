@@ -73,22 +73,22 @@ def clock_of(serving: Serving) -> str:
 
 
 def _prompts(serving: Serving) -> str:
-    asked = serving.prompts
+    prompts = serving.prompts
     parts = [
-        asked.source,
-        *([f"{asked.turns} turns"] if asked.turns > 1 else []),
-        *([f"{asked.prefix_tokens} shared tokens in {count(asked.prefixes, 'prefix texts')}"] if asked.prefix_tokens else []),
-        f"cache: {asked.cache.replace('_', ' ')}",
+        prompts.source,
+        *([f"{prompts.turns} turns"] if prompts.turns > 1 else []),
+        *([f"{prompts.prefix_tokens} shared tokens in {count(prompts.prefixes, 'prefix texts')}"] if prompts.prefix_tokens else []),
+        f"cache: {prompts.cache.replace('_', ' ')}",
     ]
     return ", ".join(parts)
 
 
 def _load(serving: Serving) -> str:
-    asked = serving.arrivals
+    arrivals = serving.arrivals
     loads = numbers(serving.concurrency or serving.rate)
     varied = f", {loads} {'in flight' if serving.concurrency else 'requests/s'}" if loads else ""
-    long = f"{asked.requests} requests" if asked.requests is not None else f"{given(asked.duration_s)} s"
-    return f"{asked.process.replace('_', ' ')}{varied}; {given(asked.warm_up_s)} s to warm up, then {long}"
+    long = f"{arrivals.requests} requests" if arrivals.requests is not None else f"{given(arrivals.duration_s)} s"
+    return f"{arrivals.process.replace('_', ' ')}{varied}; {given(arrivals.warm_up_s)} s to warm up, then {long}"
 
 
 def numbers(loads: Iterable[float]) -> str:
@@ -97,16 +97,16 @@ def numbers(loads: Iterable[float]) -> str:
 
 
 def _objectives(serving: Serving) -> str:
-    asked = serving.objectives
+    objectives = serving.objectives
     named = (
-        ("TTFT", asked.ttft_s),
-        ("visible TTFT", asked.ttft_visible_s),
-        ("TPOT", asked.tpot_s),
-        ("gap", asked.itl_s),
-        ("end to end", asked.e2e_s),
+        ("TTFT", objectives.ttft_s),
+        ("visible TTFT", objectives.ttft_visible_s),
+        ("TPOT", objectives.tpot_s),
+        ("gap", objectives.itl_s),
+        ("end to end", objectives.e2e_s),
     )
     words = [f"{name} ≤ {given(limit)} s" for name, limit in named if limit is not None]
-    return f"{', '.join(words)}, for {percent(asked.attainment, 4)} of the requests due" if words else "none given"
+    return f"{', '.join(words)}, for {percent(objectives.attainment, 4)} of the requests due" if words else "none given"
 
 
 def _prices(experiment: Experiment) -> str:

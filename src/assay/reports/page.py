@@ -113,10 +113,10 @@ def _number_words(cell: Number) -> Words:
     if not isinstance(value, Estimate):
         brief = "too few data" if value.reason == "insufficient" else DASH
         return Words(text=brief if cell.bare else shown.text, below=cell.extra, tone="struck" if cell.struck else "absent", note=shown.note)
-    made = f"{value.method}. {count(value.n_launches, 'launches')}, {count(value.n_trials, 'trials')}."
+    method = f"{value.method}. {count(value.n_launches, 'launches')}, {count(value.n_trials, 'trials')}."
     text = _without_unit(shown, value.unit) if cell.bare else shown.text
     below = "\n".join(line for line in (shown.interval if cell.interval else "", cell.extra) if line)
-    return Words(text=text, below=below, tone="struck" if cell.struck else "plain", strong=cell.strong, note=made)
+    return Words(text=text, below=below, tone="struck" if cell.struck else "plain", strong=cell.strong, note=method)
 
 
 def _without_unit(shown: Shown, unit: str) -> str:

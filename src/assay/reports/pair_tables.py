@@ -22,35 +22,35 @@ MOST_ROWS: Final = 12
 
 def tables(several: Sequence[Pairs]) -> tuple[Table, ...]:
     """Classes and pairs of every configuration."""
-    return tuple(table for place, one in enumerate(several, 1) for table in _of(one, place))
+    return tuple(table for position, pairs in enumerate(several, 1) for table in _of(pairs, position))
 
 
-def _of(one: Pairs, place: int) -> tuple[Table, ...]:
-    seen, ranks = one.classes, count(one.matrix.ranks, "workers")
+def _of(pairs: Pairs, position: int) -> tuple[Table, ...]:
+    seen, ranks = pairs.classes, count(pairs.matrix.ranks, "workers")
     where = tuple(Head(text=text) for text in ("latency, µs", "bandwidth, GB/s"))
     refused = (f"No classes are told: {seen.refused}.",) if seen.refused else ()
-    rows = tuple(_class_row(one, name) for name in seen.names)
+    rows = tuple(_class_row(pairs, name) for name in seen.names)
     by_class = Table(
         inline=True,
-        name=f"pair-classes-{place}",
+        name=f"pair-classes-{position}",
         title=f"Who is near whom, {ranks}",
         stub=2,
         rows=rows,
-        notes=(*seen.sentences, *refused, *_wrong(one)),
+        notes=(*seen.sentences, *refused, *_wrong(pairs)),
         heads=(Head(text="Pairs"), Head(text="ordered pairs"), *(Head(text=f"{head.text}, slowest and fastest") for head in where)),
     )
-    links = sorted(one.matrix.links, key=_slowness)[:MOST_ROWS]
-    left = len(one.matrix.links) - len(links)
+    links = sorted(pairs.matrix.links, key=_slowness)[:MOST_ROWS]
+    left = len(pairs.matrix.links) - len(links)
     notes = (f"{count(left, 'pairs')} more were faster; the record holds all.",) if left else ()
     why = dict.fromkeys(link.bandwidth.detail for link in links if isinstance(link.bandwidth, Absent))
     by_pair = Table(
         inline=True,
-        name=f"pairs-{place}",
+        name=f"pairs-{position}",
         title=f"Pairs, {ranks}",
         stub=2,
         notes=(*notes, *(f"No bandwidth where {reason}." for reason in why)),
         heads=(Head(text="From, to"), Head(text="class"), *where),
-        rows=tuple(_pair_row(one, link) for link in links),
+        rows=tuple(_pair_row(pairs, link) for link in links),
     )
     return by_class, by_pair
 
@@ -61,11 +61,11 @@ def _slowness(link: Link) -> tuple[float, float]:
     return bandwidth, -(link.latency.value if isinstance(link.latency, Estimate) else 0.0)
 
 
-def _class_row(one: Pairs, name: str) -> tuple[Cell, ...]:
-    own = [link for link in one.matrix.links if one.classes.kinds[link.pair] == name]
-    latencies = _ends([link.latency for link in own], slowest_is_high=True)
-    bandwidths = _ends([link.bandwidth for link in own], slowest_is_high=False)
-    return (Words(text=name), Words(text=str(len(own))), _range(latencies, MICROSECONDS), _range(bandwidths, GIGABYTES))
+def _class_row(pairs: Pairs, name: str) -> tuple[Cell, ...]:
+    links = [link for link in pairs.matrix.links if pairs.classes.kinds[link.pair] == name]
+    latencies = _ends([link.latency for link in links], slowest_is_high=True)
+    bandwidths = _ends([link.bandwidth for link in links], slowest_is_high=False)
+    return (Words(text=name), Words(text=str(len(links))), _range(latencies, MICROSECONDS), _range(bandwidths, GIGABYTES))
 
 
 def _ends(values: Sequence[Value], *, slowest_is_high: bool) -> tuple[Estimate, ...]:
@@ -81,8 +81,8 @@ def _range(ends: tuple[Estimate, ...], scale: Scale) -> Cell:
     return Words(text=" to ".join(texts) or "–", tone="plain" if ends else "absent")
 
 
-def _pair_row(one: Pairs, link: Link) -> tuple[Cell, ...]:
-    kind = one.classes.kinds.get(link.pair, "–")
+def _pair_row(pairs: Pairs, link: Link) -> tuple[Cell, ...]:
+    kind = pairs.classes.kinds.get(link.pair, "–")
     return (
         Words(text=f"{link.pair[0]} → {link.pair[1]}"),
         Words(text=kind),
@@ -91,8 +91,8 @@ def _pair_row(one: Pairs, link: Link) -> tuple[Cell, ...]:
     )
 
 
-def _wrong(one: Pairs) -> tuple[str, ...]:
-    bad = [f"{link.pair[0]} → {link.pair[1]} ({count(link.wrong, 'bytes')})" for link in one.matrix.links if link.wrong]
+def _wrong(pairs: Pairs) -> tuple[str, ...]:
+    bad = [f"{link.pair[0]} → {link.pair[1]} ({count(link.wrong, 'bytes')})" for link in pairs.matrix.links if link.wrong]
     return (f"WRONG DATA arrived on {', '.join(bad)}.",) if bad else ()
 
 
@@ -111,23 +111,23 @@ def as_json(several: Sequence[Pairs], value: Any) -> list[dict[str, Any]]:
     """For other programs; `value` turns an estimate or an absent value into JSON."""
     return [
         {
-            "configuration": one.configuration,
-            "hosts": list(one.matrix.hosts),
-            "at_once": one.matrix.together,
-            "classes": list(one.classes.names),
-            "refused": one.classes.refused,
-            "sentences": list(one.classes.sentences),
+            "configuration": pairs.configuration,
+            "hosts": list(pairs.matrix.hosts),
+            "at_once": pairs.matrix.together,
+            "classes": list(pairs.classes.names),
+            "refused": pairs.classes.refused,
+            "sentences": list(pairs.classes.sentences),
             "links": [
                 {
                     "from": link.pair[0],
                     "to": link.pair[1],
-                    "class": one.classes.kinds.get(link.pair),
+                    "class": pairs.classes.kinds.get(link.pair),
                     "latency": value(link.latency),
                     "bandwidth": value(link.bandwidth),
                     "wrong": link.wrong,
                 }
-                for link in one.matrix.links
+                for link in pairs.matrix.links
             ],
         }
-        for one in several
+        for pairs in several
     ]

@@ -134,20 +134,23 @@ def build(measured: RecordData, judgement: Judgement) -> View:
 
 def _columns(measured: RecordData) -> tuple[Column, ...]:
     if (serving := measured.experiment.serving) is not None:
-        return tuple(_load_column(serving, one) for one in measured.varied)
-    return tuple(Column(key=one.name, label=measured.kind.label or _workers(one.workers), workers=one.workers) for one in measured.varied)
+        return tuple(_load_column(serving, configuration) for configuration in measured.varied)
+    return tuple(
+        Column(key=configuration.name, label=measured.kind.label or _workers(configuration.workers), workers=configuration.workers)
+        for configuration in measured.varied
+    )
 
 
-def _load_column(serving: Serving, one: Configuration) -> Column:
+def _load_column(serving: Serving, configuration: Configuration) -> Column:
     """A load is called "8 in flight" or "5 req/s", after its engine and scenario where there are several."""
-    group, load = load_words.group_of(serving, one), load_words.load_of(serving, one)
+    group, load = load_words.group_of(serving, configuration), load_words.load_of(serving, configuration)
     return Column(
-        key=one.name,
+        key=configuration.name,
         label=f"{group}, {load}" if group else load,
-        workers=one.workers,
-        engine=one.target,
-        scenario=one.scenario,
-        load=one.load,
+        workers=configuration.workers,
+        engine=configuration.target,
+        scenario=configuration.scenario,
+        load=configuration.load,
         group=group,
         brief=load,
     )
@@ -195,9 +198,16 @@ def _recommendation_rows(picks: tuple[Recommendation, ...], labels: Mapping[str,
 
 def _layers(layers: Mapping[str, tuple[LayerResult, ...]], labels: Mapping[str, str]) -> tuple[LayerRow, ...]:
     return tuple(
-        LayerRow(configuration=name, label=labels.get(name, name), layer=one.layer, title=one.title, state=one.state, sentence=one.sentence)
+        LayerRow(
+            configuration=name,
+            label=labels.get(name, name),
+            layer=result.layer,
+            title=result.title,
+            state=result.state,
+            sentence=result.sentence,
+        )
         for name, results in layers.items()
-        for one in results
+        for result in results
     )
 
 

@@ -134,10 +134,10 @@ def interval_row(value: Estimate, factor: float, floor: float, ceiling: float) -
 
 def top_of(values: Iterable[Estimate], factor: float, margin: float = 1.08) -> float:
     """Upper end of an axis for all values, launch dots, and interval ends up to `REACH`."""
-    found = list(values)
-    reach = REACH * max((value.value for value in found), default=0.0)
+    listed = list(values)
+    reach = REACH * max((value.value for value in listed), default=0.0)
     largest = 0.0
-    for value in found:
+    for value in listed:
         ends = [value.value, *value.launch_values, *(e for e in (value.low, value.high) if math.isfinite(e))]
         if value.n_launches <= 1:
             ends = [value.value]
@@ -183,15 +183,15 @@ def markers(base: vega.Chart, x: vega.Spec, y: vega.Spec, role: str = "main") ->
 
 def interval_key(values: Iterable[Estimate], view: View, what: str, role: str = "main") -> list[Key]:
     """The key of `points`: the confidence if there are intervals, the hollow mark for values without."""
-    found = list(values)
+    listed = list(values)
     keys = []
-    if any(has_width(value) for value in found):
-        reach = REACH * max(value.value for value in found)
-        further = "; without a cap it goes on" if any(has_width(value) and value.high > reach for value in found) else ""
+    if any(has_width(value) for value in listed):
+        reach = REACH * max(value.value for value in listed)
+        further = "; without a cap it goes on" if any(has_width(value) and value.high > reach for value in listed) else ""
         keys.append(Key(mark="point", role=role, text=f"{what}, bar: {view.confidence} interval{further}"))
-    elif any(has_interval(value) for value in found):
+    elif any(has_interval(value) for value in listed):
         keys.append(Key(mark="circle", role=role, text=f"{what}, exact"))
-    if any(not has_interval(value) for value in found):
+    if any(not has_interval(value) for value in listed):
         keys.append(Key(mark="hollow", role=role, text=f"{what}, one launch: no interval"))
     return keys
 
@@ -239,11 +239,11 @@ class WorkerAxis:
     def ticks(self) -> tuple[int, ...]:
         """The labelled levels: all, or those whose labels fit."""
         low, high = self.domain
-        place = math.log if self.logarithmic else float
-        width = place(high) - place(low)
+        scaled = math.log if self.logarithmic else float
+        width = scaled(high) - scaled(low)
         kept: list[int] = []
         for level in sorted(self.levels, reverse=True):
-            if not kept or (place(kept[-1]) - place(level)) / width > 0.05:
+            if not kept or (scaled(kept[-1]) - scaled(level)) / width > 0.05:
                 kept.append(level)
         return tuple(sorted(kept))
 
@@ -267,10 +267,10 @@ def launch_dots(found: Mapping[str, Estimate], view: View, axis: WorkerAxis, fac
     rows: Rows = []
     for key, value in found.items():
         k = len(value.launch_values)
-        for place, launch in enumerate(value.launch_values if k > 1 else ()):
+        for index, launch in enumerate(value.launch_values if k > 1 else ()):
             shown = launch * factor
             if math.isfinite(shown) and shown <= top:
-                rows.append({"x": axis.beside(workers[key], 1.1 + 1.3 * place / max(k - 1, 1)), "y": shown})
+                rows.append({"x": axis.beside(workers[key], 1.1 + 1.3 * index / max(k - 1, 1)), "y": shown})
     return rows
 
 
@@ -281,6 +281,6 @@ def dots(rows: Rows, x: vega.Spec, y: vega.Channel, role: str = "main") -> vega.
 
 def common_scale(row: MetricRow, rows: Sequence[MetricRow] = ()) -> Scale:
     """The scale of a metric's row in the tables, so that chart and table agree."""
-    cells = [cell for found in (row, *rows) for cell in found.cells.values()]
+    cells = [cell for metric_row in (row, *rows) for cell in metric_row.cells.values()]
     values = [cell.value.value for cell in cells if isinstance(cell.value, Estimate)]
     return next((cell.scale for cell in cells if cell.measured), scale_for(row.unit, values))

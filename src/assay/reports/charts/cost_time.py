@@ -64,7 +64,7 @@ def draw(view: View) -> Drawing | Missing:
             }
         )
     spots = placed([(PLOT[0] * x_place(row["x"]), PLOT[1] * (1.0 - y_place(row["y"]))) for row in rows])
-    rows = [{**row, "place": place} for row, place in zip(rows, spots, strict=True)]
+    rows = [{**row, "place": index} for row, index in zip(rows, spots, strict=True)]
     return Drawing(
         title=TITLE,
         chart=sized(vega.layer(*_layers(rows, x, y)).properties(title=above(f"cost of a run, {money.label}"))),
@@ -75,8 +75,8 @@ def draw(view: View) -> Drawing | Missing:
 
 
 def _caption(view: View, rows: Rows) -> str:
-    one = any(row["hollow"] for row in rows)
-    bars = "one launch: no interval" if one else f"bars are {view.confidence} intervals"
+    hollow = any(row["hollow"] for row in rows)
+    bars = "one launch: no interval" if hollow else f"bars are {view.confidence} intervals"
     return f"The number at a point is its worker count; {bars}. Lower left is better."
 
 
@@ -127,9 +127,9 @@ def _layers(rows: Rows, x: vega.Channel, y: vega.Channel) -> list[vega.Chart]:
         point = base.mark("point", filled=True, size=size, opacity=1, color=colour(role), stroke=colour("paper"), strokeWidth=1)
         layers += [*level(across, x, y("y"), role, 11), *upright(base, x("x"), y, role, 11)]
         layers.append(point.encode(x=x("x"), y=y("y")))
-    for place in dict.fromkeys(row["place"] for row in rows):
-        across_px, up_px = PLACES[place]
-        text = vega.chart([row for row in rows if row["place"] == place]).mark(
+    for index in dict.fromkeys(row["place"] for row in rows):
+        across_px, up_px = PLACES[index]
+        text = vega.chart([row for row in rows if row["place"] == index]).mark(
             "text", fontSize=FONT_SIZE, fontWeight="bold", color=colour("ink"), dx=across_px, dy=up_px
         )
         layers.append(text.encode(x=x("x"), y=y("y"), text="label:N"))
@@ -143,7 +143,7 @@ def placed(positions: Sequence[tuple[float, float]]) -> list[int]:
     for x, y in positions:
         spots = [(x + across, y + up) for across, up in PLACES]
         free = (i for i, spot in enumerate(spots) if all(math.dist(spot, other) > CLEARANCE for other in taken))
-        place = next(free, 0)
-        taken.append(spots[place])
-        chosen.append(place)
+        index = next(free, 0)
+        taken.append(spots[index])
+        chosen.append(index)
     return chosen

@@ -25,7 +25,7 @@ def draw(view: ComparisonView) -> Drawing | Missing:
     band = view.equivalence * 100.0
     low, high = _reach(rows, band)
     names = [_label(row, view) for row in rows]
-    groups = [_rows([row for row in rows if row.struck == struck], view, low, high) for struck in (False, True)]
+    groups = [_rows([row for row in rows if row.struck == struck_out], view, low, high) for struck_out in (False, True)]
 
     def x(field: str) -> vega.Spec:
         axis = number_axis(title=f"change against {view.sides[0]}, %")
@@ -58,22 +58,22 @@ def _reach(rows: list[ChangeRow], band: float) -> tuple[float, float]:
     ends = [-band * 1.5, band * 1.5]
     for row in rows:
         change = row.change
-        finite = [one for one in (change.low, change.high) if one is not None and math.isfinite(one)]
-        ends += [min(max(100.0 * (one - 1.0), -MOST), MOST) for one in finite]
+        finite = [end for end in (change.low, change.high) if end is not None and math.isfinite(end)]
+        ends += [min(max(100.0 * (end - 1.0), -MOST), MOST) for end in finite]
         ends.append(100.0 * ((change.ratio or 1.0) - 1.0))
     room = 0.06 * (max(ends) - min(ends))
     return min(ends) - room, max(ends) + room
 
 
 def _rows(rows: list[ChangeRow], view: ComparisonView, low: float, high: float) -> Rows:
-    found: Rows = []
+    result: Rows = []
     for row in rows:
         change = row.change
-        ends = [100.0 * (one - 1.0) for one in (change.low or 0.0, change.high if change.high is not None else math.inf)]
+        ends = [100.0 * (bound - 1.0) for bound in (change.low or 0.0, change.high if change.high is not None else math.inf)]
         bounded = all(math.isfinite(end) for end in ends)
         value = 100.0 * ((change.ratio or 1.0) - 1.0)
         shown = (max(ends[0], low), min(ends[1], high)) if bounded else (value, value)
-        found.append(
+        result.append(
             {
                 "label": _label(row, view),
                 "value": value,
@@ -83,7 +83,7 @@ def _rows(rows: list[ChangeRow], view: ComparisonView, low: float, high: float) 
                 "cut": bounded and ends[1] > high,
             }
         )
-    return found
+    return result
 
 
 def _label(row: ChangeRow, view: ComparisonView) -> str:

@@ -33,19 +33,19 @@ def draw(one: History, work: str = "items") -> Drawing | Missing:
     )
 
 
-def _rows(one: History, scale: Scale) -> Rows:
+def _rows(history: History, scale: Scale) -> Rows:
     """Rows at positions from 1; an unbounded end is drawn at the value."""
     rows: Rows = []
-    for place, point in enumerate(one.points, start=1):
+    for position, point in enumerate(history.points, start=1):
         value, ends = point.value.value * scale.factor, []
         for end in (point.value.low, point.value.high):
             ends.append(end * scale.factor if abs(end) != float("inf") else value)
-        off = place - 1 in one.outliers
-        rows.append({"x": place, "value": value, "low": ends[0], "high": ends[1], "off": off})
+        off = position - 1 in history.outliers
+        rows.append({"x": position, "value": value, "low": ends[0], "high": ends[1], "off": off})
     return rows
 
 
-def _layers(one: History, rows: Rows, scale: Scale, low: float, high: float) -> list[vega.Chart]:
+def _layers(history: History, rows: Rows, scale: Scale, low: float, high: float) -> list[vega.Chart]:
     n = len(rows)
     axis = vega.axis(title="record, in order of creation", tickMinStep=1, tickCount=min(n, 8), format="d", grid=False)
     x = vega.x("x:Q", scale=vega.scale(domain=[0.5, n + 0.5], nice=False), axis=axis)
@@ -55,38 +55,38 @@ def _layers(one: History, rows: Rows, scale: Scale, low: float, high: float) -> 
         return vega.y(f"{field}:Q", scale=y_scale, axis=number_axis(title=None))
 
     base, held = vega.chart(rows), vega.chart([row for row in rows if not row["off"]])
-    levels = [{"x": a + 0.5, "end": b + 0.5, "y": mean * scale.factor} for a, b, mean in one.levels]
+    levels = [{"x": a + 0.5, "end": b + 0.5, "y": mean * scale.factor} for a, b, mean in history.levels]
     line = vega.chart(levels).mark("rule", strokeWidth=2, color=colour("second"))
     layers = [
         line.encode(x=x, x2="end:Q", y=y("y")),
         base.mark("rule", strokeWidth=1.5, opacity=0.7, color=colour("main")).encode(x=x, y=y("low"), y2="high:Q"),
         held.mark("point", filled=True, size=60, opacity=1, color=colour("main")).encode(x=x, y=y("value")),
     ]
-    if one.outliers:
+    if history.outliers:
         off = vega.chart([row for row in rows if row["off"]])
         layers.append(off.mark("point", size=60, strokeWidth=1.5, color=colour("main")).encode(x=x, y=y("value")))
     for kind, dash in (("change", [1, 0]), ("suspected", [5, 4])):
-        marks = [{"x": c.index + 0.5} for c in one.changes if c.kind == kind]
+        marks = [{"x": c.index + 0.5} for c in history.changes if c.kind == kind]
         if marks:
             rule = vega.chart(marks).mark("rule", strokeWidth=1.5, strokeDash=dash, color=colour("bad"))
             layers.append(rule.encode(x=x))
     return layers
 
 
-def _key(one: History) -> tuple[Key, ...]:
+def _key(history: History) -> tuple[Key, ...]:
     keys = [Key(mark="point", role="main", text="record, with its interval"), Key(mark="line", role="second", text="level")]
-    kinds = {change.kind for change in one.changes}
+    kinds = {change.kind for change in history.changes}
     if "change" in kinds:
         keys.append(Key(mark="line", role="bad", text="change"))
     if "suspected" in kinds:
         keys.append(Key(mark="dash", role="bad", text="suspected: not certain yet"))
-    if one.outliers:
+    if history.outliers:
         keys.append(Key(mark="hollow", role="main", text="outlier, no part of a level"))
     return tuple(keys)
 
 
-def _words(one: History, scale: Scale, work: str) -> str:
-    parts = [f"{point.label}: {show(point.value, scale, work).text}" for point in one.points]
-    found = [f"{change.kind} before record {change.index + 1}" for change in one.changes]
-    found += [f"outlier at record {at + 1}" for at in one.outliers]
-    return f"In order: {'; '.join(parts)}. Changes: {', '.join(found) or 'none'}."
+def _words(history: History, scale: Scale, work: str) -> str:
+    parts = [f"{point.label}: {show(point.value, scale, work).text}" for point in history.points]
+    events = [f"{change.kind} before record {change.index + 1}" for change in history.changes]
+    events += [f"outlier at record {at + 1}" for at in history.outliers]
+    return f"In order: {'; '.join(parts)}. Changes: {', '.join(events) or 'none'}."

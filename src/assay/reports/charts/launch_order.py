@@ -45,15 +45,15 @@ def _rows(view: View, by_step: bool) -> Rows:
     """Positions and percentages; a launch without time is a cross at 100 %."""
     times = {point.launch: _time(view, point, by_step) for point in view.series.order}
     usual = {
-        key: statistics.median(own)
+        key: statistics.median(seconds)
         for key in {point.configuration for point in view.series.order}
-        if (own := [t for p in view.series.order if p.configuration == key and (t := times[p.launch]) is not None])
+        if (seconds := [t for p in view.series.order if p.configuration == key and (t := times[p.launch]) is not None])
     }
-    places = {column.key: place for place, column in enumerate(view.columns)}
+    places = {column.key: index for index, column in enumerate(view.columns)}
     rows: Rows = []
     for point in view.series.order:
-        time, place = times[point.launch], places.get(point.configuration, 0)
-        shape, role = look(place)
+        time, index = times[point.launch], places.get(point.configuration, 0)
+        shape, role = look(index)
         drawn = {"role": colour(role), "shape": shape}
         if time is None or point.status != "ok":
             rows.append({"x": point.position, "value": 100.0, "low": 100.0, "high": 100.0, "kind": "bad", **drawn})
@@ -89,7 +89,7 @@ def _layers(rows: Rows, low: float, high: float) -> list[vega.Chart]:
 
 
 def _key(view: View, rows: Rows) -> tuple[Key, ...]:
-    keys = [Key(mark=look(place)[0], role=look(place)[1], text=column.label) for place, column in enumerate(view.columns)]
+    keys = [Key(mark=look(index)[0], role=look(index)[1], text=column.label) for index, column in enumerate(view.columns)]
     if any(row["kind"] == "bad" for row in rows):
         keys.append(Key(mark="cross45", role="bad", text="failed: no time"))
     return tuple(keys)

@@ -45,7 +45,7 @@ def draw(view: View) -> Drawing | Missing:
 
 def chosen_panels(timed: list[Timeline], configurations: list[str]) -> list[Timeline]:
     """At most MOST_PANELS launches: the first blocks of every configuration, aligned by block."""
-    order = {key: place for place, key in enumerate(configurations)}
+    order = {key: index for index, key in enumerate(configurations)}
     by_block = sorted(timed, key=lambda t: (t.block, order.get(t.configuration, len(order)), t.launch))
     return by_block[:MOST_PANELS]
 

@@ -33,31 +33,31 @@ TITLE = "Quality and its margin"
 def draw(view: View) -> Drawing | Missing:
     """Difference from the base with its interval, and the margin: quality is lost to its left."""
     row = view.metric("quality_difference")
-    found = estimates(view, row)
-    if row is None or not found:
+    differences = estimates(view, row)
+    if row is None or not differences:
         return Missing(title=TITLE, reason=absence(view, row, "The difference of quality to the base"))
     margin = view.quality_margin or 0.0
-    keys = [*interval_key(found.values(), view, "difference"), *dot_key(found.values(), "one launch")]
+    keys = [*interval_key(differences.values(), view, "difference"), *dot_key(differences.values(), "one launch")]
     keys.append(Key(mark="dash", role="bad", text=f"margin: −{given(margin)}; shaded: worse than allowed"))
     return Drawing(
         title=TITLE,
-        chart=sized(_chart(view, found, margin).properties(title=above("right is better")), 110 + 52 * len(found)),
+        chart=sized(_chart(view, differences, margin).properties(title=above("right is better")), 110 + 52 * len(differences)),
         caption="Held where the whole interval lies right of the margin.",
         description=f"{in_words(view, row)} The margin is {given(margin)}.",
         key=tuple(keys),
     )
 
 
-def _chart(view: View, found: Mapping[str, Estimate], margin: float) -> vega.Chart:
+def _chart(view: View, differences: Mapping[str, Estimate], margin: float) -> vega.Chart:
     """Intervals, launches and the margin on a common axis."""
-    ends = [e for v in found.values() for e in (v.value, v.low, v.high, *v.launch_values) if abs(e) != float("inf")]
+    ends = [e for v in differences.values() for e in (v.value, v.low, v.high, *v.launch_values) if abs(e) != float("inf")]
     room = max(max(abs(e) for e in (*ends, margin)) * 0.12, 1e-9)
     low, high = min(-margin * 1.5, *ends) - room, max(margin * 0.5, 0.0, *ends) + room
-    labels = [column.label for column in view.columns if column.key in found]
-    rows: Rows = [{"label": view.label(k), **interval_row(v, 1.0, low, high)} for k, v in found.items()]
+    labels = [column.label for column in view.columns if column.key in differences]
+    rows: Rows = [{"label": view.label(k), **interval_row(v, 1.0, low, high)} for k, v in differences.items()]
     launches: Rows = [
         {"label": view.label(k), "x": launch, "place": 9 + 7 * (i % 2)}
-        for k, v in found.items()
+        for k, v in differences.items()
         for i, launch in enumerate(v.launch_values if len(v.launch_values) > 1 else ())
     ]
 

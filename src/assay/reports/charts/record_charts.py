@@ -45,7 +45,7 @@ def drawings(view: View) -> Iterator[tuple[str, Drawn]]:
     for name, function in catalog.part("kinds", view.kind.name, "page", "charts")(view):
         drawn = function(view)
         several = [drawn] if isinstance(drawn, (Drawing, Missing)) else drawn
-        yield from ((name if place == 0 else f"{name}-{place + 1}", drawing) for place, drawing in enumerate(several))
+        yield from ((name if index == 0 else f"{name}-{index + 1}", drawing) for index, drawing in enumerate(several))
 
 
 def of_launches(view: View) -> Charts:

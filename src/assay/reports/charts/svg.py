@@ -90,7 +90,7 @@ def _printable(node: Any) -> Any:
         return node if node.isprintable() else printable(node)
     if isinstance(node, dict):
         return {key: _printable(value) for key, value in node.items()}
-    return [_printable(one) for one in node] if isinstance(node, (list, tuple)) else node
+    return [_printable(item) for item in node] if isinstance(node, (list, tuple)) else node
 
 
 def _themed(svg: str) -> str:

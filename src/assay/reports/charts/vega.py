@@ -33,7 +33,7 @@ class Chart:
 
     def encode(self, **channels: Spec | str) -> Chart:
         """Map fields to channels: a channel, or `field:TYPE` for one without options."""
-        encoding = {name: _encoded(name, told) for name, told in channels.items()}
+        encoding = {name: _encoded(name, spec) for name, spec in channels.items()}
         return replace(self, spec={**self.spec, "encoding": {**self.spec.get("encoding", {}), **encoding}})
 
     def transform_filter(self, expression: str) -> Chart:
@@ -42,10 +42,10 @@ class Chart:
 
     def transform_calculate(self, **fields: str) -> Chart:
         """Add fields, each computed by an expression."""
-        made = self
+        result = self
         for name, expression in fields.items():
-            made = made._transformed({"calculate": expression, "as": name})
-        return made
+            result = result._transformed({"calculate": expression, "as": name})
+        return result
 
     def properties(self, **options: Any) -> Chart:
         """Set width, height, title and other top-level properties."""
@@ -66,17 +66,17 @@ def chart(rows: Sequence[Mapping[str, Any]]) -> Chart:
 
 def layer(*charts: Chart, **options: Any) -> Chart:
     """Charts drawn over each other, with common axes."""
-    return Chart({"layer": [one.spec for one in charts], **options})
+    return Chart({"layer": [item.spec for item in charts], **options})
 
 
 def vconcat(*charts: Chart, **options: Any) -> Chart:
     """Charts one below the other."""
-    return Chart({"vconcat": [one.spec for one in charts], **options})
+    return Chart({"vconcat": [item.spec for item in charts], **options})
 
 
 def concat(*charts: Chart, **options: Any) -> Chart:
     """Charts side by side, in rows of `columns`."""
-    return Chart({"concat": [one.spec for one in charts], **options})
+    return Chart({"concat": [item.spec for item in charts], **options})
 
 
 def channel(shorthand: str, **options: Any) -> Spec:
@@ -103,7 +103,7 @@ def title(text: str, **options: Any) -> Spec:
     return {"text": text, **options}
 
 
-def _encoded(name: str, told: Spec | str) -> Spec:
+def _encoded(name: str, spec: Spec | str) -> Spec:
     if name in SECONDARY:
-        return {"field": str(told).rpartition(":")[0]}
-    return channel(told) if isinstance(told, str) else told
+        return {"field": str(spec).rpartition(":")[0]}
+    return channel(spec) if isinstance(spec, str) else spec

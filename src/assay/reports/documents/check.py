@@ -27,9 +27,9 @@ class Told:
     fresh: tuple[str, ...] = ()
 
 
-def _rows(told: Told) -> list[dict[str, Any]]:
-    mark = mark_of(told.check)
-    return [{**row, "sentence": f"{mark}{row['sentence']}"} for row in (made(ROW, row) for row in told.check.rows)]
+def _rows(result: Told) -> list[dict[str, Any]]:
+    mark = mark_of(result.check)
+    return [{**row, "sentence": f"{mark}{row['sentence']}"} for row in (made(ROW, row) for row in result.check.rows)]
 
 
 ROW: Final[Keys[Row]] = (

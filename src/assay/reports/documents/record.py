@@ -255,7 +255,7 @@ def document(view: View) -> dict[str, Any]:
         **({"layers": _layers(view)} if view.layers else {}),
         **({"spent": _spent(view)} if view.series.spent else {}),
         **({"collectives": _collectives(view)} if view.collectives else {}),
-        **({"profiles": [dict(one) for one in view.profiles]} if view.profiles else {}),
+        **({"profiles": [dict(profile) for profile in view.profiles]} if view.profiles else {}),
         **({"pairs": pair_tables.as_json(view.pairs, value_object)} if view.pairs else {}),
     }
 
@@ -266,8 +266,8 @@ def _layers(view: View) -> list[dict[str, Any]]:
 
 def _spent(view: View) -> list[dict[str, Any]]:
     return [
-        {"configuration": one.configuration, "role": one.role, "launches": one.launches, "rank_s": one.rank_s, "shares": dict(one.shares)}
-        for one in view.series.spent
+        {"configuration": bar.configuration, "role": bar.role, "launches": bar.launches, "rank_s": bar.rank_s, "shares": dict(bar.shares)}
+        for bar in view.series.spent
     ]
 
 

@@ -81,62 +81,64 @@ def serving(view: View, found: ServingSeries) -> dict[str, Any]:
     """Build the section, in the shape of FIELDS."""
     return {
         "load": view.load_word,
-        "loads": [{"configuration": one.key, "engine": one.engine, "scenario": one.scenario, "load": one.load} for one in view.columns],
+        "loads": [
+            {"configuration": item.key, "engine": item.engine, "scenario": item.scenario, "load": item.load} for item in view.columns
+        ],
         "curves": [
             {
-                "configuration": one.configuration,
-                "latency": one.latency,
-                "requests": one.requests,
-                "points": [list(point) for point in one.points],
+                "configuration": item.configuration,
+                "latency": item.latency,
+                "requests": item.requests,
+                "points": [list(point) for point in item.points],
             }
-            for one in found.curves
+            for item in found.curves
         ],
-        "timelines": [_timeline(one) for one in found.timelines],
+        "timelines": [_timeline(item) for item in found.timelines],
         "failures": [
             {"configuration": key, "status": status, "requests": number}
-            for key, own in found.errors.items()
-            for status, number in own.items()
+            for key, counts in found.errors.items()
+            for status, number in counts.items()
         ],
         "replicas": [
             {
-                "engine": one.engine,
-                "replica": one.replica,
-                "sent": one.sent,
-                "answered": one.answered,
-                "ttft_s": one.ttft_s,
-                "readings": dict(sorted(one.readings.items())),
+                "engine": item.engine,
+                "replica": item.replica,
+                "sent": item.sent,
+                "answered": item.answered,
+                "ttft_s": item.ttft_s,
+                "readings": dict(sorted(item.readings.items())),
             }
-            for one in found.replicas
+            for item in found.replicas
         ],
         "agreement": _agreement(found),
-        "launches": [{"launch": launch, "due": one.due, "answered": one.answered} for launch, one in sorted(found.tallies.items())],
+        "launches": [{"launch": launch, "due": item.due, "answered": item.answered} for launch, item in sorted(found.tallies.items())],
     }
 
 
-def _timeline(one: LoadTimeline) -> dict[str, Any]:
+def _timeline(timeline: LoadTimeline) -> dict[str, Any]:
     return {
-        "launch": one.launch,
-        "configuration": one.configuration,
-        "role": one.role,
-        "window_s": None if one.window_s is None else list(one.window_s),
+        "launch": timeline.launch,
+        "configuration": timeline.configuration,
+        "role": timeline.role,
+        "window_s": None if timeline.window_s is None else list(timeline.window_s),
         "bins": [
             {"begin_s": b.begin_s, "end_s": b.end_s, "due": b.due, "ok": b.ok, "met": b.met, "failed": b.failed, "ttft_s": b.ttft_s}
-            for b in one.bins
+            for b in timeline.bins
         ],
-        "spans": [{"kind": span.kind, "what": span.what, "begin_s": span.begin_s, "end_s": span.end_s} for span in one.spans],
+        "spans": [{"kind": span.kind, "what": span.what, "begin_s": span.begin_s, "end_s": span.end_s} for span in timeline.spans],
     }
 
 
-def _agreement(found: ServingSeries) -> list[dict[str, Any]]:
+def _agreement(series: ServingSeries) -> list[dict[str, Any]]:
     return [
         {
             "configuration": key,
-            "shown": one.shown,
-            "possible": one.possible,
-            "prompts": one.prompts,
-            "answers": one.answers,
-            "differing": one.differing,
-            "where": one.where,
+            "shown": agreement.shown,
+            "possible": agreement.possible,
+            "prompts": agreement.prompts,
+            "answers": agreement.answers,
+            "differing": agreement.differing,
+            "where": agreement.where,
         }
-        for key, one in found.agreement.items()
+        for key, agreement in series.agreement.items()
     ]

@@ -12,5 +12,5 @@ from assay.reports.pages.serving_check import Line
 
 def render(urls: Sequence[str], lines: Sequence[Line]) -> str:
     """Render the lines as JSON."""
-    told = {"urls": urls, "fit": not any(line.warning for line in lines), "lines": [asdict(line) for line in lines]}
-    return json_text(json.dumps(told, indent=2, ensure_ascii=False, allow_nan=False))
+    document = {"urls": urls, "fit": not any(line.warning for line in lines), "lines": [asdict(line) for line in lines]}
+    return json_text(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))

@@ -64,5 +64,8 @@ def as_json(summary: Summary, record: str) -> dict[str, Any]:
 def render(summaries: Sequence[tuple[Summary, str]], comparison: Comparison | None) -> str:
     """Render several commands with their records, each compared with the first."""
     changes = [] if comparison is None else [change for change in comparison.changes if change.primary]
-    told = {"commands": [made(COMMAND, one) for one in summaries], "against_first": [made(CHANGE, change) for change in changes]}
-    return json.dumps(told, indent=2, allow_nan=False)
+    document = {
+        "commands": [made(COMMAND, summary) for summary in summaries],
+        "against_first": [made(CHANGE, change) for change in changes],
+    }
+    return json.dumps(document, indent=2, allow_nan=False)

@@ -62,7 +62,7 @@ def difference_keys(of: Callable[[T], Difference | None]) -> Keys[T]:
     """Keys of an optional difference."""
 
     def held(key: Key[Difference]) -> Key[T]:
-        return Key(key.name, key.kind, key.meaning, lambda thing: None if (found := of(thing)) is None else key.of(found))
+        return Key(key.name, key.kind, key.meaning, lambda item: None if (difference := of(item)) is None else key.of(difference))
 
     return tuple(held(key) for key in DIFFERENCE)
 

@@ -34,13 +34,13 @@ OUTCOMES: Final[dict[str, Outcome]] = {
 
 def page(check: Check) -> Page:
     """The page of a check."""
-    told = {"state": check.state, "record": check.record, "baseline": check.baseline, "sentence": check.sentence}
+    summary = {"state": check.state, "record": check.record, "baseline": check.baseline, "sentence": check.sentence}
     return Page(
         title=f"{check.record} against {check.baseline}" if check.baseline else check.record,
         mark=Mark(word=f"{mark_of(check)}{check.state.replace('_', ' ')}", tone=TONES.get(check.state, "open")),
         lead=check.sentence,
         sections=tuple(_sections(check)),
-        properties={"verb": "check", **told},
+        properties={"verb": "check", **summary},
         cases=tuple(_cases(check)),
     )
 
@@ -60,8 +60,8 @@ def _sections(check: Check) -> Iterator[Section]:
             rows=tuple(_row(row, check) for row in check.rows),
         )
         yield Section(key="changes", title="Changes", content=(table,))
-    if told := (*_legend(check), *check.gaps, *check.notes):
-        yield Section(key="notes", title="To know", content=(notes(told),))
+    if remarks := (*_legend(check), *check.gaps, *check.notes):
+        yield Section(key="notes", title="To know", content=(notes(remarks),))
 
 
 def _refused(check: Check) -> Iterator[Bullet]:
@@ -92,7 +92,7 @@ def difference_number(difference: Difference | None, *, unit: str = "") -> Numbe
     """A ratio or difference as text; its value stays a number."""
     if difference is None:
         return None
-    made = change_estimate(
+    estimate = change_estimate(
         difference.value,
         difference.low,
         difference.high,
@@ -100,7 +100,7 @@ def difference_number(difference: Difference | None, *, unit: str = "") -> Numbe
         confidence=difference.confidence,
         method=difference.method,
     )
-    return Number(shown=effect(difference_text(difference), made))
+    return Number(shown=effect(difference_text(difference), estimate))
 
 
 def _number(value: Value | None, row: Row) -> Number | None:

@@ -77,8 +77,8 @@ def changes(name: str, rows: Sequence[ChangeRow], *, folded: bool = False) -> Ta
 def _change(row: ChangeRow, several: bool) -> tuple[Cell, ...]:
     where = row.side if row.side.endswith(row.configuration) else f"{row.side}, {row.configuration}"
     title = f"{row.title} (decides)" if row.primary else row.title
-    found = row.detectable if row.primary else ""
-    effect = None if row.effect is None else Number(shown=row.effect, struck=row.struck, extra=found)
+    detectable = row.detectable if row.primary else ""
+    effect = None if row.effect is None else Number(shown=row.effect, struck=row.struck, extra=detectable)
     ends = (Number(shown=shown, interval=False, struck=row.struck) for shown in (row.baseline, row.value))
     why = f"{row.sentence}. Method: {row.method}."
     name = Words(text=title, below=where if several else "", strong=row.primary)
@@ -120,7 +120,7 @@ def _overview(view: ComparisonView) -> Table:
 
 def _context(rows: Sequence[MismatchRow], sides: tuple[str, ...]) -> Table:
     wide = max(len(row.values) for row in rows)
-    columns = sides if wide == len(sides) else tuple(f"value {place + 1}" for place in range(wide))
+    columns = sides if wide == len(sides) else tuple(f"value {index + 1}" for index in range(wide))
     return Table(
         name="context",
         heads=(Head(text="Field"), *heads(*columns)),

@@ -34,8 +34,8 @@ def page(view: View) -> Page:
 
 def _score(view: View) -> str:
     answers = [rule.answer for rule in view.rules]
-    told = [f"{answers.count(answer)} {answer}" for answer in dict.fromkeys(answers)]
-    return f"Record {view.record} ({view.word}): {', '.join(told)}."
+    counts = [f"{answers.count(answer)} {answer}" for answer in dict.fromkeys(answers)]
+    return f"Record {view.record} ({view.word}): {', '.join(counts)}."
 
 
 def _rules(view: View) -> Table:

@@ -68,7 +68,7 @@ def page(sheet: Sheet) -> Page:
 def _sections(sheet: Sheet) -> Iterator[Section]:
     for state in STATES:
         if members := [pitfall for pitfall in sheet.pitfalls if pitfall.state == state]:
-            content = (_names(members),) if state == "clear" else tuple(block for one in members for block in _blocks(one))
+            content = (_names(members),) if state == "clear" else tuple(block for member in members for block in _blocks(member))
             yield Section(key=state.replace(" ", "-"), title=f"{HEADINGS[state]} ({len(members)})", content=content)
     if sheet.quantities:
         items = tuple(Bullet(title=q.name, text=f"{q.what}. How: {q.how}.") for q in sheet.quantities)
@@ -92,21 +92,21 @@ def _clear(pitfalls: Iterable[Pitfall]) -> Blocks:
 def _blocks(pitfall: Pitfall) -> Iterator[Block]:
     yield Prose(text=f"{pitfall.title}: {pitfall.question}", weight="lead")
     if pitfall.findings:
-        yield Bullets(items=tuple(_finding(found, graded=pitfall.state == "fallen into") for found in pitfall.findings))
+        yield Bullets(items=tuple(_finding(finding, graded=pitfall.state == "fallen into") for finding in pitfall.findings))
     else:
         yield Bullets(items=(Bullet(text=one_line(pitfall.reason)),))
 
 
-def _finding(found: Finding, *, graded: bool) -> Bullet:
+def _finding(finding: Finding, *, graded: bool) -> Bullet:
     return Bullet(
-        mark=Mark(word=found.severity, tone=SEVERITIES[found.severity]) if graded else None,
-        title=found.rule if graded else "",
-        where=one_line(found.configuration) if found.configuration and graded else "",
-        text=one_line(found.evidence),
-        todo=one_line(found.remedy),
+        mark=Mark(word=finding.severity, tone=SEVERITIES[finding.severity]) if graded else None,
+        title=finding.rule if graded else "",
+        where=one_line(finding.configuration) if finding.configuration and graded else "",
+        text=one_line(finding.evidence),
+        todo=one_line(finding.remedy),
     )
 
 
 def _case(pitfall: Pitfall) -> Case:
-    text = "; ".join(one_line(found.evidence) for found in pitfall.findings) or one_line(pitfall.reason)
+    text = "; ".join(one_line(finding.evidence) for finding in pitfall.findings) or one_line(pitfall.reason)
     return Case(name=pitfall.name, group="pitfalls", outcome=OUTCOMES[pitfall.state], kind=pitfall.state, text=text or pitfall.question)

@@ -22,17 +22,17 @@ def page(told: Mapping[str, Any]) -> Page:
     )
 
 
-def _sections(told: Mapping[str, Any]) -> Iterator[Section]:
-    for place, launch in enumerate(told["launches"], 1):
+def _sections(report: Mapping[str, Any]) -> Iterator[Section]:
+    for index, launch in enumerate(report["launches"], 1):
         head, *lines = launch_lines(launch, most=SHOWN)
-        yield Section(key=f"launch-{place}", title=head, content=(Prose(text="\n".join(lines), weight="code"),))
-    if lines := list(_how_to_open(told)):
+        yield Section(key=f"launch-{index}", title=head, content=(Prose(text="\n".join(lines), weight="code"),))
+    if lines := list(_how_to_open(report)):
         yield Section(key="traces", title="Traces", content=(Prose(text="\n".join(lines), weight="code"),))
 
 
-def _how_to_open(told: Mapping[str, Any]) -> Iterator[str]:
-    traces = [f"{launch['folder']}/{rank['file']}" for launch in told["launches"] for rank in launch["ranks"]]
-    captures = [f"{launch['folder']}/{part['file']}" for launch in told["launches"] for part in launch["nsys"] if part["file"]]
+def _how_to_open(report: Mapping[str, Any]) -> Iterator[str]:
+    traces = [f"{launch['folder']}/{rank['file']}" for launch in report["launches"] for rank in launch["ranks"]]
+    captures = [f"{launch['folder']}/{part['file']}" for launch in report["launches"] for part in launch["nsys"] if part["file"]]
     yield from (f"trace: {path}" for path in (*traces, *captures))
     if traces:
         yield "open it: https://ui.perfetto.dev (Open trace file), chrome://tracing, or with TensorBoard:"

@@ -144,21 +144,21 @@ def findings(view: View) -> Section:
     items = tuple(
         _said(
             Bullet(
-                mark=Mark(word=found.severity, tone=SEVERITIES[found.severity], sign=SIGNS.get(found.severity, "")),
-                title=found.rule,
+                mark=Mark(word=group.severity, tone=SEVERITIES[group.severity], sign=SIGNS.get(group.severity, "")),
+                title=group.rule,
                 text="",
-                todo=found.remedy,
+                todo=group.remedy,
             ),
-            found.told,
+            group.told,
         )
-        for found in grouping.findings(view)
+        for group in grouping.findings(view)
     )
     return Section(key="findings", title="Findings", content=(Bullets(items=items, empty="None: every audit passed."),))
 
 
-def _said(item: Bullet, told: Sequence[grouping.Told]) -> Bullet:
-    first, *rest = told
-    return replace(item, where=first.where, text=first.sentence, more=tuple((one.where, one.sentence) for one in rest))
+def _said(item: Bullet, statements: Sequence[grouping.Told]) -> Bullet:
+    first, *rest = statements
+    return replace(item, where=first.where, text=first.sentence, more=tuple((statement.where, statement.sentence) for statement in rest))
 
 
 # ---- numbers ---------------------------------------------------------------------------------------------------------
@@ -223,15 +223,15 @@ def _metric(row: MetricRow, columns: Sequence[tuple[str, str]], *, opens: bool) 
 
 def _absences(view: View, rows: Sequence[MetricRow]) -> tuple[Bullet, ...]:
     """Reasons for missing numbers, each once."""
-    found: dict[tuple[str, str, str], list[str]] = {}
+    reasons: dict[tuple[str, str, str], list[str]] = {}
     for row in rows:
         for key, shown in row.cells.items():
             if not shown.measured and ALL not in row.cells:
-                found.setdefault((row.title, shown.text, shown.note), []).append(view.label(key))
+                reasons.setdefault((row.title, shown.text, shown.note), []).append(view.label(key))
     everywhere = count(len(view.columns), "configurations")
     return tuple(
         Bullet(text=f"{title}, {text}: {note} ({', '.join(where) if len(where) < len(view.columns) else everywhere})")
-        for (title, text, note), where in found.items()
+        for (title, text, note), where in reasons.items()
     )
 
 
@@ -249,13 +249,15 @@ def metrics(view: View) -> Sections:
     )
     if not view.of_tools:
         return sections
-    told = Prose(
+    intro = Prose(
         text="Computed from this record as those tools compute them, to reproduce a number from elsewhere. "
         "None of them starts when a request was due.",
         weight="quiet",
     )
     title = "Other tools' definitions of the same quantities"
-    tools = Section(key="tools", title=title, depth="detail", content=lambda: (told, *_by_group(view, "tools", view.of_tools, closed=True)))
+    tools = Section(
+        key="tools", title=title, depth="detail", content=lambda: (intro, *_by_group(view, "tools", view.of_tools, closed=True))
+    )
     return (*sections, tools)
 
 
@@ -272,11 +274,11 @@ def _by_group(view: View, name: str, rows: Sequence[MetricRow], *, closed: bool 
     """One table per engine and scenario; metrics measured nowhere in one list."""
     known, unknown = [row for row in rows if row.known], [row for row in rows if not row.known]
     blocks: list[Block] = []
-    for place, group in enumerate(view.groups if known else ()):
+    for index, group in enumerate(view.groups if known else ()):
         several = len(view.groups) > 1
-        table = metric_table(view, f"{name}-{place}", known, title=group if several else "", group=group if several else None)
+        table = metric_table(view, f"{name}-{index}", known, title=group if several else "", group=group if several else None)
         folded = count(len(known), "metrics") if several or closed else ""
-        blocks.append(replace(table, folded=folded, opened=place == 0 and not closed))
+        blocks.append(replace(table, folded=folded, opened=index == 0 and not closed))
     if unknown:
         blocks.append(Bullets(items=tuple(Bullet(text=line) for line in grouping.absences(view, unknown))))
     return tuple(blocks)
@@ -289,9 +291,9 @@ def charts(view: View) -> Section:
         from assay.reports.charts.chart import Missing
         from assay.reports.charts.record_charts import drawings
 
-        wanted = view.dimensions == DIMENSIONS  # omit what was not requested
-        found = ((name, drawing) for name, drawing in drawings(view) if wanted or not isinstance(drawing, Missing))
-        return tuple(Chart(name=name, draw=partial(_same, drawing)) for name, drawing in found)
+        everything = view.dimensions == DIMENSIONS  # omit what was not requested
+        shown = ((name, drawing) for name, drawing in drawings(view) if everything or not isinstance(drawing, Missing))
+        return tuple(Chart(name=name, draw=partial(_same, drawing)) for name, drawing in shown)
 
     return Section(key="charts", title="Charts", depth="appendix", content=drawn)
 
@@ -307,11 +309,11 @@ def imported(view: View) -> Sections:
     """The origin of an imported record, and the values that its program reported."""
     if not view.foreign:
         return ()
-    told = Prose(
+    intro = Prose(
         text="Another program made these measurements. What it reported itself stands beside the numbers that are made here of the same requests.",
         weight="quiet",
     )
-    return (Section(key="imported", title="Imported", content=(told, facts(view.foreign))),)
+    return (Section(key="imported", title="Imported", content=(intro, facts(view.foreign))),)
 
 
 def facts(rows: Iterable[Fact]) -> Facts:
@@ -323,7 +325,7 @@ def profile(view: View, depth: Depth = "front") -> Sections:
     """Results of profiled launches."""
     if not view.profiles:
         return ()
-    lines = (Prose(text="\n".join(launch_lines(one, most=PROFILE_ROWS)), weight="code") for one in view.profiles)
+    lines = (Prose(text="\n".join(launch_lines(launch, most=PROFILE_ROWS)), weight="code") for launch in view.profiles)
     question = "What takes the time inside of a step? Profiled steps are slower than timed ones."
     return (Section(key="profile", title="Profile", question=question, depth=depth, content=tuple(lines)),)
 
@@ -365,9 +367,9 @@ def environment(view: View) -> Sections:
     if not total:
         return (Section(key="environment", title="Environment", depth="detail", content=(Prose(text="Not recorded."),)),)
     rows = tuple((f"{group.name}.{row.key}", row.before, row.after) for group in view.environment for row in group.rows if row.changed)
-    told = Prose(text=f"{total - changed} of {total} facts stayed the same.", weight="quiet")
+    summary = Prose(text=f"{total - changed} of {total} facts stayed the same.", weight="quiet")
     table = Table(name="changed", heads=heads("Changed", "Before", "After"), rows=rows)
-    blocks: Blocks = (table, told) if rows else (Prose(text="Nothing changed during the experiment."), told)
+    blocks: Blocks = (table, summary) if rows else (Prose(text="Nothing changed during the experiment."), summary)
     return (
         Section(key="environment", title="Environment", depth="detail", content=blocks),
         Section(key="facts", title="All facts", depth="appendix", content=lambda: tuple(_groups(view))),
@@ -375,10 +377,10 @@ def environment(view: View) -> Sections:
 
 
 def _groups(view: View) -> Iterable[Block]:
-    for place, group in enumerate(view.environment):
-        told = f"{count(len(group.rows), 'facts')}{f', {group.changed} changed' if group.changed else ''}"
+    for index, group in enumerate(view.environment):
+        summary = f"{count(len(group.rows), 'facts')}{f', {group.changed} changed' if group.changed else ''}"
         rows = tuple((row.key, row.before, row.after if row.changed else "") for row in group.rows)
-        yield Table(name=f"facts-{place}", title=group.name, heads=heads("Fact", "Before", "Changed to"), rows=rows, folded=told)
+        yield Table(name=f"facts-{index}", title=group.name, heads=heads("Fact", "Before", "Changed to"), rows=rows, folded=summary)
 
 
 def conditions(view: View) -> Section:
@@ -390,7 +392,7 @@ def methods(view: View, depth: Depth = "appendix") -> Section:
     """The twelve rules, and the artifact form."""
 
     def made() -> Blocks:
-        told = Prose(text="The twelve rules of Hoefler and Belli (SC'15), answered by what was done in this record; the wording is ours.")
+        intro = Prose(text="The twelve rules of Hoefler and Belli (SC'15), answered by what was done in this record; the wording is ours.")
         items = tuple(
             Bullet(
                 mark=Mark(word=rule.answer, tone=ANSWERS[rule.answer]),
@@ -401,7 +403,7 @@ def methods(view: View, depth: Depth = "appendix") -> Section:
             )
             for rule in view.rules
         )
-        return (told, Bullets(items=items), artifact(view))
+        return (intro, Bullets(items=items), artifact(view))
 
     return Section(key="methods", title="Method", depth=depth, content=made)
 

@@ -30,7 +30,7 @@ def sheets(view: View, further: Sequence[Section] = (), launches: Callable[[View
         ("Environment", _environment),
         ("Conditions", _conditions),
     )
-    return (*(section(name, view, made) for name, made in first), *further, *(section(name, view, made) for name, made in rest))
+    return (*(section(name, view, build) for name, build in first), *further, *(section(name, view, build) for name, build in rest))
 
 
 def section(name: str, view: View, made: Callable[[View], Blocks]) -> Section:
@@ -107,8 +107,8 @@ def _metrics(view: View) -> Blocks:
                 rows.append((*start, None, None, None, row.unit, None, None, None, f"{shown.text}: {value.detail}", ""))
                 continue
             confidence = Figure(value=value.confidence, style="0.0%")
-            made = (confidence, value.n_launches, value.n_trials, value.method, value.signature)
-            rows.append((*start, *ends(value), row.unit, *made))
+            details = (confidence, value.n_launches, value.n_trials, value.method, value.signature)
+            rows.append((*start, *ends(value), row.unit, *details))
     return _sheet(head=head, rows=tuple(rows))
 
 

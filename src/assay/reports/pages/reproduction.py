@@ -30,15 +30,15 @@ def page(found: Reproduction) -> Page:
     )
 
 
-def _sections(found: Reproduction) -> Iterator[Section]:
-    if found.rows:
+def _sections(reproduction: Reproduction) -> Iterator[Section]:
+    if reproduction.rows:
         columns = heads("Metric", "Agreement", "At", "Difference", "First", "Second")
-        table = Table(name="metrics", heads=columns, rows=tuple(map(_row, found.rows)), notes=("* is told and decides nothing",))
+        table = Table(name="metrics", heads=columns, rows=tuple(map(_row, reproduction.rows)), notes=("* is told and decides nothing",))
         yield Section(key="metrics", title="Metrics", content=(table,))
-    tables = tuple(_class(kind, rows) for kind in CLASSES if (rows := [m for m in found.mismatches if m.kind == kind]))
+    tables = tuple(_class(kind, rows) for kind in CLASSES if (rows := [m for m in reproduction.mismatches if m.kind == kind]))
     yield Section(key="differs", title="What differs", content=tables or (Bullets(items=(), empty="No recorded condition differs."),))
-    if found.notes:
-        yield Section(key="notes", title="To know", content=(notes(found.notes),))
+    if reproduction.notes:
+        yield Section(key="notes", title="To know", content=(notes(reproduction.notes),))
 
 
 def _row(row: Row) -> tuple[Cell, ...]:

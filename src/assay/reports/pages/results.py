@@ -30,9 +30,9 @@ def results(view: View) -> tuple[Section, ...]:
 
 def _parts(view: View) -> Iterator[tuple[str, Callable[[], tuple[Iterable[str], Table | None]]]]:
     if view.status == "INVALID":
-        reasons = [found.evidence for found in view.findings if found.severity == "invalid"]
-        told = ("No number of this record may be reported: an audit found it inadmissible.", *map(_sentence, reasons))
-        yield "Results", lambda: (told, None)
+        reasons = [finding.evidence for finding in view.findings if finding.severity == "invalid"]
+        sentences = ("No number of this record may be reported: an audit found it inadmissible.", *map(_sentence, reasons))
+        yield "Results", lambda: (sentences, None)
         return
     yield "System", lambda: (_system(view), None)
     yield "Workload", lambda: (_workload(view), None)
@@ -104,14 +104,14 @@ def _performance(view: View) -> Iterator[str]:
         yield _sentence(view.sentence)
         yield from load_tables.capacity(view)
         return
-    for column in (one for one in _reported(view) if one.key != view.base):
-        told = [
+    for column in (candidate for candidate in _reported(view) if candidate.key != view.base):
+        numbers = [
             f"{row.title.lower()} {shown.full}"
             for name in (SPEEDUP.name, EFFICIENCY.name, THROUGHPUT.name)
             if (row := view.metric(name)) and (shown := row.cells.get(column.key)) and shown.measured
         ]
-        if told:
-            yield _sentence(f"{column.label}: {'; '.join(told)}")
+        if numbers:
+            yield _sentence(f"{column.label}: {'; '.join(numbers)}")
     for name in (SERIAL_FRACTION.name, AMDAHL_CEILING.name, USL_PEAK.name, HELD_OUT_ERROR.name):
         row = view.metric(name)
         shown = row.cells.get(ALL) if row else None
@@ -123,12 +123,12 @@ def _of_dimension(view: View, dimension: str) -> Iterator[str]:
     if all(row.cells[dimension].status == "NOT_MEASURED" for row in view.vector):
         yield _sentence(f"Not measured: {view.vector[0].cells[dimension].sentence}")
         return
-    told: dict[tuple[str, str], list[str]] = {}  # many loads share a sentence
+    by_sentence: dict[tuple[str, str], list[str]] = {}  # many loads share a sentence
     for row in view.vector:
         if dimension == "correctness" or view.reportable(row.column.key):
             cell = row.cells[dimension]
-            told.setdefault((cell.word, cell.sentence), []).append(row.column.key)
-    for (word, sentence), keys in told.items():
+            by_sentence.setdefault((cell.word, cell.sentence), []).append(row.column.key)
+    for (word, sentence), keys in by_sentence.items():
         if not view.kind.sends_requests:
             yield from (_sentence(f"{view.label(key)}: {word} ({sentence})") for key in keys)
         else:
@@ -138,9 +138,9 @@ def _of_dimension(view: View, dimension: str) -> Iterator[str]:
 def _limits(view: View) -> Iterator[str]:
     if view.kind.sends_requests:
         yield from _limits_found(view)
-    for found in () if view.kind.sends_requests else view.findings:
-        if found.severity in ("fail", "warning"):
-            yield _sentence(f"{found.where}: {found.evidence}")
+    for finding in () if view.kind.sends_requests else view.findings:
+        if finding.severity in ("fail", "warning"):
+            yield _sentence(f"{finding.where}: {finding.evidence}")
     for rule in view.rules:
         if rule.answer in ("in part", "not kept"):
             yield _sentence(f"{rule.demand} ({rule.answer}): {rule.evidence}")
@@ -159,7 +159,7 @@ def _limits(view: View) -> Iterator[str]:
 def _limits_found(view: View) -> Iterator[str]:
     for group in grouping.findings(view):
         if group.severity in ("fail", "warning"):
-            yield from (_sentence(f"{told.where}: {told.sentence}") for told in group.told)
+            yield from (_sentence(f"{statement.where}: {statement.sentence}") for statement in group.told)
 
 
 def _table(view: View) -> Table | None:

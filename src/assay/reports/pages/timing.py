@@ -23,18 +23,18 @@ def page(summaries: Sequence[tuple[Summary, str]], comparison: Comparison | None
 
 
 def _sections(summaries: Sequence[tuple[Summary, str]], comparison: Comparison | None) -> Iterator[Section]:
-    for place, (summary, _) in enumerate(summaries, 1):
+    for index, (summary, _) in enumerate(summaries, 1):
         title = summary.label if len(summaries) > 1 else "Time"
-        yield Section(key=f"command-{place}", title=title, content=(Facts(rows=tuple(lines(summary, what="starts"))),))
+        yield Section(key=f"command-{index}", title=title, content=(Facts(rows=tuple(lines(summary, what="starts"))),))
     if comparison is not None:
         here = f" at {comparison.configuration}"  # a command has only one configuration
-        found = [change.sentence.replace(here, "", 1) for change in comparison.changes if change.primary]
-        yield Section(key="changes", title="Against the first", content=(notes(found or [comparison.sentence]),))
+        sentences = [change.sentence.replace(here, "", 1) for change in comparison.changes if change.primary]
+        yield Section(key="changes", title="Against the first", content=(notes(sentences or [comparison.sentence]),))
     yield Section(key="numbers", title="Numbers", depth="detail", content=(_table(summaries),))
 
 
 def _table(summaries: Sequence[tuple[Summary, str]]) -> Table:
     rows: tuple[tuple[Cell, ...], ...] = tuple(
-        (one.label, number(one.time), number(one.processor), number(one.memory)) for one, _ in summaries
+        (summary.label, number(summary.time), number(summary.processor), number(summary.memory)) for summary, _ in summaries
     )
     return Table(name="numbers", heads=heads("Command", "Time", "Processor time", "Memory"), rows=rows, opens=True)

@@ -36,16 +36,16 @@ def page(tuned: Tuned, name: str) -> Page:
 def _sections(tuned: Tuned, view: ComparisonView | None) -> Iterator[Section]:
     if view is not None and (blocks := last_round(view)):
         yield Section(key="last", title="Last round, which alone decides", content=blocks)
-    for place, made in enumerate(tuned.rounds, 1):
-        yield Section(key=f"round-{place}", title=_head(place, made), content=(_round(place, made),))
+    for index, tuning_round in enumerate(tuned.rounds, 1):
+        yield Section(key=f"round-{index}", title=_head(index, tuning_round), content=(_round(index, tuning_round),))
     if tuned.records:
         records = Bullets(items=tuple(Bullet(text=record) for record in tuned.records))
         yield Section(key="records", title="Records of the last round", depth="detail", content=(records,))
 
 
-def _round(place: int, made: Round) -> Table:
-    rows = tuple((s.label, Words(text=standing(s), strong=s.goes_on), Words(text=s.record, code=True)) for s in made.standings)
-    return Table(name=f"standings-{place}", heads=heads("Setting", "Standing", "Record"), rows=rows)
+def _round(index: int, tuning_round: Round) -> Table:
+    rows = tuple((s.label, Words(text=standing(s), strong=s.goes_on), Words(text=s.record, code=True)) for s in tuning_round.standings)
+    return Table(name=f"standings-{index}", heads=heads("Setting", "Standing", "Record"), rows=rows)
 
 
 def comparison_of(tuned: Tuned) -> ComparisonView | None:
@@ -77,6 +77,6 @@ def standing(arm: Standing) -> str:
     return f"{gain}, {'goes on' if arm.goes_on else 'goes out'}"
 
 
-def _head(place: int, made: Round) -> str:
-    metric = f", by {made.metric}" if made.metric else ""
-    return f"Round {place}: {count(made.blocks, 'launches')} of each{metric}, against today's settings"
+def _head(index: int, tuning_round: Round) -> str:
+    metric = f", by {tuning_round.metric}" if tuning_round.metric else ""
+    return f"Round {index}: {count(tuning_round.blocks, 'launches')} of each{metric}, against today's settings"

@@ -21,8 +21,8 @@ from assay.verdict.phrases import launch_words
 def conditions(experiment: Experiment, manifest: Mapping[str, Any], measured: RecordData, base: str) -> tuple[Fact, ...]:
     """What was asked for: the conditions without which no number of the report may be quoted."""
     if experiment.serving is not None:
-        asked = load_words.conditions(experiment, experiment.serving, manifest, measured)
-        words = imported.conditions(asked, measured)
+        requested = load_words.conditions(experiment, experiment.serving, manifest, measured)
+        words = imported.conditions(requested, measured)
         return tuple(Fact(name=name, text=text) for name, text in words.items())
     launches, quality, prices = experiment.launches, experiment.quality, experiment.prices
     facts = {
@@ -56,15 +56,15 @@ def conditions(experiment: Experiment, manifest: Mapping[str, Any], measured: Re
 
 def _of_collectives(experiment: Experiment, measured: RecordData) -> dict[str, str]:
     """What was timed, and what carried it, in the workers' own words."""
-    asked = experiment.collectives_requested
-    sizes = asked.every_size
-    told = measured.table("events").filter(pl.col("kind") == "engine")["detail"]
-    engine = json.loads(told[0]) if len(told) else {}
-    words = {"backend": asked.backend, **{key: value for key, value in engine.items() if value is not None}}
+    spec = experiment.collectives_requested
+    sizes = spec.every_size
+    details = measured.table("events").filter(pl.col("kind") == "engine")["detail"]
+    engine = json.loads(details[0]) if len(details) else {}
+    words = {"backend": spec.backend, **{key: value for key, value in engine.items() if value is not None}}
     return {
-        "Workload": f"{', '.join(asked.operations)} of {asked.dtype}, {count(len(sizes), 'sizes')} from {sizes[0]} to {sizes[-1]} bytes",
-        "Calls": f"{asked.warm_up} to warm up; loops of at most {asked.calls} back to back after a barrier, at least {asked.batches}, "
-        f"about {given(asked.seconds)} s of each size; the slowest rank; through {given(asked.memory_mib)} MiB of memory",
+        "Workload": f"{', '.join(spec.operations)} of {spec.dtype}, {count(len(sizes), 'sizes')} from {sizes[0]} to {sizes[-1]} bytes",
+        "Calls": f"{spec.warm_up} to warm up; loops of at most {spec.calls} back to back after a barrier, at least {spec.batches}, "
+        f"about {given(spec.seconds)} s of each size; the slowest rank; through {given(spec.memory_mib)} MiB of memory",
         "Engine": "; ".join(f"{key} {value}" for key, value in words.items()),
     }
 
@@ -79,13 +79,13 @@ def _rounds(experiment: Experiment, measured: RecordData) -> str:
 
 def _gates(experiment: Experiment) -> str:
     gates = experiment.gates
-    asked = (
+    limits = (
         ("efficiency ≥ ", gates.efficiency, ""),
         ("wall time ≤ ", gates.deadline_s, " s"),
         ("cost of a run ≤ $", gates.budget_usd, ""),
         ("admissible at ", gates.required_workers, " workers"),
     )
-    return ", ".join(f"{text}{given(value)}{unit}" for text, value, unit in asked if value is not None) or "none"
+    return ", ".join(f"{text}{given(value)}{unit}" for text, value, unit in limits if value is not None) or "none"
 
 
 def _fault(fault: Any, measured: RecordData) -> str:

@@ -50,8 +50,8 @@ def facts(measured: RecordData, results: Results) -> Iterator[tuple[str, str]]:
     for key, name in MEANINGS.items():
         if key in meanings:
             yield name, str(meanings[key])
-    for place, words in enumerate(foreign.get("missing") or ()):
-        yield "Not said" if place == 0 else "", str(words)
+    for index, words in enumerate(foreign.get("missing") or ()):
+        yield "Not said" if index == 0 else "", str(words)
     yield from _reported(foreign, results)
 
 
@@ -74,15 +74,15 @@ def clock(foreign: Mapping[str, Any]) -> str:
 
 def _reported(foreign: Mapping[str, Any], results: Results) -> Iterator[tuple[str, str]]:
     """The program's own numbers, each beside the nearest of ours."""
-    told = [one for one in foreign.get("reported") or () if isinstance(one, Mapping)]
-    for one in told[:MOST_REPORTED]:
-        yield (f"{one.get('name')} ({one.get('configuration')})", f"{_value(one)} by {foreign.get('title')}{_ours(one, results)}")
-    if len(told) > MOST_REPORTED:
-        yield "Further numbers", f"{len(told) - MOST_REPORTED:,} more stand in manifest.json"
+    reported = [entry for entry in foreign.get("reported") or () if isinstance(entry, Mapping)]
+    for entry in reported[:MOST_REPORTED]:
+        yield (f"{entry.get('name')} ({entry.get('configuration')})", f"{_value(entry)} by {foreign.get('title')}{_ours(entry, results)}")
+    if len(reported) > MOST_REPORTED:
+        yield "Further numbers", f"{len(reported) - MOST_REPORTED:,} more stand in manifest.json"
 
 
-def _value(one: Mapping[str, Any]) -> str:
-    value, unit = one.get("value"), str(one.get("unit", ""))
+def _value(entry: Mapping[str, Any]) -> str:
+    value, unit = entry.get("value"), str(entry.get("unit", ""))
     if not isinstance(value, int | float):
         return UNSAID
     if unit in SECONDS:
@@ -92,10 +92,10 @@ def _value(one: Mapping[str, Any]) -> str:
     return f"{value:,.0f}" if unit == "count" else f"{given(value, 4)}{'/s' if unit == '1/s' else f' {unit}' if unit else ''}"
 
 
-def _ours(one: Mapping[str, Any], results: Results) -> str:
+def _ours(entry: Mapping[str, Any], results: Results) -> str:
     """What is made here of the same requests, by the nearest of our definitions; empty where none is near."""
-    metric = str(one.get("ours") or "")
-    value = results.get(metric, {}).get(str(one.get("configuration")))
+    metric = str(entry.get("ours") or "")
+    value = results.get(metric, {}).get(str(entry.get("configuration")))
     if isinstance(value, Estimate):
         return f"; here {metric} {show(value, work='requests').full}"
     return f"; here {metric} is not known" if metric else ""

@@ -30,11 +30,11 @@ def _flat(value: object, prefix: str = "") -> Iterator[tuple[str, str]]:
     if isinstance(value, Mapping) and set(value) == {"absent"}:
         yield prefix, f"not known: {value['absent']}"
     elif isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _flat(inner, f"{prefix}.{key}" if prefix else str(key))
-    elif isinstance(value, (list, tuple)) and any(isinstance(inner, Mapping) for inner in value):
-        for place, inner in enumerate(value):
-            yield from _flat(inner, f"{prefix}.{place}")
+        for key, item in value.items():
+            yield from _flat(item, f"{prefix}.{key}" if prefix else str(key))
+    elif isinstance(value, (list, tuple)) and any(isinstance(item, Mapping) for item in value):
+        for index, item in enumerate(value):
+            yield from _flat(item, f"{prefix}.{index}")
     elif prefix:
         yield prefix, _plain(value)
 

@@ -42,10 +42,10 @@ def timing_facts(measured: RecordData, judgement: Judgement) -> tuple[Fact, ...]
     """What the time rests on and what to beware of, besides the numbers and the findings, which stand elsewhere."""
     from assay.reports.rows.timing import lines, summary
 
-    made = summary(measured, judgement, measured.experiment.name)
-    found = {finding.evidence for finding in judgement.verdict.findings}
-    rows = lines(made, what="starts" if measured.experiment.workload.runner == "command" else "trials")
-    return tuple(Fact(name=name, text=words) for name, words in rows if name in ("spread", "floor", "note") and words not in found)
+    timings = summary(measured, judgement, measured.experiment.name)
+    evidence = {finding.evidence for finding in judgement.verdict.findings}
+    rows = lines(timings, what="starts" if measured.experiment.workload.runner == "command" else "trials")
+    return tuple(Fact(name=name, text=words) for name, words in rows if name in ("spread", "floor", "note") and words not in evidence)
 
 
 def _metric_row(metric: Metric, values: Mapping[str, Value], work: str) -> MetricRow:

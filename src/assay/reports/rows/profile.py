@@ -24,12 +24,12 @@ def of_record(measured: RecordData) -> tuple[dict[str, Any], ...]:
     if launches.height == 0:
         return ()
     events = measured.table("events").filter(pl.col("kind") == "profile").sort("launch", "rank")
-    summaries = {one["launch"]: one for one in measured.profiles}
-    found = []
+    summaries = {summary["launch"]: summary for summary in measured.profiles}
+    profiles = []
     for row in launches.iter_rows(named=True):
         windows = _windows(events.filter(pl.col("launch") == row["launch"]))
         left = {key: summaries.get(row["launch"], {}).get(key) or [] for key in ("ranks", "nsys")}
-        found.append(
+        profiles.append(
             {
                 "launch": row["launch"],
                 "configuration": row["configuration"],
@@ -40,7 +40,7 @@ def of_record(measured: RecordData) -> tuple[dict[str, Any], ...]:
                 "nsys": left["nsys"],
             }
         )
-    return tuple(found)
+    return tuple(profiles)
 
 
 def _whole_steps(rank: dict[str, Any], windows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -69,14 +69,14 @@ def launch_lines(told: Mapping[str, Any], *, most: int = 8) -> Iterator[str]:
 
 
 def _window(window: Mapping[str, Any]) -> Iterator[str]:
-    asked = window["asked"]
-    wanted = asked["wait"] + asked["warm_up"] + asked["active"]
+    requested = window["asked"]
+    needed = requested["wait"] + requested["warm_up"] + requested["active"]
     if window["trouble"]:
         yield f"rank {window['rank']}: the profiler stopped: {window['trouble']}"
-    elif window["seen"] < wanted:
+    elif window["seen"] < needed:
         yield (
-            f"rank {window['rank']}: the script made {window['seen']} steps and {wanted} are needed (wait {asked['wait']}, warm-up "
-            f"{asked['warm_up']}, active {asked['active']}); {_kept(window['kept'])}. Train longer, or: --wait 0 --warm-up 1"
+            f"rank {window['rank']}: the script made {window['seen']} steps and {needed} are needed (wait {requested['wait']}, warm-up "
+            f"{requested['warm_up']}, active {requested['active']}); {_kept(window['kept'])}. Train longer, or: --wait 0 --warm-up 1"
         )
 
 
@@ -99,7 +99,7 @@ def rank_lines(rank: Mapping[str, Any], most: int) -> Iterator[str]:
     total = sum(ns for _, ns in classes)
     if total:
         what = "kernels" if rank["on_device"] else "operators"
-        shares = ", ".join(f"{name} {percent(ns / total)}" for name, ns in sorted(classes, key=lambda one: -one[1]))
+        shares = ", ".join(f"{name} {percent(ns / total)}" for name, ns in sorted(classes, key=lambda item: -item[1]))
         yield f"  {what} by kind: {shares}"
     if rank["on_device"]:
         yield from _rows("kernels by time", rank["kernels"], most)
@@ -139,7 +139,7 @@ def _rows(title: str, rows: list[Mapping[str, Any]], most: int) -> Iterator[str]
         name = row["name"].removeprefix(ENGINE)
         ns, calls = nodes.get(name, (0, 0))
         nodes[name] = (ns + row["ns"], max(calls, row["calls"]))
-    for name, (ns, calls) in sorted(nodes.items(), key=lambda one: -one[1][0])[:most]:
+    for name, (ns, calls) in sorted(nodes.items(), key=lambda item: -item[1][0])[:most]:
         shown = name if len(name) <= WIDEST else f"{name[: WIDEST - 1]}…"
         yield f"    {_time(ns):>10}  {calls:>6} ×  {shown}"
 

@@ -101,16 +101,16 @@ def _notes(measured: RecordData, judgement: Judgement, rows: pl.DataFrame, time:
 def _about_trials(measured: RecordData, rows: pl.DataFrame) -> Iterator[str]:
     if (failed := rows.filter(pl.col("exit_code") != 0).height) > 0:
         yield f"{failed:,} of {count(rows.height, 'trials')} ended with an exit code other than 0, which was to be ignored"
-    found = list(states(asked_to_count(measured)).values())
-    warm = [state.warmup for state in found if state.kind == "warm-up"]
+    launch_states = list(states(asked_to_count(measured)).values())
+    warm = [state.warmup for state in launch_states if state.kind == "warm-up"]
     if warm:
-        yield f"warm-up seen in {len(warm)} of {count(len(found), 'launches')}: up to {count(max(warm), 'trials')} left out"
+        yield f"warm-up seen in {len(warm)} of {count(len(launch_states), 'launches')}: up to {count(max(warm), 'trials')} left out"
     for kind in ("slow-down", "no steady state"):
-        odd = sum(state.kind == kind for state in found)
-        if odd > len(found) / 2:
-            yield f"{kind} inside {odd} of {count(len(found), 'launches')}: look at the trials for what changes"
-    if (far := outliers(rows)) > 0:
-        yield f"{count(far, 'outliers')} among {count(rows.height, 'trials')}, far above the median of their launch; counted all the same"
+        n_affected = sum(state.kind == kind for state in launch_states)
+        if n_affected > len(launch_states) / 2:
+            yield f"{kind} inside {n_affected} of {count(len(launch_states), 'launches')}: look at the trials for what changes"
+    if (n_outliers := outliers(rows)) > 0:
+        yield f"{count(n_outliers, 'outliers')} among {count(rows.height, 'trials')}, far above the median of their launch; counted all the same"
 
 
 def _about_launches(measured: RecordData, time: Estimate) -> Iterator[str]:
@@ -148,25 +148,25 @@ def lines(made: Summary, *, what: str) -> list[tuple[str, str]]:
     return [(name, words) for name, words in rows if words]
 
 
-def _time(made: Summary) -> str:
-    if isinstance(made.time, Absent):
-        return f"not measured: {made.time.detail}"
-    return f"{show(made.time).full}, {percent(made.time.confidence, 4)} over {count(made.launches, 'launches')}"
+def _time(result: Summary) -> str:
+    if isinstance(result.time, Absent):
+        return f"not measured: {result.time.detail}"
+    return f"{show(result.time).full}, {percent(result.time.confidence, 4)} over {count(result.launches, 'launches')}"
 
 
-def _spread(made: Summary, what: str) -> str:
-    if isinstance(made.time, Absent) or made.fastest is None:
+def _spread(result: Summary, what: str) -> str:
+    if isinstance(result.time, Absent) or result.fastest is None:
         return ""
-    launches = made.time.launch_values or (made.time.value,)  # equal whole numbers have no values of their own
-    ends = (reading(end, SECONDS) for end in (min(launches), max(launches), made.fastest, made.slowest))
+    launches = result.time.launch_values or (result.time.value,)  # equal whole numbers have no values of their own
+    ends = (reading(end, SECONDS) for end in (min(launches), max(launches), result.fastest, result.slowest))
     low, high, fastest, slowest = ends
-    each = f"{made.per_launch:,} in each launch" if made.per_launch is not None else "in all"
-    if made.calls > 1:
-        each += f" of {count(made.calls, 'calls')}"
-    return f"launches {low} to {high}; {count(made.trials, what)} {fastest} to {slowest}, {each}, after {made.warm_ups:,} to warm up"
+    each = f"{result.per_launch:,} in each launch" if result.per_launch is not None else "in all"
+    if result.calls > 1:
+        each += f" of {count(result.calls, 'calls')}"
+    return f"launches {low} to {high}; {count(result.trials, what)} {fastest} to {slowest}, {each}, after {result.warm_ups:,} to warm up"
 
 
-def _memory(made: Summary) -> str:
-    if isinstance(made.memory, Absent):
-        return made.memory.detail
-    return f"{show(made.memory).full}, at its largest"
+def _memory(result: Summary) -> str:
+    if isinstance(result.memory, Absent):
+        return result.memory.detail
+    return f"{show(result.memory).full}, at its largest"

@@ -67,9 +67,9 @@ def phases(measured: RecordData) -> tuple[RankPhases, ...]:
     """The ranks of the largest worker count that has steady steps and more than one rank; at most `MOST_RANKS`."""
     if not measured.kind.trains:
         return ()
-    for configuration, level in sorted(zip(measured.configurations, measured.levels, strict=True), key=lambda one: -one[1]):
-        if level > 1 and (found := _phases(measured, configuration)):
-            return found
+    for configuration, level in sorted(zip(measured.configurations, measured.levels, strict=True), key=lambda pair: -pair[1]):
+        if level > 1 and (ranks := _phases(measured, configuration)):
+            return ranks
     return ()
 
 
@@ -117,8 +117,8 @@ def between(measured: RecordData) -> tuple[tuple[str, float], ...]:
     steady = watched(measured.steady_steps.select("launch", "configuration", "step", "ranks"), measured.table("communication"))
     per_step = rows.group_by("launch", "step").agg(pl.col("waiting_ns").sum()).join(steady, on=["launch", "step"])
     per_launch = per_step.group_by("launch", "configuration").agg((pl.col("waiting_ns") / pl.col("ranks")).median())
-    found = per_launch.group_by("configuration").agg(pl.col("waiting_ns").median() / NS_PER_S)
-    return tuple(found.sort("configuration").iter_rows())
+    medians = per_launch.group_by("configuration").agg(pl.col("waiting_ns").median() / NS_PER_S)
+    return tuple(medians.sort("configuration").iter_rows())
 
 
 def _own(measured: RecordData, steps: pl.DataFrame) -> pl.DataFrame:
@@ -130,23 +130,25 @@ def _own(measured: RecordData, steps: pl.DataFrame) -> pl.DataFrame:
     """
     keys = ["launch", "rank", "incarnation", "step"]
     outside = [*(part for part in PARTS if part != "backward"), BETWEEN]
-    seen = measured.table("waits").filter(pl.col("waiting_ns").is_not_null() & pl.col("phase").is_in(outside))
-    still = seen.group_by(keys).agg(pl.col("waiting_ns").filter(pl.col("phase") == part).sum().alias(f"_{part}") for part in outside)
-    whole = pl.col("end_ns") - pl.col("begin_ns") - pl.col("checkpoint_ns").fill_null(0)
-    told = pl.col("exposed_comm_ns").clip(lower_bound=0)
-    exposed = pl.when(told.is_not_null()).then(pl.min_horizontal(told, whole))
+    waits = measured.table("waits").filter(pl.col("waiting_ns").is_not_null() & pl.col("phase").is_in(outside))
+    waits_by_part = waits.group_by(keys).agg(
+        pl.col("waiting_ns").filter(pl.col("phase") == part).sum().alias(f"_{part}") for part in outside
+    )
+    step_ns = pl.col("end_ns") - pl.col("begin_ns") - pl.col("checkpoint_ns").fill_null(0)
+    reported = pl.col("exposed_comm_ns").clip(lower_bound=0)
+    exposed = pl.when(reported.is_not_null()).then(pl.min_horizontal(reported, step_ns))
     named = pl.sum_horizontal(f"_{part}" for part in outside)
     left = (exposed.fill_null(0) - named).clip(lower_bound=0)
     backward = pl.min_horizontal(left, pl.col("backward_ns").fill_null(0))
     forward = pl.col("_forward") + left - backward
-    taken = {"data": pl.col("_data"), "forward": forward, "backward": backward, "optimizer": pl.col("_optimizer")}
+    exposed_by_part = {"data": pl.col("_data"), "forward": forward, "backward": backward, "optimizer": pl.col("_optimizer")}
     return (
-        steps.join(still, on=keys, how="left")
+        steps.join(waits_by_part, on=keys, how="left")
         .with_columns(pl.col(f"_{part}").fill_null(0) for part in outside)
         .with_columns(
-            whole.alias("step_s"),
+            step_ns.alias("step_s"),
             exposed.alias("exposed_s"),
-            *((pl.col(f"{part}_ns") - taken[part]).clip(lower_bound=0).alias(f"own_{part}") for part in PARTS),
+            *((pl.col(f"{part}_ns") - exposed_by_part[part]).clip(lower_bound=0).alias(f"own_{part}") for part in PARTS),
         )
     )
 
@@ -155,7 +157,7 @@ def _spread(rows: list[dict[str, float]]) -> list[dict[str, float]]:
     """An even selection of ordered rows, with both ends."""
     if len(rows) <= MOST_RANKS:
         return rows
-    return [rows[round(place * (len(rows) - 1) / (MOST_RANKS - 1))] for place in range(MOST_RANKS)]
+    return [rows[round(index * (len(rows) - 1) / (MOST_RANKS - 1))] for index in range(MOST_RANKS)]
 
 
 def timeline(measured: RecordData, ranks: tuple[RankPhases, ...]) -> StepTimeline | None:
@@ -163,7 +165,7 @@ def timeline(measured: RecordData, ranks: tuple[RankPhases, ...]) -> StepTimelin
     if not ranks or measured.table("collectives").height == 0:
         return None
     clock = on_one_clock(measured)  # one chart shows ranks of several hosts
-    configuration, shown = ranks[0].configuration, [one.rank for one in ranks]
+    configuration, shown = ranks[0].configuration, [rank_phases.rank for rank_phases in ranks]
     apart = pl.col("launch").is_in(list(clock.troubles))
     steady = measured.steady_steps.filter((pl.col("configuration") == configuration) & ~apart)
     measured = clock.measured
@@ -171,11 +173,11 @@ def timeline(measured: RecordData, ranks: tuple[RankPhases, ...]) -> StepTimelin
         pl.col("rank").is_in(shown) & pl.col("end_ns").is_not_null() & pl.col("step").is_not_null()
     )
     steady = all_watched(steady, measured.table("communication"))
-    seen = steady.join(calls.select("launch", "step").unique(), on=["launch", "step"], how="semi")
-    if seen.height == 0:
+    recorded = steady.join(calls.select("launch", "step").unique(), on=["launch", "step"], how="semi")
+    if recorded.height == 0:
         return None
-    middle = seen["step_s"].median()
-    row = seen.with_columns(off=(pl.col("step_s") - middle).abs()).sort("off", "launch", "step").row(0, named=True)
+    middle = recorded["step_s"].median()
+    row = recorded.with_columns(off=(pl.col("step_s") - middle).abs()).sort("off", "launch", "step").row(0, named=True)
     return _timeline(measured, calls, row, shown)
 
 
@@ -183,21 +185,23 @@ def _timeline(measured: RecordData, calls: pl.DataFrame, row: dict[str, object],
     here = (pl.col("launch") == row["launch"]) & (pl.col("step") == row["step"])
     steps = effective_steps(measured.table("steps")).filter(here & pl.col("rank").is_in(shown))
     begin = int(steps["begin_ns"].min())  # type: ignore[arg-type]
-    rows = {int(one["rank"]): one for one in _own(measured, steps).iter_rows(named=True)}
-    spans = [span for one in rows.values() for span in _laid(one, begin)]
-    own = calls.filter(here)
-    for rank, a, b in own.select("rank", "begin_ns", "end_ns").sort("rank", "begin_ns").iter_rows():
+    rows = {int(step_row["rank"]): step_row for step_row in _own(measured, steps).iter_rows(named=True)}
+    spans = [span for step_row in rows.values() for span in _laid(step_row, begin)]
+    step_calls = calls.filter(here)
+    for rank, a, b in step_calls.select("rank", "begin_ns", "end_ns").sort("rank", "begin_ns").iter_rows():
         call = Span(rank=rank, what=UNTOLD, begin_s=(a - begin) / NS_PER_S, end_s=(b - begin) / NS_PER_S)
         # waits between phases are timed but have no position, so what a collective overlapped is unknown
-        told = rank in rows and rows[rank]["exposed_s"] is not None and not rows[rank]["_between"]
-        spans += _parted(call, [span for span in spans if span.rank == rank and span.what == STILL]) if told else [call]
+        separable = rank in rows and rows[rank]["exposed_s"] is not None and not rows[rank]["_between"]
+        spans += _parted(call, [span for span in spans if span.rank == rank and span.what == STILL]) if separable else [call]
     return StepTimeline(
         launch=int(str(row["launch"])),
         configuration=str(row["configuration"]),
         step=int(str(row["step"])),
         spans=tuple(spans),
-        collectives=own.height,
-        exposed_s=tuple((rank, one["exposed_s"] / NS_PER_S) for rank, one in sorted(rows.items()) if one["exposed_s"] is not None),
+        collectives=step_calls.height,
+        exposed_s=tuple(
+            (rank, step_row["exposed_s"] / NS_PER_S) for rank, step_row in sorted(rows.items()) if step_row["exposed_s"] is not None
+        ),
     )
 
 
@@ -206,25 +210,25 @@ def _laid(step: dict[str, int | None], begin: int) -> list[Span]:
 
     A phase's exposed communication is laid at its end, where a backward pass waits for its last buckets.
     """
-    at, found, rank = int(step["begin_ns"] or 0) - begin, list[Span](), int(step["rank"] or 0)
+    at, spans, rank = int(step["begin_ns"] or 0) - begin, list[Span](), int(step["rank"] or 0)
     for part in PARTS:
         whole = step[f"{part}_ns"]
         if not whole:
             continue
-        own = step[f"own_{part}"] or 0
-        for what, length in ((part, own), (STILL, whole - own)):
+        own_ns = step[f"own_{part}"] or 0
+        for what, length in ((part, own_ns), (STILL, whole - own_ns)):
             if length:
-                found.append(Span(rank=rank, what=what, begin_s=at / NS_PER_S, end_s=(at + length) / NS_PER_S))
+                spans.append(Span(rank=rank, what=what, begin_s=at / NS_PER_S, end_s=(at + length) / NS_PER_S))
             at += length
-    return found
+    return spans
 
 
 def _parted(call: Span, still: list[Span]) -> list[Span]:
     """Split a collective: exposed while its rank waited, else hidden."""
     cuts = sorted(
-        {call.begin_s, call.end_s, *(end for one in still for end in (one.begin_s, one.end_s) if call.begin_s < end < call.end_s)}
+        {call.begin_s, call.end_s, *(end for span in still for end in (span.begin_s, span.end_s) if call.begin_s < end < call.end_s)}
     )
     return [
-        replace(call, begin_s=a, end_s=b, what=EXPOSED if any(one.begin_s <= a and b <= one.end_s for one in still) else HIDDEN)
+        replace(call, begin_s=a, end_s=b, what=EXPOSED if any(span.begin_s <= a and b <= span.end_s for span in still) else HIDDEN)
         for a, b in pairwise(cuts)
     ]

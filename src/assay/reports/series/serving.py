@@ -157,22 +157,25 @@ def build(measured: RecordData) -> ServingSeries | None:
 
 
 def _curves(measured: RecordData, timed: pl.DataFrame) -> list[PercentileCurve]:
-    found = []
+    curves = []
     for name in measured.configurations:
-        own = timed.filter((pl.col("configuration") == name) & pl.col("counted") & pl.col("ok"))
+        requests = timed.filter((pl.col("configuration") == name) & pl.col("counted") & pl.col("ok"))
         for latency, _ in LATENCIES:
-            values = own[latency].drop_nulls()
+            values = requests[latency].drop_nulls()
             if len(values) >= BEYOND:
                 drawn = [p for p in PERCENTS if len(values) * (100 - p) >= 100 * BEYOND or p <= 50]
                 points = tuple((p, float(values.quantile(p / 100.0, "lower") or 0.0)) for p in drawn)
-                found.append(PercentileCurve(configuration=name, latency=latency, points=points, requests=len(values)))
-    return found
+                curves.append(PercentileCurve(configuration=name, latency=latency, points=points, requests=len(values)))
+    return curves
 
 
 def _errors(measured: RecordData, timed: pl.DataFrame) -> dict[str, dict[str, int]]:
     counted = timed.filter(pl.col("counted") & ~pl.col("ok")).group_by("configuration", "status").len()
     rows = {(row["configuration"], row["status"]): int(row["len"]) for row in counted.iter_rows(named=True)}
-    return {name: {status: number for (own, status), number in sorted(rows.items()) if own == name} for name in measured.configurations}
+    return {
+        name: {status: number for (configuration, status), number in sorted(rows.items()) if configuration == name}
+        for name in measured.configurations
+    }
 
 
 def _tallies(requests: pl.DataFrame) -> dict[int, Tally]:
@@ -182,14 +185,14 @@ def _tallies(requests: pl.DataFrame) -> dict[int, Tally]:
 
 def _replicas(measured: RecordData, timed: pl.DataFrame) -> tuple[Replica, ...]:
     """Replicas by engine in the requested order, then by number."""
-    engines = {one.name: one.target for one in measured.varied}
+    engines = {configuration.name: configuration.target for configuration in measured.varied}
     sent = timed.filter(pl.col("counted") & pl.col("replica").is_not_null()).with_columns(
         engine=pl.col("configuration").replace_strict(engines, default="", return_dtype=pl.String)
     )
     rows = sent.group_by("engine", "replica").agg(pl.len().alias("sent"), pl.col("ok").sum(), pl.col("ttft_s").filter("ok").median())
     readings = _readings(measured, engines)
     order = list(dict.fromkeys(engines.values()))
-    found = sorted(rows.iter_rows(named=True), key=lambda row: (order.index(row["engine"]), row["replica"]))
+    ordered = sorted(rows.iter_rows(named=True), key=lambda row: (order.index(row["engine"]), row["replica"]))
     return tuple(
         Replica(
             engine=row["engine"],
@@ -199,7 +202,7 @@ def _replicas(measured: RecordData, timed: pl.DataFrame) -> tuple[Replica, ...]:
             ttft_s=row["ttft_s"],
             readings=readings.get((row["engine"], f"replica-{row['replica']}"), {}),
         )
-        for row in found
+        for row in ordered
     )
 
 
@@ -210,18 +213,20 @@ def _readings(measured: RecordData, engines: Mapping[str, str]) -> dict[tuple[st
     inside = read.join(windows.select("launch", "configuration", "begin_ns", "end_ns"), on="launch").filter(
         pl.col("ns").is_between(pl.col("begin_ns"), pl.col("end_ns"))
     )
-    found: dict[tuple[str, str], dict[str, float]] = {}
+    readings: dict[tuple[str, str], dict[str, float]] = {}
     named = inside.with_columns(engine=pl.col("configuration").replace_strict(engines, default="", return_dtype=pl.String))
     for row in named.group_by("engine", "device", "counter").agg(pl.col("value").mean()).iter_rows(named=True):
-        found.setdefault((row["engine"], row["device"]), {})[row["counter"]] = row["value"]
-    return found
+        readings.setdefault((row["engine"], row["device"]), {})[row["counter"]] = row["value"]
+    return readings
 
 
 def _timelines(measured: RecordData, requests: pl.DataFrame) -> tuple[LoadTimeline, ...]:
     """Timelines of every launch with a fault, and of the first timed launch at the largest load per engine and scenario."""
     launches = measured.table("launches").filter(pl.col("status") == "ok").sort("launch")
     faults = launches.filter(pl.col("role") == "fault")
-    largest = {(one.target, one.scenario): one.name for one in measured.varied}  # ascending by load: the last one wins
+    largest = {
+        (configuration.target, configuration.scenario): configuration.name for configuration in measured.varied
+    }  # ascending by load: the last one wins
     first = launches.filter((pl.col("role") == "timed") & pl.col("configuration").is_in(list(largest.values())))
     kept = first.unique("configuration", keep="first", maintain_order=True)
     chosen = [*faults.iter_rows(named=True), *kept.iter_rows(named=True)][:MOST_TIMELINES]
@@ -230,9 +235,9 @@ def _timelines(measured: RecordData, requests: pl.DataFrame) -> tuple[LoadTimeli
 
 def _timeline(measured: RecordData, requests: pl.DataFrame, launch: Mapping[str, Any]) -> LoadTimeline | None:
     window = measured.served.windows.filter(pl.col("launch") == launch["launch"]).row(0, named=True)
-    own = requests.filter((pl.col("launch") == launch["launch"]) & (pl.col("phase") != "cold"))
+    rows = requests.filter((pl.col("launch") == launch["launch"]) & (pl.col("phase") != "cold"))
     t0 = window["t0_ns"]
-    if t0 is None or own.height == 0:
+    if t0 is None or rows.height == 0:
         return None
     inside = None
     if window["seconds"] is not None:
@@ -243,15 +248,15 @@ def _timeline(measured: RecordData, requests: pl.DataFrame, launch: Mapping[str,
         role=launch["role"],
         block=launch["block"],
         window_s=inside,
-        bins=_bins(own, t0),
+        bins=_bins(rows, t0),
         spans=tuple(_spans(measured, launch["launch"], t0)),
     )
 
 
-def _bins(own: pl.DataFrame, t0: int) -> tuple[Bin, ...]:
-    since = own.with_columns(at=(pl.col("scheduled_ns") - t0) / NS_PER_S)
+def _bins(requests: pl.DataFrame, t0: int) -> tuple[Bin, ...]:
+    since = requests.with_columns(at=(pl.col("scheduled_ns") - t0) / NS_PER_S)
     last = max(float(since["at"].max() or 0.0), 1e-9)  # type: ignore[arg-type]
-    widest = max(last / MOST_BINS, BIN_REQUESTS * last / max(own.height, 1))
+    widest = max(last / MOST_BINS, BIN_REQUESTS * last / max(requests.height, 1))
     width = next((step for step in WIDTHS_S if step >= min(widest, last / 10)), last)
     grouped = (
         since.group_by((pl.col("at") / width).floor().cast(pl.Int64).alias("bin"))
@@ -278,11 +283,11 @@ def _spans(measured: RecordData, launch: int, t0: int) -> list[Span]:
     """Faults and outages; each begin is matched with the next end of the same replica."""
     kinds = {"fault": ("fault", "fault_end"), "down": ("replica_down", "replica_up")}
     events = measured.table("events").filter(pl.col("launch") == launch).sort("ns")
-    found = []
+    spans = []
     for kind, (begin, end) in kinds.items():
         for row in events.filter(pl.col("kind") == begin).iter_rows(named=True):
             later = events.filter((pl.col("kind") == end) & (pl.col("ns") >= row["ns"]) & pl.col("value").eq_missing(row["value"]))
-            found.append(
+            spans.append(
                 Span(
                     kind=kind,
                     what=_what(kind, row),
@@ -290,7 +295,7 @@ def _spans(measured: RecordData, launch: int, t0: int) -> list[Span]:
                     end_s=(int(later["ns"][0]) - t0) / NS_PER_S if later.height else None,
                 )
             )
-    return found
+    return spans
 
 
 def _what(kind: str, row: Mapping[str, Any]) -> str:

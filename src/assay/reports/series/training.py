@@ -204,19 +204,21 @@ def build(measured: RecordData, results: Mapping[str, Mapping[str, Value]]) -> S
 
 def _wall(measured: RecordData, results: Mapping[str, Mapping[str, Value]]) -> WallSeries | None:
     """The curve of the model of communication, as far as its shortest step or eight times the measured range."""
-    if not measured.kind.trains or isinstance(found := model(measured), Absent):
+    if not measured.kind.trains or isinstance(wall_model := model(measured), Absent):
         return None
     held = held_out(measured)
-    best, serial = found.fitted.middle.fastest(), results[SERIAL_FRACTION.name]["all"]
-    end = max(FARTHEST * found.largest, min(2.0 * (best or math.inf), WALL_REACH * found.largest))
+    best, serial = wall_model.fitted.middle.fastest(), results[SERIAL_FRACTION.name]["all"]
+    end = max(FARTHEST * wall_model.largest, min(2.0 * (best or math.inf), WALL_REACH * wall_model.largest))
     # a model that misses the measurements is not extrapolated
-    end = float(found.largest) if refusal(measured) is not None else end
-    least = max(1, found.levels[0])
-    curve = found.fitted.middle
+    end = float(wall_model.largest) if refusal(measured) is not None else end
+    least = max(1, wall_model.levels[0])
+    curve = wall_model.fitted.middle
     points = []
     for i in range(CURVE_POINTS):
         p = least * (end / least) ** (i / (CURVE_POINTS - 1))
-        at = predict_wall(found.fitted, p, measured.confidence, launches=found.fitted.blocks, others=found.others, what=Curve.speedup)
+        at = predict_wall(
+            wall_model.fitted, p, measured.confidence, launches=wall_model.fitted.blocks, others=wall_model.others, what=Curve.speedup
+        )
         bare = replace(curve, hideable_s=0.0).speedup(p)
         amdahl = None if isinstance(serial, Absent) or curve.weak else amdahl_speedup(serial.value, p)
         bounded = math.isfinite(at.high)
@@ -228,20 +230,20 @@ def _wall(measured: RecordData, results: Mapping[str, Mapping[str, Value]]) -> W
     checked = None if isinstance(held, Absent) else held
     return WallSeries(
         points=tuple(points),
-        largest=found.largest,
-        trusted=FARTHEST * found.largest if len(found.levels) >= LEAST_COUNTS else found.largest,
+        largest=wall_model.largest,
+        trusted=FARTHEST * wall_model.largest if len(wall_model.levels) >= LEAST_COUNTS else wall_model.largest,
         fastest=best,
-        hides=found.hides,
+        hides=wall_model.hides,
         held_workers=checked.workers if checked else None,
         held_speedup=checked.speedup if checked else None,
-        words=found.words,
+        words=wall_model.words,
     )
 
 
 def _spent(measured: RecordData) -> tuple[Spent, ...]:
     if not measured.kind.trains or measured.table("steps").height == 0:
         return ()
-    found = []
+    spent = []
     for role in ("timed", "fault"):
         sums = partition(measured, role).group_by("configuration").agg(pl.len(), pl.col(list(CATEGORIES)).sum())
         by_name = {row["configuration"]: row for row in sums.iter_rows(named=True)}
@@ -250,8 +252,8 @@ def _spent(measured: RecordData) -> tuple[Spent, ...]:
             whole = sum(row[category] for category in CATEGORIES) if row is not None else 0.0
             if row is not None and whole > 0:
                 shares = {category: row[category] / whole for category in CATEGORIES}
-                found.append(Spent(configuration=name, role=role, launches=row["len"], rank_s=whole, shares=shares))
-    return tuple(found)
+                spent.append(Spent(configuration=name, role=role, launches=row["len"], rank_s=whole, shares=shares))
+    return tuple(spent)
 
 
 def _scaling(measured: RecordData) -> ScalingCurve | None:
@@ -261,23 +263,23 @@ def _scaling(measured: RecordData) -> ScalingCurve | None:
     choice = chosen(measured, data)
     if isinstance(choice, Refused):
         return None
-    found, least, most = choice.chosen, data.levels[0], data.levels[-1]
+    fit, least, most = choice.chosen, data.levels[0], data.levels[-1]
 
     def part(begin: float, end: float) -> tuple[CurvePoint, ...]:
         workers = [begin * (end / begin) ** (i / (CURVE_POINTS - 1)) for i in range(CURVE_POINTS)]
-        curve = relative_curve(found, workers, measured.experiment.base_level)
+        curve = relative_curve(fit, workers, measured.experiment.base_level)
         bounded = data.spent > 0  # the launches of one block share their conditions
         return tuple(
             CurvePoint(workers=n, speedup=at.value, low=at.low if bounded else None, high=at.high if bounded else None)
             for n, at in zip(workers, curve, strict=True)
         )
 
-    whole = predict(found, data, FARTHEST * most)
-    end = min(FARTHEST * most, found.turning_point() or FARTHEST * most)  # a decline beyond the measurements is not drawn
+    whole = predict(fit, data, FARTHEST * most)
+    end = min(FARTHEST * most, fit.turning_point() or FARTHEST * most)  # a decline beyond the measurements is not drawn
     end = FARTHEST * most if not isinstance(whole, Refused) else end
-    drawn = end > most and not isinstance(predict(found, data, end), Refused)
+    drawn = end > most and not isinstance(predict(fit, data, end), Refused)
     return ScalingCurve(
-        law=LAW_NAMES[found.law],
+        law=LAW_NAMES[fit.law],
         why=choice.sentence,
         measured=part(least, most),
         beyond=part(most, end) if drawn else (),
@@ -290,13 +292,13 @@ def _timelines(measured: RecordData) -> tuple[Timeline, ...]:
     if steps.height == 0:
         return ()
     binned = binned_steps(steps).partition_by("launch", as_dict=True, maintain_order=True)
-    found = []
+    timelines = []
     for row in measured.table("launches").sort("launch").iter_rows(named=True):
         bins = binned.get((row["launch"],))
         if bins is None:
             continue
         steady = measured.steady.get(row["launch"])
-        found.append(
+        timelines.append(
             Timeline(
                 launch=row["launch"],
                 configuration=row["configuration"],
@@ -307,7 +309,7 @@ def _timelines(measured: RecordData) -> tuple[Timeline, ...]:
                 bins=tuple(StepBin(**{k: v for k, v in r.items() if k != "launch"}) for r in bins.iter_rows(named=True)),
             )
         )
-    return tuple(found)
+    return tuple(timelines)
 
 
 def binned_steps(steps: pl.DataFrame, most: int = MOST_POINTS) -> pl.DataFrame:
@@ -364,12 +366,12 @@ def _fault(measured: RecordData, results: Mapping[str, Mapping[str, Value]], lau
     """One fault launch."""
     number, begin = int(str(launch["launch"])), _began(measured, launch)
     clock = on_one_clock(measured)  # the coordinator stamps the fault, workers stamp progress
-    trouble, one = clock.troubles.get(number, ""), clock.measured
-    struck = strikes(one).filter(pl.col("launch") == number).sort("ns").to_dicts()
-    event = struck[0] if struck else None
+    trouble, aligned = clock.troubles.get(number, ""), clock.measured
+    strike_rows = strikes(aligned).filter(pl.col("launch") == number).sort("ns").to_dicts()
+    event = strike_rows[0] if strike_rows else None
     fault_s = None if event is None else (event["ns"] - begin) / NS_PER_S
     phases, absent = _recovery(measured, results, launch, fault_s)
-    steps = one.table("steps").filter((pl.col("launch") == number) & (not trouble))
+    steps = aligned.table("steps").filter((pl.col("launch") == number) & (not trouble))
     return FaultTimeline(
         launch=number,
         configuration=str(launch["configuration"]),
@@ -381,15 +383,15 @@ def _fault(measured: RecordData, results: Mapping[str, Mapping[str, Value]], lau
         steps_at_fault=None if event is None else event["step"],
         progress=_progress(steps, begin),
         phases=phases,
-        again_s=tuple((row["ns"] - begin) / NS_PER_S for row in struck[1:]),
+        again_s=tuple((row["ns"] - begin) / NS_PER_S for row in strike_rows[1:]),
         absent=(*absent, f"the steps are not on the fault's clock ({trouble})") if trouble else absent,
     )
 
 
 def _began(measured: RecordData, launch: Mapping[str, object]) -> int:
     """When the launch began, on the clock of its events and steps."""
-    own = on_one_clock(measured).measured.table("launches").filter(pl.col("launch") == launch["launch"])
-    return int(own["begin_ns"][0])
+    rows = on_one_clock(measured).measured.table("launches").filter(pl.col("launch") == launch["launch"])
+    return int(rows["begin_ns"][0])
 
 
 def _signal(detail: str) -> str:
@@ -429,25 +431,25 @@ def _recovery(
     if fault_s is None:
         return (), ("no fault struck in this launch",)
     number, begin = int(str(launch["launch"])), _began(measured, launch)
-    found = [one for one in recoveries(measured) if one.launch == number]
-    if not found:
+    matches = [recovery for recovery in recoveries(measured) if recovery.launch == number]
+    if not matches:
         events = on_one_clock(measured).measured.table("events")
         ends = events.filter((pl.col("launch") == number) & (pl.col("kind") == "fault_end"))["ns"]
         end = (int(str(ends.max())) - begin) / NS_PER_S if len(ends) else fault_s
         return (RecoveryPhase(name=LASTED, begin_s=fault_s, end_s=end),), ()
-    told = [_of_strike(results, one, begin) for one in found]
-    return tuple(phase for phases, _ in told for phase in phases), tuple(dict.fromkeys(why for _, absent in told for why in absent))
+    parts = [_of_strike(results, recovery, begin) for recovery in matches]
+    return tuple(phase for phases, _ in parts for phase in phases), tuple(dict.fromkeys(why for _, absent in parts for why in absent))
 
 
 def _of_strike(
-    results: Mapping[str, Mapping[str, Value]], found: Recovery, begin: int
+    results: Mapping[str, Mapping[str, Value]], recovery: Recovery, begin: int
 ) -> tuple[tuple[RecoveryPhase, ...], tuple[str, ...]]:
     """The phases of one strike."""
-    at, phases = found.fault_ns, list[RecoveryPhase]()
-    noticed = noticed_ns(found)
-    for (metric, name), until in zip(RECOVERY, (noticed, found.restarted_ns, found.resumed_ns, found.regained_ns), strict=True):
-        if until is None or (name == "detect" and found.workers == 1):
-            value = results.get(metric, {}).get(found.configuration)
+    at, phases = recovery.fault_ns, list[RecoveryPhase]()
+    noticed = noticed_ns(recovery)
+    for (metric, name), until in zip(RECOVERY, (noticed, recovery.restarted_ns, recovery.resumed_ns, recovery.regained_ns), strict=True):
+        if until is None or (name == "detect" and recovery.workers == 1):
+            value = results.get(metric, {}).get(recovery.configuration)
             reason = f": {value.detail}" if isinstance(value, Absent) else ""
             return tuple(phases), (f"{name} was not measured{reason}",)
         end = max(until, at)  # the last worker may report its start after the first one trained

@@ -55,11 +55,11 @@ def _created(text: str) -> datetime:
 def sheets(page: Page) -> list[tuple[str, Table | Raw]]:
     """Every sheet with its name."""
     data = page.of_depth("data")
-    found = [
+    named = [
         *((_front(page),) if not data else ()),
         *(sheet for section in data or page.of_depth("front", "detail", "appendix") for sheet in _of(section)),
     ]
-    return list(zip(sheet_names([name for name, _ in found]), (sheet for _, sheet in found), strict=True))
+    return list(zip(sheet_names([name for name, _ in named]), (sheet for _, sheet in named), strict=True))
 
 
 def _front(page: Page) -> tuple[str, Table]:
@@ -101,8 +101,8 @@ def _widened(table: Table) -> Table:
     names: list[str] = []
     columns: list[list[Cell]] = []
     rows = [(*row, *(row[-1:] * (len(table.heads) - len(row)))) for row in table.rows]
-    for place, head in enumerate(table.heads):
-        cells = [row[place] for row in rows]
+    for index, head in enumerate(table.heads):
+        cells = [row[index] for row in rows]
         units = {cell.value.unit for cell in cells if isinstance(cell, Number) and isinstance(cell.value, Estimate)}
         if not units:
             names.append(head.full)
@@ -131,15 +131,15 @@ def _plain(cell: Cell) -> Cell:
 def sheet_names(texts: Sequence[str]) -> list[str]:
     """Valid Excel names: at most 31 characters, none of []:*?/\\, no apostrophe at either end, unique regardless of case."""
     taken: set[str] = set()
-    found = []
+    names = []
     for text in texts:
         clean = "".join("-" if letter in "[]:*?/\\" or not letter.isprintable() else letter for letter in text)
         endings = ("", *(f" {number}" for number in range(2, len(texts) + 2)))
         shortened = (f"{clean[: LONGEST_NAME - len(ending)].strip(chr(39))}{ending}" for ending in endings)
         name = next(name for name in shortened if name.casefold() not in taken)
         taken.add(name.casefold())
-        found.append(name)
-    return found
+        names.append(name)
+    return names
 
 
 # ---- writing ---------------------------------------------------------------------------------------------------------
@@ -175,9 +175,9 @@ def _write(book: Any, styles: _Styles, name: str, sheet: Table | Raw) -> None:
         page.write_string(0, column, title, styles.head)
         page.set_column(column, column, _width([title, *(row[column] for row in sheet.rows)]))
     height = _write_frame(page, sheet.frame) if isinstance(sheet, Raw) else 0
-    for place, row in enumerate(sheet.rows, start=1 + height):
+    for row_index, row in enumerate(sheet.rows, start=1 + height):
         for column, content in enumerate(row):
-            _write_cell(page, styles, place, column, content)
+            _write_cell(page, styles, row_index, column, content)
     page.freeze_panes(1, 0)
     if height + len(sheet.rows):
         page.autofilter(0, 0, height + len(sheet.rows), len(titles) - 1)
@@ -188,9 +188,9 @@ def _write_frame(page: Any, frame: pl.DataFrame) -> int:
     for column, series in enumerate(frame):
         texts = series.dtype == pl.String
         write = page.write_string if texts else page.write_number
-        for place, content in enumerate(series.str.slice(0, LONGEST_TEXT) if texts else series, start=1):
+        for row_index, content in enumerate(series.str.slice(0, LONGEST_TEXT) if texts else series, start=1):
             if content is not None:
-                write(place, column, content)
+                write(row_index, column, content)
     return frame.height
 
 

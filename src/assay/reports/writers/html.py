@@ -89,12 +89,12 @@ def _rows(table: Table) -> Iterator[tuple[Laid, ...]]:
         yield tuple(
             Laid(
                 cell=cell,
-                head=table.heads[place].full,
-                span=rest if table.whole(merged) and place == table.stub else 1,
-                number=not isinstance(cell, Mark) and table.numeric(place),
-                name=place < table.stub,
+                head=table.heads[index].full,
+                span=rest if table.whole(merged) and index == table.stub else 1,
+                number=not isinstance(cell, Mark) and table.numeric(index),
+                name=index < table.stub,
             )
-            for place, cell in enumerate(merged)
+            for index, cell in enumerate(merged)
         )
 
 

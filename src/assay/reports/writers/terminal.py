@@ -67,8 +67,8 @@ def _foot(page: Page) -> Iterator[RenderableType]:
 def _section(section: Section, width: int) -> Iterator[RenderableType]:
     if section.title:
         yield from (Text(), Rule(Text(section.title, style="bold"), align="left", characters="─", style="dim"))
-    for place, block in enumerate(section.blocks):
-        if place and ((isinstance(block, Table) and block.title) or (isinstance(block, Prose) and block.weight == "lead")):
+    for index, block in enumerate(section.blocks):
+        if index and ((isinstance(block, Table) and block.title) or (isinstance(block, Prose) and block.weight == "lead")):
             yield Text()
         if isinstance(block, Table) and block.title:
             yield Text(block.title, style="bold")
@@ -108,9 +108,9 @@ def _bullet(item: Bullet) -> Text:
     if name:
         text.append(name, "bold" if item.title and not item.mark else "").append(": ")
     pairs = ((item.where, item.text), *item.more)
-    told = [f"{where}: {sentence}" if item.more and where else sentence for where, sentence in pairs[:SHOWN]]
+    sentences = [f"{where}: {sentence}" if item.more and where else sentence for where, sentence in pairs[:SHOWN]]
     left = len(pairs) - SHOWN
-    text.append("; ".join((*told, *([f"and {count(left, 'others')}"] if left > 0 else []))))
+    text.append("; ".join((*sentences, *([f"and {count(left, 'others')}"] if left > 0 else []))))
     if item.todo:
         text.append(". ").append("To do: ", "bold").append(f"{item.todo}.")
     return text
@@ -148,39 +148,39 @@ def _text(cell: Cell, table: Table) -> Text:
 
 def _sizes(table: Table, texts: Sequence[Sequence[Text]], width: int) -> list[int]:
     """Column widths; running text is narrowed if that keeps the columns side by side."""
-    sizes = [_size(table, texts, place) for place in range(len(table.heads))]
-    texts_only = [place for place in range(len(sizes)) if not table.numeric(place)]
+    sizes = [_size(table, texts, column) for column in range(len(table.heads))]
+    texts_only = [column for column in range(len(sizes)) if not table.numeric(column)]
     for _ in range(_wide(range(len(sizes)), sizes) - width - 1):
-        widest = max(texts_only, key=lambda place: sizes[place], default=None)
+        widest = max(texts_only, key=lambda column: sizes[column], default=None)
         if widest is None or sizes[widest] <= LEAST:
             break
         sizes[widest] -= 1
     return sizes
 
 
-def _size(table: Table, texts: Sequence[Sequence[Text]], place: int) -> int:
+def _size(table: Table, texts: Sequence[Sequence[Text]], column: int) -> int:
     """A column's natural width: the longest word of its head, and at most a readable width of running text."""
-    widest = max((len(line) for row in texts for line in row[place].plain.split("\n")[:2]), default=0)
-    longest = max((len(word) for word in f"{table.heads[place].above} {table.heads[place].text}".split()), default=0)
-    if place < table.stub:
-        words = max((len(word) for row in texts for word in row[place].plain.split()), default=0)
+    widest = max((len(line) for row in texts for line in row[column].plain.split("\n")[:2]), default=0)
+    longest = max((len(word) for word in f"{table.heads[column].above} {table.heads[column].text}".split()), default=0)
+    if column < table.stub:
+        words = max((len(word) for row in texts for word in row[column].plain.split()), default=0)
         return max(longest, min(widest, max(NAMES, words)))
-    return max(longest, min(widest, max(TEXTS, _widest_number(table, place))))
+    return max(longest, min(widest, max(TEXTS, _widest_number(table, column))))
 
 
-def _widest_number(table: Table, place: int) -> int:
-    cells = (row[place] for row in table.rows if not table.whole(row) and isinstance(row[place], Number))
+def _widest_number(table: Table, column: int) -> int:
+    cells = (row[column] for row in table.rows if not table.whole(row) and isinstance(row[column], Number))
     return max((len(said(cell).text) + len(said(cell).below) + 1 for cell in cells), default=0)
 
 
 def _parts(table: Table, sizes: Sequence[int], width: int) -> Iterator[list[int]]:
     """Groups of columns that fit beside the row names; columns under one head stay together if possible."""
-    room = width - sum(sizes[place] + GAP for place in range(table.stub)) + 1
+    room = width - sum(sizes[column] + GAP for column in range(table.stub)) + 1
     part: list[int] = []
-    for _, own in groupby(range(table.stub, len(table.heads)), key=lambda place: table.heads[place].above or place):
-        together = list(own)
+    for _, group in groupby(range(table.stub, len(table.heads)), key=lambda column: table.heads[column].above or column):
+        together = list(group)
         for some in (
-            [together] if _wide([*part, *together], sizes) <= room or _wide(together, sizes) <= room else [[place] for place in together]
+            [together] if _wide([*part, *together], sizes) <= room or _wide(together, sizes) <= room else [[column] for column in together]
         ):
             if part and _wide([*part, *some], sizes) > room:
                 yield part
@@ -190,34 +190,34 @@ def _parts(table: Table, sizes: Sequence[int], width: int) -> Iterator[list[int]
         yield part
 
 
-def _wide(places: Sequence[int], sizes: Sequence[int]) -> int:
-    return sum(sizes[place] + GAP for place in places)
+def _wide(columns: Sequence[int], sizes: Sequence[int]) -> int:
+    return sum(sizes[column] + GAP for column in columns)
 
 
-def _grid_of(table: Table, texts: Sequence[Sequence[Text]], sizes: Sequence[int], places: Sequence[int], width: int) -> Grid:
+def _grid_of(table: Table, texts: Sequence[Sequence[Text]], sizes: Sequence[int], columns: Sequence[int], width: int) -> Grid:
     grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False)
-    fits = _wide(places, sizes) <= width + 1  # else break words, not lines
-    grown = _grown(table, texts, sizes, places, width)
-    for place in places:
-        side: JustifyMethod = "right" if table.numeric(place) else "left"
-        name = _head_text(table.heads[place])
+    fits = _wide(columns, sizes) <= width + 1  # else break words, not lines
+    grown = _grown(table, texts, sizes, columns, width)
+    for column in columns:
+        side: JustifyMethod = "right" if table.numeric(column) else "left"
+        name = _head_text(table.heads[column])
         align = "bottom" if table.inline else "top"
-        grid.add_column(name, justify=side, vertical=align, width=grown[place] if fits else None, overflow="fold")  # type: ignore[arg-type]
+        grid.add_column(name, justify=side, vertical=align, width=grown[column] if fits else None, overflow="fold")  # type: ignore[arg-type]
     for row in texts:
-        grid.add_row(*(row[place] for place in places))
+        grid.add_row(*(row[column] for column in columns))
     return grid
 
 
-def _grown(table: Table, texts: Sequence[Sequence[Text]], sizes: Sequence[int], places: Sequence[int], width: int) -> dict[int, int]:
+def _grown(table: Table, texts: Sequence[Sequence[Text]], sizes: Sequence[int], columns: Sequence[int], width: int) -> dict[int, int]:
     """Give spare width to heads, then to text, that would otherwise wrap."""
-    grown = {place: sizes[place] for place in places}
-    spare = width + 1 - _wide(places, sizes)
-    heads = {place: max(map(len, _head_text(table.heads[place]).split("\n"))) for place in places}
-    cells = {place: max((len(line) for row in texts for line in row[place].plain.split("\n")), default=0) for place in places}
-    for wanted in (heads, cells):
-        for place in places:
-            more = max(0, min(wanted[place] - grown[place], spare))
-            grown[place] += more
+    grown = {column: sizes[column] for column in columns}
+    spare = width + 1 - _wide(columns, sizes)
+    heads = {column: max(map(len, _head_text(table.heads[column]).split("\n"))) for column in columns}
+    cells = {column: max((len(line) for row in texts for line in row[column].plain.split("\n")), default=0) for column in columns}
+    for widths in (heads, cells):
+        for column in columns:
+            more = max(0, min(widths[column] - grown[column], spare))
+            grown[column] += more
             spare -= more
     return grown
 

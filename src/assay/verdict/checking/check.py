@@ -79,7 +79,9 @@ def check_history(
     requested = record.measured.experiment.comparison
     series = histories([*past, record], list(worth_showing(record, comparison.primary)))
     predictions = {(history.metric, history.configuration): prediction_of(history, record) for history in series}
-    others = {key: made.p_value for key, made in predictions.items() if made is not None and key != primary_of(comparison)}
+    others = {
+        key: prediction.p_value for key, prediction in predictions.items() if prediction is not None and key != primary_of(comparison)
+    }
     adjusted = dict(zip(others, benjamini_hochberg(list(others.values())), strict=True))
     limit = requested.equivalence if margin is None else margin
     rows = []

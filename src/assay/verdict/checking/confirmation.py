@@ -23,8 +23,8 @@ def confirm(first: Check, again: Check, *, everything_in_doubt: bool = False) ->
 
     fresh = {(row.metric, row.configuration): row for row in again.rows}
     rows = tuple(_confirmed(row, fresh.get((row.metric, row.configuration)), again) if doubtful(row) else row for row in first.rows)
-    asked = [(row, fresh.get((row.metric, row.configuration))) for row in first.rows if doubtful(row)]
-    states = [_state_again(new) for _, new in asked]
+    pairs = [(row, fresh.get((row.metric, row.configuration))) for row in first.rows if doubtful(row)]
+    states = [_state_again(new) for _, new in pairs]
     outcome: Confirmation = "confirmed" if "regression" in states else "undecided" if "inconclusive" in states else "refuted"
     return concluded(replace(first, rows=rows, confirmation=outcome))
 

@@ -119,8 +119,8 @@ def in_order(sides: Sequence[Side]) -> list[Side]:
 
 def series(sides: Sequence[Side], metric: str, configuration: str) -> tuple[Scale, tuple[Point, ...]]:
     """Scale and values of one metric over records, in order; records without a value are left out."""
-    found = [(side, value) for side in in_order(sides) if (value := estimate_of(side, metric, configuration)) is not None]
-    everything = [number for _, value in found for number in launch_values(value)]
+    pairs = [(side, value) for side in in_order(sides) if (value := estimate_of(side, metric, configuration)) is not None]
+    everything = [number for _, value in pairs for number in launch_values(value)]
     scale: Scale = "ratio" if everything and min(everything) > 0.0 else "difference"
     return scale, tuple(
         Point(
@@ -129,7 +129,7 @@ def series(sides: Sequence[Side], metric: str, configuration: str) -> tuple[Scal
             value=value,
             level=level(launch_values(value), scale),
         )
-        for side, value in found
+        for side, value in pairs
     )
 
 
@@ -148,7 +148,7 @@ def histories(sides: Sequence[Side], pairs: Sequence[tuple[str, str]]) -> tuple[
     """
     read = [(metric, configuration, *series(sides, metric, configuration)) for metric, configuration in pairs]
     standing = across_series([_changes(scale, points) for *_, scale, points in read], FAMILY)
-    return tuple(_history(sides, *one, found) for one, found in zip(read, standing, strict=True))
+    return tuple(_history(sides, *item, changes) for item, changes in zip(read, standing, strict=True))
 
 
 def _changes(scale: Scale, points: Sequence[Point]) -> Changes:
@@ -161,7 +161,7 @@ def _changes(scale: Scale, points: Sequence[Point]) -> Changes:
     return changes_in_history(values, earlier=[level(numbers, "ratio").mean for numbers in positive])
 
 
-def _history(sides: Sequence[Side], metric: str, configuration: str, scale: Scale, points: tuple[Point, ...], found: Changes) -> History:
+def _history(sides: Sequence[Side], metric: str, configuration: str, scale: Scale, points: tuple[Point, ...], changes: Changes) -> History:
     described = sides[0].judgement.metrics[metric]
     return History(
         metric=metric,
@@ -171,18 +171,18 @@ def _history(sides: Sequence[Side], metric: str, configuration: str, scale: Scal
         configuration=configuration,
         scale=scale,
         points=points,
-        changes=found.changes,
-        outliers=found.outliers,
-        p_adjusted=found.p_value,
+        changes=changes.changes,
+        outliers=changes.outliers,
+        p_adjusted=changes.p_value,
     )
 
 
 def rates(found: Sequence[History]) -> str:
     """The chance of false changes in these histories, in one sentence."""
-    asked = sum(one.p_adjusted is not None for one in found)
+    tested = sum(history.p_adjusted is not None for history in found)
     return (
-        f"expected by chance in {asked} series without a change: {given(LEVEL * asked, 2)} certain changes over their whole "
-        f"life (up to 500 records), however often they are looked at, and {given(LEVEL * asked, 2)} suspected ones at each look"
+        f"expected by chance in {tested} series without a change: {given(LEVEL * tested, 2)} certain changes over their whole "
+        f"life (up to 500 records), however often they are looked at, and {given(LEVEL * tested, 2)} suspected ones at each look"
     )
 
 
@@ -192,8 +192,8 @@ def worth_showing(side: Side, primary: str) -> Iterator[tuple[str, str]]:
         if metric.better == "neither" or not (metric.primary or name == primary):
             continue
         for configuration in side.measured.configurations:
-            found = estimate_of(side, name, configuration)
-            if found is not None and (found.confidence < 1.0 or name == primary):  # excludes the base's speedup over itself
+            value = estimate_of(side, name, configuration)
+            if value is not None and (value.confidence < 1.0 or name == primary):  # excludes the base's speedup over itself
                 yield name, configuration
 
 

@@ -70,7 +70,7 @@ def correctness(settings: Settings) -> list[Row]:
     return rows
 
 
-def _plain_row(settings: Settings, metric: str, title: str, at: str, state: RowState, told: str) -> Row:
+def _plain_row(settings: Settings, metric: str, title: str, at: str, state: RowState, sentence: str) -> Row:
     return Row(
         metric=metric,
         title=title,
@@ -86,7 +86,7 @@ def _plain_row(settings: Settings, metric: str, title: str, at: str, state: RowS
         p_adjusted=None,
         margin=None,
         launches_needed=None,
-        sentence=told,
+        sentence=sentence,
     )
 
 
@@ -122,12 +122,12 @@ def _found(settings: Settings, change: Change) -> Found | None:
     )
 
 
-def _row(settings: Settings, change: Change, found: Found | None, p: float | None) -> Row:
-    described = settings.record.judgement.metrics.get(change.metric)
+def _row(settings: Settings, change: Change, result: Found | None, p: float | None) -> Row:
+    metric = settings.record.judgement.metrics.get(change.metric)
     primary = _key(change) == primary_of(settings.comparison)
-    better: Better = described.better if described is not None else "neither"
+    better: Better = metric.better if metric is not None else "neither"
     decides = primary or (settings.everything and better != "neither")
-    title = described.title if described is not None else change.metric
+    title = metric.title if metric is not None else change.metric
     base = Row(
         metric=change.metric,
         title=title,
@@ -145,30 +145,30 @@ def _row(settings: Settings, change: Change, found: Found | None, p: float | Non
         launches_needed=None,
         sentence="",
     )
-    if found is None:
+    if result is None:
         absent = change.value if isinstance(change.value, Absent) else change.baseline
         why = absent.detail if isinstance(absent, Absent) else "it has no value per launch on one side"
         return replace(base, state="nothing_measured" if decides else "listed", sentence=f"{title}: {why}")
-    made = judged(
-        found,
+    judgement = judged(
+        result,
         better=better,
         margin=settings.margin,
         floor=settings.comparison.floor,
         p_adjusted=p,
         smallest_effect=settings.baseline.measured.experiment.comparison.smallest_effect,
     )
-    state = state_of(found.difference, made.decision, better)
-    suspected = state != "regression" and made.suspected and made.alone.change == "worse"
+    state = state_of(result.difference, judgement.decision, better)
+    suspected = state != "regression" and judgement.suspected and judgement.alone.change == "worse"
     state = "inconclusive" if suspected else state
-    where = ", ".join(filter(None, (f"{title} at {change.configuration}", occasion(found))))
+    where = ", ".join(filter(None, (f"{title} at {change.configuration}", occasion(result))))
     return replace(
         base,
         state=state,
         suspected=suspected,
-        difference=found.difference,
-        margin=made.decision.margin,
-        launches_needed=made.decision.launches_needed,
-        sentence=sentence_of(where, found.difference, made.decision, state, better, suspected=suspected),
+        difference=result.difference,
+        margin=judgement.decision.margin,
+        launches_needed=judgement.decision.launches_needed,
+        sentence=sentence_of(where, result.difference, judgement.decision, state, better, suspected=suspected),
     )
 
 

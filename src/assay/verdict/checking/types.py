@@ -101,19 +101,19 @@ def concluded(found: Check) -> Check:
     return replace(found, state=worst, sentence=_sentence(found, worst, rows))
 
 
-def _sentence(found: Check, state: State, rows: Sequence[Row]) -> str:
+def _sentence(check: Check, state: State, rows: Sequence[Row]) -> str:
     chosen = [row for row in rows if row.state == state] or list(rows)
-    told = "; ".join(row.sentence for row in chosen[:3]) + (f"; and {len(chosen) - 3} more" if len(chosen) > 3 else "")
+    text = "; ".join(row.sentence for row in chosen[:3]) + (f"; and {len(chosen) - 3} more" if len(chosen) > 3 else "")
     word = state.replace("_", " ").upper()
-    if state == "regression" and found.confirmation == "unconfirmed" and any(row.in_doubt for row in chosen):
+    if state == "regression" and check.confirmation == "unconfirmed" and any(row.in_doubt for row in chosen):
         word += " (unconfirmed)"
-    if found.exploratory:
+    if check.exploratory:
         word = f"EXPLORATORY {word}"
-    if state == "inconclusive" and not any(row.state == "inconclusive" for row in rows) and found.gaps:
-        told = f"{'; '.join(found.gaps)}; a pass would leave that out"
-    how = {"in turn": " Measured in turn.", "none": ""}.get(found.design, f" Judged by {found.design}{_again(found)}.")
-    return f"{word}: {told}.{how}"
+    if state == "inconclusive" and not any(row.state == "inconclusive" for row in rows) and check.gaps:
+        text = f"{'; '.join(check.gaps)}; a pass would leave that out"
+    how = {"in turn": " Measured in turn.", "none": ""}.get(check.design, f" Judged by {check.design}{_again(check)}.")
+    return f"{word}: {text}.{how}"
 
 
-def _again(found: Check) -> str:
-    return "" if found.confirmation in ("not needed", "unconfirmed") else ", and by fresh launches in turn"
+def _again(check: Check) -> str:
+    return "" if check.confirmation in ("not needed", "unconfirmed") else ", and by fresh launches in turn"

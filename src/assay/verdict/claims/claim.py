@@ -157,23 +157,23 @@ def facts_needed(findings: Iterable[Finding]) -> frozenset[str]:
 def smallest_set(facts: frozenset[str], among: tuple[Quantity, ...] = QUANTITIES) -> tuple[Quantity, ...]:
     """The fewest quantities that give all facts; a fact that no quantity gives becomes its own quantity."""
     known = frozenset().union(*(quantity.gives for quantity in among))
-    own = tuple(_quantity(fact, fact, "measure it in the same launches", fact) for fact in sorted(facts - known))
-    wanted = facts & known
-    useful = [quantity for quantity in among if quantity.gives & wanted]
+    unknown = tuple(_quantity(fact, fact, "measure it in the same launches", fact) for fact in sorted(facts - known))
+    needed = facts & known
+    useful = [quantity for quantity in among if quantity.gives & needed]
     for size in range(len(useful) + 1):
         for chosen in itertools.combinations(useful, size):
-            if wanted <= frozenset().union(*(quantity.gives for quantity in chosen)):
-                return (*chosen, *own)
-    return own  # unreachable: all useful quantities together give every known fact
+            if needed <= frozenset().union(*(quantity.gives for quantity in chosen)):
+                return (*chosen, *unknown)
+    return unknown  # unreachable: all useful quantities together give every known fact
 
 
 def _examined(audit: Audit, claim: Claim) -> Pitfall:
     assert audit.claim is not None
-    found = audit.claim(claim)
-    fallen = any(finding.severity in GRAVE for finding in found)
-    state: State = "fallen into" if fallen else "not examined" if found else "clear"
-    reason = "" if fallen or not found else "; ".join(finding.evidence for finding in found)
-    return Pitfall(name=audit.name, title=audit.called, question=audit.question, state=state, findings=found, reason=reason)
+    findings = audit.claim(claim)
+    grave = any(finding.severity in GRAVE for finding in findings)
+    state: State = "fallen into" if grave else "not examined" if findings else "clear"
+    reason = "" if grave or not findings else "; ".join(finding.evidence for finding in findings)
+    return Pitfall(name=audit.name, title=audit.called, question=audit.question, state=state, findings=findings, reason=reason)
 
 
 def _sentence(status: Soundness, pitfalls: tuple[Pitfall, ...]) -> str:

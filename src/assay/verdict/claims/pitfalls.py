@@ -55,17 +55,17 @@ class Pitfall:
 def of_record(measured: RecordData, results: Results) -> tuple[Pitfall, ...]:
     """Every pitfall of a record, fallen ones first."""
     audits: Mapping[str, Audit] = catalog.load_all("verdict.audits")
-    senseless = unexamined(measured, audits)
-    made = []
+    unexaminable = unexamined(measured, audits)
+    pitfalls = []
     for audit in audits.values():
         if audit.of_records and measured.kind.concerns(audit.about) and (not measured.kind.times_calls or audit.name in OF_TIMINGS):
-            if audit.name in senseless:
-                made.append(_pitfall(audit, (), senseless[audit.name]))
+            if audit.name in unexaminable:
+                pitfalls.append(_pitfall(audit, (), unexaminable[audit.name]))
                 continue
-            found = audit.examine(measured, results)
-            unseen = audit.blind(measured, results) if audit.blind is not None else _unseen(found)
-            made.append(_pitfall(audit, found, unseen or ""))
-    return ordered(made)
+            findings = audit.examine(measured, results)
+            unseen = audit.blind(measured, results) if audit.blind is not None else _unseen(findings)
+            pitfalls.append(_pitfall(audit, findings, unseen or ""))
+    return ordered(pitfalls)
 
 
 def ordered(pitfalls: list[Pitfall]) -> tuple[Pitfall, ...]:
@@ -73,16 +73,16 @@ def ordered(pitfalls: list[Pitfall]) -> tuple[Pitfall, ...]:
     return tuple(sorted(pitfalls, key=lambda pitfall: (STATES.index(pitfall.state), _gravity(pitfall), pitfall.title)))
 
 
-def _pitfall(audit: Audit, found: tuple[Finding, ...], unseen: str) -> Pitfall:
-    fallen = any(finding.severity in GRAVE for finding in found)
-    state: State = "fallen into" if fallen else "not examined" if unseen else "clear"
+def _pitfall(audit: Audit, findings: tuple[Finding, ...], unseen: str) -> Pitfall:
+    grave = any(finding.severity in GRAVE for finding in findings)
+    state: State = "fallen into" if grave else "not examined" if unseen else "clear"
     return Pitfall(
-        name=audit.name, title=audit.called, question=audit.question, state=state, findings=found, reason="" if fallen else unseen
+        name=audit.name, title=audit.called, question=audit.question, state=state, findings=findings, reason="" if grave else unseen
     )
 
 
-def _unseen(found: tuple[Finding, ...]) -> str:
-    return next((finding.evidence for finding in found if finding.rule.endswith(UNSEEN)), "")
+def _unseen(findings: tuple[Finding, ...]) -> str:
+    return next((finding.evidence for finding in findings if finding.rule.endswith(UNSEEN)), "")
 
 
 def _gravity(pitfall: Pitfall) -> int:

@@ -111,7 +111,7 @@ def way_on_text(change: Change) -> str:
 
 def _signed(value: float, low: float, high: float, unit: str, launches: int) -> str:
     if unit == FRACTION:  # a rounding residue is no change
-        value, low, high = (round(one, 9) + 0.0 if math.isfinite(one) else one for one in (value, low, high))
+        value, low, high = (round(bound, 9) + 0.0 if math.isfinite(bound) else bound for bound in (value, low, high))
     text, interval = bracketed(value, low, high, unit, launches=launches)
     plus = "+" if value > 0.0 and text.strip("0.% ") else ""
     return f"{plus}{text} {interval if interval[:1] == '[' else f'({interval})'}"
@@ -119,8 +119,8 @@ def _signed(value: float, low: float, high: float, unit: str, launches: int) -> 
 
 def _launches(change: Change) -> int:
     sides = (change.baseline, change.value)
-    return min((0 if isinstance(one, Absent) else one.n_launches for one in sides), default=0)
+    return min((0 if isinstance(side, Absent) else side.n_launches for side in sides), default=0)
 
 
 def _unit(change: Change) -> str:
-    return next((one.unit for one in (change.value, change.baseline) if isinstance(one, Estimate)), "")
+    return next((value.unit for value in (change.value, change.baseline) if isinstance(value, Estimate)), "")

@@ -80,13 +80,13 @@ def differences(sides: Sequence[Side], varying: Sequence[str] = ()) -> tuple[Mis
     Raises:
         SpecError: a name in `varying` is no condition; names the closest ones.
     """
-    found = [
+    mismatches = [
         mismatch
         for condition in CONDITIONS
         for mismatch in _of_condition(condition, [condition.fields(s.measured, s.judgement.results) for s in sides])
     ]
-    declared = declare(varying, [mismatch.field for mismatch in found], _conditions_of(sides))
-    marked = [_declared(mismatch, covers(mismatch.field, declared)) for mismatch in found]
+    declared = declare(varying, [mismatch.field for mismatch in mismatches], _conditions_of(sides))
+    marked = [_declared(mismatch, covers(mismatch.field, declared)) for mismatch in mismatches]
     return tuple(sorted(marked, key=lambda m: (not m.refuses or m.declared, ORDER.index(m.kind))))
 
 
@@ -107,22 +107,22 @@ def unknown_on_all(sides: Sequence[Side]) -> tuple[str, ...]:
         and c.family is None
         and c.absent == "differs"
         and c.name != "workload.script"
-        and not any(c.fields(*one) for one in results)
+        and not any(c.fields(*result) for result in results)
     )
 
 
 def _of_condition(condition: Condition, values: Sequence[Mapping[str, Any]]) -> list[Mismatch]:
-    fields = list(dict.fromkeys(field for one in values for field in one))
-    found = (_of_field(condition, field, values) for field in fields)
-    return [mismatch for mismatch in found if mismatch is not None]
+    fields = list(dict.fromkeys(field for side_values in values for field in side_values))
+    mismatches = (_of_field(condition, field, values) for field in fields)
+    return [mismatch for mismatch in mismatches if mismatch is not None]
 
 
 def _of_field(condition: Condition, field: str, values: Sequence[Mapping[str, Any]]) -> Mismatch | None:
     """The mismatch in one field over all sides; None if they agree."""
-    absent = [field not in one for one in values]
+    absent = [field not in side_values for side_values in values]
     if any(absent) and condition.family is not None and condition.absent == "skip" and all(values):
         return None  # a configuration of one side only
-    present = [one[field] for one in values if field in one]
+    present = [side_values[field] for side_values in values if field in side_values]
     equal = all(condition.same(present[0], other) for other in present[1:])
     if equal and not any(absent):
         return None
@@ -134,7 +134,7 @@ def _of_field(condition: Condition, field: str, values: Sequence[Mapping[str, An
         declared=False,
         why=condition.why,
         override=f"--varying {field}, or --force",
-        values=tuple(_shown(condition, field, one) for one in values),
+        values=tuple(_shown(condition, field, side_values) for side_values in values),
         refuses=condition.kind in REFUSING and not silent and not optional,
     )
 
@@ -181,21 +181,21 @@ def _meaning(name: str, known: set[str], keys: set[str]) -> tuple[str, ...]:
     key = (f"conditions.{plain}",) if plain in keys else ()
     if plain in ALIASES:
         return (*ALIASES[plain], *key)
-    families = [one.removesuffix(".*") for one in known if one.endswith(".*")]
-    if any(plain == one or one.startswith(f"{plain}.") for one in known) or covers(plain, families):
+    families = [condition.removesuffix(".*") for condition in known if condition.endswith(".*")]
+    if any(plain == condition or condition.startswith(f"{plain}.") for condition in known) or covers(plain, families):
         return (plain,)
     return key
 
 
 def _unknown(name: str, known: set[str], keys: set[str]) -> Problem:
-    candidates = sorted({*ALIASES, *keys, *(one.removesuffix(".*") for one in known)})
-    last = [one for one in candidates if name in one.split(".")]
+    candidates = sorted({*ALIASES, *keys, *(candidate.removesuffix(".*") for candidate in known)})
+    last = [candidate for candidate in candidates if name in candidate.split(".")]
     close = [*last, *difflib.get_close_matches(name, candidates, n=3)][:3]
-    mend = f"Did you mean {' or '.join(f'--varying {one}' for one in close)}?" if close else ""
+    remedy = f"Did you mean {' or '.join(f'--varying {candidate}' for candidate in close)}?" if close else ""
     return Problem(
         where="--varying",
         found=repr(name),
-        mend=mend,
+        mend=remedy,
         allowed=f"a condition, the beginning of a group of them, or one of {', '.join(ALIASES)}; docs/reference/conditions.md lists them",
     )
 

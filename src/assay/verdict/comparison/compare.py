@@ -144,7 +144,7 @@ def compare_engines(side: Side, engines: Sequence[str] = (), *, primary: str | N
         SpecError: unknown engine, load or metric, or fewer than two engines.
     """
     measured = side.measured
-    known = list(dict.fromkeys(one.target for one in measured.varied if one.target))
+    known = list(dict.fromkeys(configuration.target for configuration in measured.varied if configuration.target))
     names = list(engines) or known
     _check_labels(names)
     for name in names:
@@ -152,7 +152,7 @@ def compare_engines(side: Side, engines: Sequence[str] = (), *, primary: str | N
     rows = _same_loads(side, names)
     deciding = rows[-1]
     if at is not None:
-        loads = {one.name: one.load for one in measured.varied}
+        loads = {configuration.name: configuration.load for configuration in measured.varied}
         _among(f"{at:g}", [f"{load:g}" for load in dict.fromkeys(loads.values()) if load is not None], "--at")
         deciding = next(row for row in reversed(rows) if loads[row[0].configuration] == at)
     inadmissible = _inadmissible([side])
@@ -163,17 +163,17 @@ def compare_engines(side: Side, engines: Sequence[str] = (), *, primary: str | N
 
 def _same_loads(side: Side, engines: Sequence[str]) -> list[list[Arm]]:
     """One row per scenario and load: configurations in the order of the engines."""
-    found: dict[tuple[str, float | None], dict[str, str]] = {}
-    for one in side.measured.varied:
-        found.setdefault((one.scenario, one.load), {})[one.target] = one.name
-    return [[Arm(label=name, side=side, configuration=by[name]) for name in engines] for by in found.values()]
+    by_load: dict[tuple[str, float | None], dict[str, str]] = {}
+    for configuration in side.measured.varied:
+        by_load.setdefault((configuration.scenario, configuration.load), {})[configuration.target] = configuration.name
+    return [[Arm(label=name, side=side, configuration=configurations[name]) for name in engines] for configurations in by_load.values()]
 
 
 def _among(name: str, known: Sequence[str], where: str) -> None:
     if name not in known:
         close = difflib.get_close_matches(name, known, n=1)
-        mend = f"Did you mean {close[0]}?" if close else ""
-        problem = Problem(where=where, found=repr(name), allowed=f"one of {', '.join(known)}", mend=mend)
+        remedy = f"Did you mean {close[0]}?" if close else ""
+        problem = Problem(where=where, found=repr(name), allowed=f"one of {', '.join(known)}", mend=remedy)
         raise SpecError((problem,), "the comparison")
 
 
@@ -205,8 +205,8 @@ def _decisive(at: str | None, known: Sequence[str]) -> str:
         return known[-1]
     if at not in known:
         close = difflib.get_close_matches(at, known, n=1)
-        mend = f"Did you mean --at {close[0]}?" if close else ""
-        problem = Problem(where="--at", found=repr(at), allowed=f"one of {', '.join(known)}", mend=mend)
+        remedy = f"Did you mean --at {close[0]}?" if close else ""
+        problem = Problem(where="--at", found=repr(at), allowed=f"one of {', '.join(known)}", mend=remedy)
         raise SpecError((problem,), "the comparison")
     return at
 
@@ -253,12 +253,12 @@ def _compare(
         return _refusal(arms, configuration, primary, varying, mismatches, refused)
     deciding = next((row for row in arms if row[0].configuration == configuration), arms[0])
     rules = rules_of(deciding, primary, exploratory=bool(refused), varying=varying, days=days or Days())
-    held = {(label, row[0].configuration): one for row in arms for label, one in qualities(row[0], row[1:]).items()}
+    held = {(label, row[0].configuration): quality for row in arms for label, quality in qualities(row[0], row[1:]).items()}
     changes = decided(pairs_of(arms, deciding, held, rules), rules)
     state: State = "exploratory" if rules.exploratory else "compared"
     if not any(_was_measured(change) for change in changes if change.primary):
         state = "nothing_measured"
-    made = Comparison(
+    comparison = Comparison(
         state=state,
         sides=tuple(arm.label for arm in deciding),
         varying=varying,
@@ -276,7 +276,7 @@ def _compare(
         equivalence=rules.equivalence,
         smallest_effect=rules.smallest_effect,
     )
-    noted = replace(made, notes=notes_of(made, deciding, held))
+    noted = replace(comparison, notes=notes_of(comparison, deciding, held))
     return replace(noted, sentence=sentence_of(noted, deciding, held))
 
 
@@ -302,14 +302,14 @@ def _refusal(
     """An empty comparison whose sentence gives the reason and the way out."""
     sides = [arm.label for arm in arms[0]] if arms else _labels(mismatches)
     base = arms[0][0].measured if arms else None
-    asked = base.experiment.comparison if base else None
+    spec = base.experiment.comparison if base else None
     return Comparison(
         state="incomparable",
         sides=tuple(sides),
         varying=varying,
         mismatches=mismatches,
         refused=refused,
-        primary=primary or (asked.primary if asked else "auto"),
+        primary=primary or (spec.primary if spec else "auto"),
         configuration=configuration,
         changes=(),
         table={},
@@ -322,4 +322,4 @@ def _refusal(
 
 
 def _labels(mismatches: Sequence[Mismatch]) -> list[str]:
-    return [f"side {place + 1}" for place in range(len(mismatches[0].values))] if mismatches else []
+    return [f"side {index + 1}" for index in range(len(mismatches[0].values))] if mismatches else []

@@ -29,23 +29,23 @@ def decided(pairs: Sequence[Pair], rules: Rules) -> tuple[Change, ...]:
 
 def _adjusted(pairs: Sequence[Pair]) -> list[float | None]:
     """Corrected p-values: Holm over the primaries of all sides, Benjamini-Hochberg over the others of each side."""
-    found: list[float | None] = [None] * len(pairs)
+    adjusted: list[float | None] = [None] * len(pairs)
     primaries = [i for i, pair in enumerate(pairs) if pair.primary and pair.difference is not None]
     families = {
         pair.b.label: [i for i, other in enumerate(pairs) if other.b.label == pair.b.label and not other.primary and other.difference]
         for pair in pairs
     }
-    for places, correct in ((primaries, holm), *((family, benjamini_hochberg) for family in families.values())):
-        for place, p in zip(places, correct([pairs[i].p_value for i in places]), strict=True):
-            found[place] = p
-    return found
+    for indices, correct in ((primaries, holm), *((family, benjamini_hochberg) for family in families.values())):
+        for index, p in zip(indices, correct([pairs[i].p_value for i in indices]), strict=True):
+            adjusted[index] = p
+    return adjusted
 
 
 def _change(pair: Pair, p_adjusted: float | None, rules: Rules) -> Change:
     if pair.found is None:
         return _without(pair, rules)
-    found, relative = pair.found.difference, pair.found.difference.scale == "ratio"
-    made = judged(
+    difference, relative = pair.found.difference, pair.found.difference.scale == "ratio"
+    judgement = judged(
         pair.found,
         better=pair.metric.better,
         margin=rules.equivalence,
@@ -53,8 +53,8 @@ def _change(pair: Pair, p_adjusted: float | None, rules: Rules) -> Change:
         floor=rules.floor,
         p_adjusted=p_adjusted,
     )
-    decision = made.decision
-    outcome, word, why = _outcome(pair, made)
+    decision = judgement.decision
+    outcome, word, why = _outcome(pair, judgement)
     effect = decision.minimum_detectable_effect
     change = Change(
         metric=pair.metric.name,
@@ -64,25 +64,25 @@ def _change(pair: Pair, p_adjusted: float | None, rules: Rules) -> Change:
         word=word,
         baseline=pair.a.value(pair.metric.name),
         value=pair.b.value(pair.metric.name),
-        low=found.low,
-        high=found.high,
-        ratio=found.value if relative else None,
-        difference=None if relative else found.value,
-        p_value=found.p_value,
+        low=difference.low,
+        high=difference.high,
+        ratio=difference.value if relative else None,
+        difference=None if relative else difference.value,
+        p_value=difference.p_value,
         p_adjusted=p_adjusted,
         minimum_detectable_effect=effect if math.isfinite(effect) else None,
         launches_needed=decision.launches_needed,
         primary=pair.primary,
-        method=found.method,
+        method=difference.method,
         sentence="",
         occasion=occasion_of(pair.found, pair.a, pair.b, rules.varying),
     )
     return replace(change, sentence=sentence(change, pair.metric.title, pair.a.label, exploratory=rules.exploratory, why=why))
 
 
-def _outcome(pair: Pair, made: Judged) -> tuple[Outcome, str, str]:
+def _outcome(pair: Pair, judgement: Judged) -> tuple[Outcome, str, str]:
     """Outcome, its word, and the reason if it is not obvious."""
-    decision = made.decision
+    decision = judgement.decision
     wrong = [f"{arm.label} gives a wrong result ({', '.join(arm.wrong())})" for arm in (pair.a, pair.b) if arm.wrong()]
     if wrong or pair.held.held in ("DEGRADED", "INCONCLUSIVE"):
         return "struck_out", "struck out", "; ".join(wrong) or pair.held.sentence
@@ -93,7 +93,7 @@ def _outcome(pair: Pair, made: Judged) -> tuple[Outcome, str, str]:
     if decision.verdict == "equivalent" or nothing_varies(pair):
         return "equivalent", "equivalent", _inside(pair, decision)
     word = "no verdict: too few launches" if decision.verdict == "insufficient" else "inconclusive"
-    return "inconclusive", word, SUSPECTED if made.suspected else REASONS[decision.reason]
+    return "inconclusive", word, SUSPECTED if judgement.suspected else REASONS[decision.reason]
 
 
 def _inside(pair: Pair, decision: Decision) -> str:

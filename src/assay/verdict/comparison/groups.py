@@ -152,41 +152,41 @@ def qualities(base: Arm, others: Sequence[Arm]) -> dict[str, Quality]:
 
     Holm's steps, applied to bounds, keep the chance of any wrong HELD below 1 - confidence; DEGRADED is decided for each side separately.
     """
-    found = {arm.label: quality(base, arm) for arm in others}
-    open_ = [arm for arm in others if found[arm.label].held == "HELD"]
-    tested = sum(1 for one in found.values() if one.held != "NOT_MEASURED")
+    results = {arm.label: quality(base, arm) for arm in others}
+    open_ = [arm for arm in others if results[arm.label].held == "HELD"]
+    tested = sum(1 for result in results.values() if result.held != "NOT_MEASURED")
     if tested <= 1:
-        return found
+        return results
     error, left, kept = 1.0 - base.measured.confidence, tested, set[str]()
     while True:
         stricter = {arm.label: quality(base, arm, confidence=1.0 - error / left) for arm in open_ if arm.label not in kept}
-        found |= stricter
-        new = {label for label, one in stricter.items() if one.held == "HELD"}
+        results |= stricter
+        new = {label for label, result in stricter.items() if result.held == "HELD"}
         if not new:
             break
         kept |= new
         left -= len(new)
     return {
-        label: replace(one, sentence=f"{one.sentence} (Holm over {tested} sides)") if label in {a.label for a in open_} else one
-        for label, one in found.items()
+        label: replace(result, sentence=f"{result.sentence} (Holm over {tested} sides)") if label in {a.label for a in open_} else result
+        for label, result in results.items()
     }
 
 
 def quality(a: Arm, b: Arm, *, confidence: float | None = None) -> Quality:
     """Whether b held a's quality: examples paired by id, margin of a's experiment, and its confidence by default."""
-    asked = a.measured.experiment.quality
-    if asked is None:
+    spec = a.measured.experiment.quality
+    if spec is None:
         return Quality(held="NOT_MEASURED", sentence="quality was not measured: the baseline's experiment names no metric")
-    ours, theirs = (_scores(arm, asked.metric) for arm in (a, b))
+    ours, theirs = (_scores(arm, spec.metric) for arm in (a, b))
     if ours.height == 0 or theirs.height == 0:
         who = a.label if ours.height == 0 else b.label
-        return Quality(held="NOT_MEASURED", sentence=f"quality was not measured: {who} has no scores of {asked.metric}")
-    decided = _decide(a, b, ours, theirs, asked, confidence or a.measured.confidence)
+        return Quality(held="NOT_MEASURED", sentence=f"quality was not measured: {who} has no scores of {spec.metric}")
+    decided = _decide(a, b, ours, theirs, spec, confidence or a.measured.confidence)
     if isinstance(decided, str):
         return _undecided(decided)
-    if decided.verdict == "HELD" and decided.low <= 0.0 and (why := at_floor(ours, asked)) is not None:
+    if decided.verdict == "HELD" and decided.low <= 0.0 and (why := at_floor(ours, spec)) is not None:
         return _undecided(f"{a.label} cannot show a loss: {why}")
-    return _said(decided, asked.metric, asked.margin)
+    return _said(decided, spec.metric, spec.margin)
 
 
 def _scores(arm: Arm, metric: str) -> pl.DataFrame:
@@ -198,7 +198,7 @@ def _scores(arm: Arm, metric: str) -> pl.DataFrame:
     return timed.join(rows, on="launch").sort("launch", "example")
 
 
-def _decide(a: Arm, b: Arm, ours: pl.DataFrame, theirs: pl.DataFrame, asked: AskedQuality, confidence: float) -> Decision | str:
+def _decide(a: Arm, b: Arm, ours: pl.DataFrame, theirs: pl.DataFrame, spec: AskedQuality, confidence: float) -> Decision | str:
     """The decision, or the reason for none."""
     examples = sorted(set(ours["example"].to_list()) & set(theirs["example"].to_list()))
     odd = max(ours["example"].n_unique(), theirs["example"].n_unique()) - len(examples)
@@ -207,7 +207,7 @@ def _decide(a: Arm, b: Arm, ours: pl.DataFrame, theirs: pl.DataFrame, asked: Ask
     if len(examples) < 2:
         return "one example carries no interval"
     clusters = clusters_of(pl.concat([ours, theirs]), examples)
-    wrong = clusters if isinstance(clusters, Absent) else undeclared(clusters, asked.cluster)
+    wrong = clusters if isinstance(clusters, Absent) else undeclared(clusters, spec.cluster)
     if wrong is not None or isinstance(clusters, Absent):
         return wrong.detail if wrong is not None else ""
     key = "block" if in_turn(a, b) else "launch"
@@ -215,20 +215,20 @@ def _decide(a: Arm, b: Arm, ours: pl.DataFrame, theirs: pl.DataFrame, asked: Ask
     if first is None or second is None:
         return "some launch lacks the score of an example, or has one that is no finite number"
     r, c = (np.stack(list(side.values())) for side in (first, second))
-    sign, most = (-1.0 if asked.direction == "lower" else 1.0), asked.largest_change
+    sign, most = (-1.0 if spec.direction == "lower" else 1.0), spec.largest_change
     most = most or largest_change(r, c, clusters)
     shared = sorted(first.keys() & second.keys()) if key == "block" else []
     if len(shared) > 1:
-        differences = np.stack([sign * (second[one] - first[one]) for one in shared])
-        return crossed(differences, asked.margin, confidence, most, clusters)
-    return unpaired(sign * r, sign * c, asked.margin, confidence, most, clusters)
+        differences = np.stack([sign * (second[block] - first[block]) for block in shared])
+        return crossed(differences, spec.margin, confidence, most, clusters)
+    return unpaired(sign * r, sign * c, spec.margin, confidence, most, clusters)
 
 
 def _matrix(frame: pl.DataFrame, key: str, examples: int) -> dict[int, np.ndarray] | None:
     """block or launch -> scores in the order of the examples; None if any is missing or not finite."""
-    found = {int(group[key][0]): group["score"].to_numpy() for group in frame.partition_by("launch", maintain_order=True)}
-    whole = all(len(row) == examples and bool(np.isfinite(row).all()) for row in found.values())
-    return found if whole else None
+    scores = {int(group[key][0]): group["score"].to_numpy() for group in frame.partition_by("launch", maintain_order=True)}
+    whole = all(len(row) == examples and bool(np.isfinite(row).all()) for row in scores.values())
+    return scores if whole else None
 
 
 def _undecided(why: str) -> Quality:

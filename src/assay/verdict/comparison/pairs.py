@@ -48,14 +48,14 @@ class Pair:
 
 def pairs_of(arms: Sequence[Sequence[Arm]], deciding: Sequence[Arm], held: Mapping[tuple[str, str], Quality], rules: Rules) -> list[Pair]:
     """All pairs, the primary metric at the deciding configuration first."""
-    found = []
+    pairs = []
     for row in arms:
         for arm in row[1:]:
             for name, metric in _tested(row[0].side.judgement, rules.primary).items():
                 first = name == rules.primary and row is deciding
                 pair = _pair(metric, row[0], arm, held[arm.label, row[0].configuration], rules, primary=first)
-                found += [pair] if first or _worth_showing(pair) else []
-    return sorted(found, key=lambda pair: (not pair.primary, pair.a.configuration != deciding[0].configuration))
+                pairs += [pair] if first or _worth_showing(pair) else []
+    return sorted(pairs, key=lambda pair: (not pair.primary, pair.a.configuration != deciding[0].configuration))
 
 
 def _tested(judgement: Judgement, primary: str) -> dict[str, Metric]:
@@ -75,14 +75,14 @@ def _tested(judgement: Judgement, primary: str) -> dict[str, Metric]:
 def _pair(metric: Metric, a: Arm, b: Arm, held: Quality, rules: Rules, *, primary: bool) -> Pair:
     ours, theirs = a.value(metric.name), b.value(metric.name)
     untested, reason = _incomparable_values(a, b, ours, theirs)
-    found = (
+    result = (
         None
         if untested
         else found_between(a, b, metric.name, confidence=rules.confidence, smallest_effect=rules.smallest_effect, days=rules.days)
     )
-    if found is None and not untested:
+    if result is None and not untested:
         untested, reason = "not tested", "it has no value for each launch, so it is listed and not tested"
-    return Pair(metric=metric, a=a, b=b, held=held, found=found, primary=primary, untested=untested, reason=reason)
+    return Pair(metric=metric, a=a, b=b, held=held, found=result, primary=primary, untested=untested, reason=reason)
 
 
 def _incomparable_values(a: Arm, b: Arm, ours: Value, theirs: Value) -> tuple[Untested | None, str]:

@@ -43,10 +43,10 @@ def sentence_of(made: Comparison, deciding: Sequence[Arm], held: Mapping[tuple[s
     head = ""
     if made.exploratory:
         head = f"{EXPLORATORY}, forced although {', '.join(m.field for m in made.refused)} differ: "
-    place = "" if len({arm.configuration for arm in deciding}) > 1 else f"At {where}: "
+    prefix = "" if len({arm.configuration for arm in deciding}) > 1 else f"At {where}: "
     if "engine" in made.varying and base.measured is deciding[-1].measured:
-        place = f"At {shared_load(base)}: "
-    return f"{head}{place}{'. '.join(claims)}. {given(made.confidence * 100)} % confidence.{studied}"
+        prefix = f"At {shared_load(base)}: "
+    return f"{head}{prefix}{'. '.join(claims)}. {given(made.confidence * 100)} % confidence.{studied}"
 
 
 def shared_load(arm: Arm) -> str:
@@ -90,8 +90,8 @@ def _mismatch_note(mismatch: Mismatch) -> str:
     return f"{mismatch.field} differs beyond its tolerance ({values}): {mismatch.why}."
 
 
-def _price_notes(made: Comparison) -> list[str]:
-    differ = any(mismatch.field == "prices" for mismatch in made.mismatches)
+def _price_notes(comparison: Comparison) -> list[str]:
+    differ = any(mismatch.field == "prices" for mismatch in comparison.mismatches)
     return ["The prices differ: a difference in cost is also one of prices."] if differ else []
 
 
@@ -102,8 +102,8 @@ def _unknown_notes(deciding: Sequence[Arm]) -> list[str]:
     return [f"Recorded on no side, so not compared: {', '.join(names)}."] if names else []
 
 
-def _idle_notes(made: Comparison, deciding: Sequence[Arm]) -> list[str]:
+def _idle_notes(comparison: Comparison, deciding: Sequence[Arm]) -> list[str]:
     """Declared conditions that do not differ: perhaps the wrong records are compared."""
-    if not made.varying or len({id(arm.measured) for arm in deciding}) == 1 or any(m.declared for m in made.mismatches):
+    if not comparison.varying or len({id(arm.measured) for arm in deciding}) == 1 or any(m.declared for m in comparison.mismatches):
         return []
-    return [f"Declared as studied, but the same on all sides: {', '.join(made.varying)}."]
+    return [f"Declared as studied, but the same on all sides: {', '.join(comparison.varying)}."]

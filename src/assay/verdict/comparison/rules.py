@@ -44,12 +44,12 @@ def rules_of(deciding: Sequence[Arm], primary: str | None, *, exploratory: bool,
         SpecError: the primary metric is unknown, or has no better direction.
     """
     base = deciding[0]
-    asked = base.measured.experiment.comparison
+    spec = base.measured.experiment.comparison
     return Rules(
-        primary=_primary(primary or asked.primary, deciding),
+        primary=_primary(primary or spec.primary, deciding),
         confidence=_confidence(deciding),
-        equivalence=asked.equivalence,
-        smallest_effect=asked.smallest_effect,
+        equivalence=spec.equivalence,
+        smallest_effect=spec.smallest_effect,
         exploratory=exploratory,
         days=days,
         varying=varying,
@@ -72,8 +72,8 @@ def deciding_metrics(kind: Kind) -> tuple[str, ...]:
 def _confidence(deciding: Sequence[Arm]) -> float:
     """The baseline's confidence, raised if records stopped at narrow intervals: their spread is underestimated."""
     base = deciding[0].measured
-    looked = {id(arm.measured) for arm in deciding if arm.measured.looks}
-    return max(base.confidence, comparison_confidence(base.experiment.launches.confidence, len(looked)))
+    with_looks = {id(arm.measured) for arm in deciding if arm.measured.looks}
+    return max(base.confidence, comparison_confidence(base.experiment.launches.confidence, len(with_looks)))
 
 
 def _floor(arm: Arm, base: Arm) -> float:
@@ -87,18 +87,18 @@ def _primary(name: str, deciding: Sequence[Arm]) -> str:
     if name == "auto":
         kind = deciding[0].measured.kind
         names = deciding_metrics(kind)
-        there = [one for one in names if all(launch_values(arm.value(one)) for arm in deciding)]
-        partly = [one for one in names if one in known and any(launch_values(arm.value(one)) for arm in deciding)]
-        return (*there, *partly, _without_values(names))[0]
+        complete = [candidate for candidate in names if all(launch_values(arm.value(candidate)) for arm in deciding)]
+        partial = [candidate for candidate in names if candidate in known and any(launch_values(arm.value(candidate)) for arm in deciding)]
+        return (*complete, *partial, _without_values(names))[0]
     if name in known and ALL not in deciding[0].side.judgement.results.get(name, {}) and known[name].better != "neither":
         return name
-    able = [one for one, metric in known.items() if metric.dimension in TESTED and metric.better != "neither"]
-    close = difflib.get_close_matches(name, able, n=1)
-    mend = f"Did you mean {close[0]}?" if close else ""
+    testable = [candidate for candidate, metric in known.items() if metric.dimension in TESTED and metric.better != "neither"]
+    close = difflib.get_close_matches(name, testable, n=1)
+    remedy = f"Did you mean {close[0]}?" if close else ""
     problem = Problem(
         where="--primary",
         found=repr(name),
-        mend=mend,
+        mend=remedy,
         allowed="a metric that has a value for every configuration and a better direction; docs/reference/metrics.md lists them",
     )
     raise SpecError((problem,), "the comparison")

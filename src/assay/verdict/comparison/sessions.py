@@ -62,15 +62,15 @@ class Days:
             return "", None
         key = (metric, configuration)
         if key not in self._seen:
-            one = histories(self.past, [key])[0]
-            self._seen[key] = (one.scale, one.days)
+            history = histories(self.past, [key])[0]
+            self._seen[key] = (history.scale, history.days)
         return self._seen[key]
 
 
 def days_of(past: Sequence[Side], sides: Sequence[Side], deviation: float = DAYS) -> Days:
     """Variation of past records without the sides themselves, which would bias the estimate."""
-    own = {side.measured.manifest.get("id") for side in sides}
-    return Days(past=tuple(one for one in past if one.measured.manifest.get("id") not in own), assumed=deviation)
+    ids = {side.measured.manifest.get("id") for side in sides}
+    return Days(past=tuple(record for record in past if record.measured.manifest.get("id") not in ids), assumed=deviation)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,8 +107,8 @@ def found_between(a: Arm, b: Arm, metric: str, *, confidence: float, smallest_ef
         return Found(launches=raw, difference=raw, evidence="in turn")
     ours, theirs = a.value(metric), b.value(metric)
     if sittings := _sittings(a, b, ours, theirs, raw):
-        made = alternating(sittings, raw)
-        return Found(launches=raw, difference=made, evidence="alternating")
+        adjusted = alternating(sittings, raw)
+        return Found(launches=raw, difference=adjusted, evidence="alternating")
     return _apart(a, b, metric, raw, days)
 
 
@@ -142,11 +142,11 @@ def judged(found: Found, *, better: Better, margin: float, smallest_effect: floa
     return Judged(decision=decision, alone=alone, suspected=only)
 
 
-def _as_corrected(found: Found, p_adjusted: float | None) -> float | None:
+def _as_corrected(result: Found, p_adjusted: float | None) -> float | None:
     """P-value of the launches alone, corrected by the same factor as the difference's."""
-    if p_adjusted is None or found.difference.p_value <= 0.0:
+    if p_adjusted is None or result.difference.p_value <= 0.0:
         return p_adjusted
-    return min(1.0, found.launches.p_value * p_adjusted / found.difference.p_value)
+    return min(1.0, result.launches.p_value * p_adjusted / result.difference.p_value)
 
 
 def _apart(a: Arm, b: Arm, metric: str, raw: Difference, days: Days) -> Found:
@@ -154,14 +154,14 @@ def _apart(a: Arm, b: Arm, metric: str, raw: Difference, days: Days) -> Found:
     ours, theirs = (launch_values(arm.value(metric)) for arm in (a, b))
     first, second = level(ours, raw.scale), level(theirs, raw.scale)
     known = [days.between(metric, name) for name in dict.fromkeys((a.configuration, b.configuration))]
-    fitting = [one for scale, one in known if one is not None and scale == raw.scale]
+    fitting = [variation for scale, variation in known if variation is not None and scale == raw.scale]
     if fitting and len(fitting) == len(known):
-        widest = max(fitting, key=lambda one: one.total)
+        widest = max(fitting, key=lambda variation: variation.total)
         return Found(launches=raw, difference=widened(raw, first, second, widest), evidence="history", days=widest)
     if first.variance == second.variance == 0.0 and _counted(a.value(metric)):
         return Found(launches=raw, difference=raw, evidence="constant")
-    made = assumed(raw, first, second, days.assumed)
-    return Found(launches=raw, difference=made, evidence="assumed", assumed=days.assumed)
+    adjusted = assumed(raw, first, second, days.assumed)
+    return Found(launches=raw, difference=adjusted, evidence="assumed", assumed=days.assumed)
 
 
 def _counted(value: Value) -> bool:
@@ -184,16 +184,16 @@ def _sittings(a: Arm, b: Arm, ours: Value, theirs: Value, raw: Difference) -> li
     """Runs of launches of one side, in time order; empty if the sides did not alternate on one host."""
     if _host(a) is None or _host(a) != _host(b):
         return []
-    made = sorted([*_made(a, 0, ours), *_made(b, 1, theirs)])
-    if any(after.begin_s < before.end_s and after.side != before.side for before, after in pairwise(made)):
+    timed = sorted([*_made(a, 0, ours), *_made(b, 1, theirs)])
+    if any(after.begin_s < before.end_s and after.side != before.side for before, after in pairwise(timed)):
         return []  # overlapping in time: they disturbed each other
-    found = []
-    for side, group in groupby(made, key=lambda one: one.side):
+    sittings = []
+    for side, group in groupby(timed, key=lambda item: item.side):
         launches = list(group)
-        mean = level([one.value for one in launches], raw.scale).mean
-        found.append(Sitting(side=side, at_s=(launches[0].begin_s + launches[-1].end_s) / 2.0, mean=mean))
-    enough = min((sum(one.side == side for one in found) for side in (0, 1)), default=0) >= LEAST_SITTINGS
-    return found if enough else []
+        mean = level([item.value for item in launches], raw.scale).mean
+        sittings.append(Sitting(side=side, at_s=(launches[0].begin_s + launches[-1].end_s) / 2.0, mean=mean))
+    enough = min((sum(item.side == side for item in sittings) for side in (0, 1)), default=0) >= LEAST_SITTINGS
+    return sittings if enough else []
 
 
 def _host(arm: Arm) -> str | None:
@@ -206,7 +206,7 @@ def _made(arm: Arm, side: int, value: Value) -> list[_Made]:
     """A side's launches with their values; empty if values cannot be matched to launches."""
     values = by_block(arm.blocks(), launch_values(value))
     timed = arm.measured.timed.filter(pl.col("configuration") == launched(arm.measured, arm.configuration))
-    found = []
+    launches = []
     for block, begin, begin_ns, end_ns in timed.select("block", "begin_utc", "begin_ns", "end_ns").iter_rows():
         try:
             begin_s = datetime.fromisoformat(str(begin)).timestamp()
@@ -214,5 +214,5 @@ def _made(arm: Arm, side: int, value: Value) -> list[_Made]:
             return []
         if block in values and end_ns is not None:
             end_s = begin_s + (end_ns - begin_ns) / 1e9
-            found.append(_Made(begin_s=begin_s, end_s=end_s, side=side, value=values[block]))
-    return found
+            launches.append(_Made(begin_s=begin_s, end_s=end_s, side=side, value=values[block]))
+    return launches

@@ -43,11 +43,11 @@ class Condition:
         """field -> value for one record, without fields that it, or an imported file, did not record."""
         value = self.read(measured, results)
         if self.family is None:
-            found = {} if value is None else {self.name: value}
+            values = {} if value is None else {self.name: value}
         else:
-            found = {f"{self.family}{key}": inner for key, inner in (value or {}).items() if inner is not None}
+            values = {f"{self.family}{key}": inner for key, inner in (value or {}).items() if inner is not None}
         unsaid = tuple((measured.foreign or {}).get("unsaid") or ())
-        return {field: inner for field, inner in found.items() if not _is_below(field, unsaid)} if unsaid else found
+        return {field: inner for field, inner in values.items() if not _is_below(field, unsaid)} if unsaid else values
 
 
 def _is_below(field: str, names: Iterable[str]) -> bool:

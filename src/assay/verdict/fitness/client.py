@@ -37,8 +37,8 @@ def examine_client(
     """All checks, fewest streams first."""
     known = (*errors, *provoked)
     return (
-        *(check for one in errors for check in _errors(one)),
-        *(check for one in known for check in _uncertainty(one)),
+        *(check for result in errors for check in _errors(result)),
+        *(check for result in known for check in _uncertainty(result)),
         *_ceiling(ceiling),
         *_timer(timer),
     )
@@ -51,51 +51,51 @@ def inadmissible(one: Mapping[str, Any]) -> bool:
     return bool(one["unsure_ms"]["p99"] > admissible_ms)
 
 
-def _uncertainty(one: Mapping[str, Any]) -> Iterator[Check]:
+def _uncertainty(result: Mapping[str, Any]) -> Iterator[Check]:
     """Whether its times are right within their reported uncertainty."""
-    how = STATES[str(one.get("disturbed", ""))]
-    name = f"uncertainty at {count(int(one['streams']), 'streams')}{how and ', '}{how}"
-    within, unsure = one.get("within"), one.get("unsure_ms")
+    how = STATES[str(result.get("disturbed", ""))]
+    name = f"uncertainty at {count(int(result['streams']), 'streams')}{how and ', '}{how}"
+    within, unsure = result.get("within"), result.get("unsure_ms")
     if within is None or not unsure:
         words = "nothing says how unsure its times are: no answer came in time, or its kernel does not stamp"
         yield Check(name=name, fitness="unknown", evidence=words, mend="give it more time: assay doctor client --seconds 120")
         return
     evidence = (
         f"a first token came within its own uncertainty in {percent(float(within), 3, way='down')} of "
-        f"{count(int(one['requests']), 'answers')}; p99 of the uncertainty {number(unsure['p99'], 2)} ms"
-        f"{', for which a record is INVALID' if inadmissible(one) else ''}"
+        f"{count(int(result['requests']), 'answers')}; p99 of the uncertainty {number(unsure['p99'], 2)} ms"
+        f"{', for which a record is INVALID' if inadmissible(result) else ''}"
     )
     right = within >= WITHIN
     yield Check(name=name, fitness="fit" if right else "unfit", evidence=evidence, mend="" if right else WRONG)
 
 
-def _errors(one: Mapping[str, Any]) -> Iterator[Check]:
-    streams = int(one["streams"])
+def _errors(result: Mapping[str, Any]) -> Iterator[Check]:
+    streams = int(result["streams"])
     for key, words in WORDS.items():
-        yield _error(f"{key.removesuffix('_ms').upper()} at {count(streams, 'streams')}", words, one[key], one)
-    if one["unpaired"]:
-        evidence = f"{count(int(one['unpaired']), 'answers')} at {count(streams, 'streams')} were not what the server had sent"
+        yield _error(f"{key.removesuffix('_ms').upper()} at {count(streams, 'streams')}", words, result[key], result)
+    if result["unpaired"]:
+        evidence = f"{count(int(result['unpaired']), 'answers')} at {count(streams, 'streams')} were not what the server had sent"
         yield Check(name="answers", fitness="unfit", evidence=evidence, mend="tell us: this is our own client at fault")
 
 
-def _error(name: str, words: str, spread: Mapping[str, float], one: Mapping[str, Any]) -> Check:
+def _error(name: str, words: str, spread: Mapping[str, float], result: Mapping[str, Any]) -> Check:
     if not spread:
         return Check(
             name=name, fitness="unknown", evidence="no answer came in time", mend="give it more time: assay doctor client --seconds 120"
         )
     fitness = _worst(spread[key] / limit for key, limit in LIMITS_MS.items())
     evidence = f"a {words} is off by {number(spread['p50'], 2)} ms in the middle, by at most {number(spread['p99'], 2)} ms in 99 of 100"
-    foreign = one.get("foreign_cores")
+    foreign = result.get("foreign_cores")
     disturbed = isinstance(foreign, int | float) and foreign > FOREIGN
     if disturbed:
         evidence += f" (other programs used {number(float(foreign or 0.0), 2)} cores)"
-    return Check(name=name, fitness=fitness, evidence=evidence, mend="" if fitness == "fit" else _mend(one, disturbed))
+    return Check(name=name, fitness=fitness, evidence=evidence, mend="" if fitness == "fit" else _mend(result, disturbed))
 
 
-def _mend(one: Mapping[str, Any], disturbed: bool) -> str:
+def _mend(result: Mapping[str, Any], disturbed: bool) -> str:
     if disturbed:
         return QUIET
-    if one["streams"] == 1:
+    if result["streams"] == 1:
         return "the processor sleeps between tokens and wakes up late: turn deep idle states off, or load it with more streams"
     return "share the streams out over more client processes (serving.client.processes), on a machine with more processors"
 
@@ -108,14 +108,14 @@ def _worst(shares: Iterator[float]) -> Fitness:
 def _ceiling(ceiling: Mapping[str, Any] | None) -> Iterator[Check]:
     for key, words in (("requests", "requests"), ("chunks", "chunks")) if ceiling else ():
         assert ceiling is not None
-        found = ceiling[key]
-        per_s = f"{_round(found['measured'])} {words} per second at {ceiling['streams']} streams of {ceiling['tokens']} tokens"
-        if found["limited_by"] == "client":
+        rate = ceiling[key]
+        per_s = f"{_round(rate['measured'])} {words} per second at {ceiling['streams']} streams of {ceiling['tokens']} tokens"
+        if rate["limited_by"] == "client":
             evidence = f"one client process carries {per_s}"
         else:
             evidence = (
-                f"one client process carries at least {per_s}; {_who(found['limited_by'])} the limit, and at the processor time that it "
-                f"took ({percent(float(found['client_cores']))} of a core) it would carry about {_round(found['reachable'])}"
+                f"one client process carries at least {per_s}; {_who(rate['limited_by'])} the limit, and at the processor time that it "
+                f"took ({percent(float(rate['client_cores']))} of a core) it would carry about {_round(rate['reachable'])}"
             )
         yield Check(name=f"ceiling, {words}", fitness="fit", evidence=evidence, mend="")
 

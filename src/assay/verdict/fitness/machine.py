@@ -71,8 +71,8 @@ def _against(value: float, name: str) -> Fitness:
     return "fit" if value <= first else "noisy" if value <= second else "unfit"
 
 
-def _check(name: str, fitness: Fitness, evidence: str, mend: str) -> Check:
-    return Check(name=name, fitness=fitness, evidence=evidence, mend="" if fitness == "fit" else mend)
+def _check(name: str, fitness: Fitness, evidence: str, remedy: str) -> Check:
+    return Check(name=name, fitness=fitness, evidence=evidence, mend="" if fitness == "fit" else remedy)
 
 
 # ---- the A/A test ----------------------------------------------------------------------------------------------------
@@ -80,8 +80,8 @@ def _check(name: str, fitness: Fitness, evidence: str, mend: str) -> Check:
 QUIET = "end other programs, measure at a quieter time or on a machine of your own, and make launches longer"
 
 
-def _alike(found: Alike | None, launches: int) -> Iterator[Check]:
-    if found is None:
+def _alike(result: Alike | None, launches: int) -> Iterator[Check]:
+    if result is None:
         yield Check(
             name="A/A test",
             fitness="unknown",
@@ -89,8 +89,8 @@ def _alike(found: Alike | None, launches: int) -> Iterator[Check]:
             mend="give it more time: assay doctor --seconds 180",
         )
         return
-    floor, effect = found.noise_floor, found.minimum_detectable_effect
-    evidence = f"{percent(floor, 3)} in turn, {percent(found.noise_floor_apart, 3)} one after the other"
+    floor, effect = result.noise_floor, result.minimum_detectable_effect
+    evidence = f"{percent(floor, 3)} in turn, {percent(result.noise_floor_apart, 3)} one after the other"
     yield _check("noise floor", _against(floor, "noise_floor"), evidence, QUIET)
     yield _check(
         "detectable",
@@ -98,17 +98,17 @@ def _alike(found: Alike | None, launches: int) -> Iterator[Check]:
         f"a change of {percent(effect, 3, way='up')} is found in 80 % of comparisons of {SIDE} launches a side",
         f"use more launches, or: {QUIET}",
     )
-    yield _rate("false alarms", found.false_alarms, "in turn", "compare in turn, and tell us: this is our own test at fault")
+    yield _rate("false alarms", result.false_alarms, "in turn", "compare in turn, and tell us: this is our own test at fault")
     yield _rate(
-        "false alarms apart", found.false_alarms_apart, "one after the other", "compare in turn (one session), never record by record"
+        "false alarms apart", result.false_alarms_apart, "one after the other", "compare in turn (one session), never record by record"
     )
 
 
-def _rate(name: str, rate: Rate, how: str, mend: str) -> Check:
+def _rate(name: str, rate: Rate, how: str, remedy: str) -> Check:
     fitness: Fitness = "noisy" if rate.low > FALSE_ALARMS else "fit"
     text, interval = bracketed(rate.value, rate.low, rate.high, FRACTION)
     evidence = f"{text} of {rate.comparisons:,} comparisons of equal launches {how} {interval}"
-    return _check(name, fitness, evidence, mend)
+    return _check(name, fitness, evidence, remedy)
 
 
 def _series(trend: Drift | None, memory: float | None, launches: int) -> Iterator[Check]:
@@ -124,15 +124,15 @@ def _series(trend: Drift | None, memory: float | None, launches: int) -> Iterato
     if memory is not None:
         resembles = abs(memory) > memory_limit(launches)
         evidence = f"{number(memory, 2)} between successive launches" + ("" if resembles else ", as of independent ones")
-        mend = "compare in turn; intervals of one record alone may be too narrow"
-        yield _check("autocorrelation", "noisy" if resembles else "fit", evidence, mend)
+        remedy = "compare in turn; intervals of one record alone may be too narrow"
+        yield _check("autocorrelation", "noisy" if resembles else "fit", evidence, remedy)
 
 
 # ---- clock and surroundings --------------------------------------------------------------------------------------------
 
 
 def _clock(clock: Mapping[str, Any]) -> Iterator[Check]:
-    wanted = (
+    checks = (
         ("clock step", "step_s", "clock_step", "smallest step", "time more calls together"),
         ("clock cost", "read_s", "clock_read", "one reading", "the clock source is slow (see /sys/devices/system/clocksource)"),
         (
@@ -143,13 +143,13 @@ def _clock(clock: Mapping[str, Any]) -> Iterator[Check]:
             "timers are late: use a quieter machine for load tests",
         ),
     )
-    for name, key, limit, words, mend in wanted:
+    for name, key, limit, words, remedy in checks:
         if isinstance(value := clock.get(key), float | int):
-            yield _check(name, _against(float(value), limit), f"{words} {reading(float(value), SECONDS)}", mend)
+            yield _check(name, _against(float(value), limit), f"{words} {reading(float(value), SECONDS)}", remedy)
     if isinstance(ppm := clock.get("wall_drift_ppm"), float | int):
         evidence = f"the wall clock moves by {number(ppm, 2)} parts per million against the monotonic one"
-        mend = "let a time service run steadily; assay times by the monotonic clock only"
-        yield _check("wall clock", _against(abs(float(ppm)), "wall_drift_ppm"), evidence, mend)
+        remedy = "let a time service run steadily; assay times by the monotonic clock only"
+        yield _check("wall clock", _against(abs(float(ppm)), "wall_drift_ppm"), evidence, remedy)
 
 
 SHARES: Final = (
@@ -175,12 +175,12 @@ SHARES: Final = (
 
 
 def _shares(shares: Mapping[str, Any]) -> Iterator[Check]:
-    for name, key, limit, words, mend in SHARES:
+    for name, key, limit, words, remedy in SHARES:
         value = shares.get(key)
         if not isinstance(value, float | int):
             yield Check(name=name, fitness="unknown", evidence="this machine does not say", mend="")
         else:
-            yield _check(name, _against(float(value), limit), f"{percent(float(value), 3)} {words}", mend)
+            yield _check(name, _against(float(value), limit), f"{percent(float(value), 3)} {words}", remedy)
 
 
 Fits = Callable[[Any], bool]
@@ -194,8 +194,8 @@ SETTINGS: Final[tuple[tuple[str, str, Fits, str], ...]] = (
 
 def _settings(context: Mapping[str, Any]) -> Iterator[Check]:
     """Machine settings, with the commands that would change them; nothing is changed here."""
-    for name, key, is_fit, mend in SETTINGS:
-        yield _setting(name, context.get(key), is_fit, mend)
+    for name, key, is_fit, remedy in SETTINGS:
+        yield _setting(name, context.get(key), is_fit, remedy)
     used = _swap_used(context)
     if used is None:
         yield Check(name="swap", fitness="unknown", evidence="this machine does not say", mend="")
@@ -203,11 +203,11 @@ def _settings(context: Mapping[str, Any]) -> Iterator[Check]:
         yield _check("swap", "noisy" if used else "fit", "in use" if used else "not in use", "free memory, then swapoff -a and swapon -a")
 
 
-def _setting(name: str, value: Any, is_fit: Fits, mend: str) -> Check:
+def _setting(name: str, value: Any, is_fit: Fits, remedy: str) -> Check:
     if value is None or (isinstance(value, Mapping) and "absent" in value):
         return Check(name=name, fitness="unknown", evidence="this machine does not say", mend="")
     shown = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-    return _check(name, "fit" if is_fit(value) else "noisy", shown, mend)
+    return _check(name, "fit" if is_fit(value) else "noisy", shown, remedy)
 
 
 def _swap_used(context: Mapping[str, Any]) -> bool | None:

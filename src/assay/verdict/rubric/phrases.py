@@ -27,32 +27,34 @@ def notes(made: Rubric, timings: Timings) -> tuple[str, ...]:
     return tuple(_notes(made, timings))
 
 
-def _notes(made: Rubric, timings: Timings) -> Iterator[str]:
-    for row in made.rows:
+def _notes(rubric: Rubric, timings: Timings) -> Iterator[str]:
+    for row in rubric.rows:
         if row.refused:
-            yield f"The row with {row.workers} {made.worker_word} is left out: {row.refused}."
-    yield from _superlinear(made)
+            yield f"The row with {row.workers} {rubric.worker_word} is left out: {row.refused}."
+    yield from _superlinear(rubric)
     yield NO_INTERVALS
-    if made.base_workers != 1:
-        yield (f"No row has 1 of {made.worker_word}: everything is relative to {made.base_workers}, so losses up to there are not seen.")
-    if made.mode in _MODE_NOTES:
-        yield _MODE_NOTES[made.mode]
-    if made.rows[0].quality is None:
+    if rubric.base_workers != 1:
+        yield (
+            f"No row has 1 of {rubric.worker_word}: everything is relative to {rubric.base_workers}, so losses up to there are not seen."
+        )
+    if rubric.mode in _MODE_NOTES:
+        yield _MODE_NOTES[rubric.mode]
+    if rubric.rows[0].quality is None:
         yield "Quality was not given: whether the result was preserved is not measured."
-    if all(row.usd is None and row.usd_per_item is None for row in made.rows):
+    if all(row.usd is None and row.usd_per_item is None for row in rubric.rows):
         yield "No prices were given: cost is not measured."
-    if len(made.rows) == 1:
+    if len(rubric.rows) == 1:
         yield "One row has nothing to be compared with."
     yield from timings.notes
 
 
-def _superlinear(made: Rubric) -> Iterator[str]:
+def _superlinear(rubric: Rubric) -> Iterator[str]:
     """Superlinear speedup and its usual causes."""
-    if not made.superlinear:
+    if not rubric.superlinear:
         return
-    worst = max((row for row in made.rows if not row.refused), key=lambda row: row.efficiency)
-    counts = ", ".join(str(workers) for workers in made.superlinear)
-    no_law = "" if made.fit or made.mode == "weak" else " No law of scaling is fitted, and nothing is predicted."
+    worst = max((row for row in rubric.rows if not row.refused), key=lambda row: row.efficiency)
+    counts = ", ".join(str(workers) for workers in rubric.superlinear)
+    no_law = "" if rubric.fit or rubric.mode == "weak" else " No law of scaling is fitted, and nothing is predicted."
     yield (
         f"Superlinear: at p = {counts} the speedup is more than linear (efficiency {worst.efficiency:.3f} at {worst.workers}).{no_law} Likely causes: "
         "each worker's share fits into its cache or memory, the baseline is weak (another batch, precision or placement, or one that was swapping), or "

@@ -48,7 +48,7 @@ def rubric(timings: Timings, limits: Limits, *, predict_at: float | None = None)
     refusals = [_refusal(base, timing, limits, timings) for timing in given]
     kept = [not refused for refused in refusals]
     above = [speedup * base.workers / timing.workers > LINEAR for speedup, timing in zip(speedups, given, strict=True)]
-    superlinear = tuple(timing.workers for timing, one, good in zip(given, above, kept, strict=True) if one and good)
+    superlinear = tuple(timing.workers for timing, is_superlinear, good in zip(given, above, kept, strict=True) if is_superlinear and good)
     fit = fitted(base, given, speedups, kept, superlinear=bool(superlinear)) if mode in ("strong", "assumed strong") else None
     rows = tuple(
         _row(base, timing, speedup, refused, fit, mode, timed=not timings.rate)
@@ -57,7 +57,7 @@ def rubric(timings: Timings, limits: Limits, *, predict_at: float | None = None)
     measured = throughputs(given, kept, mode)
     lawless = bool(superlinear) and fit is None and mode != "weak"
     drifts = [abs(row.drift) for row in rows if row.drift is not None]
-    made = Rubric(
+    result = Rubric(
         source=timings.source,
         worker_word=timings.worker_word,
         mode=mode,
@@ -76,15 +76,16 @@ def rubric(timings: Timings, limits: Limits, *, predict_at: float | None = None)
         picks=picks(rows, limits),
         notes=(),
     )
-    return replace(made, notes=notes(made, timings))
+    return replace(result, notes=notes(result, timings))
 
 
 def _askable(timings: Timings, limits: Limits) -> None:
-    asked = [name for name, value in (("--deadline", limits.deadline_s), ("--budget", limits.budget_usd)) if value is not None]
-    if timings.rate and asked:
-        mend = "Say --work N, the units of work of a whole run."
+    requested = [name for name, value in (("--deadline", limits.deadline_s), ("--budget", limits.budget_usd)) if value is not None]
+    if timings.rate and requested:
+        remedy = "Say --work N, the units of work of a whole run."
         problems = tuple(
-            Problem(where=name, found="a table of throughputs", allowed="a table with the time of each row", mend=mend) for name in asked
+            Problem(where=name, found="a table of throughputs", allowed="a table with the time of each row", mend=remedy)
+            for name in requested
         )
         raise SpecError(problems, timings.source)
 
@@ -124,10 +125,10 @@ def _mode(timings: Timings) -> tuple[Mode, tuple[Timing, ...]]:
         mode = "strong"
     else:
         per_worker = [work / row.workers for work, row in zip(known, rows, strict=True)]
-        mode = "weak" if all(math.isclose(one, per_worker[0], rel_tol=0.01) for one in per_worker) else "mixed"
+        mode = "weak" if all(math.isclose(share, per_worker[0], rel_tol=0.01) for share in per_worker) else "mixed"
     if timings.scaling and timings.scaling != mode:
-        found = f"{timings.scaling}, but the work of the rows is that of {mode} scaling"
-        raise SpecError((Problem(where="--scaling", found=found, allowed=mode, mend="Leave it out: the work decides."),), timings.source)
+        conflict = f"{timings.scaling}, but the work of the rows is that of {mode} scaling"
+        raise SpecError((Problem(where="--scaling", found=conflict, allowed=mode, mend="Leave it out: the work decides."),), timings.source)
     return mode, rows
 
 

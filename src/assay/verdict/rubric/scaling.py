@@ -21,13 +21,13 @@ from assay.verdict.rubric.types import Fit, Gustafson, LawRow, Mode, Predicted, 
 
 def fitted(base: Timing, rows: Sequence[Timing], speedups: Sequence[float], kept: Sequence[bool], *, superlinear: bool) -> Fit | None:
     """Amdahl's law through the rows that were not refused; None for the base alone or superlinear speedup."""
-    found = [(row.workers / base.workers, speedup) for row, speedup, good in zip(rows, speedups, kept, strict=True) if good]
-    if len(found) < 2:
+    pairs = [(row.workers / base.workers, speedup) for row, speedup, good in zip(rows, speedups, kept, strict=True) if good]
+    if len(pairs) < 2:
         return None
-    s = amdahl_fit([p for p, _ in found], [speedup for _, speedup in found])
+    s = amdahl_fit([p for p, _ in pairs], [speedup for _, speedup in pairs])
     if s < 0 and superlinear:
         return None
-    p, measured = found[-1]
+    p, measured = pairs[-1]
     half = half_efficiency_workers(s)
     return Fit(
         serial_fraction=s,
@@ -41,18 +41,18 @@ def fitted(base: Timing, rows: Sequence[Timing], speedups: Sequence[float], kept
 
 def gustafson_fit(base: Timing, rows: Sequence[Timing], speedups: Sequence[float], kept: Sequence[bool]) -> Gustafson | None:
     """Serial share by least squares of p - S = s (p - 1), through the origin."""
-    found = [(row.workers / base.workers, speedup) for row, speedup, good in zip(rows, speedups, kept, strict=True) if good]
-    weight = sum((p - 1.0) ** 2 for p, _ in found)
+    pairs = [(row.workers / base.workers, speedup) for row, speedup, good in zip(rows, speedups, kept, strict=True) if good]
+    weight = sum((p - 1.0) ** 2 for p, _ in pairs)
     if weight == 0.0:
         return None
-    s = sum((p - 1.0) * (p - speedup) for p, speedup in found) / weight
-    p, measured = found[-1]
+    s = sum((p - 1.0) * (p - speedup) for p, speedup in pairs) / weight
+    p, measured = pairs[-1]
     return Gustafson(serial_share=s, at_workers=round(p * base.workers), measured_there=measured, expected_there=gustafson(s, p))
 
 
 def throughputs(rows: Sequence[Timing], kept: Sequence[bool], mode: Mode) -> Points | None:
     """Work, steps or runs per second of the rows that were not refused; None if their work is not comparable."""
-    good = [row for row, one in zip(rows, kept, strict=True) if one]
+    good = [row for row, keep in zip(rows, kept, strict=True) if keep]
     if mode == "mixed":
         return None
     return points([float(row.workers) for row in good], [_work(row) / row.seconds for row in good])
@@ -103,8 +103,8 @@ def _law_row(law: Law) -> LawRow:
 def _peak_words(usl: Law | None, measured: Points) -> str:
     if usl is None:
         return f"no peak up to N = {measured.levels[-1]:g}: the Universal Scalability Law needs at least 4 rows"
-    found = peak(usl, measured)
-    return found.sentence if isinstance(found, Refused) else f"N = {found.workers.value:.4g}: {found.sentence}"
+    result = peak(usl, measured)
+    return result.sentence if isinstance(result, Refused) else f"N = {result.workers.value:.4g}: {result.sentence}"
 
 
 def predicted(measured: Points | None, base: Timing, mode: Mode, workers: float, *, superlinear: Sequence[int] = ()) -> Predicted:
@@ -116,13 +116,13 @@ def predicted(measured: Points | None, base: Timing, mode: Mode, workers: float,
         answer = Refused(reason="refused", sentence=f"the speedup at {counts} is more than linear, which no law of scaling knows")
     else:
         answer = _choice(measured, mode)
-    found = answer if measured is None or isinstance(answer, Refused) else predict(answer.chosen, measured, workers)
-    if isinstance(found, (Choice, Refused)):
+    result = answer if measured is None or isinstance(answer, Refused) else predict(answer.chosen, measured, workers)
+    if isinstance(result, (Choice, Refused)):
         sentence = (
-            found.sentence if found.sentence.startswith("no prediction") else (f"no prediction for N = {workers:g}: {found.sentence}")
+            result.sentence if result.sentence.startswith("no prediction") else (f"no prediction for N = {workers:g}: {result.sentence}")
         )
         return Predicted(workers=workers, speedup=None, throughput=None, low=None, high=None, sentence=sentence)
-    return _answered(found.throughput, _work(base) / base.seconds, base.workers, workers)
+    return _answered(result.throughput, _work(base) / base.seconds, base.workers, workers)
 
 
 def _answered(throughput: Interval, of_base: float, base_workers: int, workers: float) -> Predicted:

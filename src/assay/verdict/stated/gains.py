@@ -55,21 +55,21 @@ def is_efficiency(number: Number) -> bool:
 
 def efficiency_as_said(number: Number, value: float | None = None) -> float:
     """An efficiency as a fraction; a value above 2 without a unit is taken as percent."""
-    own = number.value if value is None else value
+    amount = number.value if value is None else value
     kind = kinds.unit_of(number).kind
     percent = kind in ("percent", "points") or number.value > (UNMARKED_PERCENT if kind is None else MOST_AS_RATIO)
-    return own / 100.0 if percent else own
+    return amount / 100.0 if percent else amount
 
 
 def gain(number: Number, value: float | None = None) -> float | None:
     """Claimed gain over the baseline of the number, or of `value` in its place."""
-    own = number.value if value is None else value
+    amount = number.value if value is None else value
     if kinds.is_quality(number) or kinds.is_share(number) or is_efficiency(number):
         return None
     unit = kinds.unit_of(number)
     if unit.is_change or (unit.kind is None and kinds.is_relative(number) and not _base_in_kind(number)):
-        return _of_change(number, own, percent=unit.kind == "percent")
-    return _of_absolute(number, own)
+        return _of_change(number, amount, percent=unit.kind == "percent")
+    return _of_absolute(number, amount)
 
 
 def _base_in_kind(number: Number) -> bool:
@@ -77,10 +77,10 @@ def _base_in_kind(number: Number) -> bool:
     return number.baseline is not None and number.baseline.value is not None and number.baseline.unit is None
 
 
-def _of_change(number: Number, own: float, *, percent: bool) -> float | None:
-    share = own / 100.0 if percent else own
+def _of_change(number: Number, amount: float, *, percent: bool) -> float | None:
+    share = amount / 100.0 if percent else amount
     if has_word(number.metric, (), LESS):
-        left = 1.0 - share if percent or abs(own) < 1.0 else 1.0 / own if own > 0.0 else 0.0
+        left = 1.0 - share if percent or abs(amount) < 1.0 else 1.0 / amount if amount > 0.0 else 0.0
         return 1.0 / left if left > 0.0 else None
     if has_word(number.metric, (), ("overhead", "slow")):
         times = 1.0 + share if percent or has_word(number.metric, (), ("overhead",)) else share
@@ -92,11 +92,11 @@ def _of_change(number: Number, own: float, *, percent: bool) -> float | None:
     return share if kinds.is_relative(number) else None
 
 
-def _of_absolute(number: Number, own: float) -> float | None:
+def _of_absolute(number: Number, amount: float) -> float | None:
     base = number.baseline
-    if base is None or base.value is None or base.value <= 0.0 or own <= 0.0 or not kinds.is_speed(number):
+    if base is None or base.value is None or base.value <= 0.0 or amount <= 0.0 or not kinds.is_speed(number):
         return None
-    return between(number, own, kinds.unit_of(number).factor, base.value, base_factor(number, base))
+    return between(number, amount, kinds.unit_of(number).factor, base.value, base_factor(number, base))
 
 
 def base_factor(number: Number, base: Baseline) -> float | None:
@@ -142,8 +142,8 @@ def base_workers(said: Claim, number: Number) -> int | None:
 
 def workers_factor(said: Claim, number: Number) -> float | None:
     """Workers relative to the baseline's; None if unknown or not scaled."""
-    own, base = workers(number, said.conditions.candidate), base_workers(said, number)
-    return own / base if own and base else None
+    candidate, base = workers(number, said.conditions.candidate), base_workers(said, number)
+    return candidate / base if candidate and base else None
 
 
 def efficiency(said: Claim, number: Number, value: float | None = None) -> float | None:
@@ -151,10 +151,17 @@ def efficiency(said: Claim, number: Number, value: float | None = None) -> float
     factor = workers_factor(said, number)
     if is_efficiency(number):
         return efficiency_as_said(number, value) if factor is None or factor > 1.0 else None
-    own = gain(number, value)
-    if own is None or factor is None or factor <= 1.0 or not kinds.is_speed(number) or kinds.is_collective(number) or kinds.is_wait(number):
+    speedup = gain(number, value)
+    if (
+        speedup is None
+        or factor is None
+        or factor <= 1.0
+        or not kinds.is_speed(number)
+        or kinds.is_collective(number)
+        or kinds.is_wait(number)
+    ):
         return None
-    return own * _work(number, factor) / factor
+    return speedup * _work(number, factor) / factor
 
 
 def _work(number: Number, factor: float) -> float:
@@ -166,19 +173,19 @@ def _work(number: Number, factor: float) -> float:
 
 def pairs(said: Claim) -> list[tuple[Number, Number, float]]:
     """(base, number, efficiency) for numbers of one metric and system without own baseline that differ in workers."""
-    found = []
+    comparable = []
     for number in said.number:
         base = _smaller(said, number)
         if base is not None and base.workers and number.workers:
             factor = number.workers / base.workers
             units = kinds.unit_of(number), kinds.unit_of(base)
-            own = between(number, number.value, units[0].factor, base.value, units[1].factor)
-            if own is not None:
-                found.append((base, number, own * _work(number, factor) / factor))
-    return found
+            speedup = between(number, number.value, units[0].factor, base.value, units[1].factor)
+            if speedup is not None:
+                comparable.append((base, number, speedup * _work(number, factor) / factor))
+    return comparable
 
 
-def _smaller(said: Claim, number: Number) -> Number | None:
+def _smaller(claim: Claim, number: Number) -> Number | None:
     """The number of the same metric, system and statistic on the fewest workers."""
     if (
         number.baseline is not None
@@ -190,7 +197,7 @@ def _smaller(said: Claim, number: Number) -> Number | None:
         return None
     like = [
         other
-        for other in said.number
+        for other in claim.number
         if other.baseline is None and other.workers and number.workers and other.workers < number.workers and same_quantity(other, number)
     ]
     return min(like, key=lambda other: other.workers or 0, default=None)

@@ -49,8 +49,8 @@ def limit_of(slo: Objective) -> Limit:
 
 def _share(words: str) -> str | None:
     """ "99 % of requests within 300 ms" is an objective on the p99."""
-    said = re.search(r"(\d+(?:\.\d+)?)\s*(?:%|percent)\s+(?:of\b|within\b)", words)
-    return next((name for name, level in LEVELS.items() if said and _close(100.0 * level, float(said[1]))), None)
+    match = re.search(r"(\d+(?:\.\d+)?)\s*(?:%|percent)\s+(?:of\b|within\b)", words)
+    return next((name for name, level in LEVELS.items() if match and _close(100.0 * level, float(match[1]))), None)
 
 
 def _is_floor(slo: Objective, words: str) -> bool:
@@ -65,12 +65,12 @@ def _quantity(slo: Objective, words: str) -> tuple[float | None, float | None, s
     """The limit, its unit's factor and name: from `unit`, or from the objective's words for the same number."""
     if slo.unit is not None and slo.limit is not None:
         return slo.limit, parse(slo.unit).factor, slo.unit
-    said = re.search(QUANTITY, words)
-    if said is None:
+    match = re.search(QUANTITY, words)
+    if match is None:
         return slo.limit, None, None
-    amount, unit = float(said[1].replace(",", ".")), parse(said[2])
+    amount, unit = float(match[1].replace(",", ".")), parse(match[2])
     if slo.limit is None or _close(slo.limit, amount):
-        return amount, unit.factor, said[2]
+        return amount, unit.factor, match[2]
     return slo.limit, None, None
 
 
@@ -81,11 +81,11 @@ def _close(first: float, second: float) -> bool:
 def limited(said: Claim) -> list[Number]:
     """The numbers to which the objective applies."""
     assert said.slo is not None
-    own = [n for n in said.number if not kinds.unit_of(n).is_change]
+    numbers = [n for n in said.number if not kinds.unit_of(n).is_change]
     if said.slo.metric is not None:
-        return [n for n in own if n.metric == said.slo.metric or metric_name(n.metric) == metric_name(said.slo.metric)]
+        return [n for n in numbers if n.metric == said.slo.metric or metric_name(n.metric) == metric_name(said.slo.metric)]
     words = metric_name(said.slo.objective)
-    return [n for n in own if kinds.is_wait(n) and re.search(rf"(^|_){re.escape(metric_name(n.metric))}(_|$)", _with_synonyms(words))]
+    return [n for n in numbers if kinds.is_wait(n) and re.search(rf"(^|_){re.escape(metric_name(n.metric))}(_|$)", _with_synonyms(words))]
 
 
 def _with_synonyms(words: str) -> str:
@@ -99,8 +99,8 @@ def evidence(limit: Limit, number: Number) -> Evidence:
     """The evidence of one published number on the objective."""
     if limit.value is None:
         return "nothing"
-    own = kinds.unit_of(number)
-    factor = 1.0 if limit.unit_factor is None else (own.factor if own.kind is not None else limit.unit_factor)
+    unit = kinds.unit_of(number)
+    factor = 1.0 if limit.unit_factor is None else (unit.factor if unit.kind is not None else limit.unit_factor)
     bound = limit.value * (limit.unit_factor or 1.0)
     value = number.value * factor
     kept = value >= bound if limit.floor else value <= bound
@@ -109,16 +109,16 @@ def evidence(limit: Limit, number: Number) -> Evidence:
     return _by_statistic(limit.statistic, statistic(number), kept, _sure(number, factor, bound, kept, floor=False))
 
 
-def _by_statistic(asked: str | None, given: str | None, kept: bool, sure: Evidence) -> Evidence:
-    if asked is None or asked == given or given in (None, "single"):
+def _by_statistic(required: str | None, given: str | None, kept: bool, sure: Evidence) -> Evidence:
+    if required is None or required == given or given in (None, "single"):
         return sure
-    wanted, level = LEVELS.get(asked), LEVELS.get(given)
-    if wanted is None:  # an objective on the mean: a tail below the limit implies it
+    required_level, level = LEVELS.get(required), LEVELS.get(given)
+    if required_level is None:  # an objective on the mean: a tail below the limit implies it
         return sure if kept and level is not None and level >= LEVELS["p99"] else "nothing"
     if level is None:
         return "weaker" if kept else "broken"  # a mean above the limit makes a tail below it implausible
-    if level >= wanted:
-        return sure if kept else "nothing" if level > wanted else "broken"
+    if level >= required_level:
+        return sure if kept else "nothing" if level > required_level else "broken"
     return "weaker" if kept else "broken"
 
 
@@ -136,5 +136,5 @@ def _sure(number: Number, factor: float, bound: float, kept: bool, *, floor: boo
 
 def same_unit(slo: Objective, number: Number) -> bool:
     """Whether the limit's unit, if stated, is compatible with the number's."""
-    unit, own = parse(slo.unit), kinds.unit_of(number)
-    return unit.kind is None or own.kind is None or convertible(unit, own)
+    unit, number_unit = parse(slo.unit), kinds.unit_of(number)
+    return unit.kind is None or number_unit.kind is None or convertible(unit, number_unit)

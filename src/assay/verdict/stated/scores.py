@@ -53,12 +53,12 @@ def confusion(quality: ClaimedQuality) -> str:
         return f"quality.baseline = {quality.baseline:g} is in {known['baseline']}, quality.candidate = {quality.candidate:g} in {known['candidate']}"
     if not known or quality.margin is None:
         return ""
-    (one,) = set(known.values())
-    if one == "fraction" and quality.margin > WIDEST_FRACTION:
+    (unit,) = set(known.values())
+    if unit == "fraction" and quality.margin > WIDEST_FRACTION:
         return f"the scores are fractions of 1, and quality.margin = {quality.margin:g} would allow {100 * quality.margin:g} points"
     if quality.margin > 100.0 * WIDEST_FRACTION:
         return f"quality.margin = {quality.margin:g} would allow a loss of {quality.margin:g} points of 100"
-    if one == "points" and quality.margin < NARROWEST_POINTS:
+    if unit == "points" and quality.margin < NARROWEST_POINTS:
         return f"the scores are in points of 100, and quality.margin = {quality.margin:g} is {quality.margin:g} points"
     return ""
 
@@ -68,10 +68,10 @@ def of_number(number: Number, margin: float | None = None) -> ClaimedQuality | N
     if number.baseline is None or number.baseline.value is None:
         return None
     points = {parse(unit).kind in ("percent", "points") for unit in (number.unit, number.baseline.unit or number.unit)}
-    own, base = number.value, number.baseline.value
+    candidate, base = number.value, number.baseline.value
     if points == {True, False} and number.baseline.unit is not None and number.unit is not None:
-        own, base = (own, 100.0 * base) if parse(number.unit).kind in ("percent", "points") else (100.0 * own, base)
-    return ClaimedQuality(metric=number.metric, baseline=base, candidate=own, margin=margin)
+        candidate, base = (candidate, 100.0 * base) if parse(number.unit).kind in ("percent", "points") else (100.0 * candidate, base)
+    return ClaimedQuality(metric=number.metric, baseline=base, candidate=candidate, margin=margin)
 
 
 def lower_is_better(quality: ClaimedQuality) -> bool:

@@ -168,10 +168,10 @@ def _counted(text: str) -> tuple[float, str | None]:
 def part_of(text: str) -> str | None:
     """Which tokens a unit or a name counts: output, input or total."""
     words = re.sub(r"[_-]+", " ", text.casefold())
-    found = {part for part, names in PARTS.items() if any(re.search(rf"(^|[\s(]){re.escape(name)}($|[\s)])", words) for name in names)}
-    if {"input", "output"} <= found:
+    parts = {part for part, names in PARTS.items() if any(re.search(rf"(^|[\s(]){re.escape(name)}($|[\s)])", words) for name in names)}
+    if {"input", "output"} <= parts:
         return "total"
-    return next(iter(sorted(found)), None)
+    return next(iter(sorted(parts)), None)
 
 
 def difference(first: Unit, second: Unit) -> str | None:

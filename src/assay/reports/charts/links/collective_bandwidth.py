@@ -47,12 +47,12 @@ def _of(view: View, op: str) -> Drawing | Missing:
     x, y = _axes([cell for _, cells in shown for cell in cells], values)
     layers: list[vega.Chart] = []
     keys: list[Key] = []
-    for place, (group, cells) in enumerate(shown):
-        beside = BESIDE ** (place - (len(shown) - 1) / 2)
-        layers += _line(view, group, cells, place, x, y, [value.value * GIGA for value in values], beside)
+    for index, (group, cells) in enumerate(shown):
+        beside = BESIDE ** (index - (len(shown) - 1) / 2)
+        layers += _line(view, group, cells, index, x, y, [value.value * GIGA for value in values], beside)
         both = len({cell.place for cell in view.collectives if cell.op == op}) > 1
         name = f"{cells[0].workers} workers{', ' + PLACES[cells[0].place] if both else ''}"
-        keys.append(Key(mark=SHAPES[place], role=CATEGORIES[place], text=name))
+        keys.append(Key(mark=SHAPES[index], role=CATEGORIES[index], text=name))
     if any(has_width(value) for value in values):
         keys.append(Key(mark="line", role="muted", text=f"bars: {view.confidence} interval"))
     if any(_value(view, "alpha", group) is not None for group, _ in shown):
@@ -105,9 +105,9 @@ def _labels(ticks: Sequence[int]) -> str:
 
 
 def _line(
-    view: View, group: str, cells: Sequence[Cell], place: int, x: vega.Spec, y: vega.Channel, all_values: Sequence[float], beside: float
+    view: View, group: str, cells: Sequence[Cell], index: int, x: vega.Spec, y: vega.Channel, all_values: Sequence[float], beside: float
 ) -> list[vega.Chart]:
-    low, high, tint = min(all_values) / 2.0, max(all_values) * 2.0, colour(CATEGORIES[place])
+    low, high, tint = min(all_values) / 2.0, max(all_values) * 2.0, colour(CATEGORIES[index])
     rows: Rows = []
     for cell in cells:
         value = _value(view, "busbw", cell.name)
@@ -118,7 +118,7 @@ def _line(
         )
     base = vega.chart(rows)
     layers = [base.mark("rule", color=tint, strokeWidth=1.6).encode(x=x, y=y("low"), y2="high:Q")]
-    layers.append(base.mark("point", shape=SHAPES[place], filled=True, opacity=1.0, size=62, color=tint).encode(x=x, y=y("value")))
+    layers.append(base.mark("point", shape=SHAPES[index], filled=True, opacity=1.0, size=62, color=tint).encode(x=x, y=y("value")))
     curve = _curve(view, group, cells)
     if curve:
         layers.append(vega.chart(curve).mark("line", color=tint, strokeWidth=1.6, strokeDash=[5, 4]).encode(x=x, y=y("value")))
@@ -130,7 +130,7 @@ def _curve(view: View, group: str, cells: Sequence[Cell]) -> Rows:
     if alpha is None or beta is None:
         return []
     op, n, first, last = cells[0].op, cells[0].workers, cells[0].size, cells[-1].size
-    sizes = [first * (last / first) ** (place / (CURVE_POINTS - 1)) for place in range(CURVE_POINTS)]
+    sizes = [first * (last / first) ** (index / (CURVE_POINTS - 1)) for index in range(CURVE_POINTS)]
     times = [bandwidth.predicted(op, n, size, alpha.value, beta.value) for size in sizes]
     return [{"x": size, "value": bandwidth.busbw(op, n, size, time) * GIGA} for size, time in zip(sizes, times, strict=True)]
 

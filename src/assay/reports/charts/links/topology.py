@@ -48,31 +48,31 @@ def draw(found: Matrix, seen: Classes) -> Drawing | Missing:
     )
 
 
-def _map(found: Matrix, values: Sequence[tuple[Link, Value]], what: str, *, dark_is_high: bool) -> vega.Chart:
+def _map(matrix: Matrix, values: Sequence[tuple[Link, Value]], what: str, *, dark_is_high: bool) -> vega.Chart:
     known = [(link, value.value) for link, value in values if isinstance(value, Estimate)]
     unit = next((value.unit for _, value in values if isinstance(value, Estimate)), "")
     scale = scale_for(unit, [value for _, value in known])
-    rows = _cells(found, known, scale, dark_is_high=dark_is_high)
-    labels = [_label(found, rank) for rank in range(found.ranks)]
+    rows = _cells(matrix, known, scale, dark_is_high=dark_is_high)
+    labels = [_label(matrix, rank) for rank in range(matrix.ranks)]
     x, y = _place("receiver", labels), _place("sender", labels)
     base = vega.chart(rows)
     cells = base.mark("rect", color=colour("main"), stroke=colour("paper"), strokeWidth=1)
     layers = [cells.encode(x=x, y=y, opacity=vega.channel("shade:Q", scale=None, legend=None))]
-    if found.ranks <= MOST_WRITTEN:
+    if matrix.ranks <= MOST_WRITTEN:
         for role, test in (("paper", "datum.shade > 0.55"), ("ink", "datum.shade <= 0.55")):
             text = base.transform_filter(test).mark("text", fontSize=11, color=colour(role))
             layers.append(text.encode(x=x, y=y, text={"field": "text", "type": "nominal"}))
-        none = vega.chart(_missing(found, values)).mark("text", fontSize=11, color=colour("muted"), text="–")
+        none = vega.chart(_missing(matrix, values)).mark("text", fontSize=11, color=colour("muted"), text="–")
         layers.append(none.encode(x=x, y=y))
     unit_words = scale.label.replace(" per ", "/")
-    return vega.layer(*layers, *_borders(found)).properties(
+    return vega.layer(*layers, *_borders(matrix)).properties(
         width=SIDE, height=SIDE, title=above(f"{what}, {unit_words}{_ends(known, scale)}")
     )
 
 
-def _key(found: Matrix) -> tuple[Key, ...]:
+def _key(matrix: Matrix) -> tuple[Key, ...]:
     shades = Key(mark="bar", role="main", text="slower pairs are darker")
-    hosts = len(set(found.hosts)) > 1
+    hosts = len(set(matrix.hosts)) > 1
     return (shades, Key(mark="line", role="ink", text="border between hosts")) if hosts else (shades,)
 
 
@@ -82,15 +82,15 @@ def _ends(known: Sequence[tuple[Link, float]], scale: Scale) -> str:
     return "" if low == high else f": {low} to {high}"
 
 
-def _missing(found: Matrix, values: Sequence[tuple[Link, Value]]) -> Rows:
+def _missing(matrix: Matrix, values: Sequence[tuple[Link, Value]]) -> Rows:
     return [
-        {"sender": _label(found, link.pair[0]), "receiver": _label(found, link.pair[1])}
+        {"sender": _label(matrix, link.pair[0]), "receiver": _label(matrix, link.pair[1])}
         for link, value in values
         if not isinstance(value, Estimate)
     ]
 
 
-def _cells(found: Matrix, known: Sequence[tuple[Link, float]], scale: Scale, *, dark_is_high: bool) -> Rows:
+def _cells(matrix: Matrix, known: Sequence[tuple[Link, float]], scale: Scale, *, dark_is_high: bool) -> Rows:
     logs = [math.log(value) for _, value in known]
     low, high = (min(logs), max(logs)) if logs else (0.0, 0.0)
     rows: Rows = []
@@ -99,8 +99,8 @@ def _cells(found: Matrix, known: Sequence[tuple[Link, float]], scale: Scale, *, 
         shade = PALEST + (DARKEST - PALEST) * (part if dark_is_high else 1.0 - part)
         rows.append(
             {
-                "sender": _label(found, link.pair[0]),
-                "receiver": _label(found, link.pair[1]),
+                "sender": _label(matrix, link.pair[0]),
+                "receiver": _label(matrix, link.pair[1]),
                 "shade": round(shade, 4),
                 "text": _number(value * scale.factor),
             }
@@ -108,9 +108,9 @@ def _cells(found: Matrix, known: Sequence[tuple[Link, float]], scale: Scale, *, 
     return rows
 
 
-def _label(found: Matrix, rank: int) -> str:
+def _label(matrix: Matrix, rank: int) -> str:
     """The rank, and its host if there are several."""
-    return f"{rank} {found.hosts[rank]}" if len(set(found.hosts)) > 1 else str(rank)
+    return f"{rank} {matrix.hosts[rank]}" if len(set(matrix.hosts)) > 1 else str(rank)
 
 
 def _place(field: str, labels: Sequence[str]) -> vega.Spec:
@@ -122,12 +122,12 @@ def _place(field: str, labels: Sequence[str]) -> vega.Spec:
     return vega.channel(f"{field}:O", scale=scale, axis=axis)
 
 
-def _borders(found: Matrix) -> list[vega.Chart]:
+def _borders(matrix: Matrix) -> list[vega.Chart]:
     """A line wherever the next rank is on another host."""
-    if len(set(found.hosts)) < 2:
+    if len(set(matrix.hosts)) < 2:
         return []
-    step = SIDE / found.ranks
-    cuts = [rank for rank in range(1, found.ranks) if found.hosts[rank] != found.hosts[rank - 1]]
+    step = SIDE / matrix.ranks
+    cuts = [rank for rank in range(1, matrix.ranks) if matrix.hosts[rank] != matrix.hosts[rank - 1]]
     rows = [{"at": step * rank} for rank in cuts]
     look = {"strokeWidth": 2, "color": colour("ink")}
     down = vega.chart(rows).mark("rule", **look).encode(x={"field": "at", "type": "quantitative", "scale": None})
@@ -141,13 +141,13 @@ def _caption(seen: Classes) -> str:
     return " ".join(seen.sentences)
 
 
-def _words(found: Matrix, seen: Classes) -> str:
+def _words(matrix: Matrix, seen: Classes) -> str:
     """The spread of each class in words, for screen readers."""
     parts = []
     for name in seen.names or ("all pairs",):
-        own = [link for link in found.links if not seen.names or seen.kinds[link.pair] == name]
-        latency = sorted(link.latency.value for link in own if isinstance(link.latency, Estimate))
-        bandwidth = sorted(link.bandwidth.value for link in own if isinstance(link.bandwidth, Estimate))
+        links = [link for link in matrix.links if not seen.names or seen.kinds[link.pair] == name]
+        latency = sorted(link.latency.value for link in links if isinstance(link.latency, Estimate))
+        bandwidth = sorted(link.bandwidth.value for link in links if isinstance(link.bandwidth, Estimate))
         if latency and bandwidth:
             parts.append(f"{name}: latency {_range(latency, SECONDS)}, bandwidth {_range(bandwidth, BYTES_PER_SECOND)}.")
     return " ".join(parts)

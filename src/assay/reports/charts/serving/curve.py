@@ -90,9 +90,9 @@ def draw(view: View) -> list[Drawing | Missing]:
 AXIS_WORDS: Final = {"concurrency": "requests in flight", "rate": "requests offered per second", "": "as planned"}
 
 
-def _measured(view: View, table: Table, found: tuple[Line, ...]) -> MetricRow | None:
+def _measured(view: View, table: Table, engine_lines: tuple[Line, ...]) -> MetricRow | None:
     """The first metric with numbers at most loads: a tail estimated at one load only makes no curve."""
-    rows = [(row, len(estimates_of(row, found))) for _, row in view.shown_in(table)]
+    rows = [(row, len(estimates_of(row, engine_lines))) for _, row in view.shown_in(table)]
     most = max((known for _, known in rows), default=0)
     return next((row for row, known in rows if known and known >= ENOUGH * most), None)
 
@@ -102,15 +102,15 @@ def _across(plane: _Plane) -> str:
 
 
 def _chart(view: View, plane: _Plane, scenario: str, *, small: bool) -> vega.Chart:
-    found = engines_of(view, scenario)
-    every = lines(view, lambda column: column.engine) if small else found  # small multiples share their axes
+    engine_lines = engines_of(view, scenario)
+    every = lines(view, lambda column: column.engine) if small else engine_lines  # small multiples share their axes
     right = ceiling(estimates_of(plane.across, every), plane.wide.factor)
     top = ceiling(estimates_of(plane.up, every), plane.high.factor)
     title = None if small else _across(plane)
     x = vega.x("x:Q", scale=vega.scale(domain=[0, right], nice=False), axis=vega.axis(title=title, grid=False, tickCount=3 if small else 5))
     y = vertical(top)
     layers, labelled = [], []
-    for line in found:
+    for line in engine_lines:
         rows = list(_rows(plane, line, top))
         labelled += rows
         layers += drawn(rows, line, x, y) if rows else []

@@ -65,12 +65,12 @@ def scenarios(view: View) -> tuple[str, ...]:
 def lines(view: View, by: Callable[[Column], str], within: Callable[[Column], bool] = lambda _: True) -> tuple[Line, ...]:
     """Columns grouped by a condition; a name keeps its colour in every chart."""
     names = list(dict.fromkeys(by(column) for column in view.columns))
-    found = []
-    for place, name in enumerate(names):
-        own = tuple(column for column in view.columns if by(column) == name and within(column))
-        if own:
-            found.append(Line(name=name, columns=tuple(sorted(own, key=lambda c: c.load or 0.0)), place=place))
-    return tuple(found)
+    result = []
+    for index, name in enumerate(names):
+        columns = tuple(column for column in view.columns if by(column) == name and within(column))
+        if columns:
+            result.append(Line(name=name, columns=tuple(sorted(columns, key=lambda c: c.load or 0.0)), place=index))
+    return tuple(result)
 
 
 def engines_of(view: View, scenario: str) -> tuple[Line, ...]:
@@ -107,14 +107,14 @@ def load_axis(view: View, field: str = "x", *, width: int = PLOT, title: bool = 
 
 def apart(loads: Sequence[float], wide: bool, width: int) -> list[float]:
     """Loads whose labels do not touch in a chart `width` pixels wide; the largest always has one."""
-    place = math.log if wide else float
-    span = (place(loads[-1]) - place(loads[0])) or 1.0
+    scaled = math.log if wide else float
+    span = (scaled(loads[-1]) - scaled(loads[0])) or 1.0
     kept: list[float] = []
     for load in reversed(loads):
         if not kept:
             kept.append(load)
             continue
-        pixels = (place(kept[-1]) - place(load)) / span * width * 0.88
+        pixels = (scaled(kept[-1]) - scaled(load)) / span * width * 0.88
         letters = (len(f"{kept[-1]:g}") + len(f"{load:g}")) / 2 + 1.2
         if pixels > letters * CHARACTER * FONT_SIZE:
             kept.append(load)

@@ -36,15 +36,15 @@ def draw(view: View, by: Condition = "engine") -> Drawing | Missing:
     if view.serving is None:
         return Missing(title=TITLES[by], reason="This record holds no load.")
     shown = [(place, row) for place, row in view.shown_in("panel") if row.known]
-    found = lines(view, lambda column: _group(view, column, by))
-    panels = [_panel(view, place.head, row, found, by) for place, row in shown if estimates_of(row, found)]
+    grouped = lines(view, lambda column: _group(view, column, by))
+    panels = [_panel(view, place.head, row, grouped, by) for place, row in shown if estimates_of(row, grouped)]
     if not panels:
         return Missing(title=TITLES[by], reason="None of the eight numbers was measured.")
-    values = [value for _, row in shown for value in estimates_of(row, found)]
+    values = [value for _, row in shown for value in estimates_of(row, grouped)]
     return Drawing(
         title=TITLES[by],
         chart=side_by_side(panels),
-        key=tuple(line_keys(view, found, values)),
+        key=tuple(line_keys(view, grouped, values)),
         caption=f"{ACROSS[view.load_word] if by != 'load' else ''} Every number stands in the tables.".strip(),
         description=" ".join(f"{row.title}: {_words(view, row)}." for _, row in shown),
     )
@@ -57,29 +57,29 @@ def _words(view: View, row: MetricRow) -> str:
 
 def conditions(view: View) -> tuple[Condition, ...]:
     """The conditions that this record varies."""
-    found: list[Condition] = []
+    varied: list[Condition] = []
     if len({column.engine for column in view.columns}) > 1:
-        found.append("engine")
+        varied.append("engine")
     if len({column.scenario for column in view.columns}) > 1:
-        found.append("scenario")
+        varied.append("scenario")
     if len({column.load for column in view.columns}) > 1:
-        found.append("load")
-    return tuple(found) or ("engine",)
+        varied.append("load")
+    return tuple(varied) or ("engine",)
 
 
 def _group(view: View, column: Column, by: Condition) -> str:
     if by == "load":
         return f"{given(column.load)} {view.load_word}" if column.load is not None else "as planned"
-    own, other = (column.engine, column.scenario) if by == "engine" else (column.scenario, column.engine)
+    name, other = (column.engine, column.scenario) if by == "engine" else (column.scenario, column.engine)
     others = {c.scenario if by == "engine" else c.engine for c in view.columns}
-    return f"{own}, {other}" if len(others) > 1 else own
+    return f"{name}, {other}" if len(others) > 1 else name
 
 
-def _panel(view: View, head: str, row: MetricRow, found: tuple[Line, ...], by: Condition) -> vega.Chart:
+def _panel(view: View, head: str, row: MetricRow, grouped: tuple[Line, ...], by: Condition) -> vega.Chart:
     scale = common_scale(row)
-    top = ceiling(estimates_of(row, found), scale.factor)
+    top = ceiling(estimates_of(row, grouped), scale.factor)
     layers = []
-    for line in found:
+    for line in grouped:
         rows: Rows = [
             marked(value, scale.factor, top) | {"x": _across(view, column, by)}
             for column in line.columns

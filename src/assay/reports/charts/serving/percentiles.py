@@ -159,6 +159,6 @@ def _words(view: View, latency: str) -> str:
     for percent, row in rows:
         if row is not None and row.known:
             cells = ((column.label, row.cells.get(column.key)) for column in view.columns)
-            told = "; ".join(f"{label} {cell.full}" for label, cell in cells if cell is not None and cell.measured)
-            parts.append(f"p{percent}: {told}")
+            text = "; ".join(f"{label} {cell.full}" for label, cell in cells if cell is not None and cell.measured)
+            parts.append(f"p{percent}: {text}")
     return f"{'. '.join(parts)}." if parts else "No percentile has an interval; the curves pool the requests of all launches."

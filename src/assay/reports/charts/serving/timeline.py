@@ -63,26 +63,29 @@ def _requests(line: LoadTimeline) -> vega.Chart:
 
 def _stacked(line: LoadTimeline) -> Rows:
     rows: Rows = []
-    for one in line.bins:
-        width, bottom = one.end_s - one.begin_s, 0.0
-        for (kind, _), number in zip(KINDS, (one.met, one.ok - one.met, one.failed), strict=True):
+    for time_bin in line.bins:
+        width, bottom = time_bin.end_s - time_bin.begin_s, 0.0
+        for (kind, _), number in zip(KINDS, (time_bin.met, time_bin.ok - time_bin.met, time_bin.failed), strict=True):
             if number:
                 high = bottom + number / width
-                rows.append({"a": one.begin_s, "b": one.end_s, "kind": kind, "low": bottom, "high": high})
+                rows.append({"a": time_bin.begin_s, "b": time_bin.end_s, "kind": kind, "low": bottom, "high": high})
                 bottom = high
     return rows
 
 
 def _latency_seen(line: LoadTimeline) -> bool:
-    return any(one.ttft_s is not None for one in line.bins)
+    return any(time_bin.ttft_s is not None for time_bin in line.bins)
 
 
 def _latency(line: LoadTimeline) -> list[vega.Chart]:
     """Median time to first token in the same bins; empty if no answer had one."""
     if not _latency_seen(line):
         return []
-    scale = scale_for("s", (one.ttft_s for one in line.bins if one.ttft_s is not None))
-    rows: Rows = [{"x": (one.begin_s + one.end_s) / 2, "y": None if one.ttft_s is None else one.ttft_s * scale.factor} for one in line.bins]
+    scale = scale_for("s", (time_bin.ttft_s for time_bin in line.bins if time_bin.ttft_s is not None))
+    rows: Rows = [
+        {"x": (time_bin.begin_s + time_bin.end_s) / 2, "y": None if time_bin.ttft_s is None else time_bin.ttft_s * scale.factor}
+        for time_bin in line.bins
+    ]
     y = vega.y("y:Q", scale=vega.scale(zero=True, nice=True), axis=vega.axis(tickCount=3, title=None))
     drawn = vega.chart(rows).mark("line", color=colour("ink"), strokeWidth=1.4, point={"size": 12, "color": colour("ink"), "filled": True})
     chart = vega.layer(*_shades(line, last=True), drawn.encode(x=_x(line, "x", last=True), y=y))
@@ -98,12 +101,12 @@ def _shades(line: LoadTimeline, *, last: bool) -> list[vega.Chart]:
         outside = [{"from": 0.0, "to": line.window_s[0]}, {"from": line.window_s[1], "to": end}]
     faults = [_ends(span, end) for span in line.spans if span.kind == "fault"]
     down = [_ends(span, end) for span in line.spans if span.kind == "down"]
-    found = []
+    shades = []
     for role, rows, opacity in (("band", outside, 0.3), ("bad", faults, 0.16), ("fourth", down, 0.22)):
         if kept := [row for row in rows if row["to"] > row["from"]]:
             shade = vega.chart(kept).mark("rect", color=colour(role), opacity=opacity)
-            found.append(shade.encode(x=_x(line, "from", last=last), x2="to:Q"))
-    return found
+            shades.append(shade.encode(x=_x(line, "from", last=last), x2="to:Q"))
+    return shades
 
 
 def _ends(span: Span, end: float) -> dict[str, float]:
@@ -122,7 +125,7 @@ def _told(span: Span) -> str:
 
 
 def _words(line: LoadTimeline) -> str:
-    due, ok, met = (sum(getattr(one, name) for one in line.bins) for name in ("due", "ok", "met"))
+    due, ok, met = (sum(getattr(time_bin, name) for time_bin in line.bins) for name in ("due", "ok", "met"))
     return f"{due} requests were due, {ok} were answered, {met} of them met every objective, {due - ok} failed. {_caption(line)}"
 
 

@@ -45,13 +45,13 @@ NUMBERS = (SERIAL_FRACTION_APART.name, FASTEST_WORKERS.name, PREDICTED_SPEEDUP.n
 def draw(view: View) -> Drawing | Missing | tuple[()]:
     """The model over worker counts; empty if the links were not measured."""
     wall, row = view.series.wall, view.metric(SPEEDUP.name)
-    found = estimates(view, row)
-    if wall is None or row is None or not found:
+    speedups = estimates(view, row)
+    if wall is None or row is None or not speedups:
         return _missing(view)
     reach = wall.points[-1].workers
     axis = replace(worker_axis(view), reach=reach)
-    top = max(top_of(found.values(), 1.0), max(point.high or point.speedup for point in wall.points) * 1.05)
-    low = 0.9 * min(1.0, *(value.value for value in found.values())) if axis.logarithmic else 0.0
+    top = max(top_of(speedups.values(), 1.0), max(point.high or point.speedup for point in wall.points) * 1.05)
+    low = 0.9 * min(1.0, *(value.value for value in speedups.values())) if axis.logarithmic else 0.0
     x = axis.channel()
 
     def y(field: str) -> vega.Spec:
@@ -61,14 +61,14 @@ def draw(view: View) -> Drawing | Missing | tuple[()]:
         return vega.y(f"{field}:Q", scale=scale, axis=number_axis(title=None))
 
     workers = {column.key: column.workers for column in view.columns}
-    rows = [{"x": workers[key], **interval_row(value, 1.0, low, top)} for key, value in found.items()]
+    rows = [{"x": workers[key], **interval_row(value, 1.0, low, top)} for key, value in speedups.items()]
     layers = [*_beyond(wall, axis, low, top, x, y), *_curves(wall, low, top, x, y), *_marks(wall, low, top, x, y), *points(rows, x, y)]
     return Drawing(
         title=TITLE,
         chart=sized(vega.layer(*layers).properties(title=above("speedup")), HEIGHT),
         caption=_caption(view, wall),
         description=f"{in_words(view, row)} {_numbers(view)}",
-        key=_key(view, wall, found),
+        key=_key(view, wall, speedups),
     )
 
 
@@ -130,8 +130,8 @@ def _marks(wall: WallSeries, low: float, top: float, x: vega.Spec, y: vega.Chann
     return layers
 
 
-def _key(view: View, wall: WallSeries, found: dict[str, Estimate]) -> tuple[Key, ...]:
-    keys = [*interval_key(found.values(), view, "speedup")]
+def _key(view: View, wall: WallSeries, speedups: dict[str, Estimate]) -> tuple[Key, ...]:
+    keys = [*interval_key(speedups.values(), view, "speedup")]
     keys.append(Key(mark="line", role="second", text="model of communication; dashed: predicted"))
     if wall.points[0].low is not None:
         keys.append(Key(mark="band", role="second", text=f"{view.confidence} interval of as many launches"))

@@ -69,16 +69,16 @@ def _key(fault: FaultTimeline) -> tuple[Key, ...]:
         Key(mark="line", role="main", text="steps finished by the slowest worker"),
         Key(mark="line", role="ink", text=f"{fault.signal or 'fault'} to worker {fault.victim}"),
     ]
-    keys += [Key(mark="band", role=BANDS[name], text=f"{name} {said}") for name, said in _lengths(fault).items()]
+    keys += [Key(mark="band", role=BANDS[name], text=f"{name} {duration}") for name, duration in _lengths(fault).items()]
     return tuple(keys)
 
 
 def _lengths(fault: FaultTimeline) -> dict[str, str]:
     """Phase -> its duration, one per strike."""
-    found: dict[str, list[str]] = {}
+    durations: dict[str, list[str]] = {}
     for phase in fault.phases:
-        found.setdefault(phase.name, []).append(reading(phase.end_s - phase.begin_s, "s"))
-    return {name: " and ".join(lengths) for name, lengths in found.items()}
+        durations.setdefault(phase.name, []).append(reading(phase.end_s - phase.begin_s, "s"))
+    return {name: " and ".join(lengths) for name, lengths in durations.items()}
 
 
 def _caption(fault: FaultTimeline) -> str:
@@ -87,6 +87,6 @@ def _caption(fault: FaultTimeline) -> str:
 
 
 def _words(fault: FaultTimeline) -> str:
-    phases = ", ".join(f"{name} {said}" for name, said in _lengths(fault).items()) or "no phase was measured"
+    phases = ", ".join(f"{name} {duration}" for name, duration in _lengths(fault).items()) or "no phase was measured"
     at = " and ".join(reading(at, "s") for at in (fault.fault_s, *fault.again_s))
     return f"Launch {fault.launch}: {fault.signal or 'a fault'} hit worker {fault.victim} after {at}; {phases}."

@@ -89,16 +89,16 @@ def _parts(view: View, seen: dict[str, MetricRow]) -> dict[str, dict[str, float]
 
     Exposed communication lies inside of phases, and is subtracted from them so that it is drawn once.
     """
-    parts = {name: {key: max(one.value, 0.0) for key, one in estimates(view, row).items()} for name, row in seen.items()}
+    parts = {name: {key: max(value.value, 0.0) for key, value in estimates(view, row).items()} for name, row in seen.items()}
     between = dict(view.series.between)
     for key, exposed in parts.get(COMM_EXPOSED.name, {}).items():
         left = exposed
         # first the part recorded between phases, which is in none of them but in the unnamed rest
         for name, most in ((UNKNOWN_TIME.name, between.get(key, 0.0)), *((name, left) for name in HOLD_COMMUNICATION)):
-            own = parts.get(name, {}).get(key, 0.0)
-            taken = min(own, left, most)
+            seconds = parts.get(name, {}).get(key, 0.0)
+            taken = min(seconds, left, most)
             if taken:
-                parts[name][key] = own - taken
+                parts[name][key] = seconds - taken
                 left -= taken
         parts["comm_exposed"][key] = exposed - left
     return parts
@@ -122,11 +122,11 @@ def _bars(view: View, seen: dict[str, MetricRow], scale: Scale) -> list[vega.Cha
 
 def _whole(view: View, step: MetricRow | None, scale: Scale) -> list[vega.Chart]:
     workers = {column.key: str(column.workers) for column in view.columns}
-    found = estimates(view, step)
-    top = top_of(found.values(), scale.factor) if found else 1.0
+    step_times = estimates(view, step)
+    top = top_of(step_times.values(), scale.factor) if step_times else 1.0
     seen = {name: row for name, _, _ in PHASES if (row := view.metric(name)) is not None and estimates(view, row)}
     top = max(top, _top(view, seen, scale))
-    rows = [{"x": workers[key], **interval_row(value, scale.factor, 0.0, top)} for key, value in found.items()]
+    rows = [{"x": workers[key], **interval_row(value, scale.factor, 0.0, top)} for key, value in step_times.items()]
     return points(rows, _x(view), lambda field: _y(field, top), "ink")
 
 

@@ -61,9 +61,9 @@ def draw(view: View) -> list[Drawing]:
 def _bars(view: View) -> Iterator[tuple[str, dict[str, float]]]:
     """(bar name, seconds of each part of the mean step)."""
     several = len(view.profiles) > 1
-    for one in view.profiles:
-        label = f"{view.label(one['configuration'])}, " if several else ""
-        for rank in one["ranks"]:
+    for launch in view.profiles:
+        label = f"{view.label(launch['configuration'])}, " if several else ""
+        for rank in launch["ranks"]:
             steps = rank.get("steps") or ()
             if steps and not rank["absent"]:
                 yield f"{label}rank {rank['rank']}", _mean(steps)
@@ -75,10 +75,10 @@ def _mean(steps: list[Mapping[str, Any]]) -> dict[str, float]:
 
 def _named(view: View, text: str) -> str:
     """Label of a part: without a device, time outside of operators is not idle but may be Python."""
-    on_device = any(rank.get("on_device") for one in view.profiles for rank in one["ranks"])
+    on_device = any(rank.get("on_device") for launch in view.profiles for rank in launch["ranks"])
     return NO_OPERATOR if text == "idle" and not on_device else text
 
 
 def _words(view: View, name: str, parts: Mapping[str, float], whole: float) -> str:
-    told = ", ".join(f"{_named(view, text)} {percent(parts[key] / whole)}" for key, text, _ in PARTS if whole and parts[key])
-    return f"{name}: {reading(whole, 's')}: {told}."
+    shares = ", ".join(f"{_named(view, text)} {percent(parts[key] / whole)}" for key, text, _ in PARTS if whole and parts[key])
+    return f"{name}: {reading(whole, 's')}: {shares}."

@@ -30,13 +30,13 @@ def draw(view: View) -> Drawing | Missing:
     spent = view.series.spent
     if not spent:
         return Missing(title=TITLE, reason="Where the paid time went: not measured (no rank marked its steps).")
-    names = [_name(view, one) for one in spent]
+    names = [_name(view, bar) for bar in spent]
     rows: Rows = []
     seen: dict[str, None] = {}
-    for name, one in zip(names, spent, strict=True):
+    for name, bar in zip(names, spent, strict=True):
         at = 0.0
         for part, role, categories in PARTS:
-            share = sum(one.shares[category] for category in categories)
+            share = sum(bar.shares[category] for category in categories)
             if share >= LEAST_SHARE:
                 seen[part] = None
                 rows.append({"y": name, "from": 100 * at, "to": 100 * (at + share), "role": colour(role)})
@@ -49,17 +49,17 @@ def draw(view: View) -> Drawing | Missing:
         title=TITLE,
         chart=sized(chart.properties(title=above("share of the paid rank-seconds")), 60 + 44 * len(names)),
         caption="Every rank-second of every launch is in one part; the launches of a bar are summed. Start-up is large where launches are short.",
-        description=" ".join(_words(name, one) for name, one in zip(names, spent, strict=True)),
+        description=" ".join(_words(name, bar) for name, bar in zip(names, spent, strict=True)),
         key=tuple(Key(mark="bar", role=role, text=part) for part, role, _ in PARTS if part in seen),
     )
 
 
-def _name(view: View, one: Spent) -> str:
-    return view.label(one.configuration) + (", fault" if one.role == "fault" else "")
+def _name(view: View, bar: Spent) -> str:
+    return view.label(bar.configuration) + (", fault" if bar.role == "fault" else "")
 
 
-def _words(name: str, one: Spent) -> str:
+def _words(name: str, bar: Spent) -> str:
     parts = ", ".join(
-        f"{category.replace('_', ' ')} {100 * one.shares[category]:.1f} %" for category in CATEGORIES if one.shares[category] > 0
+        f"{category.replace('_', ' ')} {100 * bar.shares[category]:.1f} %" for category in CATEGORIES if bar.shares[category] > 0
     )
-    return f"{name}, {one.launches} launch{'es' if one.launches != 1 else ''}, {one.rank_s:.4g} rank-seconds: {parts}."
+    return f"{name}, {bar.launches} launch{'es' if bar.launches != 1 else ''}, {bar.rank_s:.4g} rank-seconds: {parts}."

@@ -21,13 +21,13 @@ def draw(view: View) -> list[Drawing | Missing]:
     ranks = view.series.ranks
     if not ranks:
         return []
-    scale = scale_for("s", tuple(one.step_s for one in ranks))
-    names = [_name(one) for one in ranks]
+    scale = scale_for("s", tuple(rank.step_s for rank in ranks))
+    names = [_name(rank) for rank in ranks]
     rows: Rows = []
     seen: dict[str, None] = {}
-    for name, one in zip(names, ranks, strict=True):
+    for name, rank in zip(names, ranks, strict=True):
         at = 0.0
-        for part, length in _parts(one):
+        for part, length in _parts(rank):
             if length > 0.0:
                 seen[part] = None
                 end = at + length
@@ -43,7 +43,7 @@ def draw(view: View) -> list[Drawing | Missing]:
             title=TITLE,
             chart=sized(chart.properties(title=above(_above(view, ranks))), 70 + 30 * len(ranks)),
             caption=_caption(ranks),
-            description=" ".join(_words(name, one) for name, one in zip(names, ranks, strict=True)),
+            description=" ".join(_words(name, rank) for name, rank in zip(names, ranks, strict=True)),
             key=tuple(Key(mark="bar", role=role, text=NAMES.get(part, part)) for part, role in ROLES.items() if part in seen),
         )
     ]
@@ -55,7 +55,7 @@ def _above(view: View, ranks: tuple[RankPhases, ...]) -> str:
 
 
 def _caption(ranks: tuple[RankPhases, ...]) -> str:
-    if any(one.exposed_s is None for one in ranks):
+    if any(rank.exposed_s is None for rank in ranks):
         return (
             "Steady steps. In a synchronous training every rank's step is as long as the slowest's. What a rank waits for the others was not seen here: "
             "it is inside of the phases, mostly of backward."
@@ -66,18 +66,18 @@ def _caption(ranks: tuple[RankPhases, ...]) -> str:
     )
 
 
-def _parts(one: RankPhases) -> list[tuple[str, float]]:
+def _parts(rank: RankPhases) -> list[tuple[str, float]]:
     """Parts in step order; exposed communication is subtracted from the phases that contain it."""
-    known = dict(zip(PARTS, (length or 0.0 for length in one.parts_s), strict=True))
-    known[EXPOSED] = one.exposed_s or 0.0
-    known["rest"] = max(0.0, one.step_s - sum(known.values()))
+    known = dict(zip(PARTS, (length or 0.0 for length in rank.parts_s), strict=True))
+    known[EXPOSED] = rank.exposed_s or 0.0
+    known["rest"] = max(0.0, rank.step_s - sum(known.values()))
     return [(part, known[part]) for part in ROLES]
 
 
-def _name(one: RankPhases) -> str:
-    return f"rank {one.rank}{f', {one.place}' if one.place else ''}"
+def _name(rank: RankPhases) -> str:
+    return f"rank {rank.rank}{f', {rank.place}' if rank.place else ''}"
 
 
-def _words(name: str, one: RankPhases) -> str:
-    parts = ", ".join(f"{NAMES.get(part, part)} {reading(length, 's')}" for part, length in _parts(one) if length > 0.0)
-    return f"{name}: {reading(one.step_s, 's')}: {parts}."
+def _words(name: str, rank: RankPhases) -> str:
+    parts = ", ".join(f"{NAMES.get(part, part)} {reading(length, 's')}" for part, length in _parts(rank) if length > 0.0)
+    return f"{name}: {reading(rank.step_s, 's')}: {parts}."

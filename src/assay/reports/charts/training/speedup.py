@@ -46,13 +46,13 @@ CURVE_POINTS = 60
 def draw(view: View) -> Drawing | Missing:
     """Speedup with intervals and launch dots, the ideal line, and the fitted law."""
     row = view.metric("speedup")
-    found = estimates(view, row)
-    if row is None or not found:
+    speedups = estimates(view, row)
+    if row is None or not speedups:
         return Missing(title=TITLE, reason=absence(view, row, "Speedup"))
     axis, workers = _axis(view), {column.key: column.workers for column in view.columns}
     base = workers[view.base]
-    top = max(top_of(found.values(), 1.0), max(workers.values()) / base * 1.05)
-    low = min(0.9 * min(v.value for v in found.values()), min(workers.values()) / base * 0.9) if axis.logarithmic else 0.0
+    top = max(top_of(speedups.values(), 1.0), max(workers.values()) / base * 1.05)
+    low = min(0.9 * min(v.value for v in speedups.values()), min(workers.values()) / base * 0.9) if axis.logarithmic else 0.0
 
     def y(field: str) -> vega.Spec:
         scale = vega.scale(domain=[low, top], nice=False)
@@ -61,22 +61,22 @@ def draw(view: View) -> Drawing | Missing:
         return vega.y(f"{field}:Q", scale=scale, axis=number_axis(title=None))
 
     x = axis.channel()
-    rows = [{"x": workers[key], **interval_row(value, 1.0, low, top)} for key, value in found.items()]
+    rows = [{"x": workers[key], **interval_row(value, 1.0, low, top)} for key, value in speedups.items()]
     law = view.series.scaling
     curve = _amdahl(view, axis, x, y) if law is None else _law(law, top, x, y)
     layers = [*curve, _ideal(axis, base, x, y)]
-    layers += [dots(launch_dots(found, view, axis, 1.0, top=top), x, y), *points(rows, x, y)]
+    layers += [dots(launch_dots(speedups, view, axis, 1.0, top=top), x, y), *points(rows, x, y)]
     return Drawing(
         title=TITLE,
         chart=sized(vega.layer(*layers).properties(title=above("speedup")), HEIGHT),
         caption=_caption(view),
         description=f"{in_words(view, row)} {_model_words(view)}".strip(),
-        key=_key(view, found),
+        key=_key(view, speedups),
     )
 
 
-def _key(view: View, found: dict[str, Estimate]) -> tuple[Key, ...]:
-    keys = [*interval_key(found.values(), view, "speedup"), *dot_key(found.values(), "one block")]
+def _key(view: View, speedups: dict[str, Estimate]) -> tuple[Key, ...]:
+    keys = [*interval_key(speedups.values(), view, "speedup"), *dot_key(speedups.values(), "one block")]
     keys.append(Key(mark="dash", role="muted", text="ideal"))
     law = view.series.scaling
     if law is not None:

@@ -25,12 +25,12 @@ FINEST: Final = 1.5 / WIDTH  # of the chart's width: a one-pixel bar, whose edge
 
 def draw(view: View) -> list[Drawing | Missing]:
     """Two lanes per rank: computation, and collectives in flight; empty if no collective was recorded."""
-    found = view.series.step
-    if found is None:
+    timeline = view.series.step
+    if timeline is None:
         return []
-    last = max(span.end_s for span in found.spans)
+    last = max(span.end_s for span in timeline.spans)
     scale = scale_for("s", (last,))
-    ranks = list(dict.fromkeys(span.rank for span in found.spans))
+    ranks = list(dict.fromkeys(span.rank for span in timeline.spans))
     lanes = [lane for rank in sorted(ranks) for lane in (_lane(rank, PARTS[0]), _lane(rank, EXPOSED))]
     rows: Rows = [
         {
@@ -39,9 +39,9 @@ def draw(view: View) -> list[Drawing | Missing]:
             "to": span.end_s * scale.factor,
             "role": colour(COLOURS[span.what]),
         }
-        for span in found.spans
+        for span in timeline.spans
     ]
-    domain = [min(0.0, *(span.begin_s for span in found.spans)) * scale.factor, last * scale.factor * 1.02]
+    domain = [min(0.0, *(span.begin_s for span in timeline.spans)) * scale.factor, last * scale.factor * 1.02]
     x = vega.x(
         "from:Q",
         scale=vega.scale(domain=domain, nice=False),
@@ -50,23 +50,23 @@ def draw(view: View) -> list[Drawing | Missing]:
     y = vega.y("y:N", sort=lanes, scale=vega.scale(domain=lanes, paddingInner=0.2), axis=vega.axis(title=None, grid=False))
     bars = vega.chart(rows).mark("bar", opacity=0.85, stroke=colour("paper"), strokeWidth=0.5)
     chart = bars.encode(x=x, x2="to:Q", y=y, color=vega.color("role:N", scale=None, legend=None))
-    seen = _visible(found, (domain[1] - domain[0]) / scale.factor)
-    title = above(f"{view.label(found.configuration)}, step {found.step} of launch {found.launch}")
+    seen = _visible(timeline, (domain[1] - domain[0]) / scale.factor)
+    title = above(f"{view.label(timeline.configuration)}, step {timeline.step} of launch {timeline.launch}")
     return [
         Drawing(
             title=TITLE,
             chart=sized(chart.properties(title=title), 70 + 22 * len(lanes)),
-            caption=_caption(found),
-            description=_words(found),
+            caption=_caption(timeline),
+            description=_words(timeline),
             key=tuple(Key(mark="bar", role=COLOURS[what], text=text) for what, text in KEYS if what in seen),
         )
     ]
 
 
-def _visible(found: StepTimeline, width_s: float) -> set[str]:
+def _visible(timeline: StepTimeline, width_s: float) -> set[str]:
     """Kinds of bars wide enough to see, so that the key lists no bar thinner than `FINEST` on every lane."""
     lengths: dict[tuple[str, str], float] = {}
-    for span in found.spans:
+    for span in timeline.spans:
         what = EXPOSED if span.what == STILL else span.what
         lane = (what, _lane(span.rank, span.what))
         lengths[lane] = lengths.get(lane, 0.0) + span.end_s - span.begin_s
@@ -77,22 +77,22 @@ def _lane(rank: int, what: str) -> str:
     return f"rank {rank}" if what in (*PARTS, STILL) else f"rank {rank}, comm"
 
 
-def _caption(found: StepTimeline) -> str:
+def _caption(timeline: StepTimeline) -> str:
     """How to read the chart, and its assumptions."""
-    still = "standing still is laid at the end of its phase" if found.exposed_s else "what of it was exposed was not seen"
+    still = "standing still is laid at the end of its phase" if timeline.exposed_s else "what of it was exposed was not seen"
     return (
         "A step of median length. Phases are laid one after the other from the rank's own begin, for their lengths are measured and not the "
         f"gaps between them; {still}. A collective lasts until it was complete on the rank, waiting for others included."
     )
 
 
-def _words(found: StepTimeline) -> str:
-    calls = [span for span in found.spans if span.what in (EXPOSED, HIDDEN, UNTOLD)]
+def _words(timeline: StepTimeline) -> str:
+    calls = [span for span in timeline.spans if span.what in (EXPOSED, HIDDEN, UNTOLD)]
     if not calls:
-        return f"Step {found.step} of launch {found.launch}."
+        return f"Step {timeline.step} of launch {timeline.launch}."
     begin, end = min(span.begin_s for span in calls), max(span.end_s for span in calls)
-    still = "".join(f" Rank {rank} stood still for communication for {reading(length, 's')}." for rank, length in found.exposed_s)
+    still = "".join(f" Rank {rank} stood still for communication for {reading(length, 's')}." for rank, length in timeline.exposed_s)
     return (
-        f"Step {found.step} of launch {found.launch}: {count(found.collectives, 'collectives')} on the ranks shown, the first begun after "
+        f"Step {timeline.step} of launch {timeline.launch}: {count(timeline.collectives, 'collectives')} on the ranks shown, the first begun after "
         f"{reading(begin, 's')}, the last complete after {reading(end, 's')}.{still}"
     )

@@ -43,10 +43,10 @@ PACKAGES: Final = (
 
 def seen(measured: RecordData, *path: str, when: str = "before") -> Any:
     """A key of the captured environment; None if not recorded or unreadable."""
-    found: Any = (measured.manifest.get("environment") or {}).get(when)
+    value: Any = (measured.manifest.get("environment") or {}).get(when)
     for key in path:
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return None if isinstance(found, Mapping) and "absent" in found else found
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return None if isinstance(value, Mapping) and "absent" in value else value
 
 
 def of(*path: str) -> Read:
@@ -84,8 +84,8 @@ def devices(key: str) -> Read:
     def read(measured: RecordData, _: Results) -> Any:
         devices = seen(measured, "gpu", "nvidia", "devices")
         values = [device.get(key) for device in devices] if isinstance(devices, list) else []
-        found = [value for value in values if isinstance(value, str | int | float)]
-        return sorted(found) if len(found) == len(values) and found else None
+        readings = [value for value in values if isinstance(value, str | int | float)]
+        return sorted(readings) if len(readings) == len(values) and readings else None
 
     return read
 
@@ -112,8 +112,8 @@ def memory_limit(measured: RecordData, _: Results) -> Any:
 
 def packages(measured: RecordData, _: Results) -> Any:
     """Versions of the relevant packages; a package that is not installed is listed as such."""
-    found = seen(measured, "software", "packages")
-    return {name: found.get(name, "not installed") for name in PACKAGES} if found else None
+    versions = seen(measured, "software", "packages")
+    return {name: versions.get(name, "not installed") for name in PACKAGES} if versions else None
 
 
 def variables(measured: RecordData, _: Results) -> Any:
@@ -129,7 +129,7 @@ def load(measured: RecordData, _: Results) -> Any:
 def steal(measured: RecordData, _: Results) -> Any:
     """Share of CPU time stolen by the hypervisor between the two captures."""
     ticks = [seen(measured, "noise", "cpu_ticks", when=when) for when in ("before", "after")]
-    if not all(isinstance(one, Mapping) for one in ticks):
+    if not all(isinstance(capture, Mapping) for capture in ticks):
         return None
     spent = {key: ticks[1].get(key, 0) - ticks[0].get(key, 0) for key in ticks[0]}
     return round(spent.get("steal", 0) / sum(spent.values()), 4) if sum(spent.values()) > 0 else None

@@ -16,12 +16,12 @@ def of(*path: str) -> Read:
     """A key of the experiment; "not asked for" if unset."""
 
     def read(measured: RecordData, _: Results) -> Any:
-        found: Any = measured.experiment
+        value: Any = measured.experiment
         for key in path:
-            found = getattr(found, key, None)
-            if found is None:
+            value = getattr(value, key, None)
+            if value is None:
                 return NOT_ASKED
-        return list(found) if isinstance(found, tuple) else found
+        return list(value) if isinstance(value, tuple) else value
 
     return read
 

@@ -28,8 +28,8 @@ def fingerprint(what: str) -> Read:
 def _per_configuration(measured: RecordData, frame: pl.DataFrame) -> dict[str, Any]:
     """configuration -> median over its timed launches, from a frame (launch, value), in configuration order."""
     joined = measured.timed.join(frame, on="launch").group_by("configuration").agg(pl.col("value").median())
-    found = dict(zip(joined["configuration"].to_list(), joined["value"].to_list(), strict=True))
-    return {name: found[name] for name in measured.configurations if name in found}
+    medians = dict(zip(joined["configuration"].to_list(), joined["value"].to_list(), strict=True))
+    return {name: medians[name] for name in measured.configurations if name in medians}
 
 
 def items_per_step(measured: RecordData, _: Results) -> Any:
@@ -69,14 +69,14 @@ def _digest(ids: pl.Series, what: str) -> str:
 
 def definitions(_: RecordData, results: Results) -> Any:
     """metric -> version of its definition, from the signatures of its estimates."""
-    found: dict[str, str] = {}
+    by_metric: dict[str, str] = {}
     for name, values in results.items():
         versions = {
             tag for value in values.values() if isinstance(value, Estimate) for tag in value.signature.split("|") if tag[:2] == "v:"
         }
         if versions:
-            found[name] = "|".join(sorted(versions))
-    return found or None
+            by_metric[name] = "|".join(sorted(versions))
+    return by_metric or None
 
 
 def tag(metric: str, tag: str) -> Read:
