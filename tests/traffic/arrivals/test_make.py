@@ -42,15 +42,15 @@ def made(process: str, **more: Any) -> Schedule:
 @pytest.mark.parametrize("process", EVERY)
 def test_the_same_seed_gives_the_same_schedule_and_another_one_another(process: str) -> None:
     assert equal(made(process), made(process))
-    assert file.digest(made(process)) != make.digest(made(process, seed=2))
+    assert make.digest(made(process)) != make.digest(made(process, seed=2))
 
 
 def test_digests_are_equal_in_other_processes() -> None:
     code = (
-        "from tests.traffic.arrivals.test_make import EVERY, made; from assay.traffic.arrivals import file\n"
-        "print(*(file.digest(made(process)) for process in EVERY))"
+        "from tests.traffic.arrivals.test_make import EVERY, made; from assay.traffic.arrivals import make\n"
+        "print(*(make.digest(made(process)) for process in EVERY))"
     )
-    here = [file.digest(made(process)) for process in EVERY]
+    here = [make.digest(made(process)) for process in EVERY]
     for hashes in ("1", "2"):  # texts are hashed differently in each process, so nothing may depend on a set's order
         environment = {"PYTHONHASHSEED": hashes, "PYTHONPATH": ":".join(path for path in sys.path if path)}
         found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
