@@ -122,10 +122,10 @@ def _is_compressed(message: bytes) -> bool:
 def _field(message: bytes, table: int, number: int) -> int:
     """Position of a field of a flatbuffer table; 0 if absent."""
     listed = table - int.from_bytes(message[table : table + 4], "little", signed=True)
-    place = 4 + 2 * number
-    if place >= int.from_bytes(message[listed : listed + 2], "little"):
+    slot = 4 + 2 * number
+    if slot >= int.from_bytes(message[listed : listed + 2], "little"):
         return 0
-    offset = int.from_bytes(message[listed + place : listed + place + 2], "little")
+    offset = int.from_bytes(message[listed + slot : listed + slot + 2], "little")
     return table + offset if offset else 0
 
 

@@ -188,8 +188,8 @@ class StreamWriter:
     def _fold(self, raw: _Raw) -> None:
         rows = raw.rows
         while waiting := min(len(rows), ROWS_PER_BATCH):
-            for table, made in raw.fold(rows[:waiting]).items():
-                self._buffers[table].extend(made)
+            for table, folded in raw.fold(rows[:waiting]).items():
+                self._buffers[table].extend(folded)
             del rows[:waiting]
 
     def _tell_of_dropped_rows(self) -> None:

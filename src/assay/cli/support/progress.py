@@ -77,15 +77,15 @@ class PlainLines:
 
     def __call__(self, progress: RunProgress) -> None:
         """Print what is new."""
-        told = self.told.get(progress.record) or self._first(progress)
-        for row in progress.rows[told.rows :]:
+        shown = self.told.get(progress.record) or self._first(progress)
+        for row in progress.rows[shown.rows :]:
             self._line(ended_line(row, progress))
-        told.rows = len(progress.rows)
-        for look in progress.looks[told.looks :]:
+        shown.rows = len(progress.rows)
+        for look in progress.looks[shown.looks :]:
             self._line(f"{_arm(progress)}look: {look.sentence}")
-        told.looks = len(progress.looks)
-        if progress.running is not None and progress.running.number != told.running:
-            told.running = progress.running.number
+        shown.looks = len(progress.looks)
+        if progress.running is not None and progress.running.number != shown.running:
+            shown.running = progress.running.number
             self._line(started_line(progress.running, progress))
 
     def _first(self, progress: RunProgress) -> _Told:
@@ -207,8 +207,8 @@ def _load_table(load: LoadProgress) -> Any:
     lag = "–" if load.lag_p99_ms is None else f"{load.lag_p99_ms:.2f} ms"
     failed = ", ".join(f"{number} {status}" for status, number in load.failed.items()) or "none"
     facts.add_row("tokens", tokens, "send lag p99", lag, "failed", Text(failed, style="red" if load.failed else ""))
-    for name, found in (("TTFT", load.ttft_ms), ("TPOT", load.tpot_ms), ("end to end", load.e2e_ms)):
-        cells = [f"{key} {found[key]:.1f} ms" if key in found else f"{key} –" for key in ("p50", "p95", "p99")]
+    for name, quantiles in (("TTFT", load.ttft_ms), ("TPOT", load.tpot_ms), ("end to end", load.e2e_ms)):
+        cells = [f"{key} {quantiles[key]:.1f} ms" if key in quantiles else f"{key} –" for key in ("p50", "p95", "p99")]
         facts.add_row(name, *cells)
     return facts
 
@@ -222,7 +222,7 @@ def _grid(progress: RunProgress) -> Any:
         states[progress.running.planned.slot] = "running"
     grid = Table.grid(padding=(0, 1))
     rows: dict[tuple[str, str], Text] = {}
-    for planned in sorted(progress.plan, key=lambda one: (one.role != "timed", one.role, one.workers, one.block)):
+    for planned in sorted(progress.plan, key=lambda launch: (launch.role != "timed", launch.role, launch.workers, launch.block)):
         state = states.get(planned.slot, "waiting")
         text = rows.setdefault((planned.configuration, planned.role), Text())
         text.append(f"{SIGNS[state]} ", style=COLOURS.get(state, "dim"))

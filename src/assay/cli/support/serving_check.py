@@ -132,15 +132,15 @@ def _seen(experiment: Experiment, path: Path) -> Seen:
     record = open_record(path)
     serving = experiment.serving
     assert serving is not None
-    asked = record.table("arrivals").select("launch", "request", asked_out="tokens_out")
-    requests = record.table("requests").join(asked, on=["launch", "request"], how="left")
-    told: dict[str, Any] = {}
+    requested = record.table("arrivals").select("launch", "request", asked_out="tokens_out")
+    requests = record.table("requests").join(requested, on=["launch", "request"], how="left")
+    notes: dict[str, Any] = {}
     for kind, detail in record.table("events").select("kind", "detail").iter_rows():
         if kind in ("answer_models", "answer_limits"):
-            told[kind] = json.loads(detail)
+            notes[kind] = json.loads(detail)
     model = serving.targets[0].model or serving.model
-    models = told.get("answer_models", {}).get("answered", {})
-    return Seen(serving=serving, requests=requests, model=model, models=models, limits=told.get("answer_limits", {}))
+    models = notes.get("answer_models", {}).get("answered", {})
+    return Seen(serving=serving, requests=requests, model=model, models=models, limits=notes.get("answer_limits", {}))
 
 
 # ---- findings -----------------------------------------------------------------------------------------------------
@@ -148,14 +148,14 @@ def _seen(experiment: Experiment, path: Path) -> Seen:
 
 def lines(seen: Seen) -> tuple[Line, ...]:
     """One line per question."""
-    found = [_answers(seen)]
+    result = [_answers(seen)]
     if seen.answered.height:
-        found += [_streams(seen), _model(seen), _usage(seen)]
-        found += [_tokens_per_event(seen), _lengths(seen)] if seen.streamed else []
-    found += [_rate_limit(seen), *_compression(seen)]
+        result += [_streams(seen), _model(seen), _usage(seen)]
+        result += [_tokens_per_event(seen), _lengths(seen)] if seen.streamed else []
+    result += [_rate_limit(seen), *_compression(seen)]
     if seen.answered.height:
-        found += [_connections(seen), _cold(seen)]
-    return tuple(found)
+        result += [_connections(seen), _cold(seen)]
+    return tuple(result)
 
 
 def _answers(seen: Seen) -> Line:
@@ -231,9 +231,9 @@ def _usage(seen: Seen) -> Line:
 
 
 def _tokens_per_event(seen: Seen) -> Line:
-    told = seen.answered.drop_nulls("tokens_out")
-    events = int(told["chunk_kind"].list.eval(pl.element().is_in(TEXT)).list.sum().sum())
-    tokens = int(told["tokens_out"].sum())
+    counted = seen.answered.drop_nulls("tokens_out")
+    events = int(counted["chunk_kind"].list.eval(pl.element().is_in(TEXT)).list.sum().sum())
+    tokens = int(counted["tokens_out"].sum())
     if not events or not tokens:
         return Line(name="tokens per event", text="unknown without usage", data={"tokens_per_event": None})
     each = tokens / events
@@ -244,27 +244,27 @@ def _tokens_per_event(seen: Seen) -> Line:
 
 
 def _lengths(seen: Seen) -> Line:
-    told = seen.answered.drop_nulls(["tokens_out", "asked_out"])
-    if told.height == 0:
+    counted = seen.answered.drop_nulls(["tokens_out", "asked_out"])
+    if counted.height == 0:
         return Line(name="lengths", text="unknown: no length requested, or no usage reported")
-    short = told.filter(pl.col("tokens_out") != pl.col("asked_out")).height
-    asked, came = int(told["asked_out"].sum()), int(told["tokens_out"].sum())
-    data = {"requested": asked, "received": came}
+    short = counted.filter(pl.col("tokens_out") != pl.col("asked_out")).height
+    requested, received = int(counted["asked_out"].sum()), int(counted["tokens_out"].sum())
+    data = {"requested": requested, "received": received}
     if not short:
-        return Line(name="lengths", text=f"as requested: {count(came, 'tokens')} in total", data=data)
-    text = f"{short} of {count(told.height, 'answers')} differ from the requested length: {came:,} tokens received, {asked:,} requested"
+        return Line(name="lengths", text=f"as requested: {count(received, 'tokens')} in total", data=data)
+    text = f"{short} of {count(counted.height, 'answers')} differ from the requested length: {received:,} tokens received, {requested:,} requested"
     return Line(name="lengths", text=text, warning=True, data=data)
 
 
 def _rate_limit(seen: Seen) -> Line:
     met = seen.requests.filter(pl.col("http_status").is_in(LIMITS)).height
     headers = ", ".join(f"{name}: {text}" for name, text in seen.limits.items())
-    told = f"; headers: {headers}" if headers else ""
+    header_clause = f"; headers: {headers}" if headers else ""
     data = {"limited": met, "headers": dict(seen.limits)}
     if met:
-        text = f"reached: {met} of {count(seen.requests.height, 'requests')} were rejected with 429 or 503{told}"
+        text = f"reached: {met} of {count(seen.requests.height, 'requests')} were rejected with 429 or 503{header_clause}"
         return Line(name="rate limit", text=text, warning=True, data=data)
-    text = f"not reached by {count(seen.requests.height, 'requests')}, {AT_ONCE} at a time{told}"
+    text = f"not reached by {count(seen.requests.height, 'requests')}, {AT_ONCE} at a time{header_clause}"
     return Line(name="rate limit", text=text, data=data)
 
 
@@ -311,8 +311,8 @@ def _cold(seen: Seen) -> Line:
 
 
 def _median(values: pl.Series) -> float:
-    found = values.median()
-    return float(found) if isinstance(found, int | float) else float("nan")
+    median = values.median()
+    return float(median) if isinstance(median, int | float) else float("nan")
 
 
 def exit_code(seen: Seen) -> int:

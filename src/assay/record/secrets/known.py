@@ -32,13 +32,13 @@ def secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
 
     Values of variables with a secret or declared name, and the secret part of any value shaped like a secret.
     """
-    found: set[str] = set()
+    values: set[str] = set()
     for name, value in environ.items():
         if is_secret_name(name) and not (is_vague_name(name) and _is_ordinary(value)):
-            found.update(value for inner in _parts(value) for value in spellings(inner))
+            values.update(value for inner in _parts(value) for value in spellings(inner))
         for inner in _shaped(value):
-            found.update(spellings(inner))
-    return longest_first(found)
+            values.update(spellings(inner))
+    return longest_first(values)
 
 
 def declared_values() -> tuple[str, ...]:
