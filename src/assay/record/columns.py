@@ -32,8 +32,8 @@ def to_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     if laid_out is None:
         return pa.array(values, kind)
     buffers, children = laid_out
-    there = _validity(values) if NONE in types else None
-    return pa.Array.from_buffers(kind, len(values), [there, *buffers], children=children)
+    validity = _validity(values) if NONE in types else None
+    return pa.Array.from_buffers(kind, len(values), [validity, *buffers], children=children)
 
 
 def _filled(values: Sequence[Any], types: set[type], kind: pa.DataType) -> Sequence[Any]:

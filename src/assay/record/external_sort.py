@@ -62,12 +62,12 @@ def scan(paths: Sequence[Path], name: str) -> Scanned:
 
 
 def _scan_file(path: Path, size: int, order: Sequence[str], scanned: Scanned) -> None:
-    good = rows = 0
+    readable_bytes = rows = 0
     end_mark = False
     with path.open("rb") as file:
         try:
             schema = schema_of(file)
-            good = file.tell()
+            readable_bytes = file.tell()
             if scanned.schema is not None and schema != scanned.schema:
                 scanned.foreign.append(path)
                 return
@@ -80,15 +80,15 @@ def _scan_file(path: Path, size: int, order: Sequence[str], scanned: Scanned) ->
                 scanned.keys.append(_copied(batch.select([column for column in order if column in batch.schema.names])))
                 scanned.bytes += batch.nbytes
                 rows += batch.num_rows
-                good = file.tell()
+                readable_bytes = file.tell()
         except StopIteration:
-            file.seek(good)
+            file.seek(readable_bytes)
             end_mark = file.read(len(END_MARK)) == END_MARK
         except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
             if not is_damage(error):
                 raise
     scanned.kept[path] = rows
-    if lost := size - good - (len(END_MARK) if end_mark else 0):
+    if lost := size - readable_bytes - (len(END_MARK) if end_mark else 0):
         scanned.lost[path] = lost
 
 

@@ -106,20 +106,20 @@ def _memory_holds(requested: Collectives, levels: Sequence[int]) -> None:
 
     if requested.backend == "nccl":
         return
-    there, largest = psutil.virtual_memory().total, requested.every_size[-1]
+    total_bytes, largest = psutil.virtual_memory().total, requested.every_size[-1]
     for level in levels:
-        wanted = level * max(
+        required_bytes = level * max(
             elements(cell.op, cell.ranks, cell.count, cell.place) * requested.element_size
             for cell in cells(requested, level)
             if cell.size == largest
         )
-        if wanted > there:
+        if required_bytes > total_bytes:
             raise SpecError(
                 (
                     Problem(
                         where="collectives.sizes",
-                        found=f"{largest} bytes, of which {level} workers hold {wanted / GIB:.0f} GiB",
-                        allowed=f"what the {there / GIB:.0f} GiB of this machine hold",
+                        found=f"{largest} bytes, of which {level} workers hold {required_bytes / GIB:.0f} GiB",
+                        allowed=f"what the {total_bytes / GIB:.0f} GiB of this machine hold",
                         mend="Write smaller sizes, or run on more nodes.",
                     ),
                 )

@@ -244,9 +244,9 @@ class TrialReader:
                 data = file.read()
         except OSError:  # no output yet
             return
-        whole = data[: data.rfind(b"\n") + 1]
-        self._offset += len(whole)
-        for line in whole.splitlines():
+        complete_lines = data[: data.rfind(b"\n") + 1]
+        self._offset += len(complete_lines)
+        for line in complete_lines.splitlines():
             self._take(json.loads(line))
 
     def _take(self, line: dict[str, Any]) -> None:
@@ -257,10 +257,10 @@ class TrialReader:
             self._floor("start_rss", floor["rss_bytes"], "B")
 
     def _trial_row(self, row: dict[str, Any]) -> None:
-        whole = {"launch": self._launch, "trial": self._trial, "calls": 1, "exit_code": None, **row}
-        self._writer.append(TRIALS.name, tuple(whole[name] for name in TRIALS.column_names))
+        trial = {"launch": self._launch, "trial": self._trial, "calls": 1, "exit_code": None, **row}
+        self._writer.append(TRIALS.name, tuple(trial[name] for name in TRIALS.column_names))
         self._trial += 1
-        self.badly = whole["exit_code"] or None
+        self.badly = trial["exit_code"] or None
         self.counted += not row["warm_up"]
 
     def _floor(self, counter: str, value: float | None, unit: str) -> None:

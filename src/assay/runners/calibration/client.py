@@ -250,10 +250,10 @@ def _limit(drilled: Drilled, measured: float) -> dict[str, Any]:
     """The bottleneck of a rate, and the rate that the client alone would reach."""
     cost = _cost(drilled)
     client, server = float(cost["client_cores"] or 0.0), float(cost["server_cores"] or 0.0)
-    ours = client >= LIMITED
+    client_limited = client >= LIMITED
     return {
         "measured": measured,
-        "limited_by": "client" if ours else "server" if server >= LIMITED else "other programs",
-        "reachable": measured if ours or not client else measured / client,
+        "limited_by": "client" if client_limited else "server" if server >= LIMITED else "other programs",
+        "reachable": measured if client_limited or not client else measured / client,
         **cost,
     }

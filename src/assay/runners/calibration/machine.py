@@ -69,7 +69,7 @@ class Seen:
 def experiment(seconds: float, launches: int) -> Experiment:
     """The launches as an experiment that fits into `seconds`."""
     seconds -= min(RESERVE * seconds + RESERVE_S, seconds / 2.0)
-    each = max(0.02, seconds / launches - OVERHEAD_S)
+    round_s = max(0.02, seconds / launches - OVERHEAD_S)
     return from_mapping(
         {
             "name": "doctor",
@@ -78,8 +78,8 @@ def experiment(seconds: float, launches: int) -> Experiment:
             "gates": {"efficiency": "none"},
             "energy": {"source": "none"},
             "launches": {"per_configuration": launches},
-            "timing": {"round_s": min(each, 3600.0)},
-            "limits": {"experiment_timeout_s": seconds, "launch_timeout_s": max(10.0, 20.0 * each), "grace_s": 1.0},
+            "timing": {"round_s": min(round_s, 3600.0)},
+            "limits": {"experiment_timeout_s": seconds, "launch_timeout_s": max(10.0, 20.0 * round_s), "grace_s": 1.0},
         }
     )
 
@@ -186,7 +186,7 @@ def _turbo(machine: Machine) -> Any:
 
 def counters(machine: Machine) -> dict[str, Any]:
     """Totals since boot, and the processor time of this process and its ended children, seconds."""
-    own_cpu_s = sum(part for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN) for part in resource.getrusage(who)[:2])
+    own_cpu_s = sum(part for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN) for part in resource.getrusage(whose)[:2])
     return {
         "ticks": _or_none(lambda: cpu_ticks(machine)),
         "own_s": own_cpu_s,

@@ -160,11 +160,11 @@ class Course:
         seconds, record = self.context.experiment.noise.sentinel_s, self.context.record
         if not seconds:
             return None
-        kept = record.manifest.get("sentinel")
-        rounds = int(kept["rounds"]) if kept else self._rounds.get(seconds)
+        stored = record.manifest.get("sentinel")
+        rounds = int(stored["rounds"]) if stored else self._rounds.get(seconds)
         sentinel = Sentinel(rounds, self.context.clock) if rounds else calibrated(seconds, self.context.clock)
         self._rounds[seconds] = sentinel.rounds
-        if not kept:
+        if not stored:
             record.note(sentinel={"rounds": sentinel.rounds})
         return sentinel
 

@@ -157,8 +157,8 @@ def _of_rank(file: Path, summarise: Callable[[Mapping[str, Any]], dict[str, Any]
         return {**summary, "absent": f"the trace cannot be read: {type(error).__name__}: {error}"}
     summary["rank"] = int(file.name.removeprefix("rank=").partition(".")[0])
     memory = file.with_name(f"rank={summary['rank']}.memory.json")
-    if (held := _allocator(memory)) is not None:
-        summary["allocator"] = held
+    if (allocator := _allocator(memory)) is not None:
+        summary["allocator"] = allocator
     snapshot = file.with_name(f"rank={summary['rank']}.memory_snapshot.pickle")
     if snapshot.is_file():
         summary["snapshot"] = snapshot.name
@@ -214,7 +214,7 @@ def _collectives(rank: dict[str, Any], job: Job) -> Iterator[tuple[Any, ...]]:
             call["step"] * A_STEP + call["number"],
             call["step"],
         )
-        what = (
+        details = (
             call["op"],
             call["size"] or job.planned.workers,
             call["bytes"] or 0,
@@ -224,7 +224,7 @@ def _collectives(rank: dict[str, Any], job: Job) -> Iterator[tuple[Any, ...]]:
             call["begin_ns"],
             call["end_ns"],
         )
-        yield (*where, *what, None, None, None, "kineto")
+        yield (*where, *details, None, None, None, "kineto")
 
 
 def _of_nsys(folder: Path) -> Iterator[dict[str, Any]]:

@@ -265,9 +265,9 @@ class _Text:
             following = True
         self._pos += 1
 
-    def _expect(self, wanted: str) -> None:
-        if self.peek() != wanted:
-            raise self.place.wrong(Words(self._here()), f"{wanted!r} here", "" if self.peek() else CUT)
+    def _expect(self, expected: str) -> None:
+        if self.peek() != expected:
+            raise self.place.wrong(Words(self._here()), f"{expected!r} here", "" if self.peek() else CUT)
         self._pos += 1
 
     def _here(self) -> str:

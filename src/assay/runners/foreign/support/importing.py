@@ -153,8 +153,8 @@ def _digests(foreign: Foreign, chosen: Sequence[Path]) -> dict[str, str]:
 def _name(given: str, foreign: Foreign, path: Path, index: int, of: int) -> str:
     """A record's name: letters, digits, dot, dash, underscore."""
     stem = path.stem if path.is_file() else path.name
-    wanted = given or f"{foreign.name}-{stem}"
-    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", wanted).strip("-._") or foreign.name
+    proposed = given or f"{foreign.name}-{stem}"
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", proposed).strip("-._") or foreign.name
     ending = f"-{index + 1}" if of > 1 else ""
     return f"{plain[: LONGEST_NAME - len(ending)]}{ending}"
 
@@ -201,14 +201,14 @@ def _experiment(group: Sequence[Load], name: str) -> Experiment:
         **({"concurrency": [int(load) for load in loads]} if first_load.kind == "concurrency" else {}),
         **({"rate": loads} if first_load.kind == "rate" else {}),
     }
-    again = max(_times_each(group).values())
+    repetitions = max(_times_each(group).values())
     try:
         return Experiment.model_validate(
             {
                 "name": name,
                 "workload": {"runner": "serving", "script": "" if first_load.url else NOWHERE, "work": "requests"},
                 "serving": serving,
-                "launches": {"per_configuration": again},
+                "launches": {"per_configuration": repetitions},
                 "conditions": dict(first_load.conditions),
             }
         )
