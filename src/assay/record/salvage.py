@@ -138,15 +138,17 @@ def read_buffer(content: pa.Buffer) -> Salvaged:
     """Every intact batch of a stream held in memory."""
     source = pa.BufferReader(content)
     batches: list[pa.RecordBatch] = []
-    good, schema = 0, None
+    intact_bytes, schema = 0, None
     try:
         schema = schema_of(source)
-        good = source.tell()
+        intact_bytes = source.tell()
         while True:
             batches.append(next_batch(source, schema))
-            good = source.tell()
+            intact_bytes = source.tell()
     except StopIteration:
-        end = good + len(END_MARK) if content[good : good + len(END_MARK)].to_pybytes() == END_MARK else good
+        end = (
+            intact_bytes + len(END_MARK) if content[intact_bytes : intact_bytes + len(END_MARK)].to_pybytes() == END_MARK else intact_bytes
+        )
         return Salvaged(schema=schema, batches=tuple(batches), lost_bytes=content.size - end)
     except (pa.ArrowException, OSError, ValueError, MemoryError):
-        return Salvaged(schema=schema, batches=tuple(batches), lost_bytes=content.size - good)
+        return Salvaged(schema=schema, batches=tuple(batches), lost_bytes=content.size - intact_bytes)

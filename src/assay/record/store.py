@@ -164,27 +164,27 @@ class Store:
         if not names:
             return {}
         paths = {name: self._path(name) for name in names}
-        got = self._files.cat(list(paths.values()), on_error="return")
-        return {name: self._content(name, got.get(path)) for name, path in paths.items()}
+        contents = self._files.cat(list(paths.values()), on_error="return")
+        return {name: self._content(name, contents.get(path)) for name, path in paths.items()}
 
-    def _content(self, name: str, got: object) -> bytes | None:
-        if isinstance(got, bytes):
-            if len(got) > MOST_MANIFEST_BYTES:
-                raise RecordError(f"{name} in {self.shown} is too large for a manifest ({len(got)} bytes).")
-            return got
-        if got is None or isinstance(got, (FileNotFoundError, IsADirectoryError, NotADirectoryError)):
+    def _content(self, name: str, content: object) -> bytes | None:
+        if isinstance(content, bytes):
+            if len(content) > MOST_MANIFEST_BYTES:
+                raise RecordError(f"{name} in {self.shown} is too large for a manifest ({len(content)} bytes).")
+            return content
+        if content is None or isinstance(content, (FileNotFoundError, IsADirectoryError, NotADirectoryError)):
             return None
-        assert isinstance(got, BaseException)
-        raise got
+        assert isinstance(content, BaseException)
+        raise content
 
     def _is_there(self, name: str, path: Path) -> bool:
         """Whether this record is in the store. Raises if a different one has its name."""
         contents = self._contents([f"{name}/manifest.json", f"{name}/SEAL"])
-        mine = (path / "manifest.json").read_bytes()
-        theirs = contents[f"{name}/manifest.json"]
-        if theirs not in (None, mine):
+        local = (path / "manifest.json").read_bytes()
+        remote = contents[f"{name}/manifest.json"]
+        if remote not in (None, local):
             raise RecordError(f"{self.shown} holds another record of the name {name}; nothing is ever overwritten.")
-        return theirs is not None and contents[f"{name}/SEAL"] == seal_line(mine)
+        return remote is not None and contents[f"{name}/SEAL"] == seal_line(local)
 
     def _upload(self, path: Path, name: str, listed: list[str]) -> None:
         if self.local is not None and (self.local / name).exists():
@@ -222,7 +222,7 @@ class Store:
         return f"{self._root.rstrip('/')}/{name}"
 
     @contextmanager
-    def _explained(self, doing: str) -> Iterator[None]:
+    def _explained(self, action: str) -> Iterator[None]:
         """Turn any driver error into one sentence, with secrets redacted: drivers often repeat addresses."""
         try:
             yield
@@ -232,7 +232,7 @@ class Store:
             raise EnvironmentLacks(_lacking(self.shown, error)) from error
         except Exception as error:  # drivers have their own exceptions
             why = redact(_QUERY.sub(r"\1?[redacted]", str(error))) or type(error).__name__
-            raise RecordError(f"cannot {doing} {self.shown}: {why}") from None
+            raise RecordError(f"cannot {action} {self.shown}: {why}") from None
 
 
 def _read_here(root: Path, name: str) -> bytes | None:

@@ -127,12 +127,12 @@ def _computed(measured: RecordData, names: tuple[str, ...]) -> dict[str, Mapping
     from assay.verdict.judge import about, compute
 
     known: Mapping[str, Metric] = about(measured)
-    wanted, waiting = set[str](), [name for name in names if name in known]
+    needed, waiting = set[str](), [name for name in names if name in known]
     while waiting:
         name = waiting.pop()
-        wanted.add(name)
-        waiting += [other for other in known[name].after if other not in wanted]
-    return compute(measured, {name: known[name] for name in wanted})
+        needed.add(name)
+        waiting += [other for other in known[name].after if other not in needed]
+    return compute(measured, {name: known[name] for name in needed})
 
 
 def _sentence(blocks: int, confidence: float, precision: float, widths: Mapping[str, float], *, enough: bool) -> str:
@@ -143,8 +143,8 @@ def _sentence(blocks: int, confidence: float, precision: float, widths: Mapping[
     if not widths:
         return f"{after}: none of the primary numbers has been measured"
     widest = max(widths, key=lambda name: widths[name])
-    wide = f"{reading(widths[widest], FRACTION)} to either side" if math.isfinite(widths[widest]) else "without an interval"
+    width = f"{reading(widths[widest], FRACTION)} to either side" if math.isfinite(widths[widest]) else "without an interval"
     requested = f"{reading(precision, FRACTION)} asked for"
     sure = f"at {reading(confidence, FRACTION)} confidence"
     which = f"the widest of {count(len(widths), 'intervals')}" if len(widths) > 1 else "the only interval"
-    return f"{after} {which} is {widest}, {wide} {sure}; {requested}: {'enough' if enough else 'not yet'}"
+    return f"{after} {which} is {widest}, {width} {sure}; {requested}: {'enough' if enough else 'not yet'}"

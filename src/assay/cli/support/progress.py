@@ -34,10 +34,10 @@ SIGNS = {"ok": "●", "failed": "✗", "timeout": "✗", "aborted": "◌", "skip
 
 def duration(seconds: float) -> str:
     """A waiting time as text: 8 s, 3 min 20 s, 2 h 5 min."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    minutes, rest = divmod(whole, 60)
+    rounded_s = round(seconds)
+    if rounded_s < 60:
+        return f"{rounded_s} s"
+    minutes, rest = divmod(rounded_s, 60)
     if minutes < 60:
         return f"{minutes} min {rest} s" if rest else f"{minutes} min"
     hours, minutes = divmod(minutes, 60)
@@ -90,9 +90,9 @@ class PlainLines:
 
     def _first(self, progress: RunProgress) -> _Told:
         done = {row["slot"] for row in progress.rows if row["status"] in FINAL}
-        again = f", {len(done)} of them done before" if done else ""
+        resumed = f", {len(done)} of them done before" if done else ""
         planned = count(len(progress.plan), "launches")
-        self._line(f"{_arm(progress)}record {progress.record}: {'at most ' if progress.adaptive else ''}{planned}{again}")
+        self._line(f"{_arm(progress)}record {progress.record}: {'at most ' if progress.adaptive else ''}{planned}{resumed}")
         self.told[progress.record] = _Told(rows=len(progress.rows), looks=len(progress.looks))
         return self.told[progress.record]
 
@@ -234,8 +234,8 @@ def _grid(progress: RunProgress) -> Any:
 def _bad_news(progress: RunProgress) -> list[Any]:
     from rich.text import Text
 
-    bad = [row for row in progress.rows if row["reason"]]
-    return [Text(one_line(f"{row['configuration']} {row['status']}: {row['reason']}"), style="yellow") for row in bad[-2:]]
+    failures = [row for row in progress.rows if row["reason"]]
+    return [Text(one_line(f"{row['configuration']} {row['status']}: {row['reason']}"), style="yellow") for row in failures[-2:]]
 
 
 def _place(planned: PlannedLaunch, progress: RunProgress) -> str:

@@ -108,8 +108,8 @@ def _meets(experiment: Experiment, rate: float, folder: Path, root: Path, on_pro
     except WorkloadError:  # every request failed, so no objective was met
         return False
     measured = from_record(open_record(path))
-    wanted = {name: metric for name, metric in about(measured).items() if name == "slo_attainment"}
-    value = next(iter(compute(measured, wanted)["slo_attainment"].values()))
+    metrics = {name: metric for name, metric in about(measured).items() if name == "slo_attainment"}
+    value = next(iter(compute(measured, metrics)["slo_attainment"].values()))
     assert experiment.serving is not None
     return value.value >= experiment.serving.objectives.attainment if isinstance(value, Estimate) else None
 

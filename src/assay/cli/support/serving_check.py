@@ -206,9 +206,9 @@ def _model(seen: Seen) -> Line:
         return Line(name="model", text=f"{shown} answered; none was requested (--model)", data=data)
     if set(seen.models) == {seen.model}:
         return Line(name="model", text=f"{shown} answered, as requested", data=data)
-    alien = not all(a_form_of(name, seen.model) for name in seen.models)
-    text = f'"{seen.model}" was requested, {shown} answered{"" if alien else ", a variant of the same name"}'
-    return Line(name="model", text=text, warning=alien, data=data)
+    is_other_model = not all(a_form_of(name, seen.model) for name in seen.models)
+    text = f'"{seen.model}" was requested, {shown} answered{"" if is_other_model else ", a variant of the same name"}'
+    return Line(name="model", text=text, warning=is_other_model, data=data)
 
 
 def _usage(seen: Seen) -> Line:
@@ -236,11 +236,11 @@ def _tokens_per_event(seen: Seen) -> Line:
     tokens = int(counted["tokens_out"].sum())
     if not events or not tokens:
         return Line(name="tokens per event", text="unknown without usage", data={"tokens_per_event": None})
-    each = tokens / events
-    text = f"{number(each, 2)}: {count(tokens, 'tokens')} in {count(events, 'events')} with text"
-    if each >= MERGED:
+    tokens_per_event = tokens / events
+    text = f"{number(tokens_per_event, 2)}: {count(tokens, 'tokens')} in {count(events, 'events')} with text"
+    if tokens_per_event >= MERGED:
         text += "; the gap between two events is not the time per token"
-    return Line(name="tokens per event", text=text, data={"tokens_per_event": each, "tokens": tokens, "events": events})
+    return Line(name="tokens per event", text=text, data={"tokens_per_event": tokens_per_event, "tokens": tokens, "events": events})
 
 
 def _lengths(seen: Seen) -> Line:
@@ -295,14 +295,12 @@ def _connections(seen: Seen) -> Line:
 def _cold(seen: Seen) -> Line:
     timed = seen.answered.with_columns(first=(pl.coalesce("first_token_ns", "done_ns") - pl.col("sent_ns")) / NS_PER_S).drop_nulls("first")
     alone = timed.filter(pl.col("phase") == "cold")["first"]
-    others = timed.filter(pl.col("phase") == "main")["first"]
-    what = "first token" if seen.streamed else "answer"
-    if not alone.len() or not others.len():
+    warm = timed.filter(pl.col("phase") == "main")["first"]
+    subject = "first token" if seen.streamed else "answer"
+    if not alone.len() or not warm.len():
         return Line(name="cold or warm", text="unknown: the first request or all others failed")
-    begin, later = float(alone.max()), _median(others)  # type: ignore[arg-type]
-    text = (
-        f"{what} after {reading(begin, SECONDS)} for the first request, {reading(later, SECONDS)} for the others (median of {others.len()})"
-    )
+    begin, later = float(alone.max()), _median(warm)  # type: ignore[arg-type]
+    text = f"{subject} after {reading(begin, SECONDS)} for the first request, {reading(later, SECONDS)} for the others (median of {warm.len()})"
     cold = begin > COLD * later and begin > later + COLD_S
     advice = "; raise --warm-up or --cold" if cold else ""
     return Line(

@@ -136,11 +136,11 @@ def recorded(root: Path, made: Sequence[Experiment], script: str | None, since: 
     """
     from assay.record.lookup import record_folders
 
-    wanted = {one.name: number for number, one in enumerate(made)}
+    number_by_name = {item.name: number for number, item in enumerate(made)}
     sessions: dict[str, dict[int, Path]] = {}
     unfinished: set[str] = set()
     for path in record_folders(root):
-        number = wanted.get(path.name.rsplit("-", 2)[0])  # <name>-<time>-<id>
+        number = number_by_name.get(path.name.rsplit("-", 2)[0])  # <name>-<time>-<id>
         entry = None if number is None else _session_of(path, made[number], script)
         if number is None or entry is None:
             continue
@@ -148,7 +148,7 @@ def recorded(root: Path, made: Sequence[Experiment], script: str | None, since: 
         sessions.setdefault(session, {})[number] = path
         if not ended:
             unfinished.add(session)
-    newest = max(sessions, key=lambda one: _begun(sessions[one].values()), default="")
+    newest = max(sessions, key=lambda item: _begun(sessions[item].values()), default="")
     paths = sessions.get(newest, {})
     if newest in unfinished or len(paths) < len(made) or _begun(paths.values()) < since:
         return None

@@ -153,8 +153,8 @@ def _varying(arguments: argparse.Namespace) -> tuple[str, ...]:
 
 def _is_earlier(other: Side, record: Side) -> bool:
     """Made before the record, and not a copy of it."""
-    mine, theirs = record.measured.manifest, other.measured.manifest
-    return theirs.get("id") != mine.get("id") and str(theirs.get("created_utc")) <= str(mine.get("created_utc"))
+    manifest, other_manifest = record.measured.manifest, other.measured.manifest
+    return other_manifest.get("id") != manifest.get("id") and str(other_manifest.get("created_utc")) <= str(manifest.get("created_utc"))
 
 
 def _comparison(arguments: argparse.Namespace, baseline: Side, record: Side) -> Comparison:
@@ -232,8 +232,8 @@ def _measured_again(arguments: argparse.Namespace, result: Check, baseline: Side
             record.measured.experiment, old, code, root=arguments.root / remeasure.FOLDER, blocks=arguments.blocks, on_progress=show
         )
     first, second = (record_lookup.side(path) for path in fresh)
-    again = _against(arguments, first, second, [])
-    return confirm(result, again, everything_in_doubt=arguments.confirm == "always"), fresh
+    remeasured = _against(arguments, first, second, [])
+    return confirm(result, remeasured, everything_in_doubt=arguments.confirm == "always"), fresh
 
 
 # ---- what is told ----------------------------------------------------------------------------------------------------

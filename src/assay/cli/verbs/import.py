@@ -56,11 +56,11 @@ def _told(record: Imported) -> list[str]:
     from assay.estimates.format import count
     from assay.printable import one_line
 
-    bad = "failed" if record.unit == "requests" else "with wrong data"
-    known = f"{count(record.requests, record.unit)} ({record.failed:,} {bad})"
-    what = known if record.has_requests else "totals only, no requests"
+    failure = "failed" if record.unit == "requests" else "with wrong data"
+    known = f"{count(record.requests, record.unit)} ({record.failed:,} {failure})"
+    contents = known if record.has_requests else "totals only, no requests"
     where = ", ".join(record.configurations[:6]) + (" ..." if len(record.configurations) > 6 else "")
-    lines = [f"imported from {record.title}: {what} in {count(record.launches, 'launches')} of {where}"]
+    lines = [f"imported from {record.title}: {contents} in {count(record.launches, 'launches')} of {where}"]
     lines += [f"the file contradicts itself: {words}" for words in record.doubts]
     lines += [f"not said: {words}" for words in record.missing]
     return [*(one_line(line) for line in lines), f"record: {record.path}"]

@@ -124,7 +124,8 @@ def profile_of(path: Path) -> dict[str, Any]:
 def kept(told: dict[str, Any]) -> bool:
     """Whether any step was kept."""
     return any(
-        any(window["kept"] for window in one["windows"]) or any(part.get("file") for part in one["nsys"]) for one in told["launches"]
+        any(window["kept"] for window in launch["windows"]) or any(part.get("file") for part in launch["nsys"])
+        for launch in told["launches"]
     )
 
 

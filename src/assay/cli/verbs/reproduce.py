@@ -126,8 +126,8 @@ def _folder(arguments: argparse.Namespace, measured: RecordData) -> Path:
         return Path(arguments.folder)
     recorded = Path(str(_recorded(measured).get("folder") or "."))
     candidates = (recorded, Path.cwd())
-    there = [candidate for candidate in candidates if script_identity(measured.experiment, candidate)["sha256"] is not None]
-    return there[0] if there else Path.cwd()
+    matching = [candidate for candidate in candidates if script_identity(measured.experiment, candidate)["sha256"] is not None]
+    return matching[0] if matching else Path.cwd()
 
 
 def _recorded(measured: RecordData) -> dict[str, object]:

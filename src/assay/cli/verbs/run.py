@@ -126,10 +126,10 @@ def earlier_record(experiment: Experiment, root: Path) -> RecordData | None:
 def _same_work(earlier: Experiment, experiment: Experiment) -> bool:
     """The same program; of a load the same traffic on the same engines, at whatever loads and objectives."""
     free = {"concurrency", "rate", "search", "objectives", "client"}
-    ours, theirs = (
+    serving, earlier_serving = (
         None if candidate.serving is None else candidate.serving.model_dump(exclude=free) for candidate in (experiment, earlier)
     )
-    return earlier.workload == experiment.workload and ours == theirs
+    return earlier.workload == experiment.workload and serving == earlier_serving
 
 
 def _expected_seconds(experiment: Experiment, earlier: RecordData | None) -> float | None:

@@ -156,9 +156,9 @@ def _refuse_failures(sides: Sequence[Side]) -> None:
     from assay.errors import WorkloadError
 
     for side in sides:
-        bad = side.measured.table("launches").filter(side.measured.table("launches")["status"].is_in(["failed", "timeout"]))
-        if bad.height:
-            raise WorkloadError(f"{side.label}: round {bad['block'][0] + 1}: {bad['reason'][0]}")
+        failures = side.measured.table("launches").filter(side.measured.table("launches")["status"].is_in(["failed", "timeout"]))
+        if failures.height:
+            raise WorkloadError(f"{side.label}: round {failures['block'][0] + 1}: {failures['reason'][0]}")
 
 
 def compared(sides: Sequence[Side]) -> Comparison | None:

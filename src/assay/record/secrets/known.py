@@ -117,8 +117,8 @@ def _in_base64(data: bytes) -> Iterator[str]:
     yield base64.b64encode(data).decode()
     yield base64.urlsafe_b64encode(data).decode()
     for before in range(3):
-        whole = (before + len(data)) // 3 * 3
-        code = base64.b64encode((bytes(before) + data)[:whole])[-(-before * 8 // 6) :].decode()
+        whole_bytes = (before + len(data)) // 3 * 3
+        code = base64.b64encode((bytes(before) + data)[:whole_bytes])[-(-before * 8 // 6) :].decode()
         yield code
         yield code.replace("+", "-").replace("/", "_")
 
