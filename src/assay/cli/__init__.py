@@ -84,9 +84,9 @@ def parser(verb: Verb) -> Parser:
     """The parser of one verb."""
     from assay.cli.support.verb import Parser
 
-    made = Parser(prog=f"assay {verb.name}", description=verb.description)
-    verb.add_arguments(made)
-    return made
+    result = Parser(prog=f"assay {verb.name}", description=verb.description)
+    verb.add_arguments(result)
+    return result
 
 
 def help_text() -> str:
@@ -115,8 +115,8 @@ def _unknown(word: str) -> int:
     verbs = (*catalog.names("cli.verbs"), *catalog.third_party("cli.verbs"))
     close = difflib.get_close_matches(word, verbs, n=1, cutoff=0.5)
     what = "option" if word.startswith("-") else "verb"
-    mend = f"Did you mean `assay {close[0]}`?" if close else f"There are: {', '.join(verbs)}."
-    return _say(f"there is no {what} {word!r}. {mend} `assay --help` explains them.", 2)
+    remedy = f"Did you mean `assay {close[0]}`?" if close else f"There are: {', '.join(verbs)}."
+    return _say(f"there is no {what} {word!r}. {remedy} `assay --help` explains them.", 2)
 
 
 def _explain(error: Exception) -> int:

@@ -23,22 +23,22 @@ Layout = tuple[list[pa.Buffer], list[pa.Array]]  # of the values, without the va
 
 def to_array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     """The values as an array of the given type. Raises as `pyarrow.array` where they do not fit it."""
-    found = set(map(type, values))
+    types = set(map(type, values))
     lay_out = _LAYOUTS.get(kind)
     try:
-        made = lay_out(_filled(values, found, kind), found - {NONE}, kind) if lay_out else None
+        laid_out = lay_out(_filled(values, types, kind), types - {NONE}, kind) if lay_out else None
     except (OverflowError, UnicodeEncodeError):  # beyond int32, or a lone surrogate: pyarrow's message is better
-        made = None
-    if made is None:
+        laid_out = None
+    if laid_out is None:
         return pa.array(values, kind)
-    buffers, children = made
-    there = _validity(values) if NONE in found else None
-    return pa.Array.from_buffers(kind, len(values), [there, *buffers], children=children)
+    buffers, children = laid_out
+    validity = _validity(values) if NONE in types else None
+    return pa.Array.from_buffers(kind, len(values), [validity, *buffers], children=children)
 
 
-def _filled(values: Sequence[Any], found: set[type], kind: pa.DataType) -> Sequence[Any]:
+def _filled(values: Sequence[Any], types: set[type], kind: pa.DataType) -> Sequence[Any]:
     """The values with each None replaced by a dummy of the right type."""
-    if NONE not in found:
+    if NONE not in types:
         return values
     empty: Any = "" if kind == pa.string() else () if pa.types.is_list(kind) else 0
     return [empty if value is None else value for value in values]
@@ -57,26 +57,26 @@ def _whole(code: str) -> Callable[[Sequence[Any], set[type], pa.DataType], Layou
     return lay_out
 
 
-def _floats(values: Sequence[Any], found: set[type], _kind: pa.DataType) -> Layout | None:
-    if not found <= {float, int} or (int in found and any(type(v) is int and abs(v) > EXACT for v in values)):
+def _floats(values: Sequence[Any], types: set[type], _kind: pa.DataType) -> Layout | None:
+    if not types <= {float, int} or (int in types and any(type(v) is int and abs(v) > EXACT for v in values)):
         return None
     return [pa.py_buffer(array("d", values))], []
 
 
-def _texts(values: Sequence[Any], found: set[type], _kind: pa.DataType) -> Layout | None:
-    if not found <= {str}:
+def _texts(values: Sequence[Any], types: set[type], _kind: pa.DataType) -> Layout | None:
+    if not types <= {str}:
         return None
     joined = "".join(values)
     parts = values if joined.isascii() else [value.encode() for value in values]  # an offset counts bytes
     return [_offsets(parts), pa.py_buffer(joined.encode())], []
 
 
-def _lists(values: Sequence[Any], found: set[type], kind: pa.DataType) -> Layout | None:
-    if found <= {list, tuple}:
+def _lists(values: Sequence[Any], types: set[type], kind: pa.DataType) -> Layout | None:
+    if types <= {list, tuple}:
         parts = list(map(tuple, values))  # copied: another thread may append to a list
         return [_offsets(parts)], [to_array(list(chain.from_iterable(parts)), kind.value_type)]
     exact = np.dtype(kind.value_type.to_pandas_dtype())  # a NumPy dtype despite the method's name
-    if found != {np.ndarray} or any(type(v) is np.ndarray and (v.ndim, v.dtype) != (1, exact) for v in values):
+    if types != {np.ndarray} or any(type(v) is np.ndarray and (v.ndim, v.dtype) != (1, exact) for v in values):
         return None
     joined = np.concatenate([value for value in values if len(value)] or [np.empty(0, exact)])
     child = pa.Array.from_buffers(kind.value_type, len(joined), [None, pa.py_buffer(joined)])

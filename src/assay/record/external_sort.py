@@ -54,42 +54,42 @@ def scan(paths: Sequence[Path], name: str) -> Scanned:
     Raises:
         OSError: a file cannot be read.
     """
-    found = Scanned()
+    scanned = Scanned()
     for path in paths:
         if size := path.stat().st_size:
-            _scan_file(path, size, TABLES[name].order, found)
-    return found
+            _scan_file(path, size, TABLES[name].order, scanned)
+    return scanned
 
 
-def _scan_file(path: Path, size: int, order: Sequence[str], found: Scanned) -> None:
-    good = rows = 0
+def _scan_file(path: Path, size: int, order: Sequence[str], scanned: Scanned) -> None:
+    readable_bytes = rows = 0
     end_mark = False
     with path.open("rb") as file:
         try:
             schema = schema_of(file)
-            good = file.tell()
-            if found.schema is not None and schema != found.schema:
-                found.foreign.append(path)
+            readable_bytes = file.tell()
+            if scanned.schema is not None and schema != scanned.schema:
+                scanned.foreign.append(path)
                 return
             while True:
                 offset = file.tell()
                 batch = next_batch(file, schema)
-                found.schema = schema
-                found.places.append(Place(path, offset))
-                found.rows.append(batch.num_rows)
-                found.keys.append(_copied(batch.select([column for column in order if column in batch.schema.names])))
-                found.bytes += batch.nbytes
+                scanned.schema = schema
+                scanned.places.append(Place(path, offset))
+                scanned.rows.append(batch.num_rows)
+                scanned.keys.append(_copied(batch.select([column for column in order if column in batch.schema.names])))
+                scanned.bytes += batch.nbytes
                 rows += batch.num_rows
-                good = file.tell()
+                readable_bytes = file.tell()
         except StopIteration:
-            file.seek(good)
+            file.seek(readable_bytes)
             end_mark = file.read(len(END_MARK)) == END_MARK
         except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
             if not is_damage(error):
                 raise
-    found.kept[path] = rows
-    if lost := size - good - (len(END_MARK) if end_mark else 0):
-        found.lost[path] = lost
+    scanned.kept[path] = rows
+    if lost := size - readable_bytes - (len(END_MARK) if end_mark else 0):
+        scanned.lost[path] = lost
 
 
 def _copied(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -112,25 +112,25 @@ def groups(found: Scanned) -> Iterator[pa.Table]:
         yield _gathered(found, starts, order[begin : begin + step])
 
 
-def _order(found: Scanned) -> npt.NDArray[np.int64]:
+def _order(scanned: Scanned) -> npt.NDArray[np.int64]:
     import pyarrow.compute as pc
 
-    keys = pa.Table.from_batches(found.keys)
+    keys = pa.Table.from_batches(scanned.keys)
     if not keys.num_columns:
-        return np.arange(sum(found.rows), dtype=np.int64)
+        return np.arange(sum(scanned.rows), dtype=np.int64)
     by = [(column, "ascending") for column in keys.column_names]
     order: npt.NDArray[np.int64] = pc.sort_indices(keys, sort_keys=by).to_numpy().astype(np.int64)
     return order
 
 
-def _gathered(found: Scanned, starts: npt.NDArray[np.int64], wanted: npt.NDArray[np.int64]) -> pa.Table:
+def _gathered(scanned: Scanned, starts: npt.NDArray[np.int64], wanted: npt.NDArray[np.int64]) -> pa.Table:
     """The rows with the given numbers, in that order."""
     by_place = np.argsort(wanted, kind="stable")
     ascending = wanted[by_place]
     parts = []
     for number in np.unique(np.searchsorted(starts, ascending, side="right") - 1).tolist():
         first, last = np.searchsorted(ascending, starts[number : number + 2])
-        batch = _read(found.places[number], found.schema)
+        batch = _read(scanned.places[number], scanned.schema)
         whole = last - first == batch.num_rows
         parts.append(batch if whole else batch.take(pa.array(ascending[first:last] - starts[number])))
     back = np.empty(len(wanted), dtype=np.int64)

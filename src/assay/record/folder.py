@@ -56,10 +56,10 @@ class RecordFolder:
 
     def writer(self, launch: int) -> StreamWriter:
         """The coordinator's streams of a launch: the same writer on every call until it is closed."""
-        held = self._writers.get(launch)
-        if held is None or held.closed:
-            held = self._writers[launch] = StreamWriter(self.launch_folder(launch), f"coordinator.pid={os.getpid()}")
-        return held
+        writer_of_launch = self._writers.get(launch)
+        if writer_of_launch is None or writer_of_launch.closed:
+            writer_of_launch = self._writers[launch] = StreamWriter(self.launch_folder(launch), f"coordinator.pid={os.getpid()}")
+        return writer_of_launch
 
     def set_environment(self, when: Literal["before", "after"], environment: dict[str, Any]) -> None:
         """Record the environment before the first or after the last launch in the manifest."""

@@ -61,10 +61,10 @@ def smt(machine: Machine) -> str:
 
 def memory_bytes(machine: Machine, key: str) -> int:
     """A field of /proc/meminfo, bytes."""
-    found = re.search(rf"^{key}:\s*(\d+) kB", machine.text("/proc/meminfo"), re.MULTILINE)
-    if not found:
+    match = re.search(rf"^{key}:\s*(\d+) kB", machine.text("/proc/meminfo"), re.MULTILINE)
+    if not match:
         raise Unread(f"/proc/meminfo has no {key}")
-    return int(found.group(1)) * 1024
+    return int(match.group(1)) * 1024
 
 
 def cpu_ticks(machine: Machine) -> dict[str, int]:
@@ -82,10 +82,10 @@ def steal_ticks(machine: Machine) -> int:
 
 def pressure(machine: Machine, resource: str) -> dict[str, int]:
     """Stall time since boot, microseconds, of some and of all tasks (Linux kernel, Documentation/accounting/psi.rst)."""
-    found = re.findall(r"^(some|full) .*total=(\d+)", machine.text(f"/proc/pressure/{resource}"), re.MULTILINE)
-    if not found:
+    totals = re.findall(r"^(some|full) .*total=(\d+)", machine.text(f"/proc/pressure/{resource}"), re.MULTILINE)
+    if not totals:
         raise Unread(f"/proc/pressure/{resource} holds no totals")
-    return {f"{kind}_us": int(total) for kind, total in found}
+    return {f"{kind}_us": int(total) for kind, total in totals}
 
 
 def cgroup_folder(machine: Machine, controller: str) -> tuple[str, int]:

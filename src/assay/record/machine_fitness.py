@@ -55,9 +55,9 @@ CARRIED_CLIENT: Final = ("utc", "assay_version", "python", "fitness", "errors", 
 def folder(environ: Mapping[str, str] | None = None) -> Path:
     """The folder of the results. A relative XDG_STATE_HOME is ignored, as the specification requires."""
     environ = os.environ if environ is None else environ
-    asked = Path(environ.get("XDG_STATE_HOME", ""))
+    state_home = Path(environ.get("XDG_STATE_HOME", ""))
     home = Path(environ.get("HOME", "~")).expanduser()
-    return (asked if asked.is_absolute() else home / ".local" / "state") / "assay" / "doctor"
+    return (state_home if state_home.is_absolute() else home / ".local" / "state") / "assay" / "doctor"
 
 
 def machine_key(machine: Machine | None = None) -> str:
@@ -75,8 +75,8 @@ def write(result: Mapping[str, Any], *, machine: Machine | None = None, at: Path
     Raises:
         RecordError: the state folder cannot be written.
     """
-    found = _content(machine, at)
-    client = {CLIENT: found[CLIENT]} if CLIENT in found else {}
+    content = _content(machine, at)
+    client = {CLIENT: content[CLIENT]} if CLIENT in content else {}
     return _write({**result, **client}, machine, at)
 
 
@@ -86,8 +86,8 @@ def write_client(result: Mapping[str, Any], *, machine: Machine | None = None, a
     Raises:
         RecordError: the state folder cannot be written.
     """
-    found = _content(machine, at)
-    return _write({**({} if "absent" in found else found), CLIENT: dict(result)}, machine, at)
+    content = _content(machine, at)
+    return _write({**({} if "absent" in content else content), CLIENT: dict(result)}, machine, at)
 
 
 def _write(content: Mapping[str, Any], machine: Machine | None, at: Path | None) -> Path:
@@ -102,35 +102,35 @@ def _write(content: Mapping[str, Any], machine: Machine | None, at: Path | None)
 
 def read(*, machine: Machine | None = None, at: Path | None = None) -> dict[str, Any]:
     """The machine's stored result, or `{"absent": reason}`. Never raises."""
-    found = _content(machine, at)
-    if "absent" in found:
-        return found
-    rest = {name: value for name, value in found.items() if name != CLIENT}
+    content = _content(machine, at)
+    if "absent" in content:
+        return content
+    rest = {name: value for name, value in content.items() if name != CLIENT}
     return rest if rest.keys() - {"version"} else absent(NEVER)
 
 
 def read_client(*, machine: Machine | None = None, at: Path | None = None) -> dict[str, Any]:
     """The client's stored result, or `{"absent": reason}`. Never raises."""
-    found = _content(machine, at)
-    if "absent" in found:
-        return found if found["absent"] != NEVER else absent(NEVER_CLIENT)
-    client = found.get(CLIENT)
+    content = _content(machine, at)
+    if "absent" in content:
+        return content if content["absent"] != NEVER else absent(NEVER_CLIENT)
+    client = content.get(CLIENT)
     return client if isinstance(client, dict) else absent(NEVER_CLIENT)
 
 
 def _content(machine: Machine | None, at: Path | None) -> dict[str, Any]:
     try:
         path = (at or folder()) / f"{machine_key(machine)}.json"
-        found = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return absent(NEVER)
     except (OSError, ValueError, RuntimeError) as error:
         return absent(f"the result of assay doctor cannot be read: {error}")
-    if not isinstance(found, dict) or not isinstance(found.get("version"), int):
+    if not isinstance(content, dict) or not isinstance(content.get("version"), int):
         return absent(f"{path.name} holds no result of assay doctor")
-    if found["version"] > VERSION:
-        return absent(f"the result of assay doctor was written by a newer assay ({found.get('assay_version')})")
-    return found
+    if content["version"] > VERSION:
+        return absent(f"the result of assay doctor was written by a newer assay ({content.get('assay_version')})")
+    return content
 
 
 def carried(now: datetime, *, machine: Machine | None = None, at: Path | None = None) -> dict[str, Any]:
@@ -138,16 +138,16 @@ def carried(now: datetime, *, machine: Machine | None = None, at: Path | None = 
 
     `client` holds the client's calibration, if there is one, marked likewise.
     """
-    found = _carried(read(machine=machine, at=at), CARRIED, now)
+    fitness = _carried(read(machine=machine, at=at), CARRIED, now)
     client = read_client(machine=machine, at=at)
-    return found if "absent" in client else {**found, CLIENT: _carried(client, CARRIED_CLIENT, now)}
+    return fitness if "absent" in client else {**fitness, CLIENT: _carried(client, CARRIED_CLIENT, now)}
 
 
-def _carried(found: Mapping[str, Any], names: tuple[str, ...], now: datetime) -> dict[str, Any]:
-    if "absent" in found:
-        return dict(found)
-    kept = {name: found.get(name) for name in names}
-    why = stale(found, now)
+def _carried(fitness: Mapping[str, Any], names: tuple[str, ...], now: datetime) -> dict[str, Any]:
+    if "absent" in fitness:
+        return dict(fitness)
+    kept = {name: fitness.get(name) for name in names}
+    why = stale(fitness, now)
     return {**kept, "stale": why} if why else kept
 
 

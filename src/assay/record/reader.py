@@ -57,9 +57,9 @@ class Record:
             frame = read_frame(self.path, self._parts(name), name)
             refuse_gaps(self.path, name, frame.null_count().row(0, named=True))
             return frame
-        made = pl.from_arrow(self.arrow(name))
-        assert isinstance(made, pl.DataFrame)
-        return made
+        loaded = pl.from_arrow(self.arrow(name))
+        assert isinstance(loaded, pl.DataFrame)
+        return loaded
 
     def arrow(self, name: str) -> pa.Table:
         """One table as Arrow, ordered. Raises like `table`."""

@@ -26,5 +26,5 @@ def command(folder: Path, *words: str, off: tuple[str, ...] = ()) -> list[str]:
 def without_filters(ask: Callable[..., str]) -> tuple[str, ...]:
     """The arguments that disable the repository's own filters; `ask` runs git with arguments and returns its output."""
     fields = ask(*FILTERS).split("\0")
-    own = [name for scope, name in zip(fields[::2], fields[1::2], strict=False) if scope in LOCAL]
-    return tuple(word for name in dict.fromkeys(own) for word in ("-c", f"{name}={'false' if name.endswith('.required') else ''}"))
+    names = [name for scope, name in zip(fields[::2], fields[1::2], strict=False) if scope in LOCAL]
+    return tuple(word for name in dict.fromkeys(names) for word in ("-c", f"{name}={'false' if name.endswith('.required') else ''}"))

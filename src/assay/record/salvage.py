@@ -122,10 +122,10 @@ def _is_compressed(message: bytes) -> bool:
 def _field(message: bytes, table: int, number: int) -> int:
     """Position of a field of a flatbuffer table; 0 if absent."""
     listed = table - int.from_bytes(message[table : table + 4], "little", signed=True)
-    place = 4 + 2 * number
-    if place >= int.from_bytes(message[listed : listed + 2], "little"):
+    slot = 4 + 2 * number
+    if slot >= int.from_bytes(message[listed : listed + 2], "little"):
         return 0
-    offset = int.from_bytes(message[listed + place : listed + place + 2], "little")
+    offset = int.from_bytes(message[listed + slot : listed + slot + 2], "little")
     return table + offset if offset else 0
 
 
@@ -138,15 +138,17 @@ def read_buffer(content: pa.Buffer) -> Salvaged:
     """Every intact batch of a stream held in memory."""
     source = pa.BufferReader(content)
     batches: list[pa.RecordBatch] = []
-    good, schema = 0, None
+    intact_bytes, schema = 0, None
     try:
         schema = schema_of(source)
-        good = source.tell()
+        intact_bytes = source.tell()
         while True:
             batches.append(next_batch(source, schema))
-            good = source.tell()
+            intact_bytes = source.tell()
     except StopIteration:
-        end = good + len(END_MARK) if content[good : good + len(END_MARK)].to_pybytes() == END_MARK else good
+        end = (
+            intact_bytes + len(END_MARK) if content[intact_bytes : intact_bytes + len(END_MARK)].to_pybytes() == END_MARK else intact_bytes
+        )
         return Salvaged(schema=schema, batches=tuple(batches), lost_bytes=content.size - end)
     except (pa.ArrowException, OSError, ValueError, MemoryError):
-        return Salvaged(schema=schema, batches=tuple(batches), lost_bytes=content.size - good)
+        return Salvaged(schema=schema, batches=tuple(batches), lost_bytes=content.size - intact_bytes)

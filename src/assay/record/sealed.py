@@ -40,8 +40,8 @@ def read_arrow(path: Path, parts: list[str], name: str, *, todays: bool) -> pa.T
             raise _damaged(path, part, first_problem(Exception(str(error)))) from error
         if table is None:
             raise memory_bound.too_large(path, name, texts + long, memory_bound.size_of(path, parts))
-        wanted = arrow_schema(name) if todays else tables[0].schema if tables else table.schema
-        if [(field.name, field.type) for field in table.schema] != [(field.name, field.type) for field in wanted]:
+        target = arrow_schema(name) if todays else tables[0].schema if tables else table.schema
+        if [(field.name, field.type) for field in table.schema] != [(field.name, field.type) for field in target]:
             raise _damaged(path, part, f"its columns are not those of the table {name}")
         texts += long
         tables.append(table)

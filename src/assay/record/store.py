@@ -76,10 +76,10 @@ class Store:
         with self._explained("list"):
             self._files.invalidate_cache()
             try:
-                found = self._files.ls(self._root, detail=True)
+                listing = self._files.ls(self._root, detail=True)
             except FileNotFoundError:
                 return ()
-            names = sorted(_last(entry["name"]) for entry in found if entry["type"] == "directory")
+            names = sorted(_last(entry["name"]) for entry in listing if entry["type"] == "directory")
             contents = self._contents([f"{name}/{file}" for name in names for file in ("manifest.json", "SEAL")])
         entries = [
             _entry(name, contents[f"{name}/manifest.json"], contents[f"{name}/SEAL"])
@@ -113,8 +113,8 @@ class Store:
         """
         record = open_record(path)
         if not record.sealed:
-            mend = f"`assay resume {path}` finishes it." if record.state == "interrupted" else "Wait for its end."
-            raise RecordError(f"{path} is {record.state} and not sealed; only sealed records are pushed. {mend}")
+            remedy = f"`assay resume {path}` finishes it." if record.state == "interrupted" else "Wait for its end."
+            raise RecordError(f"{path} is {record.state} and not sealed; only sealed records are pushed. {remedy}")
         if problems := verify(path):
             raise RecordError(f"{path} is not what was sealed, so it is not pushed: {problems[0]}")
         name = path.resolve().name
@@ -152,10 +152,10 @@ class Store:
         with self._explained("read"):
             content = self._contents([f"{entry.folder}/experiment.toml"])[f"{entry.folder}/experiment.toml"]
         try:
-            own = strict_json.toml_of(content or b"").get("conditions", {})
+            stored = strict_json.toml_of(content or b"").get("conditions", {})
         except ValueError:
             return False
-        return isinstance(own, dict) and all(own.get(key) == value for key, value in conditions.items())
+        return isinstance(stored, dict) and all(stored.get(key) == value for key, value in conditions.items())
 
     def _contents(self, names: list[str]) -> dict[str, bytes | None]:
         """Small files by name, in one request if the driver supports it; None for missing ones."""
@@ -164,27 +164,27 @@ class Store:
         if not names:
             return {}
         paths = {name: self._path(name) for name in names}
-        got = self._files.cat(list(paths.values()), on_error="return")
-        return {name: self._content(name, got.get(path)) for name, path in paths.items()}
+        contents = self._files.cat(list(paths.values()), on_error="return")
+        return {name: self._content(name, contents.get(path)) for name, path in paths.items()}
 
-    def _content(self, name: str, got: object) -> bytes | None:
-        if isinstance(got, bytes):
-            if len(got) > MOST_MANIFEST_BYTES:
-                raise RecordError(f"{name} in {self.shown} is too large for a manifest ({len(got)} bytes).")
-            return got
-        if got is None or isinstance(got, (FileNotFoundError, IsADirectoryError, NotADirectoryError)):
+    def _content(self, name: str, content: object) -> bytes | None:
+        if isinstance(content, bytes):
+            if len(content) > MOST_MANIFEST_BYTES:
+                raise RecordError(f"{name} in {self.shown} is too large for a manifest ({len(content)} bytes).")
+            return content
+        if content is None or isinstance(content, (FileNotFoundError, IsADirectoryError, NotADirectoryError)):
             return None
-        assert isinstance(got, BaseException)
-        raise got
+        assert isinstance(content, BaseException)
+        raise content
 
     def _is_there(self, name: str, path: Path) -> bool:
         """Whether this record is in the store. Raises if a different one has its name."""
         contents = self._contents([f"{name}/manifest.json", f"{name}/SEAL"])
-        mine = (path / "manifest.json").read_bytes()
-        theirs = contents[f"{name}/manifest.json"]
-        if theirs not in (None, mine):
+        local = (path / "manifest.json").read_bytes()
+        remote = contents[f"{name}/manifest.json"]
+        if remote not in (None, local):
             raise RecordError(f"{self.shown} holds another record of the name {name}; nothing is ever overwritten.")
-        return theirs is not None and contents[f"{name}/SEAL"] == seal_line(mine)
+        return remote is not None and contents[f"{name}/SEAL"] == seal_line(local)
 
     def _upload(self, path: Path, name: str, listed: list[str]) -> None:
         if self.local is not None and (self.local / name).exists():
@@ -200,10 +200,10 @@ class Store:
             file.removeprefix(f"{self._path(name)}/"): info["size"]
             for file, info in self._files.find(self._path(name), detail=True).items()
         }
-        for file, told in listed.items():
-            if sizes.get(file) != told:
-                found = "is missing" if file not in sizes else f"has {sizes[file]} bytes and was sealed with {told}"
-                raise RecordError(f"{name}/{file} in {self.shown} {found}. Push the record again from a whole copy.")
+        for file, size in listed.items():
+            if sizes.get(file) != size:
+                problem = "is missing" if file not in sizes else f"has {sizes[file]} bytes and was sealed with {size}"
+                raise RecordError(f"{name}/{file} in {self.shown} {problem}. Push the record again from a whole copy.")
         partial = target.with_name(f".{name}.{secrets.token_hex(4)}{files.TEMPORARY}")
         try:
             partial.mkdir(parents=True)
@@ -222,7 +222,7 @@ class Store:
         return f"{self._root.rstrip('/')}/{name}"
 
     @contextmanager
-    def _explained(self, doing: str) -> Iterator[None]:
+    def _explained(self, action: str) -> Iterator[None]:
         """Turn any driver error into one sentence, with secrets redacted: drivers often repeat addresses."""
         try:
             yield
@@ -232,7 +232,7 @@ class Store:
             raise EnvironmentLacks(_lacking(self.shown, error)) from error
         except Exception as error:  # drivers have their own exceptions
             why = redact(_QUERY.sub(r"\1?[redacted]", str(error))) or type(error).__name__
-            raise RecordError(f"cannot {doing} {self.shown}: {why}") from None
+            raise RecordError(f"cannot {action} {self.shown}: {why}") from None
 
 
 def _read_here(root: Path, name: str) -> bytes | None:
@@ -314,8 +314,8 @@ def _opened(url: str, shown: str) -> tuple[Any, str]:
 def _lacking(shown: str, error: ImportError) -> str:
     """fsspec names the package: "Install s3fs to access S3"."""
     package = re.search(r"[Ii]nstall (?:the )?['\"`]?([A-Za-z0-9_-]+)", str(error))
-    mend = f"pip install {package[1]}" if package else str(error)
-    return f"the driver for {shown} is not installed: {mend}"
+    remedy = f"pip install {package[1]}" if package else str(error)
+    return f"the driver for {shown} is not installed: {remedy}"
 
 
 def _entry(folder: str, manifest: bytes | None, seal: bytes | None) -> Entry:
@@ -366,8 +366,8 @@ def _check_name(name: str, shown: str) -> None:
 
 def _kept(target: Path, seal: bytes) -> Path:
     """The earlier copy. Raises RecordError unless it is the same record and intact."""
-    own = (target / "SEAL").read_bytes() if (target / "SEAL").is_file() else b""
-    if own != seal or verify(target):
+    kept_seal = (target / "SEAL").read_bytes() if (target / "SEAL").is_file() else b""
+    if kept_seal != seal or verify(target):
         raise RecordError(f"{target} is in the way: it is not the record of the store. Remove it, or choose another cache.")
     return target
 

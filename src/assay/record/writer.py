@@ -171,8 +171,8 @@ class StreamWriter:
         return True
 
     def _write_rows(self) -> None:
-        for tell in self._before:
-            tell()
+        for callback in self._before:
+            callback()
         while self._batches:
             self._put(*self._batches[0])
             self._batches.popleft()  # only after the write, as below
@@ -188,8 +188,8 @@ class StreamWriter:
     def _fold(self, raw: _Raw) -> None:
         rows = raw.rows
         while waiting := min(len(rows), ROWS_PER_BATCH):
-            for table, made in raw.fold(rows[:waiting]).items():
-                self._buffers[table].extend(made)
+            for table, folded in raw.fold(rows[:waiting]).items():
+                self._buffers[table].extend(folded)
             del rows[:waiting]
 
     def _tell_of_dropped_rows(self) -> None:
@@ -216,10 +216,10 @@ class StreamWriter:
         stream.write(cleaned_batch(batch, self._secrets))
 
     def _well_formed(self, table: str, rows: list[Row]) -> list[Row]:
-        good = [row for row in rows if to_batch(table, [row]) is not None]
-        bad = next(row for row in rows if to_batch(table, [row]) is None) if len(good) < len(rows) else None
-        self._drop(len(rows) - len(good), f"not a row of the table {table}: {bad!r:.200}")
-        return good
+        well_formed = [row for row in rows if to_batch(table, [row]) is not None]
+        malformed = next(row for row in rows if to_batch(table, [row]) is None) if len(well_formed) < len(rows) else None
+        self._drop(len(rows) - len(well_formed), f"not a row of the table {table}: {malformed!r:.200}")
+        return well_formed
 
     def _finish(self) -> None:
         self._write_rows()

@@ -42,39 +42,39 @@ def check(experiment: Experiment, folder: Path) -> None:
     launcher: Launcher = catalog.load("launchers", experiment.launcher.kind)
     launcher.check(experiment)
     _has_torch()
-    asked = experiment.collectives_requested
-    _sums_are_exact(asked, asked.ranks(max(experiment.factor.levels)))
+    requested = experiment.collectives_requested
+    _sums_are_exact(requested, requested.ranks(max(experiment.factor.levels)))
     if experiment.launcher.kind in HERE and experiment.launcher.nodes == 1:
         _interfaces_are_here(experiment)
-        _memory_holds(asked, experiment.factor.levels)
-    if asked.backend in ("nccl", "mpi") and not _offers(asked.backend):
+        _memory_holds(requested, experiment.factor.levels)
+    if requested.backend in ("nccl", "mpi") and not _offers(requested.backend):
         raise EnvironmentLacks(
-            f"the torch of {sys.executable} has no backend {asked.backend!r}. Measure with --backend gloo, or install a torch that was "
-            f"built with {asked.backend.upper()}{' (a CUDA build)' if asked.backend == 'nccl' else ''}."
+            f"the torch of {sys.executable} has no backend {requested.backend!r}. Measure with --backend gloo, or install a torch that was "
+            f"built with {requested.backend.upper()}{' (a CUDA build)' if requested.backend == 'nccl' else ''}."
         )
 
 
-def _sums_are_exact(asked: Collectives, ranks: int) -> None:
+def _sums_are_exact(requested: Collectives, ranks: int) -> None:
     """Require data that sum exactly over all ranks; otherwise correct and wrong results are indistinguishable."""
-    if asked.dtype in IMPORTED:
+    if requested.dtype in IMPORTED:
         raise SpecError(
             (
                 Problem(
                     where="collectives.dtype",
-                    found=repr(asked.dtype),
+                    found=repr(requested.dtype),
                     allowed=f"one of {', '.join(DTYPES)}",
                     mend='Only results of other programs can be of this type, by assay import. Write dtype = "float32".',
                 ),
             )
         )
-    most = DTYPES[asked.dtype][1] // LEAST_SPAN
+    most = DTYPES[requested.dtype][1] // LEAST_SPAN
     if ranks > most:
         raise SpecError(
             (
                 Problem(
                     where="collectives.dtype",
-                    found=f"{asked.dtype} on {ranks} workers",
-                    allowed=f"at most {most} workers with {asked.dtype}",
+                    found=f"{requested.dtype} on {ranks} workers",
+                    allowed=f"at most {most} workers with {requested.dtype}",
                     mend='Sums over more ranks are not exact in it, so that data could not be checked. Write dtype = "float32" (--dtype float32).',
                 ),
             )
@@ -86,13 +86,13 @@ def _interfaces_are_here(experiment: Experiment) -> None:
 
     known = sorted(psutil.net_if_addrs())
     for name in INTERFACES:
-        asked = experiment.workload.environment.get(name, "").split(",")[0]
-        if name.startswith("GLOO") and asked and asked not in known:
+        interface = experiment.workload.environment.get(name, "").split(",")[0]
+        if name.startswith("GLOO") and interface and interface not in known:
             raise SpecError(
                 (
                     Problem(
                         where=f"workload.environment.{name}",
-                        found=repr(asked),
+                        found=repr(interface),
                         allowed=f"an interface of this machine: {', '.join(known)}",
                         mend="Interfaces are listed by: ip link",
                     ),
@@ -100,24 +100,26 @@ def _interfaces_are_here(experiment: Experiment) -> None:
             )
 
 
-def _memory_holds(asked: Collectives, levels: Sequence[int]) -> None:
+def _memory_holds(requested: Collectives, levels: Sequence[int]) -> None:
     """Check host memory for every rank's input and result: running out would end other programs too."""
     import psutil
 
-    if asked.backend == "nccl":
+    if requested.backend == "nccl":
         return
-    there, largest = psutil.virtual_memory().total, asked.every_size[-1]
+    total_bytes, largest = psutil.virtual_memory().total, requested.every_size[-1]
     for level in levels:
-        wanted = level * max(
-            elements(one.op, one.ranks, one.count, one.place) * asked.element_size for one in cells(asked, level) if one.size == largest
+        required_bytes = level * max(
+            elements(cell.op, cell.ranks, cell.count, cell.place) * requested.element_size
+            for cell in cells(requested, level)
+            if cell.size == largest
         )
-        if wanted > there:
+        if required_bytes > total_bytes:
             raise SpecError(
                 (
                     Problem(
                         where="collectives.sizes",
-                        found=f"{largest} bytes, of which {level} workers hold {wanted / GIB:.0f} GiB",
-                        allowed=f"what the {there / GIB:.0f} GiB of this machine hold",
+                        found=f"{largest} bytes, of which {level} workers hold {required_bytes / GIB:.0f} GiB",
+                        allowed=f"what the {total_bytes / GIB:.0f} GiB of this machine hold",
                         mend="Write smaller sizes, or run on more nodes.",
                     ),
                 )

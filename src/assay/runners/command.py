@@ -64,19 +64,19 @@ def single_level(experiment: Experiment) -> list[Problem]:
 
 
 def _program(experiment: Experiment, folder: Path) -> list[Problem]:
-    asked, path = experiment.workload.script, script_path(experiment, folder)
+    program, path = experiment.workload.script, script_path(experiment, folder)
     if path.is_file() and os.access(path, os.X_OK):
         return []
     if path.is_file():
-        found, mend = f"{asked!r}, which may not be executed", f"chmod u+x {path}"
-    elif "/" in asked and path.is_dir():
-        found, mend = f"{asked!r}, which is a folder", f"Name the program inside of it: {path}/..."
-    elif "/" in asked:
-        found, mend = f"{asked!r}, which is not there", f"It was looked for at {path}."
+        problem, remedy = f"{program!r}, which may not be executed", f"chmod u+x {path}"
+    elif "/" in program and path.is_dir():
+        problem, remedy = f"{program!r}, which is a folder", f"Name the program inside of it: {path}/..."
+    elif "/" in program:
+        problem, remedy = f"{program!r}, which is not there", f"It was looked for at {path}."
     else:
-        found = f"{asked!r}, which is not on the PATH"
-        mend = "A file in this folder needs ./ before its name; a line for the shell needs --shell."
-    return [Problem(where="the command", found=found, allowed="a program that can be executed", mend=mend)]
+        problem = f"{program!r}, which is not on the PATH"
+        remedy = "A file in this folder needs ./ before its name; a line for the shell needs --shell."
+    return [Problem(where="the command", found=problem, allowed="a program that can be executed", mend=remedy)]
 
 
 class Rounds:
@@ -101,12 +101,12 @@ class Rounds:
         launcher = Launcher(name="round", check=lambda _: None, start=start, describe=_describe)
         launch = LaunchRun(self.context, job, request, launcher)
         self.writers[job.number] = launch.writer
-        made = launch.run(self.meter)
-        if made.row["status"] == "failed" and reader.badly:
-            return replace(made, row={**made.row, "reason": last_words(reader.badly, request.log)})
-        if made.row["status"] == "timeout":
-            return replace(made, row={**made.row, "reason": too_long(self.context.experiment, reader, request.log)})
-        return made
+        result = launch.run(self.meter)
+        if result.row["status"] == "failed" and reader.badly:
+            return replace(result, row={**result.row, "reason": last_words(reader.badly, request.log)})
+        if result.row["status"] == "timeout":
+            return replace(result, row={**result.row, "reason": too_long(self.context.experiment, reader, request.log)})
+        return result
 
     def absences(self) -> Mapping[str, str]:
         """Counters that the meter cannot read, with reasons."""
@@ -152,9 +152,9 @@ def _describe(_: Request) -> dict[str, object]:
 
 def trials_of(context: RunContext) -> int | None:
     """The number of counted trials per round; None in the first round, which determines it."""
-    asked = context.experiment.timing.trials
-    if asked is not None:
-        return asked
+    trials = context.experiment.timing.trials
+    if trials is not None:
+        return trials
     rows = _first_trials(context)
     return len(rows) or None
 
@@ -177,7 +177,7 @@ def _first_trials(context: RunContext) -> list[dict[str, Any]]:
 def _request(context: RunContext, job: Job, lines: Path) -> tuple[Request, list[str]]:
     request = bare_request(context, job)
     timing, script = context.experiment.timing, script_path(context.experiment, context.folder)
-    asked = {
+    spec = {
         "path": str(script),
         "argv": [context.experiment.workload.script, *request.arguments],
         "out": str(lines),
@@ -187,24 +187,24 @@ def _request(context: RunContext, job: Job, lines: Path) -> tuple[Request, list[
         "ignore_failure": timing.ignore_failure,
         "keep_output": timing.keep_output,
     }
-    return request, [sys.executable, "-I", "-S", command_starts.__file__, json.dumps(asked)]
+    return request, [sys.executable, "-I", "-S", command_starts.__file__, json.dumps(spec)]
 
 
 def last_words(code: int, log: Path) -> str:
     """Why a round failed: how the command ended, and its last output."""
     how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
-    said = [line for line in failure_reason.tail(log).splitlines() if line.strip() and not line.startswith("assay: the command")]
-    words = f"its last words: {said[-1].strip()}" if said else "it said nothing on stderr"
+    lines = [line for line in failure_reason.tail(log).splitlines() if line.strip() and not line.startswith("assay: the command")]
+    words = f"its last words: {lines[-1].strip()}" if lines else "it said nothing on stderr"
     return f"the command {how}; {words}. Codes other than 0 are accepted with timing.ignore_failure (--ignore-failure)"
 
 
 def too_long(experiment: Experiment, reader: TrialReader, log: Path) -> str:
     """Why a round was ended: its limit, its progress, and its last output."""
-    said = failure_reason.telling_line(failure_reason.tail(log))
+    line = failure_reason.telling_line(failure_reason.tail(log))
     return (
         f"the round was still running after {experiment.limits.launch_timeout_s:g} s and was ended; "
         f"{reader.ended} trial{'' if reader.ended == 1 else 's'} had ended, {reader.counted} of them counted; "
-        f"{f'its last output was: {said}' if said else 'nothing was printed into its log'}. "
+        f"{f'its last output was: {line}' if line else 'nothing was printed into its log'}. "
         "Raise limits.launch_timeout_s (--timeout), or ask for fewer trials in a round (--trials)"
     )
 
@@ -212,12 +212,14 @@ def too_long(experiment: Experiment, reader: TrialReader, log: Path) -> str:
 def bare_request(context: RunContext, job: Job) -> Request:
     """A request as for a training script, but with the user's environment: assay sets no threads and no launch folder."""
     request = request_for(context, job, dict(os.environ))
-    own = context.experiment.workload.environment
-    asked = {
-        name: value for name, value in request.environment.items() if name in own or not (name.startswith("ASSAY_") or name in NOT_COUNTED)
+    workload_variables = context.experiment.workload.environment
+    variables = {
+        name: value
+        for name, value in request.environment.items()
+        if name in workload_variables or not (name.startswith("ASSAY_") or name in NOT_COUNTED)
     }
-    kept = {name: os.environ[name] for name in NOT_COUNTED if name in os.environ and name not in own}
-    return replace(request, environment={**asked, **kept})
+    kept = {name: os.environ[name] for name in NOT_COUNTED if name in os.environ and name not in workload_variables}
+    return replace(request, environment={**variables, **kept})
 
 
 class TrialReader:
@@ -242,23 +244,23 @@ class TrialReader:
                 data = file.read()
         except OSError:  # no output yet
             return
-        whole = data[: data.rfind(b"\n") + 1]
-        self._offset += len(whole)
-        for line in whole.splitlines():
+        complete_lines = data[: data.rfind(b"\n") + 1]
+        self._offset += len(complete_lines)
+        for line in complete_lines.splitlines():
             self._take(json.loads(line))
 
     def _take(self, line: dict[str, Any]) -> None:
         if (row := line.get("trial")) is not None:
             self._trial_row(row)
-        elif (found := line.get("floor")) is not None:
-            self._floor("start", found["seconds"], "s")
-            self._floor("start_rss", found["rss_bytes"], "B")
+        elif (floor := line.get("floor")) is not None:
+            self._floor("start", floor["seconds"], "s")
+            self._floor("start_rss", floor["rss_bytes"], "B")
 
     def _trial_row(self, row: dict[str, Any]) -> None:
-        whole = {"launch": self._launch, "trial": self._trial, "calls": 1, "exit_code": None, **row}
-        self._writer.append(TRIALS.name, tuple(whole[name] for name in TRIALS.column_names))
+        trial = {"launch": self._launch, "trial": self._trial, "calls": 1, "exit_code": None, **row}
+        self._writer.append(TRIALS.name, tuple(trial[name] for name in TRIALS.column_names))
         self._trial += 1
-        self.badly = whole["exit_code"] or None
+        self.badly = trial["exit_code"] or None
         self.counted += not row["warm_up"]
 
     def _floor(self, counter: str, value: float | None, unit: str) -> None:

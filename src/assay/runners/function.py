@@ -81,7 +81,7 @@ def _request(context: RunContext, job: Job, lines: Path) -> tuple[Request, list[
     request = command.bare_request(context, job)
     args, kwargs = arguments_of(request.arguments)
     timing = context.experiment.timing
-    asked = {
+    spec = {
         "target": context.experiment.workload.script,
         "args": args,
         "kwargs": kwargs,
@@ -91,10 +91,10 @@ def _request(context: RunContext, job: Job, lines: Path) -> tuple[Request, list[
         "warm_up": timing.warm_up,
         "calls": command.calls_of(context),
     }
-    own = context.experiment.workload.environment.get("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
-    searched = os.pathsep.join(part for part in (str(context.folder), own) if part)
+    python_path = context.experiment.workload.environment.get("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
+    searched = os.pathsep.join(part for part in (str(context.folder), python_path) if part)
     environment = {**request.environment, "PYTHONPATH": searched}
-    return replace(request, environment=environment), [sys.executable, "-c", _START, json.dumps(asked)]
+    return replace(request, environment=environment), [sys.executable, "-c", _START, json.dumps(spec)]
 
 
 def maker(context: RunContext) -> command.Rounds:

@@ -64,12 +64,12 @@ def asked(experiment: Experiment) -> tuple[tuple[Target, ...], float]:
 def _seconds(text: str) -> float:
     allowed = f"a number from 1 to {MOST_SECONDS:g}"
     try:
-        found = float(text)
+        seconds = float(text)
     except ValueError:
         raise ValueError(allowed) from None
-    if not 1.0 <= found <= MOST_SECONDS:
+    if not 1.0 <= seconds <= MOST_SECONDS:
         raise ValueError(allowed)
-    return found
+    return seconds
 
 
 def check(experiment: Experiment, folder: Path) -> None:
@@ -164,7 +164,7 @@ class Look:
         """Measure everything possible. Returns whether the host responded."""
         try:
             address = network_probe.resolve(self.target.host)
-            own, interface = network_probe.way(address)
+            own_address, interface = network_probe.way(address)
         except OSError as error:
             self._lack(
                 Lack(
@@ -175,7 +175,7 @@ class Look:
             )
             return False
         set_to = dict(settings(Machine(), interface)) if interface else {}
-        self._event(WAY, {"address": address, "own_address": own, "interface": interface, **set_to})
+        self._event(WAY, {"address": address, "own_address": own_address, "interface": interface, **set_to})
         answered = self._echoes(address)
         if mtu := set_to.get("mtu"):
             self._path(address, int(mtu), answered=answered)
@@ -186,37 +186,37 @@ class Look:
 
     def _echoes(self, address: str) -> bool:
         answered = False
-        for found in network_probe.echo(self.target, address, stopped=self.looks.stopped):
-            if isinstance(found, Lack):
-                self._lack(found)
+        for result in network_probe.echo(self.target, address, stopped=self.looks.stopped):
+            if isinstance(result, Lack):
+                self._lack(result)
                 continue
-            self._echo(found)
-            answered = answered or bool(found.seconds)
+            self._echo(result)
+            answered = answered or bool(result.seconds)
         return answered
 
-    def _echo(self, found: Echo) -> None:
-        for seconds in found.seconds:
-            self._row(f"{found.by}_rtt", seconds, "s")
-        self._row(f"{found.by}_sent", float(found.sent), "count")
-        self._row(f"{found.by}_answered", float(len(found.seconds)), "count")
-        if found.why:
-            self._lack(Lack(what=found.by, why=found.why))
+    def _echo(self, echo: Echo) -> None:
+        for seconds in echo.seconds:
+            self._row(f"{echo.by}_rtt", seconds, "s")
+        self._row(f"{echo.by}_sent", float(echo.sent), "count")
+        self._row(f"{echo.by}_answered", float(len(echo.seconds)), "count")
+        if echo.why:
+            self._lack(Lack(what=echo.by, why=echo.why))
 
     def _path(self, address: str, mtu: int, *, answered: bool) -> None:
         if not answered or mtu > 65_535 or self.looks.stopped():  # the loopback's MTU may exceed the IPv4 packet limit
             return
-        found = network_probe.unbroken(address, mtu, stopped=self.looks.stopped)
-        if isinstance(found, Lack):
-            self._lack(found)
+        result = network_probe.unbroken(address, mtu, stopped=self.looks.stopped)
+        if isinstance(result, Lack):
+            self._lack(result)
         else:
-            self._row("path_unbroken", float(found), "flag")
+            self._row("path_unbroken", float(result), "flag")
 
     def _stream(self, address: str, *, reverse: bool) -> bool:
-        found = network_probe.stream(self.target, address, reverse=reverse, seconds=self.looks.seconds, stopped=self.looks.stopped)
-        if isinstance(found, Lack):
-            self._lack(found)
+        result = network_probe.stream(self.target, address, reverse=reverse, seconds=self.looks.seconds, stopped=self.looks.stopped)
+        if isinstance(result, Lack):
+            self._lack(result)
             return False
-        for name, value, unit in _rows(found):
+        for name, value, unit in _rows(result):
             self._row(f"{'back' if reverse else 'there'}_{name}", value, unit)
         return True
 
@@ -231,15 +231,15 @@ class Look:
         self.writer.append("telemetry", (self.job.number, now, platform.node(), f"to {self.target.name}", counter, value, unit, "sampled"))
 
 
-def _rows(found: Stream) -> Iterator[tuple[str, float, str]]:
-    yield "sent", found.sent, "B/s"
-    yield "received", found.received, "B/s"
-    if found.again is not None:
-        yield "sent_again", float(found.again), "count"
-    if found.rtt_s is not None:
-        yield "rtt", found.rtt_s, "s"
-    if found.host_busy is not None:
-        yield "host_busy", found.host_busy, "fraction"
+def _rows(stream: Stream) -> Iterator[tuple[str, float, str]]:
+    yield "sent", stream.sent, "B/s"
+    yield "received", stream.received, "B/s"
+    if stream.again is not None:
+        yield "sent_again", float(stream.again), "count"
+    if stream.rtt_s is not None:
+        yield "rtt", stream.rtt_s, "s"
+    if stream.host_busy is not None:
+        yield "host_busy", stream.host_busy, "fraction"
 
 
 def run(context: RunContext) -> Outcome:

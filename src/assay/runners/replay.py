@@ -82,8 +82,8 @@ def _write_again(context: RunContext, row: LaunchRow, number: int, tables: dict[
     for name, table in tables.items():
         if name == LAUNCHES.name:
             continue
-        own = table.filter(pl.col("launch") == row["launch"]).with_columns(pl.lit(number, pl.Int32).alias("launch"))
-        for values in own.iter_rows():
+        rows = table.filter(pl.col("launch") == row["launch"]).with_columns(pl.lit(number, pl.Int32).alias("launch"))
+        for values in rows.iter_rows():
             writer.append(name, values)
         check_written(writer, context.record.path)
     again = {**row, "launch": number}

@@ -62,14 +62,14 @@ def _named(serving: Serving) -> dict[str, str]:
 
 def digests(serving: Serving, folder: Path) -> dict[str, str]:
     """SHA-256 of these files, since equal paths with different contents are different loads."""
-    found = {}
+    digest_by_key = {}
     for key, text in _named(serving).items():
         path = folder / Path(text).expanduser()
         file = path / "tokenizer.json" if path.is_dir() else path
         if file.is_file():
             with file.open("rb") as opened:
-                found[key] = hashlib.file_digest(opened, "sha256").hexdigest()
-    return found
+                digest_by_key[key] = hashlib.file_digest(opened, "sha256").hexdigest()
+    return digest_by_key
 
 
 def _missing_files(serving: Serving, folder: Path) -> list[Problem]:
@@ -109,13 +109,13 @@ class Loads:
         """Run one load, from its engine's start to its row."""
         load = LoadRun(self.context, job, self.engines)
         self.writers[job.number] = load.writer
-        made = load.run(self.meter)
+        result = load.run(self.meter)
         if load.engine is not None:
             if not self.context.stop.count:  # a hanging engine would delay the stop
                 self._describe(load.configuration.target, load.engine.urls)
             if job.planned.role == "fault":
                 self.engines.end(load.configuration.target)
-        return made
+        return result
 
     def absences(self) -> Mapping[str, str]:
         """Counters that the meter cannot read, with reasons."""

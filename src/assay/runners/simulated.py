@@ -78,7 +78,7 @@ def cluster_of(experiment: Experiment) -> tuple[Cluster, int]:
     Raises:
         SpecError: an argument is unknown or its value invalid.
     """
-    readers = {one.name: READERS[str(one.type)] for one in fields(Cluster)} | {"steps": int}
+    readers = {field.name: READERS[str(field.type)] for field in fields(Cluster)} | {"steps": int}
     values: dict[str, Any] = {}
     problems = []
     for word in experiment.workload.arguments:
@@ -89,7 +89,9 @@ def cluster_of(experiment: Experiment) -> tuple[Cluster, int]:
             problems.append(_problem(word, f"name=value with one of {', '.join(readers)}"))
     steps = values.pop("steps", STEPS)
     needed = [
-        one.name for one in fields(Cluster) if one.name in ("step_s", "serial", "alpha_s", "beta_s", "gradient") and one.name not in values
+        field.name
+        for field in fields(Cluster)
+        if field.name in ("step_s", "serial", "alpha_s", "beta_s", "gradient") and field.name not in values
     ]
     problems += [_problem(f"no {name}", f"{name}=NUMBER") for name in needed if not problems]
     if problems:
@@ -101,8 +103,8 @@ def cluster_of(experiment: Experiment) -> tuple[Cluster, int]:
     return cluster, steps
 
 
-def _problem(found: str, allowed: str) -> Problem:
-    return Problem(where="workload.arguments", found=found, allowed=allowed, mend="See: assay simulate --help")
+def _problem(problem: str, allowed: str) -> Problem:
+    return Problem(where="workload.arguments", found=problem, allowed=allowed, mend="See: assay simulate --help")
 
 
 def outside(cluster: Cluster, steps: int, levels: Sequence[int]) -> Iterator[tuple[str, float, str]]:
@@ -200,16 +202,16 @@ def rows_of(cluster: Cluster, steps: int, planned: PlannedLaunch, number: int, b
     if planned.role == "sweep":
         swept = _sweep(cluster, number, planned.workers, begin, rng)
         return [("collectives", swept)], int(swept["end_ns"].max())
-    made = simulate(cluster, planned.workers, steps, rng)
-    ends = begin + np.rint(np.cumsum(made.step) * NS_PER_S).astype(np.int64)
+    simulated = simulate(cluster, planned.workers, steps, rng)
+    ends = begin + np.rint(np.cumsum(simulated.step) * NS_PER_S).astype(np.int64)
     starts = np.concatenate([[begin], ends[:-1]])
-    found = [("steps", _steps(made, number, planned.workers, starts, ends, weak=cluster.weak))]
+    tables = [("steps", _steps(simulated, number, planned.workers, starts, ends, weak=cluster.weak))]
     kept = min(steps, MOST_CALLS // (planned.workers * cluster.buckets))
     if planned.workers > 1:
-        found.append(("communication", _communication(cluster, made, number)))
+        tables.append(("communication", _communication(cluster, simulated, number)))
     if planned.workers > 1 and kept:
-        found.append(("collectives", _calls(cluster, made, number, starts, kept)))
-    return found, int(ends[-1])
+        tables.append(("collectives", _calls(cluster, simulated, number, starts, kept)))
+    return tables, int(ends[-1])
 
 
 def _by_rank(values: Array) -> NDArray[np.int64]:
@@ -221,12 +223,12 @@ def _keys(number: int, steps: int, workers: int) -> Columns:
     return {"launch": number, "incarnation": 0, "rank": np.repeat(np.arange(workers), steps), "step": np.tile(np.arange(steps), workers)}
 
 
-def _steps(made: Simulated, number: int, workers: int, starts: Any, ends: Any, *, weak: bool) -> Columns:
-    exposed = _by_rank(made.exposed)
-    phases = {name: _by_rank(made.compute * share) for name, share in PHASES.items()}
+def _steps(simulated: Simulated, number: int, workers: int, starts: Any, ends: Any, *, weak: bool) -> Columns:
+    exposed = _by_rank(simulated.exposed)
+    phases = {name: _by_rank(simulated.compute * share) for name, share in PHASES.items()}
     phases["backward_ns"] = phases["backward_ns"] + exposed
     return {
-        **_keys(number, len(made.step), workers),
+        **_keys(number, len(simulated.step), workers),
         "begin_ns": np.tile(starts, workers),
         "end_ns": np.tile(ends, workers),
         **phases,
@@ -237,25 +239,25 @@ def _steps(made: Simulated, number: int, workers: int, starts: Any, ends: Any, *
     }
 
 
-def _communication(cluster: Cluster, made: Simulated, number: int) -> Columns:
-    steps, workers = made.compute.shape
+def _communication(cluster: Cluster, simulated: Simulated, number: int) -> Columns:
+    steps, workers = simulated.compute.shape
     return {
         **_keys(number, steps, workers),
         "method": "simulated",
-        "total_ns": _by_rank(made.sent[:, np.newaxis] - made.entered),
-        "exposed_ns": _by_rank(made.exposed),
-        "compute_ns": _by_rank(made.compute - made.entered),
+        "total_ns": _by_rank(simulated.sent[:, np.newaxis] - simulated.entered),
+        "exposed_ns": _by_rank(simulated.exposed),
+        "compute_ns": _by_rank(simulated.compute - simulated.entered),
         "bytes": round(cluster.gradient),
     }
 
 
-def _calls(cluster: Cluster, made: Simulated, number: int, starts: NDArray[np.int64], kept: int) -> Columns:
+def _calls(cluster: Cluster, simulated: Simulated, number: int, starts: NDArray[np.int64], kept: int) -> Columns:
     """The all-reduces of the last `kept` steps: a step's buckets in sequence, each waiting for the slowest worker."""
-    (steps, workers), buckets = made.compute.shape, cluster.buckets
+    (steps, workers), buckets = simulated.compute.shape, cluster.buckets
     step, bucket, rank = (axis.ravel() for axis in np.mgrid[steps - kept : steps, :buckets, :workers])
-    entered = np.rint(made.entered[step, rank] * NS_PER_S).astype(np.int64)
-    took = (made.sent - made.entered.max(axis=1)) / buckets
-    end = np.rint((made.sent[step] - (buckets - 1 - bucket) * took[step]) * NS_PER_S).astype(np.int64)
+    entered = np.rint(simulated.entered[step, rank] * NS_PER_S).astype(np.int64)
+    took = (simulated.sent - simulated.entered.max(axis=1)) / buckets
+    end = np.rint((simulated.sent[step] - (buckets - 1 - bucket) * took[step]) * NS_PER_S).astype(np.int64)
     return {
         **_call(number, workers, round(cluster.gradient / buckets)),
         "rank": rank,
@@ -317,16 +319,16 @@ def _batch(table: str, columns: Columns, begin: int, rows: int) -> pa.RecordBatc
     import pyarrow as pa
 
     schema = arrow_schema(table)
-    made = []
+    arrays = []
     for field in schema:
         column = columns.get(field.name)
         if isinstance(column, np.ndarray):
-            made.append(pa.array(column[begin : begin + rows]).cast(field.type))
+            arrays.append(pa.array(column[begin : begin + rows]).cast(field.type))
         elif column is None:
-            made.append(pa.nulls(rows, field.type))
+            arrays.append(pa.nulls(rows, field.type))
         else:
-            made.append(pa.repeat(pa.scalar(column, field.type), rows))
-    return pa.RecordBatch.from_arrays(made, schema=schema)
+            arrays.append(pa.repeat(pa.scalar(column, field.type), rows))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 RUNNER = Runner(name="simulated", check=check, run=run)

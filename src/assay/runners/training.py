@@ -33,8 +33,10 @@ def check(experiment: Experiment, folder: Path) -> None:
     """
     script = script_path(experiment, folder)
     if not script.is_file():
-        found = f"{experiment.workload.script!r}, {'a folder' if script.is_dir() else 'which is not there'}"
-        raise SpecError((Problem(where="workload.script", found=found, allowed="a Python script", mend=f"It was looked for at {script}."),))
+        problem = f"{experiment.workload.script!r}, {'a folder' if script.is_dir() else 'which is not there'}"
+        raise SpecError(
+            (Problem(where="workload.script", found=problem, allowed="a Python script", mend=f"It was looked for at {script}."),)
+        )
     if not os.access(script, os.R_OK):
         raise SpecError(
             (
@@ -50,22 +52,22 @@ def check(experiment: Experiment, folder: Path) -> None:
     launcher.check(experiment)
     profiling.check(experiment)
     fresh_folder.check(experiment, folder)
-    for place, asked in enumerate(experiment.faults):
-        _check_fault(place, asked, min(asked.levels) if asked.levels else max(experiment.factor.levels))
+    for index, fault in enumerate(experiment.faults):
+        _check_fault(index, fault, min(fault.levels) if fault.levels else max(experiment.factor.levels))
 
 
-def _check_fault(place: int, asked: AskedFault, workers: int) -> None:
-    fault: Fault = catalog.load("faults", asked.kind)
+def _check_fault(index: int, spec: AskedFault, workers: int) -> None:
+    fault: Fault = catalog.load("faults", spec.kind)
     if fault.strike is None:
         kinds = [name for name in catalog.names("faults") if catalog.load("faults", name).strike is not None]
         raise SpecError(
-            (Problem(where=f"faults[{place}].kind", found=repr(asked.kind), allowed=f"a kind that strikes a training: {', '.join(kinds)}"),)
+            (Problem(where=f"faults[{index}].kind", found=repr(spec.kind), allowed=f"a kind that strikes a training: {', '.join(kinds)}"),)
         )
-    if asked.rank is not None and asked.rank >= workers:
+    if spec.rank is not None and spec.rank >= workers:
         raise SpecError(
-            (Problem(where=f"faults[{place}].rank", found=str(asked.rank), allowed=f"0 to {workers - 1}, for {workers} workers"),)
+            (Problem(where=f"faults[{index}].rank", found=str(spec.rank), allowed=f"0 to {workers - 1}, for {workers} workers"),)
         )
-    fault.check_training(asked)
+    fault.check_training(spec)
 
 
 class Training:
@@ -84,10 +86,10 @@ class Training:
         with fresh_folder.working_folder(self.context, job) as folder:
             launch = LaunchRun(self.context, job, self._request(job, folder), self.launcher)
             self.writers[job.number] = launch.writer
-            made = launch.run(self.meter)
+            result = launch.run(self.meter)
         if job.planned.role == "profile":
             profiling.finish(self.context, job)
-        return made
+        return result
 
     def _request(self, job: Job, folder: Path) -> Request:
         """The request for the script or, in a launch that sweeps collectives, for assay's worker."""

@@ -76,7 +76,7 @@ def time(
 
     target, folder = target_of(function)
     words = _json_arguments(args, kwargs)
-    asked = experiment(
+    spec = experiment(
         target,
         words,
         runner="function",
@@ -87,7 +87,7 @@ def time(
         },
         environment=_search_path(folder),
     )
-    (path,) = measure([(asked, target)], root=Path(root))
+    (path,) = measure([(spec, target)], root=Path(root))
     side = record_lookup.side(path, target)
     (configuration,) = side.measured.configurations
     shown = text(summary(side.measured, side.judgement, target), what="trials")
@@ -109,8 +109,8 @@ def target_of(function: Callable[..., object] | str) -> tuple[str, Path | None]:
     if module is None or name is None:
         raise _refused(repr(function), "It has no name of its own; give a function, or its name as a text.")
     if inspect.ismethod(function) and not isinstance(function.__self__, type):
-        mend = f"Write a function that makes the {type(function.__self__).__name__} and calls {name}."
-        raise _refused(f"{name} of an object, which a fresh process does not have", mend)
+        remedy = f"Write a function that makes the {type(function.__self__).__name__} and calls {name}."
+        raise _refused(f"{name} of an object, which a fresh process does not have", remedy)
     if module == "__main__":
         raise _refused(f"{name} of the main script", _mend_main(name))
     if not all(part.isidentifier() for part in name.split(".")):
@@ -125,8 +125,10 @@ def _mend_main(name: str) -> str:
     return f'Move it into a module beside the script, say work.py, and write assay.time("work:{name}").'
 
 
-def _refused(found: str, mend: str) -> SpecError:
-    return SpecError((Problem(where="assay.time", found=found, allowed="a function that a fresh process can import by name", mend=mend),))
+def _refused(problem: str, remedy: str) -> SpecError:
+    return SpecError(
+        (Problem(where="assay.time", found=problem, allowed="a function that a fresh process can import by name", mend=remedy),)
+    )
 
 
 def _refuse_stranger(function: Callable[..., object], module: str, name: str) -> None:
@@ -145,8 +147,8 @@ def _folder_of(module: str) -> Path | None:
         return None
     path = Path(file).resolve()
     folder = path.parent.parent if path.name == "__init__.py" else path.parent
-    own = Path(inspect.getfile(os)).resolve().parent
-    everywhere = folder.is_relative_to(own) or folder.name in ("site-packages", "dist-packages", "lib-dynload")
+    library = Path(inspect.getfile(os)).resolve().parent
+    everywhere = folder.is_relative_to(library) or folder.name in ("site-packages", "dist-packages", "lib-dynload")
     return None if everywhere else folder
 
 
@@ -214,12 +216,12 @@ def measure(arms: Sequence[tuple[Experiment, str]], *, root: Path, on_progress: 
     advice = _advice(arms)
     if len(arms) == 1:
         return [run(arms[0][0], root=root, on_progress=on_progress, advice=advice)]
-    made = [Arm(experiment=asked, folder=Path.cwd(), label=label) for asked, label in arms]
-    return run_together(made, root=root, on_progress=on_progress, advice=advice)
+    sides = [Arm(experiment=spec, folder=Path.cwd(), label=label) for spec, label in arms]
+    return run_together(sides, root=root, on_progress=on_progress, advice=advice)
 
 
-def _advice(arms: Sequence[tuple[Experiment, str]]) -> Advice | None:
-    if all(asked.launches.precision is None for asked, _ in arms):
+def _advice(sides: Sequence[tuple[Experiment, str]]) -> Advice | None:
+    if all(spec.launches.precision is None for spec, _ in sides):
         return None
     from assay.cli.support.interim_analysis import advice
 

@@ -93,15 +93,15 @@ def shown(result: Mapping[str, Any]) -> Output:
     )
 
 
-def _show(found: Mapping[str, Any], arguments: argparse.Namespace) -> int:
+def _show(result: Mapping[str, Any], arguments: argparse.Namespace) -> int:
     from assay.clock import SystemClock
     from assay.errors import RecordError
     from assay.record.machine_fitness import stale
     from assay.reports.pages.doctor import EXIT_OF
 
-    if "absent" in found:
-        raise RecordError(f"{found['absent']}. Run it: assay doctor client")
-    emit(shown(found), arguments)
-    if why := stale(found, SystemClock().utc()):
+    if "absent" in result:
+        raise RecordError(f"{result['absent']}. Run it: assay doctor client")
+    emit(shown(result), arguments)
+    if why := stale(result, SystemClock().utc()):
         say(f"note: this result is {why}", file=sys.stderr)
-    return EXIT_OF.get(str(found.get("fitness")), 4)
+    return EXIT_OF.get(str(result.get("fitness")), 4)

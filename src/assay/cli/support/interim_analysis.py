@@ -78,16 +78,16 @@ def primary_intervals(measured: RecordData) -> dict[str, Estimate]:
     from assay.estimates.estimate import Estimate
     from assay.verdict.comparison.rules import deciding_metrics
 
-    asked = measured.experiment.comparison.primary
-    names = deciding_metrics(measured.kind) if asked == "auto" else (asked,)
+    primary = measured.experiment.comparison.primary
+    names = deciding_metrics(measured.kind) if primary == "auto" else (primary,)
     results = _computed(measured, (*names, "speedup"))
-    found: dict[str, Mapping[str, Estimate]] = {
+    by_metric: dict[str, Mapping[str, Estimate]] = {
         name: {key: value for key, value in results[name].items() if isinstance(value, Estimate)} for name in results
     }
-    deciding = next((name for name in names if found.get(name)), None)
-    chosen = dict(found[deciding]) if deciding is not None else {}
+    deciding = next((name for name in names if by_metric.get(name)), None)
+    chosen = dict(by_metric[deciding]) if deciding is not None else {}
     intervals = {f"{deciding} at {key}": value for key, value in chosen.items()}
-    speedups = {key: value for key, value in found.get("speedup", {}).items() if key != measured.base}
+    speedups = {key: value for key, value in by_metric.get("speedup", {}).items() if key != measured.base}
     return {**intervals, **{f"speedup at {key}": value for key, value in speedups.items()}}
 
 
@@ -127,12 +127,12 @@ def _computed(measured: RecordData, names: tuple[str, ...]) -> dict[str, Mapping
     from assay.verdict.judge import about, compute
 
     known: Mapping[str, Metric] = about(measured)
-    wanted, waiting = set[str](), [name for name in names if name in known]
+    needed, waiting = set[str](), [name for name in names if name in known]
     while waiting:
         name = waiting.pop()
-        wanted.add(name)
-        waiting += [other for other in known[name].after if other not in wanted]
-    return compute(measured, {name: known[name] for name in wanted})
+        needed.add(name)
+        waiting += [other for other in known[name].after if other not in needed]
+    return compute(measured, {name: known[name] for name in needed})
 
 
 def _sentence(blocks: int, confidence: float, precision: float, widths: Mapping[str, float], *, enough: bool) -> str:
@@ -143,8 +143,8 @@ def _sentence(blocks: int, confidence: float, precision: float, widths: Mapping[
     if not widths:
         return f"{after}: none of the primary numbers has been measured"
     widest = max(widths, key=lambda name: widths[name])
-    wide = f"{reading(widths[widest], FRACTION)} to either side" if math.isfinite(widths[widest]) else "without an interval"
-    asked = f"{reading(precision, FRACTION)} asked for"
+    width = f"{reading(widths[widest], FRACTION)} to either side" if math.isfinite(widths[widest]) else "without an interval"
+    requested = f"{reading(precision, FRACTION)} asked for"
     sure = f"at {reading(confidence, FRACTION)} confidence"
     which = f"the widest of {count(len(widths), 'intervals')}" if len(widths) > 1 else "the only interval"
-    return f"{after} {which} is {widest}, {wide} {sure}; {asked}: {'enough' if enough else 'not yet'}"
+    return f"{after} {which} is {widest}, {width} {sure}; {requested}: {'enough' if enough else 'not yet'}"

@@ -34,10 +34,10 @@ SIGNS = {"ok": "●", "failed": "✗", "timeout": "✗", "aborted": "◌", "skip
 
 def duration(seconds: float) -> str:
     """A waiting time as text: 8 s, 3 min 20 s, 2 h 5 min."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    minutes, rest = divmod(whole, 60)
+    rounded_s = round(seconds)
+    if rounded_s < 60:
+        return f"{rounded_s} s"
+    minutes, rest = divmod(rounded_s, 60)
     if minutes < 60:
         return f"{minutes} min {rest} s" if rest else f"{minutes} min"
     hours, minutes = divmod(minutes, 60)
@@ -77,22 +77,22 @@ class PlainLines:
 
     def __call__(self, progress: RunProgress) -> None:
         """Print what is new."""
-        told = self.told.get(progress.record) or self._first(progress)
-        for row in progress.rows[told.rows :]:
+        shown = self.told.get(progress.record) or self._first(progress)
+        for row in progress.rows[shown.rows :]:
             self._line(ended_line(row, progress))
-        told.rows = len(progress.rows)
-        for look in progress.looks[told.looks :]:
+        shown.rows = len(progress.rows)
+        for look in progress.looks[shown.looks :]:
             self._line(f"{_arm(progress)}look: {look.sentence}")
-        told.looks = len(progress.looks)
-        if progress.running is not None and progress.running.number != told.running:
-            told.running = progress.running.number
+        shown.looks = len(progress.looks)
+        if progress.running is not None and progress.running.number != shown.running:
+            shown.running = progress.running.number
             self._line(started_line(progress.running, progress))
 
     def _first(self, progress: RunProgress) -> _Told:
         done = {row["slot"] for row in progress.rows if row["status"] in FINAL}
-        again = f", {len(done)} of them done before" if done else ""
+        resumed = f", {len(done)} of them done before" if done else ""
         planned = count(len(progress.plan), "launches")
-        self._line(f"{_arm(progress)}record {progress.record}: {'at most ' if progress.adaptive else ''}{planned}{again}")
+        self._line(f"{_arm(progress)}record {progress.record}: {'at most ' if progress.adaptive else ''}{planned}{resumed}")
         self.told[progress.record] = _Told(rows=len(progress.rows), looks=len(progress.looks))
         return self.told[progress.record]
 
@@ -207,8 +207,8 @@ def _load_table(load: LoadProgress) -> Any:
     lag = "–" if load.lag_p99_ms is None else f"{load.lag_p99_ms:.2f} ms"
     failed = ", ".join(f"{number} {status}" for status, number in load.failed.items()) or "none"
     facts.add_row("tokens", tokens, "send lag p99", lag, "failed", Text(failed, style="red" if load.failed else ""))
-    for name, found in (("TTFT", load.ttft_ms), ("TPOT", load.tpot_ms), ("end to end", load.e2e_ms)):
-        cells = [f"{key} {found[key]:.1f} ms" if key in found else f"{key} –" for key in ("p50", "p95", "p99")]
+    for name, quantiles in (("TTFT", load.ttft_ms), ("TPOT", load.tpot_ms), ("end to end", load.e2e_ms)):
+        cells = [f"{key} {quantiles[key]:.1f} ms" if key in quantiles else f"{key} –" for key in ("p50", "p95", "p99")]
         facts.add_row(name, *cells)
     return facts
 
@@ -222,7 +222,7 @@ def _grid(progress: RunProgress) -> Any:
         states[progress.running.planned.slot] = "running"
     grid = Table.grid(padding=(0, 1))
     rows: dict[tuple[str, str], Text] = {}
-    for planned in sorted(progress.plan, key=lambda one: (one.role != "timed", one.role, one.workers, one.block)):
+    for planned in sorted(progress.plan, key=lambda launch: (launch.role != "timed", launch.role, launch.workers, launch.block)):
         state = states.get(planned.slot, "waiting")
         text = rows.setdefault((planned.configuration, planned.role), Text())
         text.append(f"{SIGNS[state]} ", style=COLOURS.get(state, "dim"))
@@ -234,8 +234,8 @@ def _grid(progress: RunProgress) -> Any:
 def _bad_news(progress: RunProgress) -> list[Any]:
     from rich.text import Text
 
-    bad = [row for row in progress.rows if row["reason"]]
-    return [Text(one_line(f"{row['configuration']} {row['status']}: {row['reason']}"), style="yellow") for row in bad[-2:]]
+    failures = [row for row in progress.rows if row["reason"]]
+    return [Text(one_line(f"{row['configuration']} {row['status']}: {row['reason']}"), style="yellow") for row in failures[-2:]]
 
 
 def _place(planned: PlannedLaunch, progress: RunProgress) -> str:

@@ -48,21 +48,21 @@ def search(begin: float, meets: Meets) -> Range:
     """Double or halve from `begin` until the answer changes, then bisect the range on a log scale a few times."""
     good, bad, rate = None, None, begin
     for _ in range(DOUBLINGS):
-        found = meets(rate)
-        if found is None:
+        met = meets(rate)
+        if met is None:
             break
-        good, bad = (rate, bad) if found else (good, rate)
+        good, bad = (rate, bad) if met else (good, rate)
         if good is not None and bad is not None:
             break
-        rate = rate * 2.0 if found else rate / 2.0
+        rate = rate * 2.0 if met else rate / 2.0
     for _ in range(HALVINGS if good is not None and bad is not None else 0):
         assert good is not None
         assert bad is not None
         middle = math.sqrt(good * bad)
-        found = meets(middle)
-        if found is None:
+        met = meets(middle)
+        if met is None:
             break
-        good, bad = (middle, bad) if found else (good, middle)
+        good, bad = (middle, bad) if met else (good, middle)
     return Range(meets=good, misses=bad)
 
 
@@ -79,12 +79,12 @@ def ranged(experiment: Experiment, folder: Path, root: Path, on_progress: Callab
     from assay.errors import WorkloadError
     from assay.estimates.format import given
 
-    found = search(min(serving.rate), lambda rate: _meets(experiment, rate, folder, root, on_progress))
-    if found.middle <= 0.0:
+    span = search(min(serving.rate), lambda rate: _meets(experiment, rate, folder, root, on_progress))
+    if span.middle <= 0.0:
         raise WorkloadError("the search found no rate at which anything could be judged; look at the pilot records")
-    rates = tuple(sorted({float(f"{share * found.middle:.3g}") for share in AROUND}))
-    said = f"between {_said(found.meets)} and {_said(found.misses)}"
-    say(f"search: the objectives stop being met {said} requests/s; measuring at {', '.join(map(given, rates))}", file=sys.stderr)
+    rates = tuple(sorted({float(f"{share * span.middle:.3g}") for share in AROUND}))
+    bounds = f"between {_said(span.meets)} and {_said(span.misses)}"
+    say(f"search: the objectives stop being met {bounds} requests/s; measuring at {', '.join(map(given, rates))}", file=sys.stderr)
     return experiment.model_copy(update={"serving": serving.model_copy(update={"rate": rates, "search": False})})
 
 
@@ -108,8 +108,8 @@ def _meets(experiment: Experiment, rate: float, folder: Path, root: Path, on_pro
     except WorkloadError:  # every request failed, so no objective was met
         return False
     measured = from_record(open_record(path))
-    wanted = {name: metric for name, metric in about(measured).items() if name == "slo_attainment"}
-    value = next(iter(compute(measured, wanted)["slo_attainment"].values()))
+    metrics = {name: metric for name, metric in about(measured).items() if name == "slo_attainment"}
+    value = next(iter(compute(measured, metrics)["slo_attainment"].values()))
     assert experiment.serving is not None
     return value.value >= experiment.serving.objectives.attainment if isinstance(value, Estimate) else None
 

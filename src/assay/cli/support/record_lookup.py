@@ -28,8 +28,8 @@ def find(text: str, root: Path) -> Path:
 
     if not is_address(text):
         return resolve(text, root)
-    place, _, name = text.rstrip("/").rpartition("/")
-    return Store(place).pull(name, default_cache(os.environ))
+    address, _, name = text.rstrip("/").rpartition("/")
+    return Store(address).pull(name, default_cache(os.environ))
 
 
 def whole(path: Path) -> Record:
@@ -64,13 +64,13 @@ def sides(paths: Iterable[Path]) -> list[Side]:
     """Open and judge several records; those that fail are skipped and reported on standard error."""
     from assay.errors import RecordError
 
-    found = []
+    result = []
     for path in paths:
         try:
-            found.append(side(path))
+            result.append(side(path))
         except RecordError as error:
             _left_out(error)
-    return found
+    return result
 
 
 def _left_out(error: Exception) -> None:
@@ -88,21 +88,21 @@ def refuse_itself(sides: Sequence[Side], where: str) -> None:
     from assay.errors import Problem, SpecError
 
     seen: dict[object, str] = {}
-    for one in sides:
-        identity = one.measured.manifest.get("id")
+    for item in sides:
+        identity = item.measured.manifest.get("id")
         if identity in seen:
             raise SpecError(
                 (
                     Problem(
                         where=where,
-                        found=f"{seen[identity]} and {one.label}, which are one record",
+                        found=f"{seen[identity]} and {item.label}, which are one record",
                         allowed="another record",
                         mend="`assay list` shows those that exist.",
                     ),
                 ),
                 "the command line",
             )
-        seen[identity] = one.label
+        seen[identity] = item.label
 
 
 def folders_of(url: str) -> Iterator[Path]:
@@ -159,4 +159,6 @@ def comparable(newest: Side, others: Sequence[Side], varying: Sequence[str]) -> 
     """The records comparable with the newest; skips inadmissible ones."""
     from assay.verdict.comparison.comparability import differences, refusing
 
-    return [one for one in others if one.judgement.verdict.status != "INVALID" and not refusing(differences((one, newest), varying))]
+    return [
+        other for other in others if other.judgement.verdict.status != "INVALID" and not refusing(differences((other, newest), varying))
+    ]

@@ -108,10 +108,10 @@ def fresh(
     from assay.errors import Interrupted
     from assay.runners.experiment.session import Arm, run_together
 
-    asked = short(experiment, blocks)
-    arms = [Arm(experiment=asked, folder=baseline, label="baseline"), Arm(experiment=asked, folder=record, label="record")]
+    spec = short(experiment, blocks)
+    sides = [Arm(experiment=spec, folder=baseline, label="baseline"), Arm(experiment=spec, folder=record, label="record")]
     try:
-        return run_together(arms, root=root, on_progress=on_progress)
+        return run_together(sides, root=root, on_progress=on_progress)
     except Interrupted as error:  # resuming cannot interleave them, and the baseline checkout is gone by then
         stopped = str(error).partition(";")[0]
         raise Interrupted(
@@ -185,8 +185,8 @@ def _is_abandoned(folder: Path) -> bool:
 
 
 def _script(measured: RecordData) -> Mapping[str, Any]:
-    found = measured.before.get("script")
-    return found if isinstance(found, Mapping) else {}
+    script = measured.before.get("script")
+    return script if isinstance(script, Mapping) else {}
 
 
 def _same_script(measured: RecordData, folder: Path, where: str) -> Path:
@@ -221,8 +221,8 @@ def _git(folder: Path, *words: str) -> str:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise CannotConfirm(f"git cannot be asked ({error})") from error
     if done.returncode:
-        said = done.stderr.strip().splitlines()
-        raise CannotConfirm(f"git {words[0]} says: {said[-1] if said else done.returncode}")
+        lines = done.stderr.strip().splitlines()
+        raise CannotConfirm(f"git {words[0]} says: {lines[-1] if lines else done.returncode}")
     return done.stdout.strip()
 
 

@@ -132,15 +132,15 @@ def _seen(experiment: Experiment, path: Path) -> Seen:
     record = open_record(path)
     serving = experiment.serving
     assert serving is not None
-    asked = record.table("arrivals").select("launch", "request", asked_out="tokens_out")
-    requests = record.table("requests").join(asked, on=["launch", "request"], how="left")
-    told: dict[str, Any] = {}
+    requested = record.table("arrivals").select("launch", "request", asked_out="tokens_out")
+    requests = record.table("requests").join(requested, on=["launch", "request"], how="left")
+    notes: dict[str, Any] = {}
     for kind, detail in record.table("events").select("kind", "detail").iter_rows():
         if kind in ("answer_models", "answer_limits"):
-            told[kind] = json.loads(detail)
+            notes[kind] = json.loads(detail)
     model = serving.targets[0].model or serving.model
-    models = told.get("answer_models", {}).get("answered", {})
-    return Seen(serving=serving, requests=requests, model=model, models=models, limits=told.get("answer_limits", {}))
+    models = notes.get("answer_models", {}).get("answered", {})
+    return Seen(serving=serving, requests=requests, model=model, models=models, limits=notes.get("answer_limits", {}))
 
 
 # ---- findings -----------------------------------------------------------------------------------------------------
@@ -148,14 +148,14 @@ def _seen(experiment: Experiment, path: Path) -> Seen:
 
 def lines(seen: Seen) -> tuple[Line, ...]:
     """One line per question."""
-    found = [_answers(seen)]
+    result = [_answers(seen)]
     if seen.answered.height:
-        found += [_streams(seen), _model(seen), _usage(seen)]
-        found += [_tokens_per_event(seen), _lengths(seen)] if seen.streamed else []
-    found += [_rate_limit(seen), *_compression(seen)]
+        result += [_streams(seen), _model(seen), _usage(seen)]
+        result += [_tokens_per_event(seen), _lengths(seen)] if seen.streamed else []
+    result += [_rate_limit(seen), *_compression(seen)]
     if seen.answered.height:
-        found += [_connections(seen), _cold(seen)]
-    return tuple(found)
+        result += [_connections(seen), _cold(seen)]
+    return tuple(result)
 
 
 def _answers(seen: Seen) -> Line:
@@ -206,9 +206,9 @@ def _model(seen: Seen) -> Line:
         return Line(name="model", text=f"{shown} answered; none was requested (--model)", data=data)
     if set(seen.models) == {seen.model}:
         return Line(name="model", text=f"{shown} answered, as requested", data=data)
-    alien = not all(a_form_of(name, seen.model) for name in seen.models)
-    text = f'"{seen.model}" was requested, {shown} answered{"" if alien else ", a variant of the same name"}'
-    return Line(name="model", text=text, warning=alien, data=data)
+    is_other_model = not all(a_form_of(name, seen.model) for name in seen.models)
+    text = f'"{seen.model}" was requested, {shown} answered{"" if is_other_model else ", a variant of the same name"}'
+    return Line(name="model", text=text, warning=is_other_model, data=data)
 
 
 def _usage(seen: Seen) -> Line:
@@ -231,40 +231,40 @@ def _usage(seen: Seen) -> Line:
 
 
 def _tokens_per_event(seen: Seen) -> Line:
-    told = seen.answered.drop_nulls("tokens_out")
-    events = int(told["chunk_kind"].list.eval(pl.element().is_in(TEXT)).list.sum().sum())
-    tokens = int(told["tokens_out"].sum())
+    counted = seen.answered.drop_nulls("tokens_out")
+    events = int(counted["chunk_kind"].list.eval(pl.element().is_in(TEXT)).list.sum().sum())
+    tokens = int(counted["tokens_out"].sum())
     if not events or not tokens:
         return Line(name="tokens per event", text="unknown without usage", data={"tokens_per_event": None})
-    each = tokens / events
-    text = f"{number(each, 2)}: {count(tokens, 'tokens')} in {count(events, 'events')} with text"
-    if each >= MERGED:
+    tokens_per_event = tokens / events
+    text = f"{number(tokens_per_event, 2)}: {count(tokens, 'tokens')} in {count(events, 'events')} with text"
+    if tokens_per_event >= MERGED:
         text += "; the gap between two events is not the time per token"
-    return Line(name="tokens per event", text=text, data={"tokens_per_event": each, "tokens": tokens, "events": events})
+    return Line(name="tokens per event", text=text, data={"tokens_per_event": tokens_per_event, "tokens": tokens, "events": events})
 
 
 def _lengths(seen: Seen) -> Line:
-    told = seen.answered.drop_nulls(["tokens_out", "asked_out"])
-    if told.height == 0:
+    counted = seen.answered.drop_nulls(["tokens_out", "asked_out"])
+    if counted.height == 0:
         return Line(name="lengths", text="unknown: no length requested, or no usage reported")
-    short = told.filter(pl.col("tokens_out") != pl.col("asked_out")).height
-    asked, came = int(told["asked_out"].sum()), int(told["tokens_out"].sum())
-    data = {"requested": asked, "received": came}
+    short = counted.filter(pl.col("tokens_out") != pl.col("asked_out")).height
+    requested, received = int(counted["asked_out"].sum()), int(counted["tokens_out"].sum())
+    data = {"requested": requested, "received": received}
     if not short:
-        return Line(name="lengths", text=f"as requested: {count(came, 'tokens')} in total", data=data)
-    text = f"{short} of {count(told.height, 'answers')} differ from the requested length: {came:,} tokens received, {asked:,} requested"
+        return Line(name="lengths", text=f"as requested: {count(received, 'tokens')} in total", data=data)
+    text = f"{short} of {count(counted.height, 'answers')} differ from the requested length: {received:,} tokens received, {requested:,} requested"
     return Line(name="lengths", text=text, warning=True, data=data)
 
 
 def _rate_limit(seen: Seen) -> Line:
     met = seen.requests.filter(pl.col("http_status").is_in(LIMITS)).height
     headers = ", ".join(f"{name}: {text}" for name, text in seen.limits.items())
-    told = f"; headers: {headers}" if headers else ""
+    header_clause = f"; headers: {headers}" if headers else ""
     data = {"limited": met, "headers": dict(seen.limits)}
     if met:
-        text = f"reached: {met} of {count(seen.requests.height, 'requests')} were rejected with 429 or 503{told}"
+        text = f"reached: {met} of {count(seen.requests.height, 'requests')} were rejected with 429 or 503{header_clause}"
         return Line(name="rate limit", text=text, warning=True, data=data)
-    text = f"not reached by {count(seen.requests.height, 'requests')}, {AT_ONCE} at a time{told}"
+    text = f"not reached by {count(seen.requests.height, 'requests')}, {AT_ONCE} at a time{header_clause}"
     return Line(name="rate limit", text=text, data=data)
 
 
@@ -295,14 +295,12 @@ def _connections(seen: Seen) -> Line:
 def _cold(seen: Seen) -> Line:
     timed = seen.answered.with_columns(first=(pl.coalesce("first_token_ns", "done_ns") - pl.col("sent_ns")) / NS_PER_S).drop_nulls("first")
     alone = timed.filter(pl.col("phase") == "cold")["first"]
-    others = timed.filter(pl.col("phase") == "main")["first"]
-    what = "first token" if seen.streamed else "answer"
-    if not alone.len() or not others.len():
+    warm = timed.filter(pl.col("phase") == "main")["first"]
+    subject = "first token" if seen.streamed else "answer"
+    if not alone.len() or not warm.len():
         return Line(name="cold or warm", text="unknown: the first request or all others failed")
-    begin, later = float(alone.max()), _median(others)  # type: ignore[arg-type]
-    text = (
-        f"{what} after {reading(begin, SECONDS)} for the first request, {reading(later, SECONDS)} for the others (median of {others.len()})"
-    )
+    begin, later = float(alone.max()), _median(warm)  # type: ignore[arg-type]
+    text = f"{subject} after {reading(begin, SECONDS)} for the first request, {reading(later, SECONDS)} for the others (median of {warm.len()})"
     cold = begin > COLD * later and begin > later + COLD_S
     advice = "; raise --warm-up or --cold" if cold else ""
     return Line(
@@ -311,8 +309,8 @@ def _cold(seen: Seen) -> Line:
 
 
 def _median(values: pl.Series) -> float:
-    found = values.median()
-    return float(found) if isinstance(found, int | float) else float("nan")
+    median = values.median()
+    return float(median) if isinstance(median, int | float) else float("nan")
 
 
 def exit_code(seen: Seen) -> int:

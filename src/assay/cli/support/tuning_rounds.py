@@ -61,40 +61,43 @@ class _Rounds:
         from assay.cli.support import record_lookup
         from assay.verdict.tuning import Made
 
-        made = [arm(self.experiment, choice, blocks, place, number) for number, choice in enumerate(arms)]
-        told = f"tune: round {place + 1}: {len(arms)} arms, {blocks} launch{'es' if blocks != 1 else ''} of each configuration"
-        paths: Sequence[Path] | None = recorded(self.root, made, self._script(), self.since) if self.resume else None
+        experiments = [arm(self.experiment, choice, blocks, place, number) for number, choice in enumerate(arms)]
+        message = f"tune: round {place + 1}: {len(arms)} arms, {blocks} launch{'es' if blocks != 1 else ''} of each configuration"
+        paths: Sequence[Path] | None = recorded(self.root, experiments, self._script(), self.since) if self.resume else None
         self.resume = paths is not None  # rounds after a repeated one are repeated too
         if self.show is not None:
-            say(f"{told}{', measured before' if paths else ''}", file=sys.stderr, flush=True)
-        paths = self._made(made, arms, place, last) if paths is None else paths
+            say(f"{message}{', measured before' if paths else ''}", file=sys.stderr, flush=True)
+        paths = self._made(experiments, arms, place, last) if paths is None else paths
         self.since = _begun(paths)
         return tuple(Made(side=record_lookup.side(path, choice.label), record=str(path)) for path, choice in zip(paths, arms, strict=True))
 
-    def _made(self, made: Sequence[Experiment], arms: Sequence[Choice], place: int, last: bool) -> Sequence[Path]:
+    def _made(self, experiments: Sequence[Experiment], choices: Sequence[Choice], index: int, last: bool) -> Sequence[Path]:
         from assay.cli.support.interim_analysis import advice
         from assay.runners.experiment.session import Arm, run_together
 
-        every = [Arm(experiment=one, folder=self.folder, label=choice.label) for one, choice in zip(made, arms, strict=True)]
-        show = None if self.show is None else _Left(self.show, self.walls, self._launches(made, last)).tell
+        every = [
+            Arm(experiment=experiment, folder=self.folder, label=choice.label)
+            for experiment, choice in zip(experiments, choices, strict=True)
+        ]
+        show = None if self.show is None else _Left(self.show, self.walls, self._launches(experiments, last)).tell
         try:
             return run_together(every, root=self.root, on_progress=show, advice=advice())
         except Interrupted:
             raise Interrupted(
-                f"interrupted in round {place + 1}: what was measured is kept in {self.root}, in records that begin with "
+                f"interrupted in round {index + 1}: what was measured is kept in {self.root}, in records that begin with "
                 f"{self.experiment.name[:64]}-. The same command with --resume goes on with this round; without it, all begins anew."
             ) from None
         except WorkloadError:
-            found = recorded(self.root, made, self._script())
-            if found is None or not _trained(found[0]):
+            paths = recorded(self.root, experiments, self._script())
+            if paths is None or not _trained(paths[0]):
                 raise
-            return found
+            return paths
 
-    def _launches(self, made: Sequence[Experiment], last: bool) -> int:
+    def _launches(self, experiments: Sequence[Experiment], last: bool) -> int:
         """Launches of this round and of possible later ones."""
-        blocks, levels = made[0].launches.per_configuration, len(made[0].factor.levels)
-        coming = () if last else tuple(rounds_after(self.tune, len(made), blocks))[1:]
-        return levels * (len(made) * blocks + sum(arms * each for arms, each in coming))
+        blocks, levels = experiments[0].launches.per_configuration, len(experiments[0].factor.levels)
+        coming = () if last else tuple(rounds_after(self.tune, len(experiments), blocks))[1:]
+        return levels * (len(experiments) * blocks + sum(arm_count * each for arm_count, each in coming))
 
     def _script(self) -> str | None:
         """The script digest as records store it; None: the script is no file."""
@@ -133,19 +136,19 @@ def recorded(root: Path, made: Sequence[Experiment], script: str | None, since: 
     """
     from assay.record.lookup import record_folders
 
-    wanted = {one.name: number for number, one in enumerate(made)}
+    number_by_name = {item.name: number for number, item in enumerate(made)}
     sessions: dict[str, dict[int, Path]] = {}
     unfinished: set[str] = set()
     for path in record_folders(root):
-        number = wanted.get(path.name.rsplit("-", 2)[0])  # <name>-<time>-<id>
-        found = None if number is None else _session_of(path, made[number], script)
-        if number is None or found is None:
+        number = number_by_name.get(path.name.rsplit("-", 2)[0])  # <name>-<time>-<id>
+        entry = None if number is None else _session_of(path, made[number], script)
+        if number is None or entry is None:
             continue
-        session, ended = found
+        session, ended = entry
         sessions.setdefault(session, {})[number] = path
         if not ended:
             unfinished.add(session)
-    newest = max(sessions, key=lambda one: _begun(sessions[one].values()), default="")
+    newest = max(sessions, key=lambda item: _begun(sessions[item].values()), default="")
     paths = sessions.get(newest, {})
     if newest in unfinished or len(paths) < len(made) or _begun(paths.values()) < since:
         return None

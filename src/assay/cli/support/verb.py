@@ -51,8 +51,8 @@ class Parser(argparse.ArgumentParser):
 
     def _closest(self, message: str) -> str:
         flags = [flag for flag in self._option_string_actions if flag.startswith("--")]
-        if "-- COMMAND" in (self.usage or "") and (found := re.match(r"unrecognized arguments: (?:--- )?(?!-)(.+)", message)):
-            return f" A command stands after --, as in: {self.prog} -- {found[1]}."
+        if "-- COMMAND" in (self.usage or "") and (match := re.match(r"unrecognized arguments: (?:--- )?(?!-)(.+)", message)):
+            return f" A command stands after --, as in: {self.prog} -- {match[1]}."
         for word in re.findall(r"unrecognized arguments: (--[\w-]+)", message):
             close = difflib.get_close_matches(word, flags, n=1)
             return f" Did you mean {close[0]}?" if close else f" There are: {', '.join(flags)}."
@@ -72,9 +72,9 @@ class _Formatter(argparse.HelpFormatter):
 
 
 def _columns() -> int:
-    asked = os.environ.get("COLUMNS", "")
-    if asked.isdecimal() and int(asked) > 0:
-        return int(asked)
+    value = os.environ.get("COLUMNS", "")
+    if value.isdecimal() and int(value) > 0:
+        return int(value)
     try:
         return os.get_terminal_size().columns or 80
     except OSError:  # not a terminal

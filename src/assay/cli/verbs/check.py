@@ -65,9 +65,9 @@ def _run(arguments: argparse.Namespace) -> int:
     without_pandas()
     accepted = _accepted(arguments.accept)
     _refuse_nonsense(arguments)
-    found, record, fresh = _checked(arguments)
-    code = 0 if found.state in accepted else STATES[found.state][0]
-    _tell(arguments, found, fresh, accepted=found.state in accepted)
+    result, record, fresh = _checked(arguments)
+    code = 0 if result.state in accepted else STATES[result.state][0]
+    _tell(arguments, result, fresh, accepted=result.state in accepted)
     if arguments.push and code == 0:
         from assay.record.store import Store
 
@@ -121,7 +121,7 @@ def _checked(arguments: argparse.Namespace) -> tuple[Check, Path, list[Path]]:
     path = _record_path(arguments, folders)
     record = record_lookup.side(path)
     others = record_lookup.sides(folder for folder in folders if folder.resolve() != path.resolve())
-    earlier = [one for one in others if _is_earlier(one, record)]
+    earlier = [other for other in others if _is_earlier(other, record)]
     past = record_lookup.comparable(record, earlier, _varying(arguments))
     baseline: Side | None
     if arguments.against is not None:
@@ -129,11 +129,11 @@ def _checked(arguments: argparse.Namespace) -> tuple[Check, Path, list[Path]]:
         record_lookup.refuse_itself((baseline, record), "--against")
         if baseline.label == record.label:
             baseline = record_lookup.side(found_at, f"{baseline.label} (baseline)")
-        found = _against(arguments, baseline, record, past)
+        result = _against(arguments, baseline, record, past)
     else:
-        found, baseline = _along(arguments, past, record, left_out=len(earlier) - len(past))
-    found, fresh = _confirmed(arguments, found, baseline, record)
-    return found, path, fresh
+        result, baseline = _along(arguments, past, record, left_out=len(earlier) - len(past))
+    result, fresh = _confirmed(arguments, result, baseline, record)
+    return result, path, fresh
 
 
 def _record_path(arguments: argparse.Namespace, folders: Sequence[Path]) -> Path:
@@ -151,10 +151,10 @@ def _varying(arguments: argparse.Namespace) -> tuple[str, ...]:
     return tuple(arguments.varying or ("code",))
 
 
-def _is_earlier(one: Side, record: Side) -> bool:
+def _is_earlier(other: Side, record: Side) -> bool:
     """Made before the record, and not a copy of it."""
-    mine, theirs = record.measured.manifest, one.measured.manifest
-    return theirs.get("id") != mine.get("id") and str(theirs.get("created_utc")) <= str(mine.get("created_utc"))
+    manifest, other_manifest = record.measured.manifest, other.measured.manifest
+    return other_manifest.get("id") != manifest.get("id") and str(other_manifest.get("created_utc")) <= str(manifest.get("created_utc"))
 
 
 def _comparison(arguments: argparse.Namespace, baseline: Side, record: Side) -> Comparison:
@@ -188,33 +188,33 @@ def _along(arguments: argparse.Namespace, past: Sequence[Side], record: Side, *,
         return alone(record, shown_url(arguments.history), left_out), None
     ordered = in_order(past)
     comparison = _comparison(arguments, ordered[-1], record)
-    found = check_history(comparison, ordered, record, margin=arguments.margin, everything=arguments.all)
-    before = next((one for one in ordered if one.label == found.suspects_from), ordered[-1])
-    return found, before
+    result = check_history(comparison, ordered, record, margin=arguments.margin, everything=arguments.all)
+    before = next((other for other in ordered if other.label == result.suspects_from), ordered[-1])
+    return result, before
 
 
 # ---- measured again --------------------------------------------------------------------------------------------------
 
 
-def _confirmed(arguments: argparse.Namespace, found: Check, baseline: Side | None, record: Side) -> tuple[Check, list[Path]]:
+def _confirmed(arguments: argparse.Namespace, result: Check, baseline: Side | None, record: Side) -> tuple[Check, list[Path]]:
     from assay.cli.support.remeasure import FAILURES, reason_of
     from assay.errors import Interrupted
     from assay.verdict.checking.confirmation import unconfirmed
 
-    always = arguments.confirm == "always" and found.state == "inconclusive" and found.design != "in turn"
-    if baseline is None or not (found.wants_confirmation or always):
-        return found, []
+    always = arguments.confirm == "always" and result.state == "inconclusive" and result.design != "in turn"
+    if baseline is None or not (result.wants_confirmation or always):
+        return result, []
     if arguments.confirm == "never":
-        return unconfirmed(found, "--confirm never"), []
+        return unconfirmed(result, "--confirm never"), []
     try:
-        return _measured_again(arguments, found, baseline, record)
+        return _measured_again(arguments, result, baseline, record)
     except Interrupted:
         raise
     except FAILURES as error:
-        return unconfirmed(found, reason_of(error)), []
+        return unconfirmed(result, reason_of(error)), []
 
 
-def _measured_again(arguments: argparse.Namespace, found: Check, baseline: Side, record: Side) -> tuple[Check, list[Path]]:
+def _measured_again(arguments: argparse.Namespace, result: Check, baseline: Side, record: Side) -> tuple[Check, list[Path]]:
     """Fresh launches of both codes, in turn.
 
     Raises:
@@ -226,20 +226,20 @@ def _measured_again(arguments: argparse.Namespace, found: Check, baseline: Side,
 
     place = remeasure.Place(folder=arguments.folder, baseline=arguments.baseline_folder, here=Path.cwd())
     code = remeasure.code_of(record.measured, place)
-    say(f"{found.sentence}\nmeasuring both again, in turn: {arguments.blocks} blocks", file=sys.stderr)
+    say(f"{result.sentence}\nmeasuring both again, in turn: {arguments.blocks} blocks", file=sys.stderr)
     with remeasure.baseline_code(baseline.measured, place, code) as old, display(sys.stderr, quiet=arguments.quiet) as show:
         fresh = remeasure.fresh(
             record.measured.experiment, old, code, root=arguments.root / remeasure.FOLDER, blocks=arguments.blocks, on_progress=show
         )
     first, second = (record_lookup.side(path) for path in fresh)
-    again = _against(arguments, first, second, [])
-    return confirm(found, again, everything_in_doubt=arguments.confirm == "always"), fresh
+    remeasured = _against(arguments, first, second, [])
+    return confirm(result, remeasured, everything_in_doubt=arguments.confirm == "always"), fresh
 
 
 # ---- what is told ----------------------------------------------------------------------------------------------------
 
 
-def _tell(arguments: argparse.Namespace, found: Check, fresh: Sequence[Path], *, accepted: bool) -> None:
+def _tell(arguments: argparse.Namespace, finding: Check, fresh: Sequence[Path], *, accepted: bool) -> None:
     from assay.reports.documents.check import render
     from assay.reports.pages.check import page
 
@@ -247,25 +247,25 @@ def _tell(arguments: argparse.Namespace, found: Check, fresh: Sequence[Path], *,
         arguments.form = "markdown"
     where = sys.stdout if plain_stdout(arguments) else sys.stderr
     if arguments.show:
-        _show(arguments, found, where)
-    result = Output(name="check", page=lambda: page(found), document=lambda: render(found, accepted=accepted, fresh=map(str, fresh)))
+        _show(arguments, finding, where)
+    result = Output(name="check", page=lambda: page(finding), document=lambda: render(finding, accepted=accepted, fresh=map(str, fresh)))
     emit(result, arguments)
     for path in fresh:
         say(f"record: {path}", file=where)
-    if accepted and found.state != "pass":
-        say(f"accepted: {found.state.replace('_', ' ')}", file=where)
+    if accepted and finding.state != "pass":
+        say(f"accepted: {finding.state.replace('_', ' ')}", file=where)
     if arguments.junit:
-        write(arguments.junit, load(WRITERS, "junit").write(page(found)))
+        write(arguments.junit, load(WRITERS, "junit").write(page(finding)))
     if arguments.markdown not in (None, STDOUT):
-        write(arguments.markdown, load(WRITERS, "markdown").write(page(found)), append=True)
+        write(arguments.markdown, load(WRITERS, "markdown").write(page(finding)), append=True)
 
 
-def _show(arguments: argparse.Namespace, found: Check, where: TextIO) -> None:
+def _show(arguments: argparse.Namespace, result: Check, where: TextIO) -> None:
     """The history before the check: as text, and as a page beside its records."""
     from assay.record.store import Store
     from assay.reports.pages.history import page
 
-    history = page(found.histories, f"History of {found.record}")
+    history = page(result.histories, f"History of {result.record}")
     where.write(str(shown(load(WRITERS, TERMINAL), history)))
     local = Store(arguments.history).local
     target = (arguments.output if plain_stdout(arguments) else None) or (local or Path()) / "history.html"

@@ -69,8 +69,8 @@ def _run(arguments: argparse.Namespace) -> int:
     view = build(comparison, base.judgement.metrics, base.measured.experiment.workload.work)
     emit(Output(name="comparison", page=lambda: page(view), document=lambda: render(comparison)), arguments)
     if by_quality and comparison.quality:
-        found = ", ".join(f"{label} {state.lower().replace('_', ' ')}" for label, state in comparison.quality.items())
-        say(f"quality decides, not the speed: {found}", file=sys.stderr)
+        states = ", ".join(f"{label} {state.lower().replace('_', ' ')}" for label, state in comparison.quality.items())
+        say(f"quality decides, not the speed: {states}", file=sys.stderr)
     return exit_code(comparison, by_quality=by_quality)
 
 
@@ -129,23 +129,23 @@ def _once_each(sides: tuple[Side, ...]) -> tuple[Side, ...]:
     """A record that is named several times under one label: its configurations tell its sides apart."""
     from dataclasses import replace
 
-    records = {one.measured.manifest.get("id"): one for one in reversed(sides)}
-    folders = [one.label.rpartition(" (")[0] or one.label for one in records.values()]
-    names = labels_of([(one.measured.experiment.name, folder) for one, folder in zip(records.values(), folders, strict=True)])
+    records = {side.measured.manifest.get("id"): side for side in reversed(sides)}
+    folders = [side.label.rpartition(" (")[0] or side.label for side in records.values()]
+    names = labels_of([(side.measured.experiment.name, folder) for side, folder in zip(records.values(), folders, strict=True)])
     label = dict(zip(records, names, strict=True))
-    return tuple(replace(one, label=label[one.measured.manifest.get("id")]) for one in sides)
+    return tuple(replace(side, label=label[side.measured.manifest.get("id")]) for side in sides)
 
 
 def _engines(side: Side) -> int:
     """How many engines a record holds."""
-    return len({one.target for one in side.measured.varied if one.target})
+    return len({configuration.target for configuration in side.measured.varied if configuration.target})
 
 
 def _load_of(side: Side, text: str) -> float:
     """The load that was meant: "8", "rate=8", or a configuration's name."""
     from assay.errors import Problem, SpecError
 
-    loads = {one.name: one.load for one in side.measured.varied}
+    loads = {configuration.name: configuration.load for configuration in side.measured.varied}
     known = loads.get(text)
     try:
         return known if known is not None else float(text.rpartition("=")[2])
@@ -191,7 +191,7 @@ def load_sides(records: list[str], root: Path) -> tuple[Side, ...]:
 
     paths = [resolve(name, root) for name in records]
     measured = {path: from_record(whole(path)) for path in dict.fromkeys(paths)}
-    judged = {path: judge(one) for path, one in measured.items()}
+    judged = {path: judge(record) for path, record in measured.items()}
     labels = labels_of([(measured[path].experiment.name, path.name) for path in paths])
     return tuple(Side(label=label, measured=measured[path], judgement=judged[path]) for label, path in zip(labels, paths, strict=True))
 
@@ -202,7 +202,7 @@ def labels_of(names: list[tuple[str, str]]) -> list[str]:
     chosen = short if len(set(short)) == len(short) else long
     if len(set(chosen)) == len(chosen):
         return chosen
-    return [f"{name} ({place + 1})" for place, name in enumerate(chosen)]
+    return [f"{name} ({index + 1})" for index, name in enumerate(chosen)]
 
 
 def exit_code(comparison: Comparison, *, by_quality: bool = False) -> int:
@@ -210,8 +210,8 @@ def exit_code(comparison: Comparison, *, by_quality: bool = False) -> int:
     if comparison.state == "incomparable":
         return 3
     if by_quality:
-        found = set(comparison.quality.values())
-        return 1 if "DEGRADED" in found else 0 if found == {"HELD"} else 4
+        states = set(comparison.quality.values())
+        return 1 if "DEGRADED" in states else 0 if states == {"HELD"} else 4
     if comparison.state == "nothing_measured":
         return 5
     if "DEGRADED" in comparison.quality.values():

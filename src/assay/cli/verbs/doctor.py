@@ -64,15 +64,19 @@ def _enough() -> int:
     return LEAST
 
 
-def _seconds(asked: float) -> float:
+def _seconds(seconds: float) -> float:
     from assay.errors import Problem, SpecError
 
-    if not 0.0 < asked <= MOST_SECONDS:
+    if not 0.0 < seconds <= MOST_SECONDS:
         raise SpecError(
-            (Problem(where="--seconds", found=f"{asked:g}", allowed=f"above 0 and at most {MOST_SECONDS:g}", mend="Write --seconds 180."),),
+            (
+                Problem(
+                    where="--seconds", found=f"{seconds:g}", allowed=f"above 0 and at most {MOST_SECONDS:g}", mend="Write --seconds 180."
+                ),
+            ),
             "the flags",
         )
-    return asked
+    return seconds
 
 
 def examined(seconds: float, *, quiet: bool, launches: int | None = None) -> tuple[dict[str, Any], str]:
@@ -114,18 +118,18 @@ def result_of(seen: Seen, begins: Sequence[float], values: Sequence[float]) -> d
     from assay.stats.series.drift import drift, memory
     from assay.verdict.fitness.machine import examine, whole
 
-    found, trend, resembles = alike(values), drift(begins, values), memory(values)
-    checks = examine(found, trend, resembles, len(values), seen.clock, seen.context, seen.shares)
+    comparison, trend, resembles = alike(values), drift(begins, values), memory(values)
+    checks = examine(comparison, trend, resembles, len(values), seen.clock, seen.context, seen.shares)
     aa = (
         {}
-        if found is None
+        if comparison is None
         else {
-            "noise_floor": found.noise_floor,
-            "noise_floor_apart": found.noise_floor_apart,
-            "minimum_detectable_effect_k5": found.minimum_detectable_effect,
-            "spread": found.spread,
-            "false_alarm_rate": asdict(found.false_alarms),
-            "false_alarm_rate_apart": asdict(found.false_alarms_apart),
+            "noise_floor": comparison.noise_floor,
+            "noise_floor_apart": comparison.noise_floor_apart,
+            "minimum_detectable_effect_k5": comparison.minimum_detectable_effect,
+            "spread": comparison.spread,
+            "false_alarm_rate": asdict(comparison.false_alarms),
+            "false_alarm_rate_apart": asdict(comparison.false_alarms_apart),
         }
     )
     return {
@@ -146,18 +150,18 @@ def result_of(seen: Seen, begins: Sequence[float], values: Sequence[float]) -> d
     }
 
 
-def _show(found: Mapping[str, Any], arguments: argparse.Namespace) -> int:
+def _show(result: Mapping[str, Any], arguments: argparse.Namespace) -> int:
     from assay.clock import SystemClock
     from assay.errors import RecordError
     from assay.record.machine_fitness import stale
     from assay.reports.pages.doctor import EXIT_OF
 
-    if "absent" in found:
-        raise RecordError(f"{found['absent']}. Run it: assay doctor")
-    emit(shown(found), arguments)
-    if why := stale(found, SystemClock().utc()):
+    if "absent" in result:
+        raise RecordError(f"{result['absent']}. Run it: assay doctor")
+    emit(shown(result), arguments)
+    if why := stale(result, SystemClock().utc()):
         say(f"note: this result is {why}", file=sys.stderr)
-    return EXIT_OF.get(str(found.get("fitness")), 4)
+    return EXIT_OF.get(str(result.get("fitness")), 4)
 
 
 def shown(result: Mapping[str, Any]) -> Output:

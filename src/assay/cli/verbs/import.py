@@ -44,31 +44,33 @@ def _run(arguments: argparse.Namespace) -> int:
     from assay.runners.foreign.support.importing import import_results
 
     without_pandas()
-    made = import_results(arguments.file, arguments.root, clock=SystemClock(), tool=arguments.tool.replace("-", "_"), name=arguments.name)
-    say(json_text(_json(made)) if arguments.json else "\n".join(line for one in made for line in _told(one)))
+    records = import_results(
+        arguments.file, arguments.root, clock=SystemClock(), tool=arguments.tool.replace("-", "_"), name=arguments.name
+    )
+    say(json_text(_json(records)) if arguments.json else "\n".join(line for record in records for line in _told(record)))
     return 0
 
 
-def _told(one: Imported) -> list[str]:
+def _told(record: Imported) -> list[str]:
     """What was imported and what is missing, in sentences."""
     from assay.estimates.format import count
     from assay.printable import one_line
 
-    bad = "failed" if one.unit == "requests" else "with wrong data"
-    known = f"{count(one.requests, one.unit)} ({one.failed:,} {bad})"
-    what = known if one.has_requests else "totals only, no requests"
-    where = ", ".join(one.configurations[:6]) + (" ..." if len(one.configurations) > 6 else "")
-    lines = [f"imported from {one.title}: {what} in {count(one.launches, 'launches')} of {where}"]
-    lines += [f"the file contradicts itself: {words}" for words in one.doubts]
-    lines += [f"not said: {words}" for words in one.missing]
-    return [*(one_line(line) for line in lines), f"record: {one.path}"]
+    failure = "failed" if record.unit == "requests" else "with wrong data"
+    known = f"{count(record.requests, record.unit)} ({record.failed:,} {failure})"
+    contents = known if record.has_requests else "totals only, no requests"
+    where = ", ".join(record.configurations[:6]) + (" ..." if len(record.configurations) > 6 else "")
+    lines = [f"imported from {record.title}: {contents} in {count(record.launches, 'launches')} of {where}"]
+    lines += [f"the file contradicts itself: {words}" for words in record.doubts]
+    lines += [f"not said: {words}" for words in record.missing]
+    return [*(one_line(line) for line in lines), f"record: {record.path}"]
 
 
-def _json(made: tuple[Imported, ...]) -> str:
+def _json(imported: tuple[Imported, ...]) -> str:
     import json
     from dataclasses import asdict
 
-    records: list[dict[str, Any]] = [{**asdict(one), "path": str(one.path)} for one in made]
+    records: list[dict[str, Any]] = [{**asdict(record), "path": str(record.path)} for record in imported]
     return json.dumps({"records": records}, indent=2, ensure_ascii=False)
 
 

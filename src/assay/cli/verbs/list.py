@@ -34,14 +34,14 @@ def _run(arguments: argparse.Namespace) -> int:
         return _list_store(arguments.store, as_json=arguments.json)
     if not arguments.root.exists() and arguments.root != Path("records"):
         raise RecordError(f"{arguments.root} does not exist. Give the folder that holds the records.")
-    found = [_describe(path) for path in record_folders(arguments.root)]
-    found.sort(key=lambda one: (one["date"], one["folder"]), reverse=True)
+    entries = [_describe(path) for path in record_folders(arguments.root)]
+    entries.sort(key=lambda entry: (entry["date"], entry["folder"]), reverse=True)
     if arguments.json:
-        print(json_text(json.dumps(found, indent=2, ensure_ascii=False)))
-    elif not found:
+        print(json_text(json.dumps(entries, indent=2, ensure_ascii=False)))
+    elif not entries:
         say(f"no records in {arguments.root}; `assay run` makes one")
     else:
-        print(_table(found))
+        print(_table(entries))
     return 0
 
 
@@ -53,20 +53,20 @@ def _list_store(url: str, *, as_json: bool) -> int:
     from assay.record.store import Store
 
     store = Store(url)
-    found = [asdict(entry) for entry in reversed(store.entries())]
+    entries = [asdict(entry) for entry in reversed(store.entries())]
     if as_json:
-        print(json_text(json.dumps(found, indent=2, ensure_ascii=False)))
-    elif not found:
+        print(json_text(json.dumps(entries, indent=2, ensure_ascii=False)))
+    elif not entries:
         say(f"no records in {store.shown}; `assay check --push` puts them there")
     else:
-        rows = [("NAME", "ID", "DATE (UTC)", "STATE", "PLAN", "FOLDER"), *(_store_row(one) for one in found)]
+        rows = [("NAME", "ID", "DATE (UTC)", "STATE", "PLAN", "FOLDER"), *(_store_row(item) for item in entries)]
         print("\n".join(columns(rows)))
     return 0
 
 
-def _store_row(one: dict[str, str]) -> tuple[str, ...]:
-    date = one["created_utc"][:19].replace("T", " ")
-    cells = (one["name"], one["id"], date, one["state"], one["plan_signature"], one["folder"])
+def _store_row(entry: dict[str, str]) -> tuple[str, ...]:
+    date = entry["created_utc"][:19].replace("T", " ")
+    cells = (entry["name"], entry["id"], date, entry["state"], entry["plan_signature"], entry["folder"])
     return tuple(cell or "-" for cell in cells)
 
 
@@ -125,19 +125,26 @@ def _bytes(path: Path) -> int:
     return total
 
 
-def _table(found: list[dict[str, Any]]) -> str:
-    rows = [HEADINGS, *(_row(one) for one in found)]
+def _table(entries: list[dict[str, Any]]) -> str:
+    rows = [HEADINGS, *(_row(entry) for entry in entries)]
     lines = columns(rows, right=2)  # launches and size
-    lines += [f"{Path(one['folder']).name}: {one['reason']}" for one in found if one["state"] == "damaged"]
+    lines += [f"{Path(entry['folder']).name}: {entry['reason']}" for entry in entries if entry["state"] == "damaged"]
     return printable("\n".join(lines))
 
 
-def _row(one: dict[str, Any]) -> tuple[str, ...]:
+def _row(entry: dict[str, Any]) -> tuple[str, ...]:
     from assay.estimates.format import reading, scale_for
 
-    launches = "-" if one["launches_planned"] is None else f"{one['launches_done']}/{one['launches_planned']}"
-    date = one["date"][:19].replace("T", " ") or "-"
-    return (one["name"], one["id"] or "-", date, one["state"], launches, reading(one["bytes"], "B", scale_for("B", [one["bytes"]])))
+    launches = "-" if entry["launches_planned"] is None else f"{entry['launches_done']}/{entry['launches_planned']}"
+    date = entry["date"][:19].replace("T", " ") or "-"
+    return (
+        entry["name"],
+        entry["id"] or "-",
+        date,
+        entry["state"],
+        launches,
+        reading(entry["bytes"], "B", scale_for("B", [entry["bytes"]])),
+    )
 
 
 VERB = Verb(

@@ -72,8 +72,8 @@ def _check(experiment: Experiment, arguments: argparse.Namespace) -> int:
     if plain_stdout(arguments) and not arguments.quiet:
         say(announcement(small), file=sys.stderr)
     seen = check(small)
-    found = lines(seen)
-    emit(Output(name="check", page=lambda: page(urls, found), document=lambda: render(urls, found)), arguments)
+    results = lines(seen)
+    emit(Output(name="check", page=lambda: page(urls, results), document=lambda: render(urls, results)), arguments)
     return exit_code(seen)
 
 

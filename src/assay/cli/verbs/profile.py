@@ -43,10 +43,10 @@ def _run(arguments: argparse.Namespace) -> int:
     without_pandas()
     experiment, folder = _asked(arguments)
     refuse_secrets(experiment)
-    made: list[Path] = []
+    created: list[Path] = []
 
     def note(progress: RunProgress) -> None:
-        made[:] = [progress.record]
+        created[:] = [progress.record]
         if show is not None:
             show(progress)
 
@@ -54,8 +54,8 @@ def _run(arguments: argparse.Namespace) -> int:
         with display(sys.stdout if plain_stdout(arguments) else sys.stderr, quiet=arguments.quiet) as show:
             path = run(experiment, folder=folder, root=arguments.root, on_progress=note)
     except WorkloadError:  # the script failed, perhaps long after its window
-        if made:
-            tell_what_is_left(made[0], arguments)
+        if created:
+            tell_what_is_left(created[0], arguments)
         raise
     return shown(path, arguments)
 
@@ -65,15 +65,15 @@ def tell_what_is_left(path: Path, arguments: argparse.Namespace) -> None:
     from assay.errors import AssayError
 
     with suppress(AssayError, OSError):
-        if kept(told := profile_of(path)):
-            emit(output(told), arguments)
+        if kept(profile := profile_of(path)):
+            emit(output(profile), arguments)
 
 
 def shown(path: Path, arguments: argparse.Namespace) -> int:
     """Show what a record's profiled launches left; the exit code."""
-    told = profile_of(path)
-    emit(output(told), arguments)
-    return 0 if kept(told) else NOTHING_KEPT
+    profile = profile_of(path)
+    emit(output(profile), arguments)
+    return 0 if kept(profile) else NOTHING_KEPT
 
 
 def output(told: dict[str, Any]) -> Output:
@@ -114,14 +114,18 @@ def profile_of(path: Path) -> dict[str, Any]:
     from assay.reports.rows.profile import of_record
 
     with judged_from(path):
-        found = of_record(from_record(open_record(path)))
-    return {"record": str(path), "launches": [{**one, "folder": str(path / "traces" / launch_name(one["launch"]))} for one in found]}
+        launches = of_record(from_record(open_record(path)))
+    return {
+        "record": str(path),
+        "launches": [{**launch, "folder": str(path / "traces" / launch_name(launch["launch"]))} for launch in launches],
+    }
 
 
 def kept(told: dict[str, Any]) -> bool:
     """Whether any step was kept."""
     return any(
-        any(window["kept"] for window in one["windows"]) or any(part.get("file") for part in one["nsys"]) for one in told["launches"]
+        any(window["kept"] for window in launch["windows"]) or any(part.get("file") for part in launch["nsys"])
+        for launch in told["launches"]
     )
 
 

@@ -57,20 +57,20 @@ def _run(arguments: argparse.Namespace) -> int:
 
     without_pandas()
     reports = [_report(name, arguments.page) for name in dict.fromkeys(arguments.formats or [form_of(arguments.output)])]
-    streams = arguments.output == STDOUT or (arguments.output is None and any(one.streams for one in reports))
+    streams = arguments.output == STDOUT or (arguments.output is None and any(shown_report.streams for shown_report in reports))
     where = sys.stderr if streams else sys.stdout  # a path between the lines would spoil JSON on stdout
     path = resolve(arguments.record, arguments.root)
-    with ahead(any(one.file.endswith(".html") for one in reports)):
+    with ahead(any(shown_report.file.endswith(".html") for shown_report in reports)):
         view, status = judged(path)
-        for one in reports:
-            if arguments.output == STDOUT or (arguments.output is None and one.streams):
-                printed(one.content(view, True))
+        for shown_report in reports:
+            if arguments.output == STDOUT or (arguments.output is None and shown_report.streams):
+                printed(shown_report.content(view, True))
             elif arguments.output is None:
-                say(write_inside(one, view, path), file=where)
+                say(write_inside(shown_report, view, path), file=where)
             else:
                 target = arguments.output
-                target = target / one.file if len(reports) > 1 or target.is_dir() else target
-                write(target, one.content(view, False))
+                target = target / shown_report.file if len(reports) > 1 or target.is_dir() else target
+                write(target, shown_report.content(view, False))
                 say(target, file=where)
     return EXIT_OF_STATUS[status]
 
@@ -82,12 +82,12 @@ def _report(name: str, page: str) -> Shown:
     chosen, writer_name = page, name
     if name in (*catalog.names(PAGES), *catalog.third_party(PAGES)):
         chosen, writer_name = name, catalog.load(PAGES, name).writer
-    made, writer = catalog.load(PAGES, chosen), catalog.load(WRITERS, writer_name)
+    page_spec, writer = catalog.load(PAGES, chosen), catalog.load(WRITERS, writer_name)
     stem = "report" if chosen == RECORD else f"report-{chosen}"
     return Shown(
         file=f"{stem}{writer.suffix}",
         streams=writer.streams and writer_name == name,  # a page that is a flag of its own has a file of its own
-        content=lambda view, screen: shown(writer, made.page(view)) if screen else writer.write(made.page(view)),
+        content=lambda view, screen: shown(writer, page_spec.page(view)) if screen else writer.write(page_spec.page(view)),
     )
 
 

@@ -60,11 +60,11 @@ def _tell(arguments: argparse.Namespace, first: Side, second: Side, path: Path) 
 
     days = record_lookup.days(arguments, (first, second), ())
     comparison = compare((first, second), force=True, days=days)
-    found = reproduction(comparison, first, second, force=arguments.force, days=days)
-    emit(Output(name="reproduction", page=lambda: page(found), document=lambda: render(found, record=str(path))), arguments)
+    result = reproduction(comparison, first, second, force=arguments.force, days=days)
+    emit(Output(name="reproduction", page=lambda: page(result), document=lambda: render(result, record=str(path))), arguments)
     if plain_stdout(arguments):
         say(f"record: {path}")
-    return STATES[found.state][0]
+    return STATES[result.state][0]
 
 
 def _refuse_imported(measured: RecordData, name: str) -> None:
@@ -90,10 +90,10 @@ def _again(arguments: argparse.Namespace, measured: RecordData) -> Path:
 
     folder = _folder(arguments, measured)
     _refuse_another_script(arguments, measured, folder)
-    asked = again(measured)
+    spec = again(measured)
     try:
         with display(sys.stdout if plain_stdout(arguments) else sys.stderr, quiet=arguments.quiet) as show:
-            return run(asked, folder=folder, root=arguments.root, on_progress=show)
+            return run(spec, folder=folder, root=arguments.root, on_progress=show)
     except Interrupted as error:
         raise Interrupted(
             f"{error}\n\nThen compare the two, with the path that it prints:\n\n"
@@ -126,8 +126,8 @@ def _folder(arguments: argparse.Namespace, measured: RecordData) -> Path:
         return Path(arguments.folder)
     recorded = Path(str(_recorded(measured).get("folder") or "."))
     candidates = (recorded, Path.cwd())
-    there = [one for one in candidates if script_identity(measured.experiment, one)["sha256"] is not None]
-    return there[0] if there else Path.cwd()
+    matching = [candidate for candidate in candidates if script_identity(measured.experiment, candidate)["sha256"] is not None]
+    return matching[0] if matching else Path.cwd()
 
 
 def _recorded(measured: RecordData) -> dict[str, object]:
@@ -175,8 +175,8 @@ def _dry_run(arguments: argparse.Namespace, path: Path) -> int:
     launches = len(plan(fixed(measured)))
     same = script["sha256"] == _recorded(measured).get("sha256")
     if arguments.form == JSON:
-        told = {"launches": launches, "expected_s": seconds, "script": script["path"], "script_unchanged": same}
-        print(json.dumps(told, indent=2))
+        summary = {"launches": launches, "expected_s": seconds, "script": script["path"], "script_unchanged": same}
+        print(json.dumps(summary, indent=2))
         return 0
     say(f"{launches} launches of {script['path']}, with the seeds of {path.name}")
     say(f"expected time: about {duration(seconds)}, as the timed launches of the record took")

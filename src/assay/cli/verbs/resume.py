@@ -48,8 +48,8 @@ def only_profiled(path: Path) -> bool:
     """Whether the record is one of `assay profile`: nothing was to be timed, so that there is nothing to judge."""
     from assay.record.reader import open_record
 
-    asked = open_record(path).experiment.profile
-    return asked is not None and asked.only
+    profile = open_record(path).experiment.profile
+    return profile is not None and profile.only
 
 
 VERB = Verb(

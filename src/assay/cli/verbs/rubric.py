@@ -69,9 +69,9 @@ def _run(arguments: argparse.Namespace) -> int:
     from assay.spec.timings import read_timings, with_tolerance
     from assay.verdict.rubric.rubric import rubric
 
-    limits, asked, wanted = _limits(arguments)
-    timings, tolerance = with_tolerance(read_timings(arguments.table, asked=asked), arguments.tolerance)
-    result = rubric(timings, dataclasses.replace(limits, tolerance=tolerance), predict_at=wanted)
+    limits, requested, predict_at = _limits(arguments)
+    timings, tolerance = with_tolerance(read_timings(arguments.table, asked=requested), arguments.tolerance)
+    result = rubric(timings, dataclasses.replace(limits, tolerance=tolerance), predict_at=predict_at)
     emit(Output(name="rubric", page=lambda: page(result, arguments.table.name), document=lambda: _json(result)), arguments)
     refused = result.predicted is not None and result.predicted.speedup is None
     return 1 if refused or result.recommended is None else 0
@@ -90,8 +90,8 @@ def _limits(arguments: argparse.Namespace) -> tuple[Limits, Asked, float | None]
         signed = percent and text is not None and text.strip().endswith("%")
         value = _finite(text.strip().removesuffix("%") if signed else text)
         value = value / 100.0 if signed and value is not None else value
-        whole = value is not None and value >= 1 and value == int(value)
-        below = value is None or value < 0 or (value == 0 and least == "above 0") or (least == WORKERS and not whole)
+        is_whole = value is not None and value >= 1 and value == int(value)
+        below = value is None or value < 0 or (value == 0 and least == "above 0") or (least == WORKERS and not is_whole)
         if text is not None and below:
             kind = "a whole number" if least == WORKERS else "a number"
             problems.append(Problem(where=f"--{flag}", found=text or "nothing", allowed=f"{kind} {least}"))
@@ -100,16 +100,20 @@ def _limits(arguments: argparse.Namespace) -> tuple[Limits, Asked, float | None]
     number("tolerance", "of at least 0", percent=True)  # its unit is that of the table: see `with_tolerance`
     efficiency = number("efficiency", "above 0", percent=True)
     if efficiency is not None and efficiency > MOST_EFFICIENCY:
-        mend = f"Write {efficiency:g}%."
-        problems.append(Problem(where="--efficiency", found=arguments.efficiency, allowed="a fraction (0.70) or percent (70%)", mend=mend))
+        remedy = f"Write {efficiency:g}%."
+        problems.append(
+            Problem(where="--efficiency", found=arguments.efficiency, allowed="a fraction (0.70) or percent (70%)", mend=remedy)
+        )
     deadline, budget, work = number("deadline", "above 0"), number("budget", "above 0"), number("work", "above 0")
-    wanted = number("predict", WORKERS)
+    predict_at = number("predict", WORKERS)
     where = [tuple(text.rsplit("=", 1)) for text in arguments.where]
     problems += [Problem(where="--where", found=text, allowed="HEADING=CELL") for text in arguments.where if "=" not in text]
     if problems or efficiency is None:
         raise SpecError(tuple(problems), "the flags")
-    asked = Asked(work=work, use=tuple(arguments.use), where=tuple((one[0], one[1]) for one in where), scaling=arguments.scaling or "")
-    return Limits(efficiency=efficiency, deadline_s=deadline, budget_usd=budget), asked, wanted
+    requested = Asked(
+        work=work, use=tuple(arguments.use), where=tuple((pair[0], pair[1]) for pair in where), scaling=arguments.scaling or ""
+    )
+    return Limits(efficiency=efficiency, deadline_s=deadline, budget_usd=budget), requested, predict_at
 
 
 def _finite(text: str | None) -> float | None:

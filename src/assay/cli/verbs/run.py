@@ -69,21 +69,21 @@ def dry_run(experiment: Experiment, root: Path) -> str:
     from assay.spec.plan import PLAN_COLUMNS, plan_table
 
     rows = [PLAN_COLUMNS, *plan_table(experiment)]
-    widths = [max(len(row[place]) for row in rows) for place in range(len(PLAN_COLUMNS))]
+    widths = [max(len(row[index]) for row in rows) for index in range(len(PLAN_COLUMNS))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     earlier = earlier_record(experiment, root)
     expected = _expected_seconds(experiment, earlier)
     most = "at most " if experiment.launches.precision is not None else ""
-    asked = planned_seconds(experiment)
-    told = (
+    seconds = planned_seconds(experiment)
+    estimate = (
         f"{most}about {duration(expected)}, as in an earlier record"
         if expected is not None
-        else f"{most}{duration(asked * (len(rows) - 1))}{' of load, and starts and ends beside' if experiment.serving else ' or so'}"
-        if asked is not None
+        else f"{most}{duration(seconds * (len(rows) - 1))}{' of load, and starts and ends beside' if experiment.serving else ' or so'}"
+        if seconds is not None
         else f"unknown: no complete record in {root} ran this workload at all of these levels"
     )
-    shows = [f"  {one.subject}: {one.sentence}" for one in _foreseen(experiment, earlier)]
-    plan = f"{most}{count(len(rows) - 1, 'launches')}; expected time: {told}"
+    shows = [f"  {expectation.subject}: {expectation.sentence}" for expectation in _foreseen(experiment, earlier)]
+    plan = f"{most}{count(len(rows) - 1, 'launches')}; expected time: {estimate}"
     return "\n".join([lines[0], "", *lines[1:], "", plan, "", "What it will be able to show:", "", *shows])
 
 
@@ -96,11 +96,11 @@ def dry_run_json(experiment: Experiment, root: Path) -> str:
 
     launches = [asdict(launch) for launch in plan(experiment)]
     earlier = earlier_record(experiment, root)
-    shows = [asdict(one) for one in _foreseen(experiment, earlier)]
+    shows = [asdict(expectation) for expectation in _foreseen(experiment, earlier)]
     return json.dumps(
         {"launches": launches, "expected_s": _expected_seconds(experiment, earlier), "able_to_show": shows},
         indent=2,
-        default=lambda asked: asked.model_dump(mode="json"),  # a fault as it was asked for
+        default=lambda value: value.model_dump(mode="json"),  # a fault as it was asked for
     )
 
 
@@ -126,8 +126,10 @@ def earlier_record(experiment: Experiment, root: Path) -> RecordData | None:
 def _same_work(earlier: Experiment, experiment: Experiment) -> bool:
     """The same program; of a load the same traffic on the same engines, at whatever loads and objectives."""
     free = {"concurrency", "rate", "search", "objectives", "client"}
-    ours, theirs = (None if one.serving is None else one.serving.model_dump(exclude=free) for one in (experiment, earlier))
-    return earlier.workload == experiment.workload and ours == theirs
+    serving, earlier_serving = (
+        None if candidate.serving is None else candidate.serving.model_dump(exclude=free) for candidate in (experiment, earlier)
+    )
+    return earlier.workload == experiment.workload and serving == earlier_serving
 
 
 def _expected_seconds(experiment: Experiment, earlier: RecordData | None) -> float | None:
@@ -157,8 +159,8 @@ def _noise_floor() -> float | None:
 
     from assay.record.machine_fitness import carried
 
-    found = carried(datetime.now(UTC))
-    floor = found.get("noise_floor_apart", found.get("noise_floor"))
+    fitness = carried(datetime.now(UTC))
+    floor = fitness.get("noise_floor_apart", fitness.get("noise_floor"))
     return float(floor) if isinstance(floor, int | float) else None
 
 
@@ -168,12 +170,12 @@ def show_notes(experiment: Experiment) -> None:
 
     from assay.spec.rules.notes import notes
 
-    told = list(notes(experiment, datetime.now(UTC).date()))
+    messages = list(notes(experiment, datetime.now(UTC).date()))
     if (serving := experiment.serving) is not None:
         from assay.traffic.arrivals.mlperf import foreseen
 
-        told += dict.fromkeys(foreseen(serving.arrivals, load) for load in serving.rate or (None,))
-    for note in filter(None, told):
+        messages += dict.fromkeys(foreseen(serving.arrivals, load) for load in serving.rate or (None,))
+    for note in filter(None, messages):
         say(f"note: {note}", file=sys.stderr)
 
 

@@ -221,18 +221,18 @@ def worker_counts(text: str) -> tuple[int, ...]:
     parts = [part.strip() for part in text.split(",")]
     if "..." not in parts:
         return tuple(int(part) for part in parts)
-    place = parts.index("...")
-    if place < 2 or place != len(parts) - 2:
+    index = parts.index("...")
+    if index < 2 or index != len(parts) - 2:
         raise ValueError("as in 1,2,4,...,64: two counts or more before the dots, one after them")
-    found, last = [int(part) for part in parts[:place]], int(parts[-1])
-    factor = found[-1] / found[-2] if found[-2] else 0.0
+    counts, last = [int(part) for part in parts[:index]], int(parts[-1])
+    factor = counts[-1] / counts[-2] if counts[-2] else 0.0
     if factor <= 1.0:
         raise ValueError("ascending counts before the dots")
-    if last < found[-1]:
+    if last < counts[-1]:
         raise ValueError("an end that is not below the counts before the dots")
-    while round(found[-1] * factor) < last:
-        found.append(round(found[-1] * factor))
-    return (*found, last) if last > found[-1] else tuple(found)
+    while round(counts[-1] * factor) < last:
+        counts.append(round(counts[-1] * factor))
+    return (*counts, last) if last > counts[-1] else tuple(counts)
 
 
 def seconds(text: str) -> float:
@@ -254,10 +254,10 @@ def _why(error: ValueError) -> str:
     return "as in 1,2,4 or 1,2,4,...,64" if "literal" in str(error) else str(error)
 
 
-def _problem(flag: str, found: str, allowed: str) -> Problem:
+def _problem(flag: str, problem: str, allowed: str) -> Problem:
     from assay.errors import Problem
 
-    return Problem(where=flag, found=found, allowed=allowed, mend="See: assay simulate --help")
+    return Problem(where=flag, found=problem, allowed=allowed, mend="See: assay simulate --help")
 
 
 VERB = Verb(

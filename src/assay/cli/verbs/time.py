@@ -44,13 +44,13 @@ def commands(words: Sequence[str], *, shell: bool) -> list[list[str]]:
     Raises:
         SpecError: there is none, or one is empty.
     """
-    found: list[list[str]] = [[]]
+    groups: list[list[str]] = [[]]
     for word in words:
         if word == BETWEEN:
-            found.append([])
+            groups.append([])
         else:
-            found[-1].append(word)
-    if not all(found) or any(not command[0].strip() for command in found):
+            groups[-1].append(word)
+    if not all(groups) or any(not command[0].strip() for command in groups):
         raise SpecError(
             (
                 Problem(
@@ -62,7 +62,7 @@ def commands(words: Sequence[str], *, shell: bool) -> list[list[str]]:
             ),
             "the command line",
         )
-    return [[SHELL, "-c", " ".join(command)] for command in found] if shell else found
+    return [[SHELL, "-c", " ".join(command)] for command in groups] if shell else groups
 
 
 def _what_is_missing(words: Sequence[str]) -> str:
@@ -83,11 +83,11 @@ def labels(asked: Sequence[Sequence[str]], *, shell: bool) -> list[str]:
     for text in texts:
         seen[text] = seen.get(text, 0) + 1
     numbers = dict.fromkeys(texts, 0)
-    found = []
+    result = []
     for text in texts:
         numbers[text] += 1
-        found.append(text if seen[text] == 1 else f"{text} ({numbers[text]})")
-    return found
+        result.append(text if seen[text] == 1 else f"{text} ({numbers[text]})")
+    return result
 
 
 def _on_one_line(text: str) -> str:
@@ -136,11 +136,11 @@ def _run(arguments: argparse.Namespace) -> int:
     from assay.reports.rows.timing import summary
 
     without_pandas()
-    asked = commands(arguments.after_dashes, shell=arguments.shell)
-    names = labels(asked, shell=arguments.shell)
-    arms = list(zip(experiments(arguments, asked), names, strict=True))
+    requested = commands(arguments.after_dashes, shell=arguments.shell)
+    names = labels(requested, shell=arguments.shell)
+    labelled = list(zip(experiments(arguments, requested), names, strict=True))
     with display(sys.stderr, quiet=arguments.quiet) as show:
-        paths = measure(arms, root=arguments.root, on_progress=show)
+        paths = measure(labelled, root=arguments.root, on_progress=show)
     sides = [record_lookup.side(path, label) for path, label in zip(paths, names, strict=True)]
     _refuse_failures(sides)
     comparison = compared(sides)
@@ -156,9 +156,9 @@ def _refuse_failures(sides: Sequence[Side]) -> None:
     from assay.errors import WorkloadError
 
     for side in sides:
-        bad = side.measured.table("launches").filter(side.measured.table("launches")["status"].is_in(["failed", "timeout"]))
-        if bad.height:
-            raise WorkloadError(f"{side.label}: round {bad['block'][0] + 1}: {bad['reason'][0]}")
+        failures = side.measured.table("launches").filter(side.measured.table("launches")["status"].is_in(["failed", "timeout"]))
+        if failures.height:
+            raise WorkloadError(f"{side.label}: round {failures['block'][0] + 1}: {failures['reason'][0]}")
 
 
 def compared(sides: Sequence[Side]) -> Comparison | None:

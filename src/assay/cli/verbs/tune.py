@@ -50,19 +50,19 @@ def _run(arguments: argparse.Namespace) -> int:
         return 0
     folder = arguments.file.resolve().parent
     with display(sys.stdout if plain_stdout(arguments) else sys.stderr, quiet=arguments.quiet) as show:
-        found = tuned(experiment, folder, arguments.root, show, resume=arguments.resume)
+        result = tuned(experiment, folder, arguments.root, show, resume=arguments.resume)
     if arguments.html is not None:
-        _write(arguments.html, found, experiment.name)
-    emit(Output(name="tuning", page=lambda: page(found, experiment.name), document=lambda: render(found)), arguments)
-    return exit_code(found)
+        _write(arguments.html, result, experiment.name)
+    emit(Output(name="tuning", page=lambda: page(result, experiment.name), document=lambda: render(result)), arguments)
+    return exit_code(result)
 
 
-def _write(path: Path, found: Tuned, name: str) -> None:
+def _write(path: Path, result: Tuned, name: str) -> None:
     from assay.errors import RecordError
     from assay.reports.pages.tuning import page
 
     try:
-        write(path, load(WRITERS, "html").write(page(found, name)))
+        write(path, load(WRITERS, "html").write(page(result, name)))
     except RecordError as error:  # it was measured: the result is printed all the same
         say(f"assay: {error} The result follows.", file=sys.stderr)
 
@@ -79,7 +79,7 @@ def exit_code(found: Tuned) -> int:
         return 0
     if found.final is None:
         return UNDECIDED[found.undecided]
-    better = [one.side for one in found.final.decisive() if one.outcome == "improved"]
+    better = [difference.side for difference in found.final.decisive() if difference.outcome == "improved"]
     unknown = any(found.final.quality.get(side, "NOT_MEASURED") not in DECIDED_BY_QUALITY for side in better)
     return compare.exit_code(found.final) or (4 if unknown else 0)
 
@@ -92,13 +92,13 @@ def planned(tune: Tune, levels: int) -> str:
 
     *before, last = rounds_at_most(tune)
     lines = [f"{count(len(choices(tune)), 'arms')}; the first is held against all others:", ""]
-    lines += [f"  {one.label}" for one in choices(tune)]
+    lines += [f"  {choice.label}" for choice in choices(tune)]
     if more := left_out(tune):
         lines.append(f"  {more} more are not tried out (tune.at_most = {tune.at_most})")
     lines.append("")
     lines += [
-        f"round {place}: at most {arms} arms, {count(blocks, 'launches')} of each; {tune.keep:.0%} of those beside today's go on"
-        for place, (arms, blocks) in enumerate(before, 1)
+        f"round {number}: at most {arms} arms, {count(blocks, 'launches')} of each; {tune.keep:.0%} of those beside today's go on"
+        for number, (arms, blocks) in enumerate(before, 1)
     ]
     total = levels * sum(arms * blocks for arms, blocks in (*before, last))
     lines.append(f"last round, which alone decides: at most {last[0]} arms, {count(last[1], 'launches')} of each")

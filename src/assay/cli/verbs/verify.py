@@ -39,15 +39,15 @@ def _run(arguments: argparse.Namespace) -> int:
     expected = _digest(arguments.expect)
     path = resolve(arguments.record, arguments.root)
     problems = [*verify(path), *leaks(path)]
-    told: list[str] = []
+    messages: list[str] = []
     if not problems:
         record = open_record(path)
         try:
-            told += [f"seal: {record.seal}", *_origin(record, expected, arguments.signers)]
+            messages += [f"seal: {record.seal}", *_origin(record, expected, arguments.signers)]
         except RecordError as error:
             problems.append(str(error))
     if not problems:
-        print(printable("\n  ".join((f"{path}: intact", *told))))
+        print(printable("\n  ".join((f"{path}: intact", *messages))))
         return 0
     print(printable(f"{path}: {len(problems)} problem{'s' if len(problems) > 1 else ''}"))
     print(printable("\n".join(f"  {problem}" for problem in problems)))  # files are named by whoever made the record
@@ -62,15 +62,15 @@ def _digest(text: str | None) -> str:
     """
     if text is None:
         return ""
-    found = DIGEST.fullmatch(text.strip())
-    if found is None:
+    match = DIGEST.fullmatch(text.strip())
+    if match is None:
         from assay.errors import Problem, SpecError
 
         raise SpecError(
             (Problem(where="--expect", found=repr(text), allowed="64 hexadecimal digits, the SHA-256 that a report of the record shows"),),
             "the command line",
         )
-    return found[1].lower()
+    return match[1].lower()
 
 
 def _origin(record: Record, expected: str, signers: Path | None) -> Iterator[str]:

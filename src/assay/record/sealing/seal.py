@@ -77,12 +77,12 @@ def _compact_one(path: Path, launch: int, name: str, target: Path) -> Iterable[s
         return lost
     from assay.record import external_sort
 
-    found = external_sort.scan(streams, name)
-    if found.schema is not None:
-        files.write_parquet_groups(target, found.schema, external_sort.groups(found))
+    scanned = external_sort.scan(streams, name)
+    if scanned.schema is not None:
+        files.write_parquet_groups(target, scanned.schema, external_sort.groups(scanned))
     return [
-        *(other_columns(path, file, name) for file in found.foreign),
-        *(cut_off(path, file, lost_bytes, found.kept[file]) for file, lost_bytes in found.lost.items()),
+        *(other_columns(path, file, name) for file in scanned.foreign),
+        *(cut_off(path, file, lost_bytes, scanned.kept[file]) for file, lost_bytes in scanned.lost.items()),
     ]
 
 

@@ -35,10 +35,10 @@ def sign(record: Path, key: Path) -> Path:
     seal = _content(record, "SEAL", f"{record} is not sealed, so there is nothing to sign. `assay resume` seals it.")
     if not key.is_file():
         raise RecordError(f"{key} is no file. Give a private key of ssh, for example ~/.ssh/id_ed25519.")
-    made = _ask(["-Y", "sign", "-f", str(key.absolute()), "-n", NAMESPACE], seal, f"cannot sign with {key}")
+    signature = _ask(["-Y", "sign", "-f", str(key.absolute()), "-n", NAMESPACE], seal, f"cannot sign with {key}")
     path = record / NAME
     try:
-        files.replace(path, made)
+        files.replace(path, signature)
     except OSError as error:
         raise files.explain(error, path, "write") from error
     return path
@@ -56,10 +56,10 @@ def signer(record: Path, signers: Path) -> str:
     if not signers.is_file():
         raise RecordError(f"{signers} is no file. Give one with a line for each known signer: NAME KEY-TYPE KEY.")
     known, signature = str(signers.absolute()), str((record / NAME).absolute())
-    found = _ask(
+    output = _ask(
         ["-Y", "find-principals", "-f", known, "-s", signature], seal, f"the signature of {record} is by no signer that {signers} knows"
     )
-    name = found.decode("utf-8", "replace").splitlines()[0].strip()
+    name = output.decode("utf-8", "replace").splitlines()[0].strip()
     _ask(
         ["-Y", "verify", "-f", known, "-I", name, "-n", NAMESPACE, "-s", signature], seal, f"the signature of {record} is not of this seal"
     )
@@ -92,6 +92,6 @@ def _ask(arguments: Sequence[str], seal: bytes, trouble: str) -> bytes:
     except subprocess.TimeoutExpired:
         raise RecordError(f"{trouble}: ssh-keygen did not answer within {PATIENCE_S:g} s.") from None
     if done.returncode:
-        said = redact(re.sub(r"\s+", " ", (done.stderr + done.stdout).decode("utf-8", "replace")).strip())
-        raise RecordError(f"{trouble}: {said[:300] or f'ssh-keygen ended with {done.returncode}'}")
+        output = redact(re.sub(r"\s+", " ", (done.stderr + done.stdout).decode("utf-8", "replace")).strip())
+        raise RecordError(f"{trouble}: {output[:300] or f'ssh-keygen ended with {done.returncode}'}")
     return done.stdout

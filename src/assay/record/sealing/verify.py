@@ -53,8 +53,8 @@ def _listed(content: bytes) -> dict[str, dict[str, Any]] | None:
 def _unsealed(path: Path, manifest: Mapping[str, Any]) -> tuple[str, ...]:
     if "sealed" in manifest and not (path / "streams").exists():
         return ("SEAL: is missing from a record that was sealed. Restore it from a copy of the record.",)
-    mend = f"If it no longer runs, `assay resume {path}` completes and seals it."
-    return (f"the record is not sealed yet, so there is nothing to verify against. {mend}",)
+    remedy = f"If it no longer runs, `assay resume {path}` completes and seals it."
+    return (f"the record is not sealed yet, so there is nothing to verify against. {remedy}",)
 
 
 def _seal_problem(content: bytes, line: bytes) -> str:
@@ -69,10 +69,10 @@ def _seal_problem(content: bytes, line: bytes) -> str:
 
 
 def _file_problems(path: Path, sealed: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    found = set(seal.covered(path, everything=True))
-    problems = [f"{name}: was added after sealing." for name in found - set(sealed)]
-    problems += [f"{name}: is missing. Restore it from a copy of the record." for name in set(sealed) - found]
-    problems += [_compare(path, name, sealed[name]) for name in found & set(sealed)]
+    present = set(seal.covered(path, everything=True))
+    problems = [f"{name}: was added after sealing." for name in present - set(sealed)]
+    problems += [f"{name}: is missing. Restore it from a copy of the record." for name in set(sealed) - present]
+    problems += [_compare(path, name, sealed[name]) for name in present & set(sealed)]
     if (path / "streams").exists():
         problems.append(f"streams/: was left behind when sealing was cut short; `assay resume {path}` removes it.")
     return sorted(filter(None, problems))

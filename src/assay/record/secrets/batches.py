@@ -117,10 +117,10 @@ def suspicious(column: pa.Array, secrets: tuple[str, ...] = (), *, keys_only: bo
     if len(column) <= FEW:
         yield from (row for row in range(len(column)) if column[row].is_valid)
         return
-    found = pc.match_substring_regex(pc.ascii_lower(column), pattern=_beginnings(keys_only))
+    matches = pc.match_substring_regex(pc.ascii_lower(column), pattern=_beginnings(keys_only))
     if values := (*secrets, *declared_values()):
-        found = pc.or_(found, pc.match_substring_regex(column, pattern=_one_of(values)))
-    yield from pc.indices_nonzero(found).to_pylist()  # skips nulls
+        matches = pc.or_(matches, pc.match_substring_regex(column, pattern=_one_of(values)))
+    yield from pc.indices_nonzero(matches).to_pylist()  # skips nulls
 
 
 @lru_cache(maxsize=2)

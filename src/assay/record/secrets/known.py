@@ -32,13 +32,13 @@ def secret_values(environ: Mapping[str, str]) -> tuple[str, ...]:
 
     Values of variables with a secret or declared name, and the secret part of any value shaped like a secret.
     """
-    found: set[str] = set()
+    values: set[str] = set()
     for name, value in environ.items():
         if is_secret_name(name) and not (is_vague_name(name) and _is_ordinary(value)):
-            found.update(value for inner in _parts(value) for value in spellings(inner))
+            values.update(value for inner in _parts(value) for value in spellings(inner))
         for inner in _shaped(value):
-            found.update(spellings(inner))
-    return longest_first(found)
+            values.update(spellings(inner))
+    return longest_first(values)
 
 
 def declared_values() -> tuple[str, ...]:
@@ -117,8 +117,8 @@ def _in_base64(data: bytes) -> Iterator[str]:
     yield base64.b64encode(data).decode()
     yield base64.urlsafe_b64encode(data).decode()
     for before in range(3):
-        whole = (before + len(data)) // 3 * 3
-        code = base64.b64encode((bytes(before) + data)[:whole])[-(-before * 8 // 6) :].decode()
+        whole_bytes = (before + len(data)) // 3 * 3
+        code = base64.b64encode((bytes(before) + data)[:whole_bytes])[-(-before * 8 // 6) :].decode()
         yield code
         yield code.replace("+", "-").replace("/", "_")
 

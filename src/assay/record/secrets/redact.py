@@ -59,13 +59,13 @@ def _known(secrets: tuple[str, ...]) -> tuple[bytes, ...]:
     return tuple(encoded(secret)[0] for secret in longest_first(set(secrets)))
 
 
-def _without(data: bytes, found: Iterable[tuple[int, int]]) -> bytes:
+def _without(data: bytes, secret_spans: Iterable[tuple[int, int]]) -> bytes:
     pieces: list[bytes] = []
-    kept = 0
-    for begin, end in found:
-        pieces += (data[kept:begin], _REDACTED_BYTES)
-        kept = end
-    return b"".join((*pieces, data[kept:])) if kept else data
+    position = 0
+    for begin, end in secret_spans:
+        pieces += (data[position:begin], _REDACTED_BYTES)
+        position = end
+    return b"".join((*pieces, data[position:])) if position else data
 
 
 def _without_halves(data: bytes, known: Sequence[bytes]) -> bytes:

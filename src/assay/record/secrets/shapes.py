@@ -37,14 +37,14 @@ def spans(data: bytes, *, keys_only: bool = False) -> list[Span]:
 
     `keys_only`: for model outputs, which are measurement results; `password = word` in generated code is not a secret.
     """
-    found: list[Span] = []
+    merged: list[Span] = []
     places = () if keys_only else _places(data, data.lower())
     for span in sorted((*_keys(data), *places)):
-        if not found or span.begin >= found[-1].end:
-            found.append(span)
-        elif span.end > found[-1].end:
-            found[-1] = found[-1]._replace(end=span.end)
-    return found
+        if not merged or span.begin >= merged[-1].end:
+            merged.append(span)
+        elif span.end > merged[-1].end:
+            merged[-1] = merged[-1]._replace(end=span.end)
+    return merged
 
 
 # ---- keys with a prefix ------------------------------------------------------------------------------------------
@@ -109,7 +109,7 @@ RULES_FILE: Final = Path(__file__).with_name("rules.json")
 def keys() -> tuple[Key, ...]:
     """Every kind of key with a known prefix."""
     rules = json.loads(RULES_FILE.read_text(encoding="utf-8"))["rules"]
-    return (*PREFIXED, *(Key(one["id"], tuple(one["heads"]), one["regex"], one.get("entropy", 0.0)) for one in rules))
+    return (*PREFIXED, *(Key(rule["id"], tuple(rule["heads"]), rule["regex"], rule.get("entropy", 0.0)) for rule in rules))
 
 
 class _Heads(NamedTuple):
@@ -122,7 +122,7 @@ class _Heads(NamedTuple):
 @cache
 def _heads() -> _Heads:
     heads = sorted({head for key in keys() for head in key.heads}, key=lambda head: (-len(head), head))
-    by_head = {head.encode(): tuple(key for key in keys() if any(head.startswith(own) for own in key.heads)) for head in heads}
+    by_head = {head.encode(): tuple(key for key in keys() if any(head.startswith(start) for start in key.heads)) for head in heads}
     return _Heads(re.compile(b"|".join(map(re.escape, by_head)), re.IGNORECASE), by_head)
 
 

@@ -49,13 +49,13 @@ def allowed(size: int) -> int:
     Raises:
         RecordError: ASSAY_READ_MIB is not a number.
     """
-    told = os.environ.get(VARIABLE, "")
-    if not told:
+    setting = os.environ.get(VARIABLE, "")
+    if not setting:
         return min(max(FLOOR, RATIO * size), _memory() // 2)
     try:
-        return int(float(told) * MIB)
+        return int(float(setting) * MIB)
     except (ValueError, OverflowError):
-        raise RecordError(f"{VARIABLE} is {told[:40]!r}, which is no number of MiB. Write for example {VARIABLE}=8000.") from None
+        raise RecordError(f"{VARIABLE} is {setting[:40]!r}, which is no number of MiB. Write for example {VARIABLE}=8000.") from None
 
 
 def check_parts(record: Path, parts: Sequence[str], name: str) -> None:
@@ -67,12 +67,12 @@ def check_parts(record: Path, parts: Sequence[str], name: str) -> None:
     size = memory = largest = 0
     for part in parts:
         try:
-            told, page, disk = _looked_at(record, part, name)
+            needed, page, disk = _looked_at(record, part, name)
         except FileNotFoundError:
             raise RecordError(f"{record / part} is missing. Restore it from a copy of the record.") from None
         except (OSError, ValueError, IndexError, OverflowError) as error:
             raise RecordError(f"{record / part} is damaged ({error}). `assay verify {record}` checks every file.") from error
-        memory, largest, size = memory + told, max(largest, page), size + disk
+        memory, largest, size = memory + needed, max(largest, page), size + disk
     most = allowed(size)
     if memory > most or largest > most // LARGEST_PAGE:
         raise too_large(record, name, max(memory, LARGEST_PAGE * largest), size)
@@ -112,7 +112,7 @@ def read_whole(path: Path, *, most: int) -> tuple[pa.Table | None, int]:
     long = sum(_text_bytes(chunk) for name in texts for chunk in table[name].chunks)
     if long > most:
         return None, long
-    plain = pa.schema([pa.field(one.name, pa.string() if _is_text(one.type) else one.type) for one in table.schema])
+    plain = pa.schema([pa.field(source.name, pa.string() if _is_text(source.type) else source.type) for source in table.schema])
     table = table.cast(plain)
     table.validate(full=True)
     return table, long
@@ -145,9 +145,9 @@ def check_stream(path: Path) -> None:
         RecordError: it does not fit.
         OSError: it does not exist.
     """
-    found = path.lstat()
-    if found.st_size > (most := allowed(min(found.st_size, BLOCK * found.st_blocks))):
-        raise RecordError(f"{path} has {found.st_size / MIB:,.0f} MiB, more than may be read ({most / MIB:,.0f}). {_MEND}")
+    status = path.lstat()
+    if status.st_size > (most := allowed(min(status.st_size, BLOCK * status.st_blocks))):
+        raise RecordError(f"{path} has {status.st_size / MIB:,.0f} MiB, more than may be read ({most / MIB:,.0f}). {_MEND}")
 
 
 _MEND: Final = f"If you trust the record, set {VARIABLE} to the MiB of memory that one of its tables may take."
@@ -200,42 +200,42 @@ def _check_footer(descriptor: int, size: int, name: str) -> None:
 
 def _pages(descriptor: int, size: int, column: Any) -> list[int]:
     """The uncompressed bytes of each page of a column."""
-    places = [place for place in (column.dictionary_page_offset, column.data_page_offset) if place]
-    place, values = min(places, default=0), 0
-    end = place + column.total_compressed_size
-    if column.num_values < 0 or not 4 <= place <= end <= size:
+    offsets = [offset for offset in (column.dictionary_page_offset, column.data_page_offset) if offset]
+    offset, values = min(offsets, default=0), 0
+    end = offset + column.total_compressed_size
+    if column.num_values < 0 or not 4 <= offset <= end <= size:
         raise ValueError("a column lies outside of the file")
-    found: list[int] = []
-    for head in _heads(descriptor, place, end):
-        found.append(number(head, UNCOMPRESSED))
+    page_sizes: list[int] = []
+    for head in _heads(descriptor, offset, end):
+        page_sizes.append(number(head, UNCOMPRESSED))
         data = structure(head, DATA) or structure(head, DATA_2)
         values += number(data, VALUES)
         if number(data, 4 if DATA_2 in head else 2) == REPEATS:
             raise ValueError("a page is written in a way that assay does not read")
-        if len(found) > FEW_PAGES + column.num_values // VALUES_PER_PAGE:
+        if len(page_sizes) > FEW_PAGES + column.num_values // VALUES_PER_PAGE:
             raise ValueError("a column has more pages than values")
     if values != column.num_values:
         raise ValueError("a column's pages do not hold as many values as its footer says")
-    return found
+    return page_sizes
 
 
-def _heads(descriptor: int, place: int, end: int) -> Iterator[dict[int, Any]]:
+def _heads(descriptor: int, offset: int, end: int) -> Iterator[dict[int, Any]]:
     """The header of every page between two offsets."""
-    while place < end:
+    while offset < end:
         length = HEAD
         while True:
-            thrift = Thrift(os.pread(descriptor, min(length, end - place), place))
+            thrift = Thrift(os.pread(descriptor, min(length, end - offset), offset))
             try:
                 head = thrift.struct()
                 break
             except IndexError:
-                if length >= min(LONGEST_HEAD, end - place):
+                if length >= min(LONGEST_HEAD, end - offset):
                     raise ValueError("a page's head has no end") from None
                 length *= 16
         body = number(head, COMPRESSED)
         if COMPRESSED not in head:
             raise ValueError("a page has no length")
-        place += thrift.at + body
+        offset += thrift.at + body
         yield head
 
 

@@ -117,14 +117,14 @@ def refuse_all_but_plain_files(record: Path) -> None:
         RecordError: an entry is a symbolic link, has further hard links, or is a pipe, a socket or a device.
     """
     for entry in walk(record):
-        found = entry.stat(follow_symlinks=False)
-        if stat.S_ISLNK(found.st_mode):
+        status = entry.stat(follow_symlinks=False)
+        if stat.S_ISLNK(status.st_mode):
             raise _link(Path(entry.path))
-        if stat.S_ISDIR(found.st_mode):
+        if stat.S_ISDIR(status.st_mode):
             continue
-        if not stat.S_ISREG(found.st_mode):
-            raise _no_file(Path(entry.path), found.st_mode)
-        if found.st_nlink > 1:
+        if not stat.S_ISREG(status.st_mode):
+            raise _no_file(Path(entry.path), status.st_mode)
+        if status.st_nlink > 1:
             raise RecordError(f"{entry.path} has a second name elsewhere (a hard link), so it is not written to. Copy the record first.")
 
 
@@ -173,13 +173,13 @@ def _below(folder: int, part: str, reached: Path, *, make: bool) -> int:
 
 def _free_for_a_file(folder: int, last: str, path: Path) -> None:
     try:
-        found = os.stat(last, dir_fd=folder, follow_symlinks=False)
+        status = os.stat(last, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
         return
-    if stat.S_ISLNK(found.st_mode):
+    if stat.S_ISLNK(status.st_mode):
         raise _link(path)
-    if not stat.S_ISREG(found.st_mode):
-        raise _no_file(path, found.st_mode)
+    if not stat.S_ISREG(status.st_mode):
+        raise _no_file(path, status.st_mode)
 
 
 def _link_or(error: OSError, folder: int, name: str, path: Path) -> Exception:

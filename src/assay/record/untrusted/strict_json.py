@@ -19,13 +19,13 @@ MOST_DOTS: Final = 64
 def json_of(content: bytes) -> Any:
     """One JSON value."""
     try:
-        found = json.loads(content, object_pairs_hook=_once, parse_constant=_no_number)
+        value = json.loads(content, object_pairs_hook=_once, parse_constant=_no_number)
     except RecursionError:
         raise ValueError("it is nested too deep") from None
     except UnicodeDecodeError:
         raise ValueError("it is not UTF-8") from None
-    _check(found)
-    return found
+    _check(value)
+    return value
 
 
 def toml_of(content: bytes) -> dict[str, Any]:
@@ -36,20 +36,20 @@ def toml_of(content: bytes) -> dict[str, Any]:
         raise ValueError("it is not UTF-8") from None
     _refuse_long_keys(text)
     try:
-        found = tomllib.loads(text)
+        value = tomllib.loads(text)
     except RecursionError:
         raise ValueError("it is nested too deep") from None
-    _check(found, finite=False)  # TOML allows inf, and a limit may be infinite
-    return found
+    _check(value, finite=False)  # TOML allows inf, and a limit may be infinite
+    return value
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    result = dict(pairs)
+    if len(result) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for number, name in enumerate(names) if name in set(names[:number]))
         raise ValueError(f"the key {twice[:60]!r} stands twice in one object")
-    return found
+    return result
 
 
 def _no_number(text: str) -> NoReturn:
@@ -61,12 +61,12 @@ def _check(value: Any, *, finite: bool = True) -> None:
     level = [value]
     for _ in range(DEEPEST):
         inner: list[Any] = []
-        for one in level:
-            if isinstance(one, dict):
-                inner.extend(one.values())
-            elif isinstance(one, list):
-                inner.extend(one)
-            elif finite and isinstance(one, float) and not math.isfinite(one):
+        for item in level:
+            if isinstance(item, dict):
+                inner.extend(item.values())
+            elif isinstance(item, list):
+                inner.extend(item)
+            elif finite and isinstance(item, float) and not math.isfinite(item):
                 raise ValueError("a number in it is too large to be one")
         if not inner:
             return

@@ -15,18 +15,18 @@ _NUMBERS: Final = (4, 5, 6)
 
 def number(told: dict[int, Any], field: int) -> int:
     """A count or length in a struct; 0 if absent. Raises ValueError if it is not a number, or negative."""
-    found = told.get(field, 0)
-    if type(found) is not int or found < 0:
+    value = told.get(field, 0)
+    if type(value) is not int or value < 0:
         raise ValueError("a page's head is nothing of the kind")
-    return found
+    return value
 
 
 def structure(told: dict[int, Any], field: int) -> dict[int, Any]:
     """A nested struct; empty if absent. Raises ValueError if it is not a struct."""
-    found = told.get(field, {})
-    if not isinstance(found, dict):
+    value = told.get(field, {})
+    if not isinstance(value, dict):
         raise ValueError("a page's head is nothing of the kind")
-    return found
+    return value
 
 
 class Thrift:
@@ -50,14 +50,14 @@ class Thrift:
         """The struct at the cursor; advances past it."""
         if deep > DEEPEST:
             raise ValueError("a page's head is nested too deep")
-        found: dict[int, Any] = {}
+        fields: dict[int, Any] = {}
         number = 0
         while head := self._data[self.at]:
             self.at += 1
             number = number + (head >> 4) if head >> 4 else self._zigzag()
-            found[number] = self._value(head & 15, deep)
+            fields[number] = self._value(head & 15, deep)
         self.at += 1
-        return found
+        return fields
 
     def _value(self, kind: int, deep: int) -> Any:
         if kind in (_TRUE, _FALSE):

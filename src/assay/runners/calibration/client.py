@@ -72,7 +72,7 @@ def calibrate(scratch: Path, seconds: float, show: Show = lambda _: None, stream
     each_s = max(LEAST_S, seconds / DRILLS - APART_S - WARM_UP_S)
     errors: list[dict[str, Any]] = []
     provoked: list[dict[str, Any]] = []
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     stopped = ""
     try:
         for count in streams:
@@ -82,16 +82,16 @@ def calibrate(scratch: Path, seconds: float, show: Show = lambda _: None, stream
             show(f"{PROVOKED_STREAMS} streams, {how}")
             provoked.append(error_at(PROVOKED_STREAMS, each_s, scratch, disturbed=how))
         show(f"ceiling at {CEILING_STREAMS} streams")
-        found["ceiling"] = ceiling(each_s, scratch)
+        results["ceiling"] = ceiling(each_s, scratch)
         show(f"timer at {TIMER_RATE:g} requests per second")
-        found["timer"] = timer(each_s, scratch)
+        results["timer"] = timer(each_s, scratch)
     except (KeyboardInterrupt, Interrupted):
         stopped = "stopped by Ctrl-C"
     return Calibrated(
         errors=errors,
         provoked=provoked,
-        ceiling=found.get("ceiling"),
-        timer_lag_ms=found.get("timer"),
+        ceiling=results.get("ceiling"),
+        timer_lag_ms=results.get("timer"),
         seconds=time.monotonic() - began,
         stopped=stopped,
     )
@@ -250,10 +250,10 @@ def _limit(drilled: Drilled, measured: float) -> dict[str, Any]:
     """The bottleneck of a rate, and the rate that the client alone would reach."""
     cost = _cost(drilled)
     client, server = float(cost["client_cores"] or 0.0), float(cost["server_cores"] or 0.0)
-    ours = client >= LIMITED
+    client_limited = client >= LIMITED
     return {
         "measured": measured,
-        "limited_by": "client" if ours else "server" if server >= LIMITED else "other programs",
-        "reachable": measured if ours or not client else measured / client,
+        "limited_by": "client" if client_limited else "server" if server >= LIMITED else "other programs",
+        "reachable": measured if client_limited or not client else measured / client,
         **cost,
     }

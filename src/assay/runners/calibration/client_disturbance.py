@@ -54,11 +54,11 @@ def stopped(pid: int, seed: int = 1) -> Iterator[None]:
 def busy(_: int, loops: int | None = None) -> Iterator[None]:
     """Run a busy loop on every processor until the block ends."""
     command = isolated.python("-S", "-c", "while True: pass")
-    own = isolated.environment(os.environ)
+    environment = isolated.environment(os.environ)
     running: list[subprocess.Popen[bytes]] = []
     try:
         for _ in range(loops or os.cpu_count() or 1):
-            running.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, env=own))
+            running.append(subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environment))
         yield
     finally:
         for process in running:

@@ -90,14 +90,14 @@ def drill(
         WorkloadError: the client failed or did not end; the message quotes it.
         EnvironmentLacks: the client cannot run here.
     """
-    asked = Serving.model_validate(serving)
+    requested = Serving.model_validate(serving)
     configuration = Configuration(name="drill", workers=1, target="reference", scenario=scenario, load=load)
-    folder = _prepared(asked, configuration, server.url, scratch, seed)
+    folder = _prepared(requested, configuration, server.url, scratch, seed)
     before = server.state()
-    client = _Client(folder, _lasts(asked))
+    client = _Client(folder, _lasts(requested))
     try:
         client.begin()
-        began, cpu_s, machine, own = server.state(), client.cpu_s(), _busy_s(), time.process_time()
+        began, cpu_s, machine, own_cpu_s = server.state(), client.cpu_s(), _busy_s(), time.process_time()
         with nullcontext() if disturb is None else disturb(client.pid):
             end_cpu_s = client.ended()
     finally:
@@ -105,7 +105,7 @@ def drill(
     after, machine_after = server.state(), _busy_s()
     duration_s = (after["ns"] - began["ns"]) / NS
     client_cpu_s, server_cpu_s = end_cpu_s - cpu_s, after["cpu_s"] - began["cpu_s"]
-    ours_s = client_cpu_s + server_cpu_s + time.process_time() - own
+    ours_s = client_cpu_s + server_cpu_s + time.process_time() - own_cpu_s
     foreign = None if machine is None or machine_after is None else max(0.0, machine_after - machine - ours_s) / duration_s
     first = int(before["requests"])
     truth = {entry.request: entry for entry in server.truth() if entry.request >= first}
@@ -129,24 +129,24 @@ def _busy_s() -> float | None:
     return (ticks["user"] + ticks["nice"] + ticks["system"] + ticks["irq"] + ticks["softirq"]) / os.sysconf("SC_CLK_TCK")
 
 
-def _lasts(asked: Serving) -> float:
-    return asked.arrivals.warm_up_s + asked.arrivals.duration_s + asked.arrivals.drain_s
+def _lasts(serving: Serving) -> float:
+    return serving.arrivals.warm_up_s + serving.arrivals.duration_s + serving.arrivals.drain_s
 
 
-def _prepared(asked: Serving, configuration: Configuration, url: str, scratch: Path, seed: int) -> Path:
+def _prepared(requested: Serving, configuration: Configuration, url: str, scratch: Path, seed: int) -> Path:
     """Prepare the launch's folder with its schedule and job."""
     from assay.traffic.arrivals import make
 
     load = scratch / "load"
     load.mkdir(parents=True)
-    make.write(make.build(asked, configuration, seed, 1, scratch), load / "schedule.arrow")
+    make.write(make.build(requested, configuration, seed, 1, scratch), load / "schedule.arrow")
     target = Target(name="reference", urls=(url,))
     job = {
         "launch": 0,
         "clients": 1,
         "folder": str(scratch),
         "load": str(load),
-        "serving": asked.model_dump(mode="json"),
+        "serving": requested.model_dump(mode="json"),
         "configuration": asdict(configuration),
         "target": target.model_dump(mode="json"),
         "seed": seed,
@@ -165,8 +165,8 @@ class _Client:
         self._until = time.monotonic() + lasts_s + PATIENCE_S
         with self._log.open("wb") as log:
             command = isolated.python("-m", "assay.traffic.client.process", str(self._load / "job.json"), "0")
-            own = isolated.environment(os.environ)
-            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=own)
+            environment = isolated.environment(os.environ)
+            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment)
 
     @property
     def pid(self) -> int:
@@ -232,9 +232,9 @@ class _Client:
             raise self._failed(f"it did not {what} in time")
 
     def _failed(self, why: str) -> Exception:
-        told = self._log.read_text(encoding="utf-8", errors="replace").strip()[-500:]
-        kind = EnvironmentLacks if "ModuleNotFoundError" in told else WorkloadError
-        return kind(f"the client process failed: {why}. {told}")
+        output = self._log.read_text(encoding="utf-8", errors="replace").strip()[-500:]
+        kind = EnvironmentLacks if "ModuleNotFoundError" in output else WorkloadError
+        return kind(f"the client process failed: {why}. {output}")
 
 
 def _rows(folder: Path) -> pyarrow.Table:
@@ -273,7 +273,7 @@ def paired(drilled: Drilled) -> Errors:
     """Compare every request and chunk of the measured part with its counterpart."""
     import numpy as np
 
-    ttft, sent, lag, told = [], [], [], []
+    ttft, sent, lag, reported = [], [], [], []
     unsure, outside = [], []
     seen: list[Ints] = []
     itl: list[Ints] = []
@@ -287,10 +287,10 @@ def paired(drilled: Drilled) -> Errors:
         ttft.append(int(client[0] - row["sent_ns"]) - int(truth[0] - entry.came_ns))
         sent.append(entry.came_ns - row["sent_ns"])
         lag.append(row["sent_ns"] - row["scheduled_ns"])
-        told.append(int(client[0] - row["sent_ns"]))
-        if (own := _first_unsure(row)) is not None:
-            unsure.append(own)
-            outside.append(_outside(int(client[0]), own, int(truth[0]), entry.first_left_ns))
+        reported.append(int(client[0] - row["sent_ns"]))
+        if (unsure_ns := _first_unsure(row)) is not None:
+            unsure.append(unsure_ns)
+            outside.append(_outside(int(client[0]), unsure_ns, int(truth[0]), entry.first_left_ns))
         seen.append(client - truth)
         itl.append(np.diff(client) - np.diff(truth))
     return Errors(
@@ -299,7 +299,7 @@ def paired(drilled: Drilled) -> Errors:
         seen=_joined(seen),
         sent=np.array(sent, dtype=np.int64),
         lag=np.array(lag, dtype=np.int64),
-        told=np.array(told, dtype=np.int64),
+        told=np.array(reported, dtype=np.int64),
         unsure=np.array(unsure, dtype=np.int64),
         outside=np.array(outside, dtype=np.int64),
         unpaired=unpaired,
@@ -324,8 +324,8 @@ def _text_times(row: Mapping[str, Any]) -> Ints:
 
 def _first_unsure(row: Mapping[str, Any]) -> int | None:
     """The uncertainty of the first text chunk's time; None if unknown."""
-    told = row["chunk_uncertainty_ns"]
-    return int(told[list(row["chunk_kind"]).index(Kind.CONTENT)]) if told else None
+    uncertainties = row["chunk_uncertainty_ns"]
+    return int(uncertainties[list(row["chunk_kind"]).index(Kind.CONTENT)]) if uncertainties else None
 
 
 def _outside(stamp_ns: int, unsure_ns: int, sent_ns: int, left_ns: int | None) -> int:

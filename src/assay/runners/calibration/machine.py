@@ -69,7 +69,7 @@ class Seen:
 def experiment(seconds: float, launches: int) -> Experiment:
     """The launches as an experiment that fits into `seconds`."""
     seconds -= min(RESERVE * seconds + RESERVE_S, seconds / 2.0)
-    each = max(0.02, seconds / launches - OVERHEAD_S)
+    round_s = max(0.02, seconds / launches - OVERHEAD_S)
     return from_mapping(
         {
             "name": "doctor",
@@ -78,8 +78,8 @@ def experiment(seconds: float, launches: int) -> Experiment:
             "gates": {"efficiency": "none"},
             "energy": {"source": "none"},
             "launches": {"per_configuration": launches},
-            "timing": {"round_s": min(each, 3600.0)},
-            "limits": {"experiment_timeout_s": seconds, "launch_timeout_s": max(10.0, 20.0 * each), "grace_s": 1.0},
+            "timing": {"round_s": min(round_s, 3600.0)},
+            "limits": {"experiment_timeout_s": seconds, "launch_timeout_s": max(10.0, 20.0 * round_s), "grace_s": 1.0},
         }
     )
 
@@ -186,10 +186,10 @@ def _turbo(machine: Machine) -> Any:
 
 def counters(machine: Machine) -> dict[str, Any]:
     """Totals since boot, and the processor time of this process and its ended children, seconds."""
-    own = sum(part for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN) for part in resource.getrusage(who)[:2])
+    own_cpu_s = sum(part for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN) for part in resource.getrusage(whose)[:2])
     return {
         "ticks": _or_none(lambda: cpu_ticks(machine)),
-        "own_s": own,
+        "own_s": own_cpu_s,
         **{f"pressure_{name}": _or_none(lambda name=name: pressure(machine, name)["some_us"]) for name in ("cpu", "memory", "io")},  # type: ignore[misc]
         "throttled_ns": _or_none(lambda: throttled(machine)["throttled_ns"]),
     }
@@ -204,15 +204,15 @@ def _or_none(read: Callable[[], Any]) -> Any:
 
 def shares(before: Mapping[str, Any], after: Mapping[str, Any], elapsed_s: float) -> dict[str, Any]:
     """Differences of two counter readings as shares of the elapsed time (0..1); None if unavailable."""
-    found: dict[str, Any] = {"steal": None, "foreign": None}
+    values: dict[str, Any] = {"steal": None, "foreign": None}
     if before["ticks"] and after["ticks"]:
         ticks = {name: after["ticks"][name] - before["ticks"][name] for name in before["ticks"]}
         total = max(1, sum(ticks.values()))
         busy_s = (ticks["user"] + ticks["nice"] + ticks["system"]) / os.sysconf("SC_CLK_TCK")
         there_s = total / os.sysconf("SC_CLK_TCK")
-        found["steal"] = max(0.0, ticks["steal"] / total)
-        found["foreign"] = max(0.0, (busy_s - (after["own_s"] - before["own_s"])) / there_s)
+        values["steal"] = max(0.0, ticks["steal"] / total)
+        values["foreign"] = max(0.0, (busy_s - (after["own_s"] - before["own_s"])) / there_s)
     for name, per_s in (("pressure_cpu", 1e6), ("pressure_memory", 1e6), ("pressure_io", 1e6), ("throttled_ns", 1e9)):
         known = before[name] is not None and after[name] is not None and elapsed_s > 0
-        found[name.removesuffix("_ns")] = (after[name] - before[name]) / per_s / elapsed_s if known else None
-    return found
+        values[name.removesuffix("_ns")] = (after[name] - before[name]) / per_s / elapsed_s if known else None
+    return values

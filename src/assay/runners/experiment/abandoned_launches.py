@@ -67,11 +67,11 @@ def _begun(path: Path, number: int) -> dict[str, Any]:
     """The coordinator's note at the launch's start, and the launch's last sign of life, up to which its time is billed."""
     import pyarrow.compute as pc
 
-    heard = {"events": "ns", "steps": "end_ns", "telemetry": "ns"}
-    tables = {name: table for name in heard if (table := read_launch(path, number, name)[0]) is not None}
+    time_columns = {"events": "ns", "steps": "end_ns", "telemetry": "ns"}
+    tables = {name: table for name in time_columns if (table := read_launch(path, number, name)[0]) is not None}
     events = tables["events"].to_pylist() if "events" in tables else []
-    begun = next((row for row in events if row["kind"] == "launch_begin"), None)
-    if begun is None:
+    begin_event = next((row for row in events if row["kind"] == "launch_begin"), None)
+    if begin_event is None:
         return {}
-    last_ns = max(pc.max(table[heard[name]]).as_py() for name, table in tables.items())
-    return {"ns": begun["ns"], **json.loads(begun["detail"]), "last_ns": last_ns}
+    last_ns = max(pc.max(table[time_columns[name]]).as_py() for name, table in tables.items())
+    return {"ns": begin_event["ns"], **json.loads(begin_event["detail"]), "last_ns": last_ns}

@@ -29,13 +29,13 @@ def refuse_secrets(experiment: Experiment) -> None:
     cleaned = redact_arguments(arguments)
     problems = tuple(
         Problem(
-            where=f"workload.arguments[{place}]",
+            where=f"workload.arguments[{index}]",
             found=f"what looks like a secret: {shown}",
             allowed="arguments without secrets, since they stand in the process list and in the record",
             mend="Put it into an environment variable that the script reads; the record redacts those.",
         )
-        for place, (asked, shown) in enumerate(zip(arguments, cleaned, strict=True))
-        if asked != shown and not _harmless(asked.rpartition("=")[2])
+        for index, (argument, shown) in enumerate(zip(arguments, cleaned, strict=True))
+        if argument != shown and not _harmless(argument.rpartition("=")[2])
     )
     problems += tuple(_conditions(experiment))
     problems += tuple(_targets(experiment))
@@ -64,8 +64,8 @@ def _targets(experiment: Experiment) -> Iterator[Problem]:
     serving = experiment.serving
     if serving is None:
         return
-    for place, target in enumerate(targets_of(serving)):
-        where = f"serving.targets[{place}]"
+    for index, target in enumerate(targets_of(serving)):
+        where = f"serving.targets[{index}]"
         named = {**target.headers, **target.environment, **{name: str(value) for name, value in target.options.items()}}
         cleaned = redact_environment(named)
         cleaned |= {name: _header(name, cleaned[name]) for name in target.headers}
@@ -102,7 +102,7 @@ def refuse_bytes(experiment: Experiment) -> None:
         SpecError: one problem per word of the command that is not UTF-8.
     """
     words = {"workload.script": experiment.workload.script} | {
-        f"workload.arguments[{place}]": word for place, word in enumerate(experiment.workload.arguments)
+        f"workload.arguments[{index}]": word for index, word in enumerate(experiment.workload.arguments)
     }
     problems = tuple(
         Problem(

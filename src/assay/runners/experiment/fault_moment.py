@@ -15,8 +15,8 @@ from assay.record.progress import Progress, read_progress
 def middle(record: RecordFolder, configuration: str) -> int | None:
     """The middle step of an earlier launch; None if one saved a checkpoint or made fewer than two steps, or if there is none."""
     launches = [row for row in record.finished_launches() if row["status"] == "ok" and row["role"] != "sweep"]
-    own = [row for row in launches if row["configuration"] == configuration] or launches
-    ranks = [rank for row in own for rank in _ranks(record.launch_folder(int(row["launch"])))]
+    candidates = [row for row in launches if row["configuration"] == configuration] or launches
+    ranks = [rank for row in candidates for rank in _ranks(record.launch_folder(int(row["launch"])))]
     if any(rank.checkpoints for rank in ranks):
         return None
     return max((rank.steps for rank in ranks), default=0) // 2 or None
@@ -24,6 +24,6 @@ def middle(record: RecordFolder, configuration: str) -> int | None:
 
 def _ranks(folder: Path) -> Iterator[Progress]:
     for path in sorted((folder / "progress").glob("rank=*.bin")):
-        found = read_progress(path)
-        if found is not None:
-            yield found
+        progress = read_progress(path)
+        if progress is not None:
+            yield progress

@@ -51,7 +51,7 @@ class Course:
 
     def waiting(self, role: Role) -> list[PlannedLaunch]:
         """The planned launches of a role without a final row."""
-        return [one for one in policy.remaining(self.context.plan, self.context.rows) if one.role == role]
+        return [planned for planned in policy.remaining(self.context.plan, self.context.rows) if planned.role == role]
 
     @property
     def untimed(self) -> list[PlannedLaunch]:
@@ -125,32 +125,32 @@ class Course:
             if reason := self._skip_reason(planned):
                 return self._ended(self._skipped(job, reason))
             self._read_sentinel(job, "before")
-            made = self.maker.make(job)
+            result = self.maker.make(job)
             self._read_sentinel(job, "after")
-            made = self._held_against_noise(made, planned)
-            self._ended(made)
-            if made.row["status"] != "contaminated":
+            result = self._held_against_noise(result, planned)
+            self._ended(result)
+            if result.row["status"] != "contaminated":
                 return None
         return None
 
-    def _held_against_noise(self, made: Made, planned: PlannedLaunch) -> Made:
+    def _held_against_noise(self, result: Made, planned: PlannedLaunch) -> Made:
         """The launch, marked contaminated if it was disturbed and may be repeated.
 
         The decision uses the machine's counters, never the launch's measurements: repeating launches with unwelcome results
         would bias every number.  The last attempt counts in any case, and the audit reports it.
         """
-        advice, row, most = self.context.advice, made.row, self.context.experiment.noise.repeat
-        if advice is None or row["status"] != "ok" or row["role"] != "timed" or made.broken is not None:
-            return made
+        advice, row, most = self.context.advice, result.row, self.context.experiment.noise.repeat
+        if advice is None or row["status"] != "ok" or row["role"] != "timed" or result.broken is not None:
+            return result
         if policy.disturbed_tries(planned.slot, self.context.rows) >= most:
-            return made
+            return result
         try:
             self.context.record.writer(row["launch"]).flush()
             reason = advice.disturbed(self.context.record.path, row["launch"])
         except BaseException:
-            self._ended(made)  # the launch was measured even if judging fails
+            self._ended(result)  # the launch was measured even if judging fails
             raise
-        return replace(made, row={**row, "status": "contaminated", "reason": reason}) if reason else made
+        return replace(result, row={**row, "status": "contaminated", "reason": reason}) if reason else result
 
     # ---- the sentinel
 
@@ -160,13 +160,13 @@ class Course:
         seconds, record = self.context.experiment.noise.sentinel_s, self.context.record
         if not seconds:
             return None
-        kept = record.manifest.get("sentinel")
-        rounds = int(kept["rounds"]) if kept else self._rounds.get(seconds)
-        found = Sentinel(rounds, self.context.clock) if rounds else calibrated(seconds, self.context.clock)
-        self._rounds[seconds] = found.rounds
-        if not kept:
-            record.note(sentinel={"rounds": found.rounds})
-        return found
+        stored = record.manifest.get("sentinel")
+        rounds = int(stored["rounds"]) if stored else self._rounds.get(seconds)
+        sentinel = Sentinel(rounds, self.context.clock) if rounds else calibrated(seconds, self.context.clock)
+        self._rounds[seconds] = sentinel.rounds
+        if not stored:
+            record.note(sentinel={"rounds": sentinel.rounds})
+        return sentinel
 
     def _read_sentinel(self, job: Job, when: Literal["before", "after"]) -> None:
         if self._sentinel is not None and not self.context.stop.count:
@@ -176,19 +176,19 @@ class Course:
 
     # ---- writing rows
 
-    def _ended(self, made: Made) -> None:
+    def _ended(self, result: Made) -> None:
         """Write a launch's row.
 
         Raises:
             RecordError: the row cannot be written, or a write failed during the launch.
         """
         try:
-            write_launch(self.context.record.writer(made.row["launch"]), made.row, self.context.record.path)
+            write_launch(self.context.record.writer(result.row["launch"]), result.row, self.context.record.path)
         except RecordError as error:
-            raise made.broken or error from error
-        if made.broken is not None:
-            raise made.broken
-        self.context.rows.append(made.row)
+            raise result.broken or error from error
+        if result.broken is not None:
+            raise result.broken
+        self.context.rows.append(result.row)
 
     # ---- skipping launches
 

@@ -166,6 +166,6 @@ def _last_sign_ns(path: Path, launch: int, load: Path, client: int, schedule: Sc
     noted = due_journal.read(load / due_journal.name(client), len(schedule))
     last = 0 if noted is None else int(noted[:-1].max(initial=0))
     for batch in answered(path, launch):
-        own = batch.filter(pc.equal(batch["client"], client))
-        last = max([last, *(pc.max(own[name]).as_py() or 0 for name in ("scheduled_ns", "done_ns"))])
+        rows = batch.filter(pc.equal(batch["client"], client))
+        last = max([last, *(pc.max(rows[name]).as_py() or 0 for name in ("scheduled_ns", "done_ns"))])
     return last

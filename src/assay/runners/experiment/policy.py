@@ -47,18 +47,18 @@ def hopeless(plan: Sequence[PlannedLaunch], rows: Sequence[Mapping[str, Any]]) -
     if len(ended) < 2 or any(row["status"] == "ok" for row in ended):
         return ""
     configurations = {planned.configuration for planned in plan if planned.role == "timed"}
-    tried = [row["configuration"] for row in ended]
-    if configurations <= set(tried) or any(tried.count(name) >= 2 for name in configurations):
+    configurations_ended = [row["configuration"] for row in ended]
+    if configurations <= set(configurations_ended) or any(configurations_ended.count(name) >= 2 for name in configurations):
         return f"no launch succeeded ({len(ended)} failed). {_sentence(ended[0])}"
     return ""
 
 
 def all_failed(rows: Sequence[Mapping[str, Any]]) -> str:
     """At the end of the plan, why no launch succeeded; empty if any did or none was tried."""
-    tried = [row for row in rows if row["status"] in (*FAILED, "ok")]
-    if not tried or any(row["status"] == "ok" for row in tried):
+    finished = [row for row in rows if row["status"] in (*FAILED, "ok")]
+    if not finished or any(row["status"] == "ok" for row in finished):
         return ""
-    return f"no launch succeeded ({len(tried)} failed). {_sentence(tried[0])}"
+    return f"no launch succeeded ({len(finished)} failed). {_sentence(finished[0])}"
 
 
 def _timed(rows: Sequence[Mapping[str, Any]], configuration: str) -> list[Mapping[str, Any]]:

@@ -88,7 +88,7 @@ def checked(experiment: Experiment, folder: Path, advice: Advice | None) -> Runn
 
 def _refuse_without_advice(experiment: Experiment) -> None:
     """Refuse settings that need judgements: measuring alone decides neither precision nor disturbance."""
-    wanted = {"launches.precision": experiment.launches.precision, "noise.repeat": experiment.noise.repeat or None}
+    requested = {"launches.precision": experiment.launches.precision, "noise.repeat": experiment.noise.repeat or None}
     problems = tuple(
         Problem(
             where=where,
@@ -96,7 +96,7 @@ def _refuse_without_advice(experiment: Experiment) -> None:
             allowed="only with judging at hand",
             mend="Run it with `assay run` or assay.run, or hand assay.cli.support.interim_analysis.advice() to assay.runners.experiment.run.run.",
         )
-        for where, value in wanted.items()
+        for where, value in requested.items()
         if value is not None
     )
     if problems:

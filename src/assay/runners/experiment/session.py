@@ -100,7 +100,7 @@ def order_of_arms(arms: int, block: int, seed: int) -> tuple[int, ...]:
     numbers = random.Random(seed + 2**65)  # a stream apart from those of the launch order and the faults
     for _ in range(block // 2 + 1):
         drawn = [numbers.random() for _ in range(arms)]
-    order = sorted(range(arms), key=lambda arm: drawn[arm])
+    order = sorted(range(arms), key=lambda index: drawn[index])
     return tuple(order if block % 2 == 0 else reversed(order))
 
 
@@ -143,9 +143,9 @@ def _make_blocks(courses: Sequence[Course], seed: int) -> None:
     """Make rounds of one block per side. With interim analyses, all sides continue until each has enough."""
     block = 0
     while any(course.wants_more for course in courses):
-        for arm in order_of_arms(len(courses), block, seed):
-            if courses[arm].can_go_on:
-                courses[arm].make_block()
+        for index in order_of_arms(len(courses), block, seed):
+            if courses[index].can_go_on:
+                courses[index].make_block()
         block += 1
 
 

@@ -38,8 +38,8 @@ def listening() -> Iterator[StopRequest]:
     if threading.current_thread() is not threading.main_thread():
         yield stop
         return
-    heard = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
-    former = {number: signal.signal(number, stop.note) for number in heard}
+    handled = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    former = {number: signal.signal(number, stop.note) for number in handled}
     try:
         yield stop
     finally:

@@ -79,14 +79,14 @@ def read(path: Path, stack: ExitStack) -> Sequence[Load]:
     is_lines = '"request_start_ns"' in _first_line(path)
     totals_file = path.with_name(TOTALS) if is_lines else path
     totals = _totals(totals_file, stack)
-    asked = _Asked(inner(totals, "input_config"))
+    requested = _Asked(inner(totals, "input_config"))
     first_ns = seen = duration = None
     if is_lines:
         first_ns, duration, seen = _span(path)
     else:
         duration = _duration(totals)
     rows = partial(_rows, path) if is_lines else None
-    return [_load(path.name, rows, first_ns, duration, totals, asked, beside=is_lines and bool(totals), seen=seen)]
+    return [_load(path.name, rows, first_ns, duration, totals, requested, beside=is_lines and bool(totals), seen=seen)]
 
 
 def beside(path: Path) -> tuple[Path, ...]:
@@ -96,8 +96,8 @@ def beside(path: Path) -> tuple[Path, ...]:
 
 def chosen(paths: Sequence[Path]) -> Sequence[Path]:
     """The lines, where both lines and totals are present."""
-    found = [path for path in paths if path.suffix == ".jsonl"]
-    return found or paths
+    details = [path for path in paths if path.suffix == ".jsonl"]
+    return details or paths
 
 
 def _first_line(path: Path) -> str:
@@ -107,7 +107,7 @@ def _first_line(path: Path) -> str:
 def _totals(path: Path, stack: ExitStack) -> Mapping[str, Any]:
     if not path.is_file():
         return {}
-    return next((mapping(found, place) for place, found in documents(path, (), stack)), {})
+    return next((mapping(document, place) for place, document in documents(path, (), stack)), {})
 
 
 def _load(
@@ -116,7 +116,7 @@ def _load(
     first_ns: int | None,
     duration_s: float | None,
     totals: Mapping[str, Any],
-    asked: _Asked,
+    requested: _Asked,
     *,
     beside: bool,
     seen: int | None,
@@ -124,7 +124,7 @@ def _load(
     missing = [] if rows is not None else [f"the requests: it holds totals only; import {LINES}, which AIPerf writes beside it"]
     if rows is not None and not beside:
         missing.append(f"what was asked for: there is no {TOTALS} beside it, so that the load is taken as it came")
-    elif not asked.process:
+    elif not requested.process:
         missing.append("which load was asked for (input_config), so that it is taken as it came")
     begin = (
         totals.get("start_time")
@@ -133,13 +133,13 @@ def _load(
     )
     return Load(
         file=file,
-        kind=asked.kind,
-        load=asked.load,
-        scenario=asked.scenario,
-        serving=asked.serving(file),
+        kind=requested.kind,
+        load=requested.load,
+        scenario=requested.scenario,
+        serving=requested.serving(file),
         backend="openai",
-        url=asked.url,
-        said=frozenset(asked.said),
+        url=requested.url,
+        said=frozenset(requested.said),
         rows=rows,
         times="none" if rows is None else "whole",
         begin_utc=begin if isinstance(begin, str) else "",
@@ -195,13 +195,13 @@ class _Asked:
             self.more["stream"] = endpoint["streaming"]
             self.said |= {"serving.stream"}
 
-    def _arrivals(self, asked: Mapping[str, Any]) -> None:
-        rate, concurrency = _plain(asked.get("request_rate", asked.get("rate"))), _plain(asked.get("concurrency"))
-        mode = str(asked.get("arrival_pattern") or asked.get("request_rate_mode") or asked.get("type") or "poisson")
+    def _arrivals(self, spec: Mapping[str, Any]) -> None:
+        rate, concurrency = _plain(spec.get("request_rate", spec.get("rate"))), _plain(spec.get("concurrency"))
+        mode = str(spec.get("arrival_pattern") or spec.get("request_rate_mode") or spec.get("type") or "poisson")
         if rate is not None and 0 < rate <= 1e7 and mode in MODES:
             self.kind, self.load, self.process = "rate", rate, MODES[mode]
             self.arrivals = {"process": self.process}
-            smoothness = _plain(asked.get("arrival_smoothness"))
+            smoothness = _plain(spec.get("arrival_smoothness"))
             if self.process == "gamma" and smoothness and smoothness >= 1e-4:
                 self.arrivals["cv"] = round(smoothness**-0.5, 9)  # smoothness is the shape of the gamma distribution
             if concurrency and concurrency == int(concurrency) and 1 <= concurrency <= 1_000_000:
@@ -229,12 +229,12 @@ class _Asked:
 def _profiling(config: Mapping[str, Any]) -> Mapping[str, Any]:
     """The measured phase, in the newer configuration format."""
     phases = config.get("phases")
-    found = phases if isinstance(phases, list) else [{"name": name, **inner(one)} for name, one in inner(config, "phases").items()]
-    return next((inner(one) for one in found if "profiling" in (inner(one).get("name"), inner(one).get("phase"))), {})
+    entries = phases if isinstance(phases, list) else [{"name": name, **inner(phase)} for name, phase in inner(config, "phases").items()]
+    return next((inner(phase) for phase in entries if "profiling" in (inner(phase).get("name"), inner(phase).get("phase"))), {})
 
 
-def _length(one: Mapping[str, Any]) -> tuple[float, float] | None:
-    mean, wide = _plain(one.get("mean")), _plain(one.get("stddev")) or 0.0
+def _length(distribution: Mapping[str, Any]) -> tuple[float, float] | None:
+    mean, wide = _plain(distribution.get("mean")), _plain(distribution.get("stddev")) or 0.0
     return None if mean is None else (mean, wide)
 
 
@@ -268,10 +268,10 @@ def _rows(path: Path) -> Iterator[Row]:
 
 def _of(place: Place, line: str) -> tuple[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any] | None]:
     """(metadata, metrics, error) of a line."""
-    one = mapping(loads(line, place), place)
-    metadata = mapping(one.get("metadata"), place.at("metadata"))
-    error = one.get("error")
-    metrics = one.get("metrics") or {}
+    record = mapping(loads(line, place), place)
+    metadata = mapping(record.get("metadata"), place.at("metadata"))
+    error = record.get("error")
+    metrics = record.get("metrics") or {}
     return metadata, mapping(metrics, place.at("metrics")), None if error is None else mapping(error, place.at("error"))
 
 
@@ -330,17 +330,17 @@ def _stamp(metadata: Mapping[str, Any], key: str, at: Place, *, needed: bool = T
 
 
 def _metric(metrics: Mapping[str, Any], name: str, place: Place) -> tuple[Any, str, Place] | None:
-    one = metrics.get(name)
-    if one is None:
+    value = metrics.get(name)
+    if value is None:
         return None
     at = place.at("metrics").at(name)
-    found = mapping(one, at)
-    return found.get("value"), str(found.get("unit", "")), at.at("value")
+    metric = mapping(value, at)
+    return metric.get("value"), str(metric.get("unit", "")), at.at("value")
 
 
 def _duration_ns(metrics: Mapping[str, Any], name: str, place: Place) -> int | None:
-    found = _metric(metrics, name, place)
-    return None if found is None else _in_ns(*found)
+    metric = _metric(metrics, name, place)
+    return None if metric is None else _in_ns(*metric)
 
 
 def _in_ns(value: object, unit: str, at: Place) -> int:
@@ -354,20 +354,20 @@ def _in_ns(value: object, unit: str, at: Place) -> int:
 
 
 def _gaps(metrics: Mapping[str, Any], place: Place) -> list[int]:
-    found = _metric(metrics, "inter_chunk_latency", place)
-    if found is None:
+    metric = _metric(metrics, "inter_chunk_latency", place)
+    if metric is None:
         return []
-    values, unit, at = found
+    values, unit, at = metric
     if not isinstance(values, list):
         raise at.wrong(values, "a list")
     return [_in_ns(value, unit, at.at(index)) for index, value in enumerate(values)]
 
 
 def _count(metrics: Mapping[str, Any], names: Sequence[str], place: Place) -> int | None:
-    found = next((one for name in names if (one := _metric(metrics, name, place)) is not None), None)
-    if found is None:
+    metric = next((candidate for name in names if (candidate := _metric(metrics, name, place)) is not None), None)
+    if metric is None:
         return None
-    value, _, at = found
+    value, _, at = metric
     return whole({"value": value}, "value", Place(at.file, at.line, at.path.removesuffix(".value")))
 
 
@@ -385,24 +385,24 @@ def _reported(totals: Mapping[str, Any]) -> Iterator[Reported]:
     for key, title, ours in RATES:
         yield from numbers_of((inner(totals, key), "avg", title, "1/s", ours, False))
     for key, title, ours in LATENCIES:
-        own = inner(totals, key)
+        metric = inner(totals, key)
         for statistic, quantile in STATISTICS:
             near = f"{ours}_{quantile}" if quantile else ("itl_aiperf" if ours == "tpot" else "")
-            yield from numbers_of((own, statistic, f"{statistic} {title}", _unit(own), near, False))
+            yield from numbers_of((metric, statistic, f"{statistic} {title}", _unit(metric), near, False))
 
 
-def _unit(own: Mapping[str, Any]) -> str:
-    return str(own.get("unit", ""))[:20]
+def _unit(metric: Mapping[str, Any]) -> str:
+    return str(metric.get("unit", ""))[:20]
 
 
 def _doubts(totals: Mapping[str, Any], seen: int | None) -> tuple[str, ...]:
-    found = []
+    doubts = []
     counts = [_plain(inner(totals, key).get("avg")) or 0.0 for key in ("request_count", "error_request_count")]
     if seen is not None and totals and sum(counts) and sum(counts) > seen:
-        found.append(f"its totals tell {sum(counts):,.0f} requests, but {seen:,} are listed")
+        doubts.append(f"its totals tell {sum(counts):,.0f} requests, but {seen:,} are listed")
     if totals.get("was_cancelled") is True:
-        found.append("the run was cancelled before it had ended (was_cancelled)")
-    return tuple(found)
+        doubts.append("the run was cancelled before it had ended (was_cancelled)")
+    return tuple(doubts)
 
 
 FOREIGN = Foreign(

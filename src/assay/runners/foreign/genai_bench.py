@@ -74,32 +74,32 @@ def _metadata(path: Path, stack: ExitStack) -> Mapping[str, Any]:
     file = path.with_name(METADATA)
     if not file.is_file():
         return {}
-    return next((mapping(found, place) for place, found in documents(file, (), stack)), {})
+    return next((mapping(document, place) for place, document in documents(file, (), stack)), {})
 
 
 def _load(file: str, run: Mapping[str, Any], place: Place, metadata: Mapping[str, Any]) -> Load:
     totals = mapping(run.get("aggregated_metrics"), place.at("aggregated_metrics"))
     at = place.at("aggregated_metrics")
-    asked = _scenario(totals, at)
+    scenario_text = _scenario(totals, at)
     requests = run.get(REQUESTS)
-    said, serving = {"serving.scenarios", "serving.load", "serving.arrivals.process"}, _serving(totals, at, metadata)
+    stated, serving = {"serving.scenarios", "serving.load", "serving.arrivals.process"}, _serving(totals, at, metadata)
     if metadata:
-        said |= {"serving.model", "engine.model", "engine.backend", "serving.task"} | (
+        stated |= {"serving.model", "engine.model", "engine.backend", "serving.task"} | (
             {"serving.tokenizer"} if serving.get("tokenizer") else set()
         )
     if "temperature" in serving:
-        said.add("serving.temperature")
+        stated.add("serving.temperature")
     unit = UNITS.get(str(run.get("_time_unit", "s")))
     if unit is None:
         raise place.at("_time_unit").wrong(run.get("_time_unit"), " or ".join(UNITS))
-    tokens = asked[:1] not in WITHOUT_TOKENS and serving.get("task", "chat") not in ("embeddings", "rerank")
+    tokens = scenario_text[:1] not in WITHOUT_TOKENS and serving.get("task", "chat") not in ("embeddings", "rerank")
     return Load(
         file=file,
         kind="concurrency",
         load=_concurrency(totals, at),
-        scenario=asked,
+        scenario=scenario_text,
         serving=serving,
-        said=frozenset(said),
+        said=frozenset(stated),
         backend=BACKENDS.get(str(metadata.get("api_backend", "")).lower(), "openai"),
         conditions={key: value for key in SERVER if (value := text(metadata, key, Place(METADATA), 80))},
         rows=partial(_rows, requests, place, unit, tokens) if isinstance(requests, Spool) else None,
@@ -116,10 +116,10 @@ def _load(file: str, run: Mapping[str, Any], place: Place, metadata: Mapping[str
 
 
 def _scenario(totals: Mapping[str, Any], at: Place) -> str:
-    asked = text(totals, "scenario", at)
-    if asked is None or scenario.problem(asked) is not None:
-        raise at.at("scenario").wrong(asked, scenario.ALLOWED)
-    return asked
+    value = text(totals, "scenario", at)
+    if value is None or scenario.problem(value) is not None:
+        raise at.at("scenario").wrong(value, scenario.ALLOWED)
+    return value
 
 
 def _concurrency(totals: Mapping[str, Any], at: Place) -> float:
@@ -133,21 +133,21 @@ def _concurrency(totals: Mapping[str, Any], at: Place) -> float:
 
 
 def _serving(totals: Mapping[str, Any], at: Place, metadata: Mapping[str, Any]) -> dict[str, Any]:
-    own = Place(METADATA)
-    found: dict[str, Any] = {"arrivals": {"process": "closed"}}
+    place = Place(METADATA)
+    serving: dict[str, Any] = {"arrivals": {"process": "closed"}}
     if metadata:
-        found["model"] = text(metadata, "api_model_name", own) or text(metadata, "model", own) or ""
-        found["tokenizer"] = text(metadata, "server_model_tokenizer", own) or ""
-        found["task"] = TASKS.get(str(metadata.get("task", "")), "chat")
+        serving["model"] = text(metadata, "api_model_name", place) or text(metadata, "model", place) or ""
+        serving["tokenizer"] = text(metadata, "server_model_tokenizer", place) or ""
+        serving["task"] = TASKS.get(str(metadata.get("task", "")), "chat")
     temperature = inner(metadata, "additional_request_params").get("temperature")
     if isinstance(temperature, int | float) and 0 <= temperature <= 10:
-        found["temperature"] = float(temperature)
+        serving["temperature"] = float(temperature)
     batch = whole(totals, "batch_size", at)
-    if "task" not in found and _scenario(totals, at)[:1] in WITHOUT_TOKENS:
-        found["task"] = {"E": "embeddings", "R": "rerank"}[_scenario(totals, at)[:1]]
+    if "task" not in serving and _scenario(totals, at)[:1] in WITHOUT_TOKENS:
+        serving["task"] = {"E": "embeddings", "R": "rerank"}[_scenario(totals, at)[:1]]
     if batch and batch > 1:
-        found["prompts"] = {"documents": batch}
-    return found
+        serving["prompts"] = {"documents": batch}
+    return serving
 
 
 # ---- the requests ----------------------------------------------------------------------------------------------------
@@ -198,24 +198,24 @@ def _reported(totals: Mapping[str, Any], unit: float) -> Iterator[Reported]:
         ),
     )
     for key, title, ours in LATENCIES:
-        own = inner(totals, "stats", key)
+        statistics = inner(totals, "stats", key)
         for statistic, quantile in STATISTICS:
             near = f"{ours}_{quantile}" if quantile else ""
-            yield from numbers_of((own, statistic, f"{statistic} {title}", "ms" if unit < 1.0 else "s", near, False))
+            yield from numbers_of((statistics, statistic, f"{statistic} {title}", "ms" if unit < 1.0 else "s", near, False))
 
 
 def _missing(metadata: Mapping[str, Any], requests: object) -> tuple[str, ...]:
-    found = [] if metadata else [f"model, backend and task: there is no {METADATA} beside it"]
+    missing = [] if metadata else [f"model, backend and task: there is no {METADATA} beside it"]
     if not isinstance(requests, Spool):
-        found.append("the requests: it holds totals only")
-    return tuple(found)
+        missing.append("the requests: it holds totals only")
+    return tuple(missing)
 
 
 def _doubts(totals: Mapping[str, Any], at: Place, requests: object) -> tuple[str, ...]:
-    said = whole(totals, "num_requests", at)
-    if not isinstance(requests, Spool) or said is None or said == len(requests):
+    reported = whole(totals, "num_requests", at)
+    if not isinstance(requests, Spool) or reported is None or reported == len(requests):
         return ()
-    return (str(Words(f"it tells {said:,} requests, but lists {len(requests):,}")),)
+    return (str(Words(f"it tells {reported:,} requests, but lists {len(requests):,}")),)
 
 
 FOREIGN = Foreign(

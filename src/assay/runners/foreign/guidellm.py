@@ -70,64 +70,64 @@ def recognises(_: str, beginning: str) -> bool:
 def read(path: Path, stack: ExitStack) -> Sequence[Load]:
     """The benchmarks in a file."""
     spooled = [("benchmarks", EVERY, "requests", fate) for fate in FATES]
-    found = []
+    loads = []
     for place, report in documents(path, spooled, stack):
         top = mapping(report, place)
         benchmarks = top.get("benchmarks")
         if not isinstance(benchmarks, list):
             raise place.at("benchmarks").wrong(benchmarks if benchmarks is not None else NOTHING, "a list of benchmarks")
-        for index, one in enumerate(benchmarks):
+        for index, benchmark in enumerate(benchmarks):
             at = place.at("benchmarks").at(index)
-            found.append(_load(path.name, mapping(one, at), at, top))
-    return found
+            loads.append(_load(path.name, mapping(benchmark, at), at, top))
+    return loads
 
 
-def _load(file: str, one: Mapping[str, Any], at: Place, top: Mapping[str, Any]) -> Load:
-    strategy, where = _strategy(one, at)
-    kind, load, arrivals = _arrivals(strategy, where, one, file)
-    told = _Told(one, top)
-    requests = {fate: spool for fate in FATES if isinstance(spool := inner(one, "requests").get(fate), Spool)}
+def _load(file: str, benchmark: Mapping[str, Any], at: Place, top: Mapping[str, Any]) -> Load:
+    strategy, where = _strategy(benchmark, at)
+    kind, load, arrivals = _arrivals(strategy, where, benchmark, file)
+    settings = _Told(benchmark, top)
+    requests = {fate: spool for fate in FATES if isinstance(spool := inner(benchmark, "requests").get(fate), Spool)}
     listed = sum(len(spool) for spool in requests.values())
-    issued = _issued(one)
+    issued = _issued(benchmark)
     sampled = bool(issued and issued > listed)
     planned = arrivals["process"] in PLANNED and _has_due_times(requests)
-    said = {"serving.load", "serving.arrivals.process", "serving.arrivals.cv"} | told.said
-    begin, end = (number(one, key, at, most=LATEST_S) for key in ("start_time", "end_time"))
-    duration = number(one, "duration", at)
+    stated = {"serving.load", "serving.arrivals.process", "serving.arrivals.cv"} | settings.said
+    begin, end = (number(benchmark, key, at, most=LATEST_S) for key in ("start_time", "end_time"))
+    duration = number(benchmark, "duration", at)
     return Load(
         file=file,
         kind=kind,
         load=load,
-        scenario=told.scenario,
-        serving={**told.serving, "arrivals": arrivals},
+        scenario=settings.scenario,
+        serving={**settings.serving, "arrivals": arrivals},
         backend="openai",
-        url=told.url,
-        said=frozenset(said),
+        url=settings.url,
+        said=frozenset(stated),
         rows=partial(_rows, requests, at, planned) if listed else None,
         times="none" if not listed else "sampled" if sampled else "whole",
         begin_utc="" if not begin else datetime.fromtimestamp(begin, UTC).isoformat(timespec="milliseconds"),
         clock="scheduled" if planned else "sent",
         duration_s=duration or (end - begin if begin and end and end > begin else None),
-        reported=tuple(_reported(one)),
+        reported=tuple(_reported(benchmark)),
         missing=_missing(listed, issued, sampled),
         doubts=(),
-        version=told.version,
+        version=settings.version,
     )
 
 
 # ---- settings --------------------------------------------------------------------------------------------------------
 
 
-def _strategy(one: Mapping[str, Any], at: Place) -> tuple[Mapping[str, Any], Place]:
+def _strategy(benchmark: Mapping[str, Any], at: Place) -> tuple[Mapping[str, Any], Place]:
     """The strategy's object and its place; older versions keep it below args."""
     for keys in (("config", "strategy"), ("args", "strategy"), ("scheduler", "strategy")):
-        found = inner(one, *keys)
-        if found:
-            return found, at.at(keys[0]).at(keys[1])
+        strategy = inner(benchmark, *keys)
+        if strategy:
+            return strategy, at.at(keys[0]).at(keys[1])
     raise at.at("config").at("strategy").wrong(NOTHING, "the strategy of the benchmark")
 
 
-def _arrivals(strategy: Mapping[str, Any], at: Place, one: Mapping[str, Any], file: str) -> tuple[Any, float | None, dict[str, Any]]:
+def _arrivals(strategy: Mapping[str, Any], at: Place, benchmark: Mapping[str, Any], file: str) -> tuple[Any, float | None, dict[str, Any]]:
     """(kind, load, keys of [serving.arrivals]) of a strategy."""
     kind = strategy.get("type_", strategy.get("kind"))
     if kind == "synchronous":
@@ -144,7 +144,7 @@ def _arrivals(strategy: Mapping[str, Any], at: Place, one: Mapping[str, Any], fi
         process = "poisson" if kind == "poisson" or strategy.get("schedule_type") == "poisson" else "constant"
         return "rate", rate, {"process": process}
     if kind == "throughput":
-        return "", None, {"process": "offline", "requests": _issued(one) or 1}
+        return "", None, {"process": "offline", "requests": _issued(benchmark) or 1}
     if kind in ("trace", "replay"):
         return "", None, {"process": "trace", "trace": file}
     raise at.at("type_").wrong(kind if kind is not None else NOTHING, "synchronous, concurrent, throughput, constant, poisson or trace")
@@ -182,11 +182,11 @@ class _Told:
 def _scenario(*sources: object) -> str:
     """The lengths of synthetic texts in assay's scenario syntax, if given by mean and deviation alone."""
     for source in sources:
-        asked = _lengths(source[0] if isinstance(source, list) and len(source) == 1 else source)
-        mean_in, mean_out = asked.pop("prompt_tokens", None), asked.pop("output_tokens", None)
-        wide_in, wide_out = (asked.pop(f"{side}_tokens_stdev", 0) or 0 for side in ("prompt", "output"))
+        lengths = _lengths(source[0] if isinstance(source, list) and len(source) == 1 else source)
+        mean_in, mean_out = lengths.pop("prompt_tokens", None), lengths.pop("output_tokens", None)
+        wide_in, wide_out = (lengths.pop(f"{side}_tokens_stdev", 0) or 0 for side in ("prompt", "output"))
         whole_numbers = [value for value in (mean_in, mean_out, wide_in, wide_out) if isinstance(value, int) and 0 <= value <= 10_000_000]
-        limits = [key for key in asked if key.endswith(("_min", "_max")) and asked[key] is not None]
+        limits = [key for key in lengths if key.endswith(("_min", "_max")) and lengths[key] is not None]
         if len(whole_numbers) == 4 and not limits:
             return f"N({mean_in},{wide_in})/({mean_out},{wide_out})" if wide_in or wide_out else f"D({mean_in},{mean_out})"
     return "dataset"
@@ -199,10 +199,10 @@ def _lengths(source: object) -> dict[str, Any]:
     if not isinstance(source, str) or len(source) > 10_000:
         return {}
     try:
-        found = json.loads(source)
+        lengths = json.loads(source)
     except ValueError:
         return {key: int(value) for key, value in re.findall(r"(\w+)=(\d{1,9})(?:,|\s|$)", source)}
-    return dict(found) if isinstance(found, dict) else {}
+    return dict(lengths) if isinstance(lengths, dict) else {}
 
 
 # ---- the requests ----------------------------------------------------------------------------------------------------
@@ -273,16 +273,20 @@ def _after(times: Mapping[str, float | None], name: str, sent: float, at: Place)
 
 
 def _tokens(row: Mapping[str, Any], place: Place, key: str, metrics: str) -> int | None:
-    found = whole(row, key, place)
-    return found if found is not None else whole(inner(row, metrics), "text_tokens", place.at(metrics))
+    tokens = whole(row, key, place)
+    return tokens if tokens is not None else whole(inner(row, metrics), "text_tokens", place.at(metrics))
 
 
 # ---- reported and missing values -------------------------------------------------------------------------------------
 
 
-def _issued(one: Mapping[str, Any]) -> int | None:
+def _issued(benchmark: Mapping[str, Any]) -> int | None:
     """The number of requests, including those not kept."""
-    sources = (inner(one, "metrics", "request_totals"), inner(one, "scheduler_metrics", "requests_made"), inner(one, "request_totals"))
+    sources = (
+        inner(benchmark, "metrics", "request_totals"),
+        inner(benchmark, "scheduler_metrics", "requests_made"),
+        inner(benchmark, "request_totals"),
+    )
     for totals in sources:
         counts = [totals.get(fate) for fate in FATES]
         if any(isinstance(count, int) for count in counts):
@@ -290,22 +294,22 @@ def _issued(one: Mapping[str, Any]) -> int | None:
     return None
 
 
-def _reported(one: Mapping[str, Any]) -> Iterator[Reported]:
-    totals = inner(one, "metrics", "request_totals")
+def _reported(benchmark: Mapping[str, Any]) -> Iterator[Reported]:
+    totals = inner(benchmark, "metrics", "request_totals")
     yield from numbers_of(
         (totals, "successful", "answered requests", "count", "", False),
         (totals, "errored", "failed requests", "count", "", False),
         (totals, "incomplete", "cut off requests", "count", "", False),
     )
     for key, title, ours in RATES:
-        yield from numbers_of((inner(one, "metrics", key, "successful"), "mean", title, "1/s", ours, False))
+        yield from numbers_of((inner(benchmark, "metrics", key, "successful"), "mean", title, "1/s", ours, False))
     for key, title, unit, ours in LATENCIES:
-        own = inner(one, "metrics", key, "successful")
+        statistics = inner(benchmark, "metrics", key, "successful")
         for source, statistic, quantile in (
-            (own, "mean", ""),
-            (own, "median", "p50"),
-            (inner(own, "percentiles"), "p95", "p95"),
-            (inner(own, "percentiles"), "p99", "p99"),
+            (statistics, "mean", ""),
+            (statistics, "median", "p50"),
+            (inner(statistics, "percentiles"), "p95", "p95"),
+            (inner(statistics, "percentiles"), "p99", "p99"),
         ):
             near = f"{ours}_{quantile}" if ours and quantile else ""
             yield from numbers_of((source, statistic, f"{statistic} {title}", unit, near, False))

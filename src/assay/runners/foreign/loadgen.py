@@ -84,67 +84,67 @@ def chosen(paths: Sequence[Path]) -> Sequence[Path]:
 
 def read(path: Path, _: ExitStack) -> Sequence[Load]:
     """The run in a log."""
-    told = _told(path)
-    values, place = told.values, Place(path.name)
+    summary = _told(path)
+    values, place = summary.values, Place(path.name)
     scenario = first(str(values.get(key, "")) for key in ("effective_scenario", "requested_scenario", "Scenario"))
     process = SCENARIOS.get(re.sub(r"[\s_-]", "", scenario).lower())
     if process is None:
         raise place.at("effective_scenario").wrong(scenario or NOTHING, ", ".join(SCENARIOS))
-    kind, load, arrivals, said = _asked(process, told, place)
+    kind, load, arrivals, stated = _asked(process, summary, place)
     return [
         Load(
             file=path.name,
             kind=kind,
             load=load,
             serving={"arrivals": arrivals},
-            said=frozenset({"serving.load", "serving.arrivals.process", *said}),
+            said=frozenset({"serving.load", "serving.arrivals.process", *stated}),
             rows=None,
             times="none",
             begin_utc=_when(values.get("test_datetime")),
-            reported=tuple(_reported(told)),
-            doubts=tuple(_doubts(told)),
+            reported=tuple(_reported(summary)),
+            doubts=tuple(_doubts(summary)),
             version=clean(str(values.get("loadgen_version", "")), 40),
         )
     ]
 
 
 def _told(path: Path) -> _Told:
-    told, seen = _Told(), 0
+    summary, seen = _Told(), 0
     for place, line in lines(path):
         seen += 1
         if line.startswith(MARK):
-            _detailed(told, line.removeprefix(MARK).strip(), place)
+            _detailed(summary, line.removeprefix(MARK).strip(), place)
         elif (pair := re.match(r"\s*([^:]{1,80}?)\s*:\s*(\S.*?)\s*$", line)) and not line.startswith(":::"):
-            told.put(pair[1], pair[2], place.line)
-    if not told.values:
+            summary.put(pair[1], pair[2], place.line)
+    if not summary.values:
         raise Place(path.name).wrong(Words(f"{seen} lines without a fact"), f"lines that begin with {MARK}, or a summary")
-    return told
+    return summary
 
 
-def _detailed(told: _Told, source: str, place: Place) -> None:
-    one = mapping(loads(source, place), place)
-    key = one.get("key")
+def _detailed(summary: _Told, source: str, place: Place) -> None:
+    entry = mapping(loads(source, place), place)
+    key = entry.get("key")
     if not isinstance(key, str):
         raise place.at("key").wrong(key, "a text")
-    metadata = one.get("metadata")
+    metadata = entry.get("metadata")
     if isinstance(metadata, Mapping) and metadata.get("is_error") is True:
-        told.errors.append(clean(f"{key}: {one.get('value')}", 200))
-    told.put(key, one.get("value"), place.line)
+        summary.errors.append(clean(f"{key}: {entry.get('value')}", 200))
+    summary.put(key, entry.get("value"), place.line)
 
 
 # ---- settings --------------------------------------------------------------------------------------------------------
 
 
-def _asked(process: str, told: _Told, place: Place) -> tuple[Any, float | None, dict[str, Any], set[str]]:
+def _asked(process: str, summary: _Told, place: Place) -> tuple[Any, float | None, dict[str, Any], set[str]]:
     """(kind, load, keys of [serving.arrivals], known conditions)."""
     arrivals: dict[str, Any] = {"process": process}
     if process == "server":
-        rate = _setting(told, place, "effective_target_qps", "target_qps")
+        rate = _setting(summary, place, "effective_target_qps", "target_qps")
         if not rate or rate > 1e7:
             raise place.at("effective_target_qps").wrong(rate, "a rate above 0")
         return "rate", rate, arrivals, {"serving.arrivals.cv"}
-    per_query = _setting(told, place, "effective_samples_per_query", "samples_per_query")
-    queries = _setting(told, place, "result_query_count") or 1
+    per_query = _setting(summary, place, "effective_samples_per_query", "samples_per_query")
+    queries = _setting(summary, place, "result_query_count") or 1
     if process == "offline":
         arrivals["requests"] = max(1, round((per_query or 1) * queries))
     if process == "multi_stream" and per_query:
@@ -153,12 +153,12 @@ def _asked(process: str, told: _Told, place: Place) -> tuple[Any, float | None, 
     return "", None, arrivals, set()
 
 
-def _setting(told: _Told, place: Place, *keys: str) -> float | None:
+def _setting(summary: _Told, place: Place, *keys: str) -> float | None:
     """The first setting that is present; the summary holds it as text."""
     for key in keys:
-        value = told.values.get(key)
+        value = summary.values.get(key)
         if value is not None:
-            at = Place(place.file, told.lines[key])
+            at = Place(place.file, summary.lines[key])
             return number({key: _number(value)}, key, at)
     return None
 
@@ -173,17 +173,17 @@ def _number(value: object) -> object:
 def _when(value: object) -> str:
     """The test's time; LoadGen writes it in UTC with a trailing Z."""
     try:
-        found = datetime.fromisoformat(value.replace("Z", "+00:00")) if isinstance(value, str) else None
+        moment = datetime.fromisoformat(value.replace("Z", "+00:00")) if isinstance(value, str) else None
     except ValueError:
         return ""
-    return found.isoformat(timespec="seconds") if found is not None and found.tzinfo is not None else ""
+    return moment.isoformat(timespec="seconds") if moment is not None and moment.tzinfo is not None else ""
 
 
 # ---- reported values and doubts --------------------------------------------------------------------------------------
 
 
-def _reported(told: _Told) -> Iterator[Reported]:
-    for key, value in told.values.items():
+def _reported(summary: _Told) -> Iterator[Reported]:
+    for key, value in summary.values.items():
         plain = {key: _number(value)}
         if key in COUNTS:
             name, unit, ours = COUNTS[key]
@@ -196,8 +196,8 @@ def _reported(told: _Told) -> Iterator[Reported]:
             yield from numbers_of((plain, key, f"{statistic} {title}{' of a query' if match['of'] else ''}", "ns", near, False))
 
 
-def _doubts(told: _Told) -> Iterator[str]:
-    values = told.values
+def _doubts(summary: _Told) -> Iterator[str]:
+    values = summary.values
     validity = first(str(values.get(key, "")) for key in VALIDITY)
     if validity and validity != "VALID":
         why = clean(str(values.get("result_invalid_reason", "")).strip(), 300)
@@ -205,7 +205,7 @@ def _doubts(told: _Told) -> Iterator[str]:
     mode = first(str(values.get(key, "")) for key in ("effective_test_mode", "Mode"))
     if "accuracy" in mode.lower():
         yield "it is a run for accuracy (AccuracyOnly), whose times mean nothing"
-    for error in told.errors[:3]:
+    for error in summary.errors[:3]:
         yield f"it logged an error: {error}"
 
 

@@ -59,12 +59,12 @@ def import_runs(chosen: Sequence[Path], root: Path, *, clock: Clock, name: str =
             same = (run.op, run.ranks, run.dtype, run.redop, run.root, run.aggregation, run.version, sizes)
             groups.setdefault(json.dumps(same), []).append(run)
     digests = {path.name: files.digest(path) for path in chosen}
-    made = []
-    for place, runs in enumerate(groups.values()):
+    imported = []
+    for index, runs in enumerate(groups.values()):
         stem = re.sub(r"[^A-Za-z0-9._-]+", "-", name or f"nccl-tests-{runs[0].op}-{runs[0].ranks}").strip("-._")
-        ending = f"-{place + 1}" if name and len(groups) > 1 else ""
-        made.append(_record(runs, f"{stem[: 80 - len(ending)]}{ending}", {run.file: digests[run.file] for run in runs}, root, clock))
-    return tuple(made)
+        ending = f"-{index + 1}" if name and len(groups) > 1 else ""
+        imported.append(_record(runs, f"{stem[: 80 - len(ending)]}{ending}", {run.file: digests[run.file] for run in runs}, root, clock))
+    return tuple(imported)
 
 
 def read(path: Path) -> tuple[Run, ...]:
@@ -187,14 +187,14 @@ def _rows(launch: int, run: Run) -> Iterator[tuple[Any, ...]]:
         yield _row(launch, 2 * index, run, line)
 
 
-def _row(launch: int, place: int, run: Run, line: Line) -> tuple[Any, ...]:
+def _row(launch: int, index: int, run: Run, line: Line) -> tuple[Any, ...]:
     times = (0, round(line.seconds * 1e9))
     return (
         launch,
         0,
         0,
         "nccl-tests",
-        place,
+        index,
         None,
         run.op,
         run.ranks,

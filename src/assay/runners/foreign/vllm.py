@@ -81,22 +81,22 @@ def _load(file: str, run: Mapping[str, Any], place: Place) -> Load:
     serving: dict[str, Any] = {"arrivals": arrivals, "model": model, "tokenizer": tokenizer}
     if client:
         serving["client"] = client
-    said = {"serving.model", "engine.model", "serving.tokenizer", "serving.load", "serving.arrivals.process", "serving.arrivals.cv"}
+    stated = {"serving.model", "engine.model", "serving.tokenizer", "serving.load", "serving.arrivals.process", "serving.arrivals.cv"}
     if prompts := whole(run, "num_prompts", place):
         arrivals["requests"] = prompts
-        said.add("serving.arrivals.requests")
+        stated.add("serving.arrivals.requests")
     if backend in BACKENDS or backend.startswith("openai"):
-        said.add("engine.backend")
+        stated.add("engine.backend")
     if backend in TASKS:
         serving["task"] = TASKS[backend]
-        said.add("serving.task")
+        stated.add("serving.task")
     return Load(
         file=file,
         kind=kind,
         load=load,
         serving=serving,
         backend=BACKENDS.get(backend, "openai"),
-        said=frozenset(said),
+        said=frozenset(stated),
         rows=partial(_rows, run, place) if detailed else None,
         times="whole" if timed else "none",
         duration_s=number(run, "duration", place),
@@ -202,14 +202,14 @@ def _row(cells: Mapping[str, Any], place: Place) -> Row:
 
 
 def _gaps(cells: Mapping[str, Any], place: Place) -> list[int]:
-    found = []
+    gaps_ns = []
     inner = place.at("itls")
     for index, gap in enumerate(listed(cells, "itls", place)):
-        one = nanoseconds({str(index): gap}, str(index), inner)
-        if one is None:
+        gap_ns = nanoseconds({str(index): gap}, str(index), inner)
+        if gap_ns is None:
             raise inner.at(index).wrong(gap, "a number of seconds")
-        found.append(one)
-    return found
+        gaps_ns.append(gap_ns)
+    return gaps_ns
 
 
 # ---- reported and missing values -------------------------------------------------------------------------------------
@@ -231,14 +231,14 @@ def _reported(run: Mapping[str, Any]) -> Iterator[Reported]:
 
 
 def _missing(run: Mapping[str, Any], *, detailed: bool, timed: bool) -> tuple[str, ...]:
-    found = []
+    missing = []
     if not detailed:
-        found.append("the requests: it holds totals only; run vllm bench serve with --save-detailed to have them")
+        missing.append("the requests: it holds totals only; run vllm bench serve with --save-detailed to have them")
     elif not timed:
-        found.append("when each request was sent (start_times), so that no rate over a measured window can be made")
+        missing.append("when each request was sent (start_times), so that no rate over a measured window can be made")
     if run.get("num_warmups") is None:
-        found.append("whether the engine was warmed up (--num-warmups)")
-    return tuple(found)
+        missing.append("whether the engine was warmed up (--num-warmups)")
+    return tuple(missing)
 
 
 def _doubts(run: Mapping[str, Any], place: Place, detailed: bool) -> tuple[str, ...]:

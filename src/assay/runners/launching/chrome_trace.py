@@ -39,23 +39,23 @@ def read(stream: Stream, keep: Callable[[Event], Event | None], largest: int) ->
         ValueError: not a JSON object, or truncated.
     """
     text = _Text(stream, largest)
-    found: dict[str, Any] = {}
+    sections: dict[str, Any] = {}
     text.expect("{")
     if text.peek() == "}":
         text.expect("}")
-        return found
+        return sections
     while True:
         key = text.value()
         if not isinstance(key, str):
             raise ValueError(f"a key is {key!r}; allowed: a string")
         text.expect(":")
         if key == EVENTS and text.peek() == "[":
-            found[key] = [kept for event in _items(text) if isinstance(event, dict) and (kept := keep(event)) is not None]
+            sections[key] = [kept for event in _items(text) if isinstance(event, dict) and (kept := keep(event)) is not None]
         else:
-            found[key] = text.value()
+            sections[key] = text.value()
         if text.peek() == "}":
             text.expect("}")
-            return found
+            return sections
         text.expect(",")
 
 
@@ -91,9 +91,9 @@ class _Text:
 
     def expect(self, character: str) -> None:
         """Consume this character. Raises ValueError if another follows."""
-        found = self.peek()
-        if found != character:
-            raise ValueError(f"found {found!r} where {character!r} belongs" if found else "the file ends in the middle")
+        actual = self.peek()
+        if actual != character:
+            raise ValueError(f"found {actual!r} where {character!r} belongs" if actual else "the file ends in the middle")
         self._at += 1
 
     def value(self) -> Any:

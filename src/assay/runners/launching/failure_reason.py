@@ -62,24 +62,24 @@ def why_failed(ending: Ending, output: str, log: str) -> str:
     how = how_it_ended(ending, output)
     line = telling_line(output)
     hint = _hint(output, how)
-    said = f"; its last output was: {line}" if line else ", and printed nothing"
-    said = f": {line}" if _EXCEPTION.match(line) else said
-    return f"{how}{said}{hint} (all of its output: {log})"
+    output_clause = f"; its last output was: {line}" if line else ", and printed nothing"
+    output_clause = f": {line}" if _EXCEPTION.match(line) else output_clause
+    return f"{how}{output_clause}{hint} (all of its output: {log})"
 
 
 def how_it_ended(ending: Ending, output: str) -> str:
     """The exit code or signal; the worker's, if torchrun's output names it."""
     code = -ending.signal if ending.signal is not None else ending.exit_code
-    who = "the script"
-    if (told := _ENGINE_EXIT.findall(output)) and ending.exit_code is not None:
-        code = int(told[-1])
+    subject = "the script"
+    if (exit_codes := _ENGINE_EXIT.findall(output)) and ending.exit_code is not None:
+        code = int(exit_codes[-1])
         ranks = _ENGINE_RANK.findall(output)
-        who = f"rank {ranks[-1]} of the script" if ranks else who
+        subject = f"rank {ranks[-1]} of the script" if ranks else subject
     if code is not None and code > 128 and _signal_name(code - 128) != "unknown":
         code = 128 - code  # 128 + signal, as shells and the plain launcher report it
     if code is not None and code < 0:
-        return f"{who} was ended by signal {-code} ({_signal_name(-code)})"
-    return f"{who} exited with code {code}"
+        return f"{subject} was ended by signal {-code} ({_signal_name(-code)})"
+    return f"{subject} exited with code {code}"
 
 
 def telling_line(output: str) -> str:

@@ -73,12 +73,12 @@ def _check(folder: Path, limit: float) -> None:
             raise _unreadable(f"{entry.path}, which may not be read")
 
 
-def _unreadable(found: str) -> SpecError:
+def _unreadable(problem: str) -> SpecError:
     return SpecError(
         (
             Problem(
                 where="workload.fresh_folder",
-                found=found,
+                found=problem,
                 allowed="a folder that can be copied",
                 mend="Give yourself the right to read it, or move it away.",
             ),
@@ -97,12 +97,12 @@ def working_folder(context: RunContext, job: Job) -> Iterator[Path]:
     if not workload.fresh_folder or job.planned.role == "sweep":
         yield context.folder
         return
-    own = folders_of(context.record.path) / launch_name(job.number)
+    launch_folder = folders_of(context.record.path) / launch_name(job.number)
     source = context.folder.resolve()
-    target = own.joinpath(*source.parts[1:][-LEVELS:] or ("root",))
+    target = launch_folder.joinpath(*source.parts[1:][-LEVELS:] or ("root",))
     begin = context.clock.now_ns()
     try:
-        copied = _copy(source, target, own)
+        copied = _copy(source, target, launch_folder)
         took = context.clock.now_ns() - begin
         kept = str(target) if workload.keep_folders else ""
         write_event(
@@ -111,7 +111,7 @@ def working_folder(context: RunContext, job: Job) -> Iterator[Path]:
         yield target
     finally:
         if not workload.keep_folders:
-            _remove(own)
+            _remove(launch_folder)
 
 
 def folders_of(record: Path) -> Path:
@@ -138,14 +138,14 @@ def script_in(experiment: Experiment, folder: Path, original: Path) -> Path:
 # ---- copying ---------------------------------------------------------------------------------------------------------
 
 
-def _copy(source: Path, target: Path, own: Path) -> int:
+def _copy(source: Path, target: Path, launch_folder: Path) -> int:
     """Copy the wanted files. Returns their number."""
     copied = 0
     try:
         target.mkdir(parents=True)
         for path, entry in _walk(source, source):
             copied += _copy_one(source, entry, target / path, target)
-        _link_neighbours(source, target, own)
+        _link_neighbours(source, target, launch_folder)
     except OSError as error:
         raise files.explain(error, target, "copy the working folder to") from error
     except shutil.Error as error:
@@ -157,7 +157,7 @@ def _link_neighbours(source: Path, target: Path, top: Path) -> None:
     """Link the readable neighbours of the folder and its parents, where scripts keep their data."""
     while target != top:
         with suppress(PermissionError), os.scandir(source.parent) as entries:
-            for entry in sorted(entries, key=lambda one: one.name)[:MOST_NEIGHBOURS]:
+            for entry in sorted(entries, key=lambda item: item.name)[:MOST_NEIGHBOURS]:
                 if entry.name != target.name:
                     (target.parent / entry.name).symlink_to(entry.path)
         source, target = source.parent, target.parent
@@ -191,7 +191,7 @@ def _leads_to(link: Path, source: Path, target: Path, root: Path) -> str:
 
 def _is_copied(path: Path, source: Path) -> bool:
     """Whether no folder on its path is excluded."""
-    return not any((source / one).is_dir() and _is_left_out(source / one) for one in (path, *path.parents) if one.name)
+    return not any((source / part).is_dir() and _is_left_out(source / part) for part in (path, *path.parents) if part.name)
 
 
 def _walk(root: Path, folder: Path) -> Iterator[tuple[Path, os.DirEntry[str]]]:
@@ -202,10 +202,10 @@ def _walk(root: Path, folder: Path) -> Iterator[tuple[Path, os.DirEntry[str]]]:
     """
     try:
         with os.scandir(folder) as entries:
-            found = sorted(entries, key=lambda entry: entry.name)
+            ordered = sorted(entries, key=lambda entry: entry.name)
     except FileNotFoundError:  # removed meanwhile
         return
-    for entry in found:
+    for entry in ordered:
         if not _is_wanted(entry):
             continue
         yield Path(entry.path).relative_to(root), entry

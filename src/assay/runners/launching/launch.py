@@ -50,23 +50,23 @@ def request_for(context: RunContext, job: Job, environment: dict[str, str], cwd:
     folder = context.record.launch_folder(job.number).resolve()
     if cwd != context.folder and "PWD" in environment:
         environment = {**environment, "PWD": str(cwd)}
-    own = {
+    variables = {
         "ASSAY_LAUNCH_DIR": str(folder),
         "ASSAY_LAUNCH": str(job.number),
         "ASSAY_SEED": str(planned.seed),
         "ASSAY_FLUSH_S": str(FLUSH_FAULT_S if planned.role == "fault" else FLUSH_S),
     }
     if planned.role == "fault":
-        own["ASSAY_RESTARTS"] = "1"
+        variables["ASSAY_RESTARTS"] = "1"
     if planned.role == "communication":
-        own["ASSAY_CALIBRATE_COMMUNICATION"] = "1"
+        variables["ASSAY_CALIBRATE_COMMUNICATION"] = "1"
     if experiment.flops.convention != "none" and not profiling.at_once(experiment, job):
-        own |= {"ASSAY_FLOPS": "1", "ASSAY_PEAK": f"{experiment.flops.peak}:{experiment.flops.precision or ''}"}
+        variables |= {"ASSAY_FLOPS": "1", "ASSAY_PEAK": f"{experiment.flops.peak}:{experiment.flops.precision or ''}"}
     if (steps := steps_asked(experiment, planned)) is not None:
-        own[step_limit.VARIABLE] = str(steps)
-    own |= profiling.environment(experiment, context.record.path, job)
-    asked = {name: _filled(value, values) for name, value in experiment.workload.environment.items()}
-    inner = worker_environment(environment, experiment.launcher, {**asked, **own})
+        variables[step_limit.VARIABLE] = str(steps)
+    variables |= profiling.environment(experiment, context.record.path, job)
+    requested = {name: _filled(value, values) for name, value in experiment.workload.environment.items()}
+    inner = worker_environment(environment, experiment.launcher, {**requested, **variables})
     if experiment.workload.attach:
         inner = injected.into(inner)
     return Request(
@@ -77,7 +77,7 @@ def request_for(context: RunContext, job: Job, environment: dict[str, str], cwd:
         cwd=cwd,
         log=context.record.log_path(job.number).resolve(),
         log_bytes=int(experiment.limits.log_mib * MIB),
-        secrets=secret_values({**environment, **asked}),
+        secrets=secret_values({**environment, **requested}),
         mark=mark_of(context.record.path, job.number),
         max_restarts=experiment.launcher.max_restarts if planned.role == "fault" else 0,
         grace_s=experiment.limits.grace_s,
@@ -211,18 +211,22 @@ class LaunchRun:
             self._strike(self.fault, planned, rank)
 
     def _strike(self, fault: Fault, planned: PlannedFault, rank: int) -> None:
-        seen, asked = self.watch.ranks[rank], planned.training
+        seen, spec = self.watch.ranks[rank], planned.training
         if not supervisor.is_marked(seen.pid, self.request.mark):
             return  # it has ended, and its pid may have been reused
         self._undo()  # an earlier strike on workers that have ended
-        own = {name: getattr(asked, name) for name in fault.parameters} if asked is not None else {}
-        told = {name: redact(value) if isinstance(value, str) else value for name, value in own.items()}
+        parameters = {name: getattr(spec, name) for name in fault.parameters} if spec is not None else {}
+        redacted = {name: redact(value) if isinstance(value, str) else value for name, value in parameters.items()}
         signal = {"signal": planned.signal} if "signal" in fault.parameters else {}
         if self.aimed_at is None and self.middle is not None:
-            told = {**told, "instead_of": planned.when}
+            redacted = {**redacted, "instead_of": planned.when}
         now = self.context.clock.now_ns()
         self._event(
-            "fault", {**signal, **told, "pid": seen.pid, "fault": planned.kind}, rank=rank, incarnation=seen.incarnation, step=seen.steps
+            "fault",
+            {**signal, **redacted, "pid": seen.pid, "fault": planned.kind},
+            rank=rank,
+            incarnation=seen.incarnation,
+            step=seen.steps,
         )
         self.writer.flush()  # before the act, which may take the whole machine down
         self.rank_struck = rank
@@ -235,8 +239,8 @@ class LaunchRun:
             self._event("fault_missed", {"pid": seen.pid, "why": redact(str(error))}, rank=rank)
             if not isinstance(error, ProcessLookupError):
                 self.cannot = redact(str(error))  # retrying every few milliseconds would not help
-        if self.undo is not None and asked is not None:
-            self.undo_ns = now + round(asked.for_s * NS_PER_S)
+        if self.undo is not None and spec is not None:
+            self.undo_ns = now + round(spec.for_s * NS_PER_S)
 
     def _undo_if_due(self) -> None:
         if self.undo is not None and self.context.clock.now_ns() >= self.undo_ns:
@@ -331,10 +335,10 @@ class LaunchRun:
     def _timeout_reason(self, output: str) -> str:
         limit = self.context.experiment.limits.launch_timeout_s
         last = failure_reason.telling_line(output)
-        said = f"its last output was: {last}" if last else "it printed nothing"
+        output_clause = f"its last output was: {last}" if last else "it printed nothing"
         steps = f"after {self.watch.steps} steps" if self.watch.ranks else "before its first step"
         return (
-            f"still running after limits.launch_timeout_s = {limit:g} s, {steps}, and was ended; {said}. "
+            f"still running after limits.launch_timeout_s = {limit:g} s, {steps}, and was ended; {output_clause}. "
             f"Raise the limit, or make the script shorter.{'' if self.watch.ranks else self._own_ranks()}"
         )
 
@@ -356,10 +360,10 @@ class LaunchRun:
 
     def _ended_early(self) -> str:
         """The reason if the script ended before making its steps; empty if no step was recorded."""
-        asked = steps_asked(self.context.experiment, self.planned)
-        if asked is None or not self.watch.steps or self._ended_as_asked():
+        requested = steps_asked(self.context.experiment, self.planned)
+        if requested is None or not self.watch.steps or self._ended_as_asked():
             return ""
-        return f"the script ended by itself after {self.watch.steps} steps, before the {asked} that were asked for"
+        return f"the script ended by itself after {self.watch.steps} steps, before the {requested} that were asked for"
 
     def _missed_fault(self) -> str:
         planned = self.planned.fault

@@ -82,8 +82,8 @@ def environment(experiment: Experiment, record: Path, job: Job) -> dict[str, str
     profile = profile_of(experiment, job)
     if profile is None:
         return {}
-    asked = {name: getattr(profile, name) for name in ("wait", "warm_up", "active", "memory", "tool")}
-    return {"ASSAY_PROFILE": json.dumps({**asked, "folder": str(folder_of(record, job.number))})}
+    settings = {name: getattr(profile, name) for name in ("wait", "warm_up", "active", "memory", "tool")}
+    return {"ASSAY_PROFILE": json.dumps({**settings, "folder": str(folder_of(record, job.number))})}
 
 
 def at_once(experiment: Experiment, job: Job) -> bool:
@@ -128,7 +128,7 @@ def finish(context: RunContext, job: Job) -> None:
     summarise = context.advice.profiled if context.advice is not None else None
     ranks = [_of_rank(file, summarise) for file in sorted(folder.glob("rank=*.pt.trace.json.gz"))] if folder.is_dir() else []
     nsys = list(_of_nsys(folder)) if (profile := profile_of(context.experiment, job)) and profile.tool == "nsys" else []
-    told = {"configuration": job.planned.configuration, "ranks": ranks, "nsys": nsys}
+    summary = {"configuration": job.planned.configuration, "ranks": ranks, "nsys": nsys}
     writer = context.record.writer(job.number)
     for rank in ranks:
         for row in _communication(rank, job.number):
@@ -137,51 +137,51 @@ def finish(context: RunContext, job: Job) -> None:
             writer.append("collectives", row)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        files.replace(folder / "summary.json", (json.dumps(told, indent=1) + "\n").encode())
+        files.replace(folder / "summary.json", (json.dumps(summary, indent=1) + "\n").encode())
     except OSError as error:
         raise files.explain(error, folder, "write the summary of the profile into") from error
 
 
 def _of_rank(file: Path, summarise: Callable[[Mapping[str, Any]], dict[str, Any]] | None) -> dict[str, Any]:
     """The summary of one trace, or why it cannot be read."""
-    told: dict[str, Any] = {"file": file.name, "bytes": file.stat().st_size, "absent": ""}
+    summary: dict[str, Any] = {"file": file.name, "bytes": file.stat().st_size, "absent": ""}
     if summarise is None:
-        return {**told, "absent": "the run had nobody to read traces: start it by `assay profile` or assay.run"}
+        return {**summary, "absent": "the run had nobody to read traces: start it by `assay profile` or assay.run"}
     try:
         with gzip.open(file) as stream:
-            told |= summarise(chrome_trace.read(stream, _needed, LARGEST))
+            summary |= summarise(chrome_trace.read(stream, _needed, LARGEST))
     except chrome_trace.TooLarge:
         why = f"the trace is larger than {LARGEST // MIB} MiB: open it, or profile fewer steps (--active 1)"
-        return {**told, "absent": why}
+        return {**summary, "absent": why}
     except _UNREADABLE as error:
-        return {**told, "absent": f"the trace cannot be read: {type(error).__name__}: {error}"}
-    told["rank"] = int(file.name.removeprefix("rank=").partition(".")[0])
-    memory = file.with_name(f"rank={told['rank']}.memory.json")
-    if (held := _allocator(memory)) is not None:
-        told["allocator"] = held
-    snapshot = file.with_name(f"rank={told['rank']}.memory_snapshot.pickle")
+        return {**summary, "absent": f"the trace cannot be read: {type(error).__name__}: {error}"}
+    summary["rank"] = int(file.name.removeprefix("rank=").partition(".")[0])
+    memory = file.with_name(f"rank={summary['rank']}.memory.json")
+    if (allocator := _allocator(memory)) is not None:
+        summary["allocator"] = allocator
+    snapshot = file.with_name(f"rank={summary['rank']}.memory_snapshot.pickle")
     if snapshot.is_file():
-        told["snapshot"] = snapshot.name
-    return told
+        summary["snapshot"] = snapshot.name
+    return summary
 
 
 def _allocator(file: Path) -> dict[str, Any] | None:
     """The state of a rank's allocator; None if its file is unreadable, as after a full disk."""
     try:
-        found = json.loads(file.read_text())
+        content = json.loads(file.read_text())
     except (OSError, ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return content if isinstance(content, dict) else None
 
 
 def _needed(event: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """The part of an event that a summary needs: most of the millions in a trace are flow arrows or Python frames."""
-    told = event.get("args") or {}
+    details = event.get("args") or {}
     if event.get("name") == "[memory]":
-        return {"name": "[memory]", "args": {key: told[key] for key in _MEMORY if key in told}}
+        return {"name": "[memory]", "args": {key: details[key] for key in _MEMORY if key in details}}
     if event.get("ph") != "X" or event.get("cat") in _UNNEEDED:
         return None
-    if event.get("cat") != "cpu_op" or "Collective name" in told:
+    if event.get("cat") != "cpu_op" or "Collective name" in details:
         return event
     return {key: event[key] for key in _PLAIN if key in event}
 
@@ -205,19 +205,26 @@ def _communication(rank: Mapping[str, Any], launch: int) -> Iterator[tuple[Any, 
 
 def _collectives(rank: dict[str, Any], job: Job) -> Iterator[tuple[Any, ...]]:
     """Rows of the table `collectives`, removed from the summary: kernels, in groups of their own since hooks record the same calls."""
-    for one in rank.pop("collectives", ()):
-        where = (job.number, rank["rank"], 0, f"{one['group'] or 'unnamed'} (kernels)", one["step"] * A_STEP + one["number"], one["step"])
-        what = (
-            one["op"],
-            one["size"] or job.planned.workers,
-            one["bytes"] or 0,
-            one["dtype"],
+    for call in rank.pop("collectives", ()):
+        where = (
+            job.number,
+            rank["rank"],
+            0,
+            f"{call['group'] or 'unnamed'} (kernels)",
+            call["step"] * A_STEP + call["number"],
+            call["step"],
+        )
+        details = (
+            call["op"],
+            call["size"] or job.planned.workers,
+            call["bytes"] or 0,
+            call["dtype"],
             "kernel",
             None,
-            one["begin_ns"],
-            one["end_ns"],
+            call["begin_ns"],
+            call["end_ns"],
         )
-        yield (*where, *what, None, None, None, "kineto")
+        yield (*where, *details, None, None, None, "kineto")
 
 
 def _of_nsys(folder: Path) -> Iterator[dict[str, Any]]:
@@ -226,20 +233,20 @@ def _of_nsys(folder: Path) -> Iterator[dict[str, Any]]:
     if not captures:
         yield {"file": "", "absent": "nsys left no capture: the script may have made too few steps, or ended by force"}
     for capture in captures:
-        told: dict[str, Any] = {"file": capture.name, "bytes": capture.stat().st_size, "absent": "", "reports": {}}
+        summary: dict[str, Any] = {"file": capture.name, "bytes": capture.stat().st_size, "absent": "", "reports": {}}
         for report in REPORTS:
             try:
-                told["reports"][report] = report_rows(_stats(capture, report))
+                summary["reports"][report] = report_rows(_stats(capture, report))
             except (OSError, subprocess.SubprocessError, ValueError) as error:
-                told["absent"] = f"nsys stats {report}: {error}"
-        yield told
+                summary["absent"] = f"nsys stats {report}: {error}"
+        yield summary
         # exported by `nsys stats`; several times as large and reproducible
         capture.with_suffix(".sqlite").unlink(missing_ok=True)
 
 
 def _stats(capture: Path, report: str) -> str:
-    asked = ["nsys", "stats", "--format", "json", "--report", report, "--output", "-", "--quiet", str(capture)]
-    done = subprocess.run(asked, capture_output=True, text=True, timeout=NSYS_S, check=False)
+    command = ["nsys", "stats", "--format", "json", "--report", report, "--output", "-", "--quiet", str(capture)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=NSYS_S, check=False)
     if done.returncode != 0:
         raise ValueError((done.stderr or done.stdout).strip().splitlines()[-1] if (done.stderr or done.stdout).strip() else "failed")
     return done.stdout

@@ -88,18 +88,18 @@ class Engines:
         Raises:
             WorkloadError: it did not become ready; the message holds its last output.
         """
-        target = next(one for one in targets_of(self.serving) if one.name == name)
+        target = next(candidate for candidate in targets_of(self.serving) if candidate.name == name)
         if not target.command:
             return Engine(target=target, urls=urls_of(self.context.experiment, target), replicas=None)
         purpose = _purpose(target, job.planned)
-        found = self._up.get(name)
-        if found is not None and (found[0] != purpose or found[1].broken):
+        entry = self._up.get(name)
+        if entry is not None and (entry[0] != purpose or entry[1].broken):
             self.end(name)
-            found = None
-        if found is None:
+            entry = None
+        if entry is None:
             self._make_room(name)
-            found = self._up[name] = (purpose, self._started(target, job, emit))
-        replicas = found[1]
+            entry = self._up[name] = (purpose, self._started(target, job, emit))
+        replicas = entry[1]
         replicas.emit = emit
         return Engine(target=target, urls=tuple(replicas.urls), replicas=replicas)
 
@@ -125,9 +125,9 @@ class Engines:
 
     def end(self, name: str) -> None:
         """Stop a target's replicas, if assay started any."""
-        found = self._up.pop(name, None)
-        if found is not None:
-            found[1].stop()
+        entry = self._up.pop(name, None)
+        if entry is not None:
+            entry[1].stop()
 
     def close(self) -> None:
         """Stop everything that assay started."""
@@ -146,11 +146,11 @@ def described(urls: Sequence[str]) -> dict[str, Any]:
     """The first replica's self-description, by path; {} if there is none. Secrets are neither requested nor kept."""
     for path in DESCRIBED_AT if urls else ():
         try:
-            said = _asked(urls[0].rstrip("/") + path)
+            answer = _asked(urls[0].rstrip("/") + path)
         except TimeoutError:  # it would time out on the other paths too
             return {}
-        if said is not None:
-            return {"path": path, "said": said}
+        if answer is not None:
+            return {"path": path, "said": answer}
     return {}
 
 

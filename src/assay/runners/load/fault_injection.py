@@ -31,11 +31,11 @@ def can_be_broken(experiment: Experiment) -> None:
         SpecError, EnvironmentLacks: one cannot.
     """
     assert experiment.serving is not None
-    for asked in experiment.faults:
-        fault: Fault = catalog.load("faults", asked.kind)
+    for spec in experiment.faults:
+        fault: Fault = catalog.load("faults", spec.kind)
         for target in targets_of(experiment.serving):
-            if asked.target in ("", target.name):
-                check(fault, asked, target)
+            if spec.target in ("", target.name):
+                check(fault, spec, target)
 
 
 class Breaking:
@@ -64,19 +64,19 @@ class Breaking:
         if planned is None or planned.serving is None:
             return
         fault: Fault = catalog.load("faults", planned.kind)
-        asked, engine = planned.serving, self._engine
+        spec, engine = planned.serving, self._engine
         front: Front | None = None
         if fault.front is not None:
-            front = fault.front(asked, engine.target, self._mark, self._planned.seed)
+            front = fault.front(spec, engine.target, self._mark, self._planned.seed)
             self._stack.callback(front.close)
             try:
                 self.urls = {number: front.before(url) for number, url in enumerate(engine.urls)}
             except (ValueError, RuntimeError) as error:
                 raise WorkloadError(f"nothing could be put before {engine.target.name}: {error}") from None
-        own = engine.replicas.replica_urls if engine.replicas is not None else engine.urls
+        urls = engine.replicas.replica_urls if engine.replicas is not None else engine.urls
         struck = Struck(
             replica=planned.rank,
-            url=own[planned.rank],
+            url=urls[planned.rank],
             target=engine.target,
             replicas=engine.replicas,
             front=front,
@@ -85,9 +85,9 @@ class Breaking:
             log=self._log,
             mark=self._mark,
         )
-        seen = {number: self.urls.get(number, url) if own == engine.urls else url for number, url in enumerate(own)}
+        seen = {number: self.urls.get(number, url) if urls == engine.urls else url for number, url in enumerate(urls)}
         self._stack.enter_context(Prober(tuple(seen.values()), engine.target, self._emit))
-        self._strike = self._stack.enter_context(Strike(fault, struck, asked, self._emit))
+        self._strike = self._stack.enter_context(Strike(fault, struck, spec, self._emit))
 
     def begin(self, measured_ns: int) -> None:
         """Schedule the fault; the load's measured part begins at this monotonic time."""

@@ -197,13 +197,13 @@ class LoadRun:
         from assay.instruments.engines.prometheus import Scraper
 
         target = engine.target
-        own = engine.replicas.replica_urls if engine.replicas is not None else engine.urls
+        urls = engine.replicas.replica_urls if engine.replicas is not None else engine.urls
         return Scraper(
             target.metrics,
             self.job.number,
             lambda row: self.writer.append("telemetry", row),
             options=target.options,
-            urls=own,
+            urls=urls,
             api_key_env=target.api_key_env,
         )
 
@@ -212,9 +212,9 @@ class LoadRun:
             handle.close()
 
     def _pids(self) -> tuple[int, ...]:
-        own = [pid for handle in self.handles for pid in handle.pids()]
+        client_pids = [pid for handle in self.handles for pid in handle.pids()]
         engine = self.engine
-        return (*own, *(engine.replicas.pids() if engine is not None and engine.replicas is not None else ()))
+        return (*client_pids, *(engine.replicas.pids() if engine is not None and engine.replicas is not None else ()))
 
     # ---- monitoring
 
@@ -233,21 +233,21 @@ class LoadRun:
         self.missed = breaking.missed
         self._show(self._said(), force=True)
 
-    def _note_told(self, said: list[Mapping[str, Any]]) -> None:
+    def _note_told(self, reports: list[Mapping[str, Any]]) -> None:
         """Note the models and limits named in responses, if any."""
         answered: Counter[str] = Counter()
         limits: dict[str, str] = {}
-        for one in said:
-            answered.update(one.get("models", {}))
-            limits |= one.get("limits", {})
+        for report in reports:
+            answered.update(report.get("models", {}))
+            limits |= report.get("limits", {})
         if limits:
             self._event("answer_limits", limits)
         if answered:
             self._event("answer_models", {"asked": self.model, "answered": dict(answered)})
 
-    def _step(self, said: list[Mapping[str, Any]], breaking: Breaking) -> None:
+    def _step(self, reports: list[Mapping[str, Any]], breaking: Breaking) -> None:
         """Advance from loading to the cold requests to the load as the clients become ready."""
-        states = [one.get("state", "") for one in said]
+        states = [report.get("state", "") for report in reports]
         if self.state == "loading" and len(states) == self.clients and all(states):
             self._say("go", "")
             self.state = "cold"
@@ -257,7 +257,7 @@ class LoadRun:
             self._event_at("load_begin", self.t0_ns, None, {})
             breaking.begin(self.t0_ns + round(self.serving.arrivals.warm_up_s * NS_PER_S))
             self.state = "load"
-        self._show(said)
+        self._show(reports)
 
     def _say(self, name: str, text: str) -> None:
         hidden = self.load / f".{name}"
@@ -266,7 +266,7 @@ class LoadRun:
 
     def _said(self) -> list[Mapping[str, Any]]:
         """The clients' latest status."""
-        return [said for number in range(self.clients) if (said := _read(self.load / f"client-{number}.json")) is not None]
+        return [report for number in range(self.clients) if (report := _read(self.load / f"client-{number}.json")) is not None]
 
     def _end_if_needed(self) -> None:
         stop, limits = self.context.stop, self.context.experiment.limits
@@ -315,15 +315,15 @@ class LoadRun:
 
     def _nothing_answered(self) -> str:
         """Why no request of the load succeeded; "" if any did."""
-        said = self._said()
-        if not said or any(one.get("ok") for one in said) or not any(one.get("done") for one in said):
+        reports = self._said()
+        if not reports or any(report.get("ok") for report in reports) or not any(report.get("done") for report in reports):
             return ""
         failed: dict[str, int] = {}
-        for one in said:
-            for status, number in one.get("failed", {}).items():
+        for report in reports:
+            for status, number in report.get("failed", {}).items():
                 failed[status] = failed.get(status, 0) + number
         words = ", ".join(f"{number} {status}" for status, number in sorted(failed.items(), key=lambda item: -item[1]))
-        last = next((str(one["error"]) for one in said if one.get("error")), "")
+        last = next((str(report["error"]) for report in reports if report.get("error")), "")
         return redact(f"no request was answered: {words}" + (f"; the last error: {last}" if last else ""))
 
     def _account(self) -> None:
@@ -363,7 +363,7 @@ class LoadRun:
 
     # ---- reporting
 
-    def _show(self, said: list[Mapping[str, Any]], force: bool = False) -> None:
+    def _show(self, reports: list[Mapping[str, Any]], force: bool = False) -> None:
         now = self.context.clock.now_ns()
         if now - self.shown_ns < SHOW_NS and not force:
             return
@@ -377,20 +377,20 @@ class LoadRun:
                 steps_per_s=None,
                 ranks=0,
                 incarnation=0,
-                load=self._progress(said, now),
+                load=self._progress(reports, now),
             )
         )
 
-    def _progress(self, said: list[Mapping[str, Any]], now: int) -> LoadProgress:
+    def _progress(self, reports: list[Mapping[str, Any]], now: int) -> LoadProgress:
         def total(key: str) -> int:
-            return sum(int(one.get(key, 0)) for one in said)
+            return sum(int(report.get(key, 0)) for report in reports)
 
         failed: dict[str, int] = {}
-        for one in said:
-            for status, number in one.get("failed", {}).items():
+        for report in reports:
+            for status, number in report.get("failed", {}).items():
                 failed[status] = failed.get(status, 0) + int(number)
-        asked = self.serving.arrivals
-        whole_s = asked.warm_up_s + asked.duration_s
+        arrivals = self.serving.arrivals
+        whole_s = arrivals.warm_up_s + arrivals.duration_s
         into_s = (now - self.t0_ns) / NS_PER_S if self.t0_ns else 0.0
         return LoadProgress(
             state=self.state,
@@ -404,10 +404,10 @@ class LoadRun:
             in_flight=total("in_flight"),
             tokens=total("tokens"),
             offered=self.configuration.load if self.serving.rate else None,
-            ttft_ms=_worst(said, "ttft_ms"),
-            tpot_ms=_worst(said, "tpot_ms"),
-            e2e_ms=_worst(said, "e2e_ms"),
-            lag_p99_ms=max((float(one["lag_ms_p99"]) for one in said if one.get("lag_ms_p99") is not None), default=None),
+            ttft_ms=_worst(reports, "ttft_ms"),
+            tpot_ms=_worst(reports, "tpot_ms"),
+            e2e_ms=_worst(reports, "e2e_ms"),
+            lag_p99_ms=max((float(report["lag_ms_p99"]) for report in reports if report.get("lag_ms_p99") is not None), default=None),
         )
 
     def _engine_event(self, kind: str, ns: int, replica: int | None, detail: Mapping[str, Any]) -> None:
@@ -434,17 +434,17 @@ def replace_urls(engine: Engine, urls: Mapping[int, str]) -> Engine:
 
 def _read(path: Path) -> Mapping[str, Any] | None:
     try:
-        found = json.loads(path.read_bytes())
+        content = json.loads(path.read_bytes())
     except (OSError, ValueError):  # not yet written
         return None
-    return found if isinstance(found, dict) else None
+    return content if isinstance(content, dict) else None
 
 
-def _worst(said: list[Mapping[str, Any]], key: str) -> dict[str, float]:
+def _worst(reports: list[Mapping[str, Any]], key: str) -> dict[str, float]:
     """The largest percentiles among the clients, for display only."""
     merged: dict[str, float] = {}
-    for one in said:
-        for name, value in (one.get(key) or {}).items():
+    for report in reports:
+        for name, value in (report.get(key) or {}).items():
             if value is not None:
                 merged[name] = max(merged.get(name, 0.0), float(value))
     return merged

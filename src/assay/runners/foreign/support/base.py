@@ -123,10 +123,10 @@ def mapping(value: object, place: Place) -> Mapping[str, Any]:
 
 def inner(value: object, *keys: str) -> Mapping[str, Any]:
     """A nested object; empty if there is none."""
-    found: object = value
+    result: object = value
     for key in keys:
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
+        result = result.get(key) if isinstance(result, Mapping) else None
+    return result if isinstance(result, Mapping) else {}
 
 
 def number(row: Mapping[str, Any], key: str, place: Place, *, least: float = 0.0, most: float = math.inf) -> float | None:
@@ -170,8 +170,8 @@ def text(row: Mapping[str, Any], key: str, place: Place, longest: int = LONGEST_
 
 def clean(words: str, longest: int = LONGEST_TEXT) -> str:
     """A string from a file as a record may hold it: redacted and truncated, without lone surrogates or NUL."""
-    told = words[: 4 * longest].encode("utf-8", "replace").decode().replace("\0", "\ufffd")
-    return redact(told)[:longest]
+    valid = words[: 4 * longest].encode("utf-8", "replace").decode().replace("\0", "\ufffd")
+    return redact(valid)[:longest]
 
 
 def answer(row: Mapping[str, Any], key: str, place: Place) -> str | None:
@@ -239,8 +239,8 @@ _FAILURES: Final[Mapping[str, tuple[str, ...]]] = {
 def lengths_agree(columns: Mapping[str, int], place: Place) -> int:
     """The common length of parallel lists. Raises SpecError naming those that differ."""
     if len(set(columns.values())) > 1:
-        said = ", ".join(f"{name} {length:,}" for name, length in columns.items())
-        raise place.wrong(Words(f"lists of different lengths: {said}"), "one element of each list for each request")
+        lengths = ", ".join(f"{name} {length:,}" for name, length in columns.items())
+        raise place.wrong(Words(f"lists of different lengths: {lengths}"), "one element of each list for each request")
     return next(iter(columns.values()), 0)
 
 

@@ -164,14 +164,14 @@ def head(path: Path, length: int = 1 << 16) -> str:
 
 def _walk(text: _Text, path: Pattern, spooled: Sequence[Pattern], stack: ExitStack) -> Any:
     """The value at the cursor. Recurses only as deep as the patterns."""
-    own = [pattern for pattern in spooled if _fits(path, pattern)]
+    matching = [pattern for pattern in spooled if _fits(path, pattern)]
     first = text.peek()
-    if first == "[" and any(len(pattern) == len(path) for pattern in own):
+    if first == "[" and any(len(pattern) == len(path) for pattern in matching):
         spool = Spool(stack)
         for line in text.elements():
             spool.add(line, text.source())
         return spool
-    if not any(len(pattern) > len(path) for pattern in own):
+    if not any(len(pattern) > len(path) for pattern in matching):
         return text.value()
     if first == "{":
         return {key: _walk(text, (*path, key), spooled, stack) for key in text.members()}
@@ -181,7 +181,7 @@ def _walk(text: _Text, path: Pattern, spooled: Sequence[Pattern], stack: ExitSta
 
 
 def _fits(path: Pattern, pattern: Pattern) -> bool:
-    return len(path) <= len(pattern) and all(own == wanted for own, wanted in zip(path, pattern, strict=False))
+    return len(path) <= len(pattern) and all(element == wanted for element, wanted in zip(path, pattern, strict=False))
 
 
 class _Text:
@@ -218,7 +218,7 @@ class _Text:
             raise self.place.wrong(Words("the end of the file"), "a JSON value", CUT)
         while True:
             try:
-                found, end = self._decode(self._buffer, self._pos)
+                decoded, end = self._decode(self._buffer, self._pos)
             except json.JSONDecodeError as error:
                 if self._ended or not self._may_be_cut(error):
                     self._raise(error)
@@ -227,7 +227,7 @@ class _Text:
             else:
                 if end < len(self._buffer) - SLACK or self._ended:  # a number may continue beyond the buffer
                     self._begin, self._pos = self._pos, end
-                    return found
+                    return decoded
             if len(self._buffer) - self._pos > MOST:
                 raise self.place.wrong(Words(f"a value of more than {MOST >> 20} MiB"), "a result as the tool writes it")
             self._more()
@@ -265,9 +265,9 @@ class _Text:
             following = True
         self._pos += 1
 
-    def _expect(self, wanted: str) -> None:
-        if self.peek() != wanted:
-            raise self.place.wrong(Words(self._here()), f"{wanted!r} here", "" if self.peek() else CUT)
+    def _expect(self, expected: str) -> None:
+        if self.peek() != expected:
+            raise self.place.wrong(Words(self._here()), f"{expected!r} here", "" if self.peek() else CUT)
         self._pos += 1
 
     def _here(self) -> str:
@@ -298,8 +298,8 @@ def _guarded(read: Callable[[], str], place: Place) -> str:
         return read()
     except UnicodeDecodeError as error:
         where = f"after line {place.line}" if place.line else "in it"
-        found = Words(f"no UTF-8 {where} (byte {error.object[error.start]:#04x})")
-        raise Place(place.file).wrong(found, "text in UTF-8") from None
+        problem = Words(f"no UTF-8 {where} (byte {error.object[error.start]:#04x})")
+        raise Place(place.file).wrong(problem, "text in UTF-8") from None
     except OSError as error:
         raise place.wrong(Words(f"a file that cannot be read ({error.strerror})"), "a readable file") from None
 

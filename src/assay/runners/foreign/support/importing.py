@@ -78,7 +78,7 @@ def import_results(path: Path, root: Path, *, clock: Clock, tool: str = "", name
     if runs := _of_collectives(path, tool):
         return nccl_tests.import_runs(runs, root, clock=clock, name=name)
     foreign, chosen = _chosen(path, tool)
-    made: list[RecordFolder] = []
+    records: list[RecordFolder] = []
     with ExitStack() as stack:
         loads = [load for file in chosen for load in foreign.read(file, stack)]
         if not loads:
@@ -87,11 +87,11 @@ def import_results(path: Path, root: Path, *, clock: Clock, tool: str = "", name
         digests = _digests(foreign, chosen)
         try:
             return tuple(
-                _record(foreign, own, digests, _name(name, foreign, path, place, len(groups)), root, clock, made)
-                for place, own in enumerate(groups)
+                _record(foreign, group, digests, _name(name, foreign, path, index, len(groups)), root, clock, records)
+                for index, group in enumerate(groups)
             )
         except BaseException:
-            for record in made:
+            for record in records:
                 _discard(record)
             raise
 
@@ -116,24 +116,28 @@ def _chosen(path: Path, tool: str) -> tuple[Foreign, Sequence[Path]]:
     known = {tool: catalog.load(PACKAGE, tool)} if tool else tools
     if not path.is_dir():
         opened(path).close()
-        found = [one for one in known.values() if one.recognises(path.name, head(path))]
-        if tool and not found:
-            found = list(known.values())  # trust the user's choice; the reader reports errors
-        return _the_one(found, tools, path), [path]
+        candidates = [tool_reader for tool_reader in known.values() if tool_reader.recognises(path.name, head(path))]
+        if tool and not candidates:
+            candidates = list(known.values())  # trust the user's choice; the reader reports errors
+        return _the_one(candidates, tools, path), [path]
     inside = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
     heads = {file: head(file) for file in inside}
-    own = {one.name: [file for file in inside if one.recognises(file.name, heads[file])] for one in known.values()}
-    foreign = _the_one([known[each] for each, found in own.items() if found], tools, path)
-    return foreign, foreign.chosen(own[foreign.name])
+    files_by_tool = {
+        tool_reader.name: [file for file in inside if tool_reader.recognises(file.name, heads[file])] for tool_reader in known.values()
+    }
+    foreign = _the_one([known[each] for each, candidates in files_by_tool.items() if candidates], tools, path)
+    return foreign, foreign.chosen(files_by_tool[foreign.name])
 
 
-def _the_one(found: Sequence[Foreign], tools: Mapping[str, Foreign], path: Path) -> Foreign:
-    if len(found) == 1:
-        return found[0]
-    known = [f"{one.title} ({one.files})" for one in tools.values()]
+def _the_one(matching: Sequence[Foreign], tools: Mapping[str, Foreign], path: Path) -> Foreign:
+    if len(matching) == 1:
+        return matching[0]
+    known = [f"{candidate.title} ({candidate.files})" for candidate in tools.values()]
     allowed = "; ".join((*known, f"{nccl_tests.TITLE} (what it printed, or the JSON of -J)"))
-    names = [one.name for one in found] or [*tools, nccl_tests.NAME]
-    what = f"results of {' and of '.join(one.title for one in found)}" if found else "no results of a known load generator"
+    names = [candidate.name for candidate in matching] or [*tools, nccl_tests.NAME]
+    what = (
+        f"results of {' and of '.join(candidate.title for candidate in matching)}" if matching else "no results of a known load generator"
+    )
     raise SpecError(
         (Problem(where=str(path), found=what, allowed=allowed, mend=f"Name the tool: --tool {' or --tool '.join(names)}."),),
         "the imported file",
@@ -142,16 +146,16 @@ def _the_one(found: Sequence[Foreign], tools: Mapping[str, Foreign], path: Path)
 
 def _digests(foreign: Foreign, chosen: Sequence[Path]) -> dict[str, str]:
     """Name -> SHA-256 of every file used."""
-    beside = [file for one in chosen for file in foreign.beside(one) if file.is_file()]
+    beside = [file for path in chosen for file in foreign.beside(path) if file.is_file()]
     return {file.name: files.digest(file) for file in dict.fromkeys((*chosen, *beside))}
 
 
-def _name(given: str, foreign: Foreign, path: Path, place: int, of: int) -> str:
+def _name(given: str, foreign: Foreign, path: Path, index: int, of: int) -> str:
     """A record's name: letters, digits, dot, dash, underscore."""
     stem = path.stem if path.is_file() else path.name
-    wanted = given or f"{foreign.name}-{stem}"
-    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", wanted).strip("-._") or foreign.name
-    ending = f"-{place + 1}" if of > 1 else ""
+    proposed = given or f"{foreign.name}-{stem}"
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", proposed).strip("-._") or foreign.name
+    ending = f"-{index + 1}" if of > 1 else ""
     return f"{plain[: LONGEST_NAME - len(ending)]}{ending}"
 
 
@@ -160,7 +164,7 @@ def _name(given: str, foreign: Foreign, path: Path, place: int, of: int) -> str:
 
 def _groups(loads: Sequence[Load]) -> list[list[Load]]:
     """Loads grouped by equal settings, in file order."""
-    found: dict[str, list[Load]] = {}
+    groups: dict[str, list[Load]] = {}
     for load in loads:
         settings = {
             "serving": load.serving,
@@ -174,73 +178,73 @@ def _groups(loads: Sequence[Load]) -> list[list[Load]]:
             "said": sorted(load.said),
             "rows": load.rows is not None,
         }
-        found.setdefault(json.dumps(settings, sort_keys=True, default=str), []).append(load)
-    return list(found.values())
+        groups.setdefault(json.dumps(settings, sort_keys=True, default=str), []).append(load)
+    return list(groups.values())
 
 
-def _experiment(own: Sequence[Load], name: str) -> Experiment:
+def _experiment(group: Sequence[Load], name: str) -> Experiment:
     """The experiment as far as the file gives it; missing keys have defaults, which the manifest calls unsaid."""
-    one = own[0]
-    durations = [load.duration_s for load in own if load.duration_s]
-    arrivals = {"warm_up_s": 0.0, "cold": 0, **one.serving.get("arrivals", {})}
+    first_load = group[0]
+    durations = [load.duration_s for load in group if load.duration_s]
+    arrivals = {"warm_up_s": 0.0, "cold": 0, **first_load.serving.get("arrivals", {})}
     if durations:
         arrivals.setdefault("duration_s", min(durations))
-    prompts = {"source": UNSAID, "cache": "as_is", **one.serving.get("prompts", {})}
-    loads = sorted({load.load for load in own if load.load is not None})
-    target = {"name": "server", "backend": one.backend or "openai", **({"urls": [one.url]} if one.url else {})}
+    prompts = {"source": UNSAID, "cache": "as_is", **first_load.serving.get("prompts", {})}
+    loads = sorted({load.load for load in group if load.load is not None})
+    target = {"name": "server", "backend": first_load.backend or "openai", **({"urls": [first_load.url]} if first_load.url else {})}
     serving = {
-        **one.serving,
+        **first_load.serving,
         "arrivals": arrivals,
         "prompts": prompts,
         "targets": [target],
-        "scenarios": list(dict.fromkeys(load.scenario for load in own)),
-        **({"concurrency": [int(load) for load in loads]} if one.kind == "concurrency" else {}),
-        **({"rate": loads} if one.kind == "rate" else {}),
+        "scenarios": list(dict.fromkeys(load.scenario for load in group)),
+        **({"concurrency": [int(load) for load in loads]} if first_load.kind == "concurrency" else {}),
+        **({"rate": loads} if first_load.kind == "rate" else {}),
     }
-    again = max(_times_each(own).values())
+    repetitions = max(_times_each(group).values())
     try:
         return Experiment.model_validate(
             {
                 "name": name,
-                "workload": {"runner": "serving", "script": "" if one.url else NOWHERE, "work": "requests"},
+                "workload": {"runner": "serving", "script": "" if first_load.url else NOWHERE, "work": "requests"},
                 "serving": serving,
-                "launches": {"per_configuration": again},
-                "conditions": dict(one.conditions),
+                "launches": {"per_configuration": repetitions},
+                "conditions": dict(first_load.conditions),
             }
         )
     except SpecError as error:
-        raise SpecError(error.problems, f"what {one.file} says of its load") from None
+        raise SpecError(error.problems, f"what {first_load.file} says of its load") from None
 
 
-def _times_each(own: Sequence[Load]) -> dict[tuple[str, float | None], int]:
-    found: dict[tuple[str, float | None], int] = {}
-    for load in own:
-        found[load.scenario, load.load] = found.get((load.scenario, load.load), 0) + 1
-    return found
+def _times_each(group: Sequence[Load]) -> dict[tuple[str, float | None], int]:
+    counts: dict[tuple[str, float | None], int] = {}
+    for load in group:
+        counts[load.scenario, load.load] = counts.get((load.scenario, load.load), 0) + 1
+    return counts
 
 
 # ---- the record ------------------------------------------------------------------------------------------------------
 
 
 def _record(
-    foreign: Foreign, own: Sequence[Load], digests: Mapping[str, str], name: str, root: Path, clock: Clock, made: list[RecordFolder]
+    foreign: Foreign, group: Sequence[Load], digests: Mapping[str, str], name: str, root: Path, clock: Clock, records: list[RecordFolder]
 ) -> Imported:
-    experiment = _experiment(own, name)
+    experiment = _experiment(group, name)
     record = record_folder.create(root, experiment, plan_signature(experiment), clock=clock)
-    made.append(record)
-    planned = {(one.configuration, one.block): one for one in plan(experiment)}
-    names = {(one.scenario, one.load): one for one in configurations(experiment)}
+    records.append(record)
+    planned = {(item.configuration, item.block): item for item in plan(experiment)}
+    names = {(item.scenario, item.load): item for item in configurations(experiment)}
     blocks: dict[str, int] = {}
     reported: list[dict[str, Any]] = []
     requests = failed = 0
-    for number, load in enumerate(own):
+    for number, load in enumerate(group):
         configuration = names[load.scenario, load.load]
         block = blocks.get(configuration.name, 0)
         blocks[configuration.name] = block + 1
         seen = _launch(record, number, load, planned[configuration.name, block])
         requests, failed = requests + seen.rows, failed + seen.failed
         reported += _reported(load, number, configuration)
-    manifest = _manifest(foreign, own, digests, reported)
+    manifest = _manifest(foreign, group, digests, reported)
     record.note(foreign=manifest)
     record.finish("complete")
     return Imported(
@@ -248,40 +252,40 @@ def _record(
         tool=foreign.name,
         title=foreign.title,
         configurations=tuple(blocks),
-        launches=len(own),
+        launches=len(group),
         requests=requests,
         failed=failed,
-        has_requests=own[0].rows is not None,
+        has_requests=group[0].rows is not None,
         missing=tuple(manifest["missing"]),
         doubts=tuple(manifest["doubts"]),
     )
 
 
-def _manifest(foreign: Foreign, own: Sequence[Load], digests: Mapping[str, str], reported: list[dict[str, Any]]) -> dict[str, Any]:
+def _manifest(foreign: Foreign, group: Sequence[Load], digests: Mapping[str, str], reported: list[dict[str, Any]]) -> dict[str, Any]:
     """The manifest's `foreign`: the record's origin, the meaning of its numbers and the unknowns."""
-    one = own[0]
-    main = one.file if one.file in digests else next(iter(digests))
+    first_load = group[0]
+    main = first_load.file if first_load.file in digests else next(iter(digests))
     return {
         "tool": foreign.name,
         "title": foreign.title,
-        "version": one.version or None,
+        "version": first_load.version or None,
         "file": main,
         "sha256": digests[main],
         "files": dict(digests),
-        "clock": one.clock or foreign.clock,
-        "times": one.times,
-        "requests": one.rows is not None,
-        "begin_utc": first(load.begin_utc for load in own) or None,
+        "clock": first_load.clock or foreign.clock,
+        "times": first_load.times,
+        "requests": first_load.rows is not None,
+        "begin_utc": first(load.begin_utc for load in group) or None,
         "meanings": dict(foreign.meanings),
-        "unsaid": [name for name in OPEN if name not in one.said],
-        "missing": list(dict.fromkeys((*foreign.missing, *(sentence for load in own for sentence in load.missing)))),
-        "doubts": list(dict.fromkeys(sentence for load in own for sentence in load.doubts)),
+        "unsaid": [name for name in OPEN if name not in first_load.said],
+        "missing": list(dict.fromkeys((*foreign.missing, *(sentence for load in group for sentence in load.missing)))),
+        "doubts": list(dict.fromkeys(sentence for load in group for sentence in load.doubts)),
         "reported": reported,
     }
 
 
 def _reported(load: Load, launch: int, configuration: Configuration) -> list[dict[str, Any]]:
-    return [{"launch": launch, "configuration": configuration.name, **asdict(one)} for one in load.reported]
+    return [{"launch": launch, "configuration": configuration.name, **asdict(value)} for value in load.reported]
 
 
 def _discard(record: RecordFolder) -> None:
@@ -317,13 +321,13 @@ def _launch(record: RecordFolder, number: int, load: Load, planned: PlannedLaunc
     writer, seen = record.writer(number), _Seen()
     requests: list[tuple[Any, ...]] = []
     counts: list[tuple[Any, ...]] = []
-    for place, row in enumerate(load.rows() if load.rows is not None else ()):
-        sent_ns = place if row.sent_ns is None else row.sent_ns
+    for index, row in enumerate(load.rows() if load.rows is not None else ()):
+        sent_ns = index if row.sent_ns is None else row.sent_ns
         due_ns = sent_ns - row.due_before_ns
         seen.take(row, due_ns, sent_ns)
-        requests.append(_request(number, place, row, due_ns, sent_ns))
+        requests.append(_request(number, index, row, due_ns, sent_ns))
         if row.counted_in is not None or row.counted_out is not None:
-            counts.append((number, place, row.counted_in, row.counted_out, []))
+            counts.append((number, index, row.counted_in, row.counted_out, []))
         if len(requests) == ROWS_PER_BATCH:
             _write(writer, record.path, load.file, requests, counts)
     _write(writer, record.path, load.file, requests, counts)
@@ -369,7 +373,7 @@ def _write(writer: StreamWriter, path: Path, file: str, requests: list[tuple[Any
     check_written(writer, path)
 
 
-def _request(launch: int, place: int, row: Row, due_ns: int, sent_ns: int) -> tuple[Any, ...]:
+def _request(launch: int, index: int, row: Row, due_ns: int, sent_ns: int) -> tuple[Any, ...]:
     """A row of the table `requests`, in the order of its columns."""
 
     def at(after_ns: int | None) -> int | None:
@@ -377,7 +381,7 @@ def _request(launch: int, place: int, row: Row, due_ns: int, sent_ns: int) -> tu
 
     return (
         launch,
-        place,
+        index,
         0,
         row.phase,
         "normal",

@@ -42,7 +42,7 @@ def runs_in_json(text: str, path: Path, place: Place) -> tuple[Run, ...]:
     arguments = [str(item) for item in _list(document.get("args"))]
     devices = [item for item in _list(config.get("devices")) if isinstance(item, dict)]
     group = [item for item in devices if item.get("group") == devices[0].get("group")]
-    each = max(1, whole(config.get("nthreads", 1))) * max(1, whole(config.get("ngpus", 1)))
+    ranks_per_process = max(1, whole(config.get("nthreads", 1))) * max(1, whole(config.get("ngpus", 1)))
     rows = [
         (kind_of(item.get("type"), item.get("redop"), item.get("root")), line)
         for number, item in enumerate(results)
@@ -66,7 +66,7 @@ def runs_in_json(text: str, path: Path, place: Place) -> tuple[Run, ...]:
         place,
         rows,
         program=program_of(" ".join(arguments[:1]) or path.name, path, place),
-        ranks=max(1, len(group)) * each,
+        ranks=max(1, len(group)) * ranks_per_process,
         seconds=_lasted(document.get("start_time"), document.get("end_time")),
         aggregation=RANKS.get(whole(average) if average is not None else 1, "not said"),
         version=str(document.get("nccl_version") or ""),
