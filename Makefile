@@ -6,7 +6,7 @@ BIN := .venv/bin
 SUITE := $(BIN)/pytest -n 3 --dist worksteal
 
 # What an installation depends on: the core of the load client is compiled by it.
-BUILT_FROM := pyproject.toml constraints.txt setup.py src/assay/traffic/wire/_core.c
+BUILT_FROM := pyproject.toml constraints.txt setup.py src/fireassay/traffic/wire/_core.c
 
 .PHONY: demo demo-serving test test-busy prepare check bench docs
 

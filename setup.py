@@ -5,8 +5,8 @@ import sys
 from setuptools import Extension, setup
 
 CORE = Extension(
-    "assay.traffic.wire._core",
-    ["src/assay/traffic/wire/_core.c"],
+    "fireassay.traffic.wire._core",
+    ["src/fireassay/traffic/wire/_core.c"],
     extra_compile_args=["-O2", "-pthread"],
     extra_link_args=["-pthread"],
     py_limited_api=True,

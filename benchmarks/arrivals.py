@@ -25,10 +25,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.spec.plan import Configuration
-from assay.spec.sections.serving import Serving
-from assay.traffic.arrivals import make
-from assay.traffic.arrivals.schedule import Schedule
+from fireassay.spec.plan import Configuration
+from fireassay.spec.sections.serving import Serving
+from fireassay.traffic.arrivals import make
+from fireassay.traffic.arrivals.schedule import Schedule
 
 RATE, ARRIVALS = 20.0, 400_000
 WINDOWS_S = (0.25, 1.0, 5.0)

@@ -152,11 +152,11 @@ def attached(torch: Any, measured: Callable[[], Times]) -> tuple[Times, float, i
     """The same with the hooks, whose rows go to files as in a launch; what the hooks say that they took, and of how many steps rows were
     written.
     """
-    from assay.instruments.hooks import torch_hooks
-    from assay.instruments.hooks.steps import Attached
-    from assay.instruments.recorder.recorder import Recorder
-    from assay.instruments.recorder.sink import Identity, LaunchSink
-    from assay.record.salvage import read_stream
+    from fireassay.instruments.hooks import torch_hooks
+    from fireassay.instruments.hooks.steps import Attached
+    from fireassay.instruments.recorder.recorder import Recorder
+    from fireassay.instruments.recorder.sink import Identity, LaunchSink
+    from fireassay.record.salvage import read_stream
 
     undo: list[Any] = []
     rank, workers = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))

@@ -3,7 +3,7 @@
     python benchmarks/between_days.py --repetitions 20000 --pairs 60 --seed 1 > between_days.md
 
 Simulated: log launch value = session + launch, both normal; sessions differ by 0 to 10 %, launches by 3 % (standard deviations),
-3 to 10 launches a side.  The rule is that of `assay.verdict.comparison.sessions`, which both commands ask.  It is computed on whole
+3 to 10 launches a side.  The rule is that of `fireassay.verdict.comparison.sessions`, which both commands ask.  It is computed on whole
 arrays here, and 40 cases of every row are computed again by the functions that the commands call and must agree.
 `--pairs`: as many pairs of real records, written and judged, go through `compare` and `check` themselves.
 Promises: equal code is called changed in at most 5 % (+ 3 Monte Carlo standard errors) of every row.  Exit 1 if one is broken.
@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from assay.stats.comparing.between_records import Sitting, alternating, assumed, between, level, widened
-from assay.stats.comparing.comparison import SMALLEST_EFFECT, Difference, compare_paired, compare_welch, decide
-from assay.verdict.comparison.sessions import DAYS
+from fireassay.stats.comparing.between_records import Sitting, alternating, assumed, between, level, widened
+from fireassay.stats.comparing.comparison import SMALLEST_EFFECT, Difference, compare_paired, compare_welch, decide
+from fireassay.verdict.comparison.sessions import DAYS
 
 Array = NDArray[np.float64]
 LAUNCH_SD = 0.03
@@ -196,7 +196,7 @@ def again(a: Array, b: Array, how: object, half: Array) -> None:
 
 
 def check(found: Difference, centre: float, half: float) -> None:
-    """The interval, and the decision of `assay.stats.comparing.comparison.decide`."""
+    """The interval, and the decision of `fireassay.stats.comparing.comparison.decide`."""
     assert math.isclose(math.log(found.low), centre - half, rel_tol=1e-6, abs_tol=1e-9), (found, centre, half)
     assert math.isclose(math.log(found.high), centre + half, rel_tol=1e-6, abs_tol=1e-9), (found, centre, half)
     changed = abs(centre) > half and abs(centre) > INTEREST
@@ -208,8 +208,8 @@ def check(found: Difference, centre: float, half: float) -> None:
 
 def real_records(rng: np.random.Generator, pairs: int) -> Iterator[str]:
     """A/A pairs of records of two days, 5 launches each, sessions that differ by 5 %."""
-    from assay.verdict.checking.check import check as checked
-    from assay.verdict.comparison.compare import compare
+    from fireassay.verdict.checking.check import check as checked
+    from fireassay.verdict.comparison.compare import compare
 
     words: dict[str, dict[str, int]] = {"compare": {}, "check": {}}
     with tempfile.TemporaryDirectory() as folder:
@@ -229,11 +229,11 @@ def real_records(rng: np.random.Generator, pairs: int) -> Iterator[str]:
 
 def record(root: Path, name: str, rng: np.random.Generator, days: float) -> object:
     """A sealed record of 5 launches of one worker, judged."""
-    from assay.cli.support.record_lookup import side
-    from assay.clock import SystemClock
-    from assay.record.folder import create
-    from assay.spec.experiment import Experiment, Factor, Launches
-    from assay.spec.sections.workload import Workload
+    from fireassay.cli.support.record_lookup import side
+    from fireassay.clock import SystemClock
+    from fireassay.record.folder import create
+    from fireassay.spec.experiment import Experiment, Factor, Launches
+    from fireassay.spec.sections.workload import Workload
 
     asked = Experiment(
         name="same", workload=Workload(script="train.py"), factor=Factor(levels=(1,)), launches=Launches(per_configuration=5)

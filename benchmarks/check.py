@@ -20,9 +20,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.stats.comparing.between_records import against_history, assumed, between, level, widened
-from assay.stats.comparing.comparison import SMALLEST_EFFECT, Difference, compare_paired, compare_welch, detectable_effect
-from assay.verdict.checking.check import DAYS
+from fireassay.stats.comparing.between_records import against_history, assumed, between, level, widened
+from fireassay.stats.comparing.comparison import SMALLEST_EFFECT, Difference, compare_paired, compare_welch, detectable_effect
+from fireassay.verdict.checking.check import DAYS
 
 Array = NDArray[np.float64]
 LAUNCHES = 5

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from assay.spec.claim import load_claim
-from assay.verdict.claims.claim import audit_claim
+from fireassay.spec.claim import load_claim
+from fireassay.verdict.claims.claim import audit_claim
 
 CORPUS: Final = Path(__file__).resolve().parent.parent / "tests" / "verdict" / "corpus"
 PRECISION, RECALL = 0.98, 0.95  # promised, over all claims

@@ -32,7 +32,7 @@ CLONE_NEWTIME, NOT_ALLOWED = 0x80, 77
 
 def ask(folder: Path, seconds: float, shift_ns: int, base: int) -> None:
     """The second host: asks for so long, and leaves what it heard. Its clock drifts; what the namespace does not shift it shifts."""
-    from assay.instruments.recorder import clock_pings
+    from fireassay.instruments.recorder import clock_pings
 
     clock_pings.REST_S = 0.1
 
@@ -59,8 +59,8 @@ def namespace(offset_ns: int, words: list[str]) -> int:
 
 def one(offset_s: float, seconds: float) -> tuple[float, float, int, str]:
     """(error in the middle, bound, looks, how it was shifted) of one offset."""
-    from assay.instruments.recorder.clock_pings import Answering
-    from assay.stats.groups.clocks import Ping, linear_drift
+    from fireassay.instruments.recorder.clock_pings import Answering
+    from fireassay.stats.groups.clocks import Ping, linear_drift
 
     with tempfile.TemporaryDirectory() as temporary:
         folder, base = Path(temporary), time.monotonic_ns()

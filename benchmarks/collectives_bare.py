@@ -116,9 +116,9 @@ def inner(seconds: float) -> None:
     """What each rank does; the first prints a line of JSON for each operation and size."""
     import torch
 
-    from assay.instruments.collectives.worker import Worker
-    from assay.instruments.recorder.sink import MemorySink, identity_from
-    from assay.spec.sections.collectives import Collectives
+    from fireassay.instruments.collectives.worker import Worker
+    from fireassay.instruments.recorder.sink import MemorySink, identity_from
+    from fireassay.spec.sections.collectives import Collectives
 
     torch.distributed.init_process_group("gloo")
     identity = identity_from(os.environ)
@@ -133,9 +133,9 @@ def inner(seconds: float) -> None:
 
 def loops_of(torch: Any, worker: Any, op: str, place: Any, size: int) -> dict[str, Callable[[], float]]:
     """The loops that are held against one another, over the same memory."""
-    from assay.instruments.collectives import operations
-    from assay.instruments.collectives.worker import lead_in
-    from assay.spec.sections.collectives import cell
+    from fireassay.instruments.collectives import operations
+    from fireassay.instruments.collectives.worker import lead_in
+    from fireassay.spec.sections.collectives import cell
 
     one = cell(op, size, place, worker.identity.workers, 4)
     asked = worker._asked(one)
@@ -189,7 +189,7 @@ def verdict(low: float, high: float) -> str:
 
 def said(found: dict[str, Any], ways: tuple[str, str, str]) -> str:
     """A line, and its verdict at the end."""
-    from assay.stats.intervals.intervals import order_ranks
+    from fireassay.stats.intervals.intervals import order_ranks
 
     ours, bare_, again = ways
     told = []
@@ -218,7 +218,9 @@ def comm(workers: int, folder: Path) -> dict[str, float]:
     """Seconds of a call by size, as `assay comm` says them of one launch."""
     sizes = ",".join(str(size) for size in WHOLE_SIZES)
     words = ["comm", "--workers", str(workers), "--sizes", sizes, "--launches", "1", "--json", "--quiet", "--root", str(folder)]
-    ran = subprocess.run([sys.executable, "-m", "assay", *words], env=ENVIRONMENT, capture_output=True, text=True, check=False, timeout=300)
+    ran = subprocess.run(
+        [sys.executable, "-m", "fireassay", *words], env=ENVIRONMENT, capture_output=True, text=True, check=False, timeout=300
+    )
     rows = json.loads(ran.stdout)["metrics"]
     return {
         row["configuration"].rpartition("bytes=")[2]: row["value"] for row in rows if row["metric"] == "collective_time" and "value" in row
@@ -235,7 +237,7 @@ def whole(pairs: int, workers: int) -> None:
             ours, plain = told if turn % 2 else told[::-1]
             for size, pair in found.items():
                 pair.append((ours[size], plain[size]))
-    from assay.stats.intervals.intervals import paired_log_ratio
+    from fireassay.stats.intervals.intervals import paired_log_ratio
 
     for size, both in found.items():
         interval = paired_log_ratio([a for a, _ in both], [b for _, b in both], CONFIDENCE)

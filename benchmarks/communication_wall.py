@@ -22,10 +22,10 @@ from typing import Any
 
 import numpy as np
 
-from assay.runners.simulation.cluster import Cluster, Simulated, simulate
-from assay.stats.groups.expected_maximum import spread_of
-from assay.stats.models.affine_fit import Affine, affine_fit
-from assay.stats.models.communication_wall import fit, parameter, predict
+from fireassay.runners.simulation.cluster import Cluster, Simulated, simulate
+from fireassay.stats.groups.expected_maximum import spread_of
+from fireassay.stats.models.affine_fit import Affine, affine_fit
+from fireassay.stats.models.communication_wall import fit, parameter, predict
 
 PROMISE = 0.85
 CONFIDENCE = 0.90

@@ -33,12 +33,12 @@ PROMISE_S = 5.0
 
 def write(root: Path, name: str, trials: int, faster: float) -> Path:
     """One sealed record; its steps take 1/faster of the time."""
-    from assay.clock import SystemClock
-    from assay.record.folder import create
-    from assay.record.writer import StreamWriter
-    from assay.spec.experiment import Experiment, Factor, Launches, Quality
-    from assay.spec.plan import plan
-    from assay.spec.sections.workload import Workload
+    from fireassay.clock import SystemClock
+    from fireassay.record.folder import create
+    from fireassay.record.writer import StreamWriter
+    from fireassay.spec.experiment import Experiment, Factor, Launches, Quality
+    from fireassay.spec.plan import plan
+    from fireassay.spec.sections.workload import Workload
 
     asked = Experiment(
         name=name,
@@ -91,7 +91,7 @@ def write(root: Path, name: str, trials: int, faster: float) -> Path:
 
 def measure(root: Path, words: list[str]) -> dict[str, Any]:
     """One fresh `assay compare`: seconds, exit code, and the largest resident memory of the process."""
-    command = [sys.executable, "-m", "assay", "compare", *words, "--root", str(root)]
+    command = [sys.executable, "-m", "fireassay", "compare", *words, "--root", str(root)]
     begin = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.PIPE)
     assert process.stdout is not None

@@ -25,10 +25,10 @@ import numpy as np
 from coverage import Array, percent, row, title
 from scipy.special import stdtr
 
-from assay.stats.comparing.comparison import Difference, compare_paired, compare_welch, decide
-from assay.stats.comparing.noninferiority import crossed
-from assay.stats.comparing.sequential import comparison_confidence, look_confidence, next_look
-from assay.stats.intervals.intervals import Interval, log_t, mean_t, t_quantile
+from fireassay.stats.comparing.comparison import Difference, compare_paired, compare_welch, decide
+from fireassay.stats.comparing.noninferiority import crossed
+from fireassay.stats.comparing.sequential import comparison_confidence, look_confidence, next_look
+from fireassay.stats.intervals.intervals import Interval, log_t, mean_t, t_quantile
 
 LEVEL = 0.05
 ICCS = (0.0, 0.1, 0.5)

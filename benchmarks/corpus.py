@@ -127,7 +127,7 @@ def quietly(words: list[str], folder: Path) -> None:
 
 def environment(case: Case, folder: Path) -> dict[str, str]:
     """Of both runs: the witness, one thread, no hub, and gloo on this machine alone."""
-    outer = {name: value for name, value in os.environ.items() if not name.startswith(("ASSAY_", "CORPUS_"))}
+    outer = {name: value for name, value in os.environ.items() if not name.startswith(("FIREASSAY_", "CORPUS_"))}
     paths = [SITE, *(SITE / one for one in case.stand_ins if (SITE / one).is_dir()), folder]
     installed = [one for one in case.stand_ins if (SITE / f"stand_in_{one}.py").exists()]
     fixed = {
@@ -222,7 +222,7 @@ def attached(case: Case, place: Place, options: Iterable[str]) -> Json:
     words = [
         str(place.python),
         "-m",
-        "assay",
+        "fireassay",
         "run",
         "--workers",
         ",".join(map(str, case.workers)),
@@ -256,7 +256,7 @@ def attached(case: Case, place: Place, options: Iterable[str]) -> Json:
 @cache
 def fresh(place: Place) -> tuple[str, ...]:
     """Each launch in a copy of the folder, where this assay can do that."""
-    said = subprocess.run([str(place.python), "-m", "assay", "run", "--help"], capture_output=True, text=True, check=False).stdout
+    said = subprocess.run([str(place.python), "-m", "fireassay", "run", "--help"], capture_output=True, text=True, check=False).stdout
     return ("--fresh-folder",) if "--fresh-folder" in said else ()
 
 

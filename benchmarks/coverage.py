@@ -22,10 +22,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.stats.comparing.noninferiority import crossed
-from assay.stats.comparing.tango import tango_z
-from assay.stats.intervals.intervals import log_t, t_quantile
-from assay.stats.series.steady_state import steady_state
+from fireassay.stats.comparing.noninferiority import crossed
+from fireassay.stats.comparing.tango import tango_z
+from fireassay.stats.intervals.intervals import log_t, t_quantile
+from fireassay.stats.series.steady_state import steady_state
 
 Array = NDArray[np.float64]
 HELD_LIMIT = 0.055

@@ -25,14 +25,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from assay.errors import EnvironmentLacks
-from assay.faults import slow
-from assay.frames.record_data import RecordData, from_record
-from assay.frames.training.rank_time import CATEGORIES, HELD_UP, partition
-from assay.record.reader import open_record
-from assay.runners.experiment.run import run
-from assay.spec.load import from_mapping
-from assay.spec.sections.faults import Fault
+from fireassay.errors import EnvironmentLacks
+from fireassay.faults import slow
+from fireassay.frames.record_data import RecordData, from_record
+from fireassay.frames.training.rank_time import CATEGORIES, HELD_UP, partition
+from fireassay.record.reader import open_record
+from fireassay.runners.experiment.run import run
+from fireassay.spec.load import from_mapping
+from fireassay.spec.sections.faults import Fault
 
 TRAINED: Final = Path(__file__).resolve().parents[1] / "tests" / "faults" / "trained.py"
 MOST_OFF_S, MOST_OFF_SHARE = 0.5, 0.005

@@ -30,8 +30,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.stats.series.changes import Changes, changes_in_history
-from assay.stats.series.steady_state import steady_state
+from fireassay.stats.series.changes import Changes, changes_in_history
+from fireassay.stats.series.steady_state import steady_state
 
 Array = NDArray[np.float64]
 OTAVA = """

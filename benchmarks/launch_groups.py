@@ -20,10 +20,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.estimates.estimate import Estimate
-from assay.estimates.percentiles import tail_value
-from assay.stats.groups.launch_groups import groups
-from assay.stats.intervals.intervals import log_t
+from fireassay.estimates.estimate import Estimate
+from fireassay.estimates.percentiles import tail_value
+from fireassay.stats.groups.launch_groups import groups
+from fireassay.stats.intervals.intervals import log_t
 
 Array = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int], Array]

@@ -29,9 +29,9 @@ from itertools import chain, islice, repeat
 from pathlib import Path
 from typing import Any
 
-from assay.instruments.recorder.inactive import Probe
-from assay.instruments.recorder.recorder import Recorder
-from assay.instruments.recorder.sink import LaunchSink, MemorySink, identity_from
+from fireassay.instruments.recorder.inactive import Probe
+from fireassay.instruments.recorder.recorder import Recorder
+from fireassay.instruments.recorder.sink import LaunchSink, MemorySink, identity_from
 
 EMPTY_STEPS, DIGITS_STEPS = 2000, 4
 PROMISE_US, PROMISE_SHARE = 20.0, 0.01
@@ -125,8 +125,8 @@ def median_interval(values: list[float]) -> tuple[float, float]:
 
 def measure(pairs: int) -> dict[str, Any]:
     """All figures."""
-    from assay.instruments.fingerprints.model_hash import Watch
-    from assay.instruments.recorder.self_cost import cost_per_step
+    from fireassay.instruments.fingerprints.model_hash import Watch
+    from fireassay.instruments.recorder.self_cost import cost_per_step
 
     identity = identity_from({})
     loop, model = digits_steps()

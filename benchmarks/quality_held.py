@@ -6,7 +6,7 @@ standard errors, or if nothing changed and ample items are not called held.
     python benchmarks/quality_held.py --repetitions 2000 > benchmarks/results/quality_held.md     (about 40 minutes on one core)
     python benchmarks/quality_held.py --quick                                                     (about 2 minutes)
 
-Every experiment goes through `assay.stats.comparing.noninferiority.crossed` as a record's does: 5 launches that are all alike (what fixed
+Every experiment goes through `fireassay.stats.comparing.noninferiority.crossed` as a record's does: 5 launches that are all alike (what fixed
 answers give), or 5 or 3 that differ.  Beside it stands what release 0.4 did: crossed random effects that take all items as independent.
 The flips of independent items are not drawn: every table is summed up.
 """
@@ -24,9 +24,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.stats.comparing.noninferiority import crossed, largest_change
-from assay.stats.comparing.tango import flips_lower
-from assay.stats.intervals.intervals import t_quantile
+from fireassay.stats.comparing.noninferiority import crossed, largest_change
+from fireassay.stats.comparing.tango import flips_lower
+from fireassay.stats.intervals.intervals import t_quantile
 
 Array = NDArray[np.float64]
 LIMIT = 0.055

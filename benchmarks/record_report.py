@@ -34,12 +34,12 @@ PROMISE_BYTES = 1_000_000_000
 
 def write(root: Path, rows: int) -> dict[str, Any]:
     """Append every row through the writers that workers use; the time of `append` itself is told apart."""
-    from assay.clock import SystemClock
-    from assay.record.folder import create
-    from assay.record.writer import StreamWriter
-    from assay.spec.experiment import Experiment, Factor, Launches
-    from assay.spec.plan import plan
-    from assay.spec.sections.workload import Workload
+    from fireassay.clock import SystemClock
+    from fireassay.record.folder import create
+    from fireassay.record.writer import StreamWriter
+    from fireassay.spec.experiment import Experiment, Factor, Launches
+    from fireassay.spec.plan import plan
+    from fireassay.spec.sections.workload import Workload
 
     asked = Experiment(
         name="million", workload=Workload(script="train.py"), factor=Factor(levels=LEVELS), launches=Launches(per_configuration=LAUNCHES)
@@ -108,8 +108,8 @@ def sample_rows(launch: int, rank: int, workers: int, steps: int) -> Iterator[tu
 
 def seal(root: Path, _rows: int) -> dict[str, Any]:
     """Compact, digest and seal."""
-    from assay.record.folder import reopen
-    from assay.record.lookup import resolve
+    from fireassay.record.folder import reopen
+    from fireassay.record.lookup import resolve
 
     path = resolve("latest", root)
     before = size(path)
@@ -119,17 +119,17 @@ def seal(root: Path, _rows: int) -> dict[str, Any]:
 
 def verify(root: Path, _rows: int) -> dict[str, Any]:
     """Digest everything again."""
-    from assay.record.lookup import resolve
-    from assay.record.sealing.verify import verify as check
+    from fireassay.record.lookup import resolve
+    from fireassay.record.sealing.verify import verify as check
 
     return {"problems": len(check(resolve("latest", root)))}
 
 
 def read(root: Path, _rows: int) -> dict[str, Any]:
     """Open the record and load every table."""
-    from assay.record.lookup import resolve
-    from assay.record.reader import open_record
-    from assay.record.tables import TABLES
+    from fireassay.record.lookup import resolve
+    from fireassay.record.reader import open_record
+    from fireassay.record.tables import TABLES
 
     record = open_record(resolve("latest", root))
     frames = {name: record.table(name) for name in TABLES}
@@ -138,9 +138,9 @@ def read(root: Path, _rows: int) -> dict[str, Any]:
 
 def fold(root: Path, _rows: int) -> dict[str, Any]:
     """Fold the steps of all ranks into the steps of the job, and find the warm-up of each launch."""
-    from assay.frames.record_data import from_record
-    from assay.record.lookup import resolve
-    from assay.record.reader import open_record
+    from fireassay.frames.record_data import from_record
+    from fireassay.record.lookup import resolve
+    from fireassay.record.reader import open_record
 
     measured = from_record(open_record(resolve("latest", root)))
     return {"global_steps": measured.global_steps.height, "launches": len(measured.steady)}
@@ -148,7 +148,7 @@ def fold(root: Path, _rows: int) -> dict[str, Any]:
 
 def report(root: Path, _rows: int) -> dict[str, Any]:
     """`assay report --json`: open, judge, show."""
-    from assay.cli import main as assay
+    from fireassay.cli import main as assay
 
     said = io.StringIO()
     with redirect_stdout(said):
@@ -158,7 +158,7 @@ def report(root: Path, _rows: int) -> dict[str, Any]:
 
 def report_html(root: Path, _rows: int) -> dict[str, Any]:
     """`assay report --html`: the same with every picture drawn."""
-    from assay.cli import main as assay
+    from fireassay.cli import main as assay
 
     with redirect_stdout(io.StringIO()) as said:
         code = assay(["report", "latest", "--root", str(root), "--html"])

@@ -20,8 +20,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from assay.record.secrets.batches import cleaned_batch
-from assay.record.secrets.redact import redact, redact_bytes, secret_values
+from fireassay.record.secrets.batches import cleaned_batch
+from fireassay.record.secrets.redact import redact, redact_bytes, secret_values
 
 WORDS = (
     "the",

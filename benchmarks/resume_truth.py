@@ -20,17 +20,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from assay.errors import EnvironmentLacks
-from assay.faults import slow
-from assay.frames.record_data import RecordData, from_record
-from assay.frames.training.rank_time import HELD_UP, partition
-from assay.frames.training.recovery import recoveries
-from assay.frames.training.unknown_progress import unknown_progress
-from assay.record.reader import open_record
-from assay.runners.experiment.run import run
-from assay.spec.load import from_mapping
-from assay.spec.sections.faults import Fault
-from assay.verdict.judge import judge
+from fireassay.errors import EnvironmentLacks
+from fireassay.faults import slow
+from fireassay.frames.record_data import RecordData, from_record
+from fireassay.frames.training.rank_time import HELD_UP, partition
+from fireassay.frames.training.recovery import recoveries
+from fireassay.frames.training.unknown_progress import unknown_progress
+from fireassay.record.reader import open_record
+from fireassay.runners.experiment.run import run
+from fireassay.spec.load import from_mapping
+from fireassay.spec.sections.faults import Fault
+from fireassay.verdict.judge import judge
 
 SCRIPT: Final = Path(__file__).resolve().parents[1] / "tests" / "faults" / "resumes.py"
 WAYS: Final = ("adam", "sgd", "rounded", "sharded", "anew")

@@ -21,8 +21,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.stats.models.scaling_laws import Choice, Points, choose, fit, points
-from assay.stats.models.scaling_predictions import Peak, Prediction, peak, predict
+from fireassay.stats.models.scaling_laws import Choice, Points, choose, fit, points
+from fireassay.stats.models.scaling_predictions import Peak, Prediction, peak, predict
 
 Array = NDArray[np.float64]
 LEVELS = 2.0 ** np.arange(7)

@@ -326,9 +326,9 @@ def assay(folder: Path, mode: Mode, requests: int, transport: str = "auto") -> R
 
 def write_job(folder: Path, port: int, mode: Mode, requests: int, transport: str) -> Path:
     """A job of one client process, as assay's runner writes it."""
-    from assay.spec.plan import Configuration
-    from assay.spec.sections.serving import Serving, Target
-    from assay.traffic.arrivals import make
+    from fireassay.spec.plan import Configuration
+    from fireassay.spec.sections.serving import Serving, Target
+    from fireassay.traffic.arrivals import make
 
     load = folder / "launch=0000" / "load"
     load.mkdir(parents=True)
@@ -366,7 +366,7 @@ def write_job(folder: Path, port: int, mode: Mode, requests: int, transport: str
 
 def one_client(job: Path, requests: int) -> tuple[float, float]:
     """Run a job; the client's processor seconds during the load, and its largest resident memory, MiB."""
-    process = subprocess.Popen([sys.executable, "-m", "assay.traffic.client.process", str(job), "0"])
+    process = subprocess.Popen([sys.executable, "-m", "fireassay.traffic.client.process", str(job), "0"])
     try:
         for state, word in (("ready", "go"), ("cold_done", "begin")):
             wait_for(job, process, state)

@@ -31,13 +31,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from assay.instruments.reference_server.server import Served, serving
-from assay.instruments.reference_server.settings import Settings
-from assay.record.hardware import cpu_ticks
-from assay.record.machine import Machine
-from assay.runners.calibration.client import STREAMS, TOKENS, ceiling, error_at
-from assay.runners.calibration.client_disturbance import DISTURBANCES
-from assay.verdict.fitness.client import WITHIN, inadmissible
+from fireassay.instruments.reference_server.server import Served, serving
+from fireassay.instruments.reference_server.settings import Settings
+from fireassay.record.hardware import cpu_ticks
+from fireassay.record.machine import Machine
+from fireassay.runners.calibration.client import STREAMS, TOKENS, ceiling, error_at
+from fireassay.runners.calibration.client_disturbance import DISTURBANCES
+from fireassay.verdict.fitness.client import WITHIN, inadmissible
 
 P50_MS, P99_MS = 0.2, 1.0
 FOREIGN = 0.15  # cores of other programs: more, and the run says nothing

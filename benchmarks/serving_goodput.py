@@ -21,9 +21,9 @@ from collections import defaultdict
 from datetime import UTC, datetime
 from typing import Any
 
-from assay.instruments.reference_server.server import serving
-from assay.instruments.reference_server.settings import Settings
-from assay.instruments.reference_server.truth import Entry
+from fireassay.instruments.reference_server.server import serving
+from fireassay.instruments.reference_server.settings import Settings
+from fireassay.instruments.reference_server.truth import Entry
 
 LATENCIES = (0.005, 0.05, 0.5, 1.5, 2.0, 10.0)
 TOKENS = 8
@@ -48,7 +48,7 @@ def measured(latency_s: float, streams: int, duration_s: float) -> dict[str, Any
         command = [
             sys.executable,
             "-m",
-            "assay",
+            "fireassay",
             "load",
             server.url,
             "--model",

@@ -29,7 +29,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from assay.launchers.support import supervisor
+from fireassay.launchers.support import supervisor
 
 HERE = Path(__file__).resolve().parent
 COORDINATOR = HERE.parent / "tests" / "survival" / "coordinator.py"
@@ -71,7 +71,7 @@ def client_of(record: Path) -> int | None:
     """The client process of a record's load."""
     for pid in supervisor.marked(f"{record.name}."):
         try:
-            if b"assay.traffic.client.process" in Path(f"/proc/{pid}/cmdline").read_bytes():
+            if b"fireassay.traffic.client.process" in Path(f"/proc/{pid}/cmdline").read_bytes():
                 return pid
         except OSError:
             continue
@@ -122,9 +122,9 @@ def outcomes(record: Path) -> dict[str, Any]:
     """
     import polars as pl
 
-    from assay.frames.record_data import from_record
-    from assay.record.reader import open_record
-    from assay.verdict.audits.serving.ledger import due
+    from fireassay.frames.record_data import from_record
+    from fireassay.record.reader import open_record
+    from fireassay.verdict.audits.serving.ledger import due
 
     measured = from_record(open_record(record))
     texts = pl.col("chunk_kind").list.eval(pl.element() == 1).list.sum()
@@ -150,7 +150,7 @@ def report(record: Path) -> dict[str, Any]:
     """Seconds, processor seconds and peak memory of `assay report RECORD --json --html`."""
     began = time.monotonic()
     process = subprocess.Popen(
-        [sys.executable, "-m", "assay", "report", str(record), "--json", "--html"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        [sys.executable, "-m", "fireassay", "report", str(record), "--json", "--html"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     )
     assert process.stderr is not None
     told = process.stderr.read().decode()

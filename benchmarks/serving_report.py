@@ -38,12 +38,12 @@ S = 1_000_000_000
 
 def write(root: Path, rows: int) -> Path:
     """A sealed record of about so many requests; gives its folder."""
-    from assay.clock import SystemClock
-    from assay.record.folder import create
-    from assay.spec.experiment import Experiment, Launches
-    from assay.spec.plan import configurations
-    from assay.spec.sections.serving import Arrivals, Objectives, Serving, Target
-    from assay.spec.sections.workload import Workload
+    from fireassay.clock import SystemClock
+    from fireassay.record.folder import create
+    from fireassay.spec.experiment import Experiment, Launches
+    from fireassay.spec.plan import configurations
+    from fireassay.spec.sections.serving import Arrivals, Objectives, Serving, Target
+    from fireassay.spec.sections.workload import Workload
 
     rates = tuple(round(share * rows / (LAUNCHES * SECONDS), 3) for share in (0.4, 0.6))
     asked = Experiment(
@@ -99,7 +99,7 @@ def write(root: Path, rows: int) -> Path:
 
 def requests(launch: int, t0: int, rate: float) -> Iterator[tuple[str, tuple[Any, ...]]]:
     """Poisson arrivals, answered at once by a server with gamma distributed times; one in 500 is refused."""
-    from assay.record.declared.requests import REQUESTS
+    from fireassay.record.declared.requests import REQUESTS
 
     random = np.random.default_rng(launch)
     due = np.cumsum(random.exponential(1.0 / rate, size=int(rate * SECONDS * 1.05) + 10))
@@ -172,7 +172,7 @@ def report(path: Path, name: str) -> dict[str, Any]:
 
 def show(path: Path, name: str, output: Path) -> None:
     """In the report's own process."""
-    from assay.cli import main as assay
+    from fireassay.cli import main as assay
 
     with redirect_stdout(sys.stderr):  # the path of the file is no part of the result
         code = assay(["report", str(path), f"--{name}", "--output", str(output)])

@@ -28,9 +28,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from assay.instruments.reference_server.server import Served, serving
-from assay.instruments.reference_server.settings import Settings
 from benchmarks import serving_million
+from fireassay.instruments.reference_server.server import Served, serving
+from fireassay.instruments.reference_server.settings import Settings
 
 PROMISE_S = {"first_request": 1.5, "exit": 2.0, "report": 2.0}
 IMPORTS = "import polars, pyarrow, numpy"
@@ -52,7 +52,7 @@ def around(server: Served, folder: Path, tokenizer: str) -> tuple[float, float]:
     words = [
         sys.executable,
         "-m",
-        "assay",
+        "fireassay",
         "load",
         server.url,
         "--model",

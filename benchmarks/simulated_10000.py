@@ -47,10 +47,10 @@ STAGES = ("simulate", "verify", "report")
 
 def simulate(root: Path, asked: argparse.Namespace) -> dict[str, Any]:
     """Compute, write and seal the record, without showing it."""
-    from assay.cli.support.verb import Parser
-    from assay.cli.verbs.simulate import VERB
-    from assay.cli.verbs.simulate import asked as read
-    from assay.runners.experiment.run import run
+    from fireassay.cli.support.verb import Parser
+    from fireassay.cli.verbs.simulate import VERB
+    from fireassay.cli.verbs.simulate import asked as read
+    from fireassay.runners.experiment.run import run
 
     parser = Parser(prog="assay simulate", description="")
     VERB.add_arguments(parser)
@@ -61,9 +61,9 @@ def simulate(root: Path, asked: argparse.Namespace) -> dict[str, Any]:
 
 def verify(root: Path, _: argparse.Namespace) -> dict[str, Any]:
     """Digest everything again, and count the rows."""
-    from assay.record.lookup import resolve
-    from assay.record.reader import open_record
-    from assay.record.sealing.verify import verify as check
+    from fireassay.record.lookup import resolve
+    from fireassay.record.reader import open_record
+    from fireassay.record.sealing.verify import verify as check
 
     path = resolve("latest", root)
     record = open_record(path)
@@ -73,7 +73,7 @@ def verify(root: Path, _: argparse.Namespace) -> dict[str, Any]:
 
 def report(root: Path, _: argparse.Namespace) -> dict[str, Any]:
     """`assay report --terminal --json --html`: open and judge once, show three times."""
-    from assay.cli import main as assay
+    from fireassay.cli import main as assay
 
     said = io.StringIO()
     with redirect_stdout(said), redirect_stderr(io.StringIO()) as told:

@@ -19,8 +19,8 @@ from datetime import UTC, datetime
 
 COMMANDS = {
     "empty interpreter": [sys.executable, "-c", "pass"],
-    "import assay": [sys.executable, "-c", "import assay"],
-    "assay --help": [sys.executable, "-c", "import sys; from assay.cli import main; sys.exit(main(['--help']))"],
+    "import fireassay": [sys.executable, "-c", "import fireassay"],
+    "assay --help": [sys.executable, "-c", "import sys; from fireassay.cli import main; sys.exit(main(['--help']))"],
 }
 PROMISE = 3.0
 

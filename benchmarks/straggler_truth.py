@@ -65,19 +65,19 @@ def rank_main(folder: Path, seeds: range, delay_s: float, cases: list[str], step
 
 def held_back() -> Callable[[], None]:
     """Give this process a share of a processor; what gives it back."""
-    from assay.faults import slow
+    from fireassay.faults import slow
 
     return slow.limited(lambda: [os.getpid()], slow.home_of(), QUOTA)
 
 
 def training(torch: Any, case: str, slow: float, seed: int, steps: int) -> tuple[Any, Any]:
     """One training with the hooks in; what was recorded of it, and its model."""
-    from assay.instruments.hooks import torch_hooks
-    from assay.instruments.hooks.marked_steps import Marked
-    from assay.instruments.hooks.steps import Attached
-    from assay.instruments.recorder.inactive import Probe
-    from assay.instruments.recorder.recorder import Recorder
-    from assay.instruments.recorder.sink import Identity, MemorySink
+    from fireassay.instruments.hooks import torch_hooks
+    from fireassay.instruments.hooks.marked_steps import Marked
+    from fireassay.instruments.hooks.steps import Attached
+    from fireassay.instruments.recorder.inactive import Probe
+    from fireassay.instruments.recorder.recorder import Recorder
+    from fireassay.instruments.recorder.sink import Identity, MemorySink
 
     rank, workers = torch.distributed.get_rank(), torch.distributed.get_world_size()
     sink, undo = MemorySink(), []  # type: ignore[var-annotated]
@@ -167,7 +167,7 @@ def hooked(torch: Any, model: Any, slow: float) -> None:
 
 def grouped(torch: Any, model: Any, slow: float) -> None:
     """A group whose own call is slow, once in a backward pass."""
-    from assay.instruments.hooks.torch_hooks import _TIMED
+    from fireassay.instruments.hooks.torch_hooks import _TIMED
 
     group = _TIMED[model]  # the group that the model's reducer calls; the model itself has its own
     inner = group._inner
@@ -192,7 +192,7 @@ def grouped(torch: Any, model: Any, slow: float) -> None:
 
 def judged(folder: Path, workers: int) -> Iterator[dict[str, Any]]:
     """What was named in every case that all ranks have finished."""
-    from assay.frames.training.rank_phases import own_times
+    from fireassay.frames.training.rank_phases import own_times
     from tests.handmade import Handmade
 
     lines: dict[tuple[int, str], dict[int, dict[str, Any]]] = {}

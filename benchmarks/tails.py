@@ -22,9 +22,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.stats.intervals.intervals import order_ranks, t_quantile
-from assay.stats.intervals.quantiles import Tail, cluster_woodruff
-from assay.stats.models.early_stopping import dropped
+from fireassay.stats.intervals.intervals import order_ranks, t_quantile
+from fireassay.stats.intervals.quantiles import Tail, cluster_woodruff
+from fireassay.stats.models.early_stopping import dropped
 
 Array = NDArray[np.float64]
 WARM_UP = 4000

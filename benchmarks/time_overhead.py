@@ -61,7 +61,7 @@ def reference(command: list[str], _: Path) -> float:
 
 
 def assay(command: list[str], folder: Path) -> float:
-    words = [sys.executable, "-m", "assay", "time", "--launches", "4", "--trials", str(STARTS // 4), "--quiet", "--json"]
+    words = [sys.executable, "-m", "fireassay", "time", "--launches", "4", "--trials", str(STARTS // 4), "--quiet", "--json"]
     found = json.loads(run([*words, "--root", str(folder), "--", *command]).stdout)
     return float(statistics.median(found["commands"][0]["time"]["launch_values"]))
 
@@ -139,7 +139,7 @@ def one_command(command: list[str], tools: list[str], rounds: int, numbers: rand
 
 
 def alarm_assay(command: list[str], folder: Path) -> bool:
-    words = [sys.executable, "-m", "assay", "time", "--launches", "5", "--trials", "8", "--quiet", "--json"]
+    words = [sys.executable, "-m", "fireassay", "time", "--launches", "5", "--trials", "8", "--quiet", "--json"]
     found = json.loads(run([*words, "--root", str(folder), "--", *command, "---", *command]).stdout)
     return found["against_first"][0]["word"] in ("faster", "slower")
 

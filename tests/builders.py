@@ -19,18 +19,18 @@ from typing import Any
 
 import polars as pl
 
-from assay import catalog
-from assay.estimates.estimate import Absent, Estimate, Value
-from assay.frames.record_data import RecordData
-from assay.metrics.base import ALL, LAST, Better, Dimension, Metric
-from assay.record.tables import TABLES, arrow_schema
-from assay.spec.experiment import Experiment, Factor, Launches, Quality
-from assay.spec.plan import PlannedLaunch, configuration_name, plan
-from assay.spec.sections.costs import Prices
-from assay.spec.sections.faults import Fault
-from assay.spec.sections.workload import Workload
-from assay.verdict.judge import Judgement
-from assay.verdict.types import DimensionResult, Finding, GateResult, Recommendation, Verdict
+from fireassay import catalog
+from fireassay.estimates.estimate import Absent, Estimate, Value
+from fireassay.frames.record_data import RecordData
+from fireassay.metrics.base import ALL, LAST, Better, Dimension, Metric
+from fireassay.record.tables import TABLES, arrow_schema
+from fireassay.spec.experiment import Experiment, Factor, Launches, Quality
+from fireassay.spec.plan import PlannedLaunch, configuration_name, plan
+from fireassay.spec.sections.costs import Prices
+from fireassay.spec.sections.faults import Fault
+from fireassay.spec.sections.workload import Workload
+from fireassay.verdict.judge import Judgement
+from fireassay.verdict.types import DimensionResult, Finding, GateResult, Recommendation, Verdict
 
 LEVELS = (1, 2, 4)
 STEP_MS = {1: 100.0, 2: 55.0, 4: 40.0}
@@ -123,7 +123,7 @@ def measured(
 
 
 def frame(table: str, rows: Sequence[tuple[Any, ...]]) -> pl.DataFrame:
-    """Rows in the column order of `assay.record.tables` as a frame in exactly the record's types."""
+    """Rows in the column order of `fireassay.record.tables` as a frame in exactly the record's types."""
     import pyarrow as pa
 
     schema = arrow_schema(table)

@@ -14,15 +14,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from assay.estimates.estimate import Estimate, Value
-from assay.frames.links import bandwidth
-from assay.frames.links.collective_calls import asked_cells
-from assay.frames.record_data import RecordData
-from assay.record.tables import TABLES
-from assay.spec.experiment import Experiment, Factor, Launches
-from assay.spec.plan import plan
-from assay.spec.sections.collectives import Cell, Collectives, cells
-from assay.spec.sections.workload import Workload
+from fireassay.estimates.estimate import Estimate, Value
+from fireassay.frames.links import bandwidth
+from fireassay.frames.links.collective_calls import asked_cells
+from fireassay.frames.record_data import RecordData
+from fireassay.record.tables import TABLES
+from fireassay.spec.experiment import Experiment, Factor, Launches
+from fireassay.spec.plan import plan
+from fireassay.spec.sections.collectives import Cell, Collectives, cells
+from fireassay.spec.sections.workload import Workload
 from tests.builders import frame
 
 S = 1_000_000_000

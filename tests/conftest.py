@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from assay.cli.support import chart_process
+from fireassay.cli.support import chart_process
 from tests.limits import FIXTURES_S, PROCESS_S, cut
 
 REPOSITORY = Path(__file__).resolve().parents[1]

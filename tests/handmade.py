@@ -13,12 +13,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from assay.frames.record_data import RecordData
-from assay.record.tables import TABLES
-from assay.spec.experiment import Experiment, Factor, Gates, Launches, Quality, Scaling
-from assay.spec.plan import configuration_name
-from assay.spec.sections.costs import Energy, Prices
-from assay.spec.sections.workload import Workload
+from fireassay.frames.record_data import RecordData
+from fireassay.record.tables import TABLES
+from fireassay.spec.experiment import Experiment, Factor, Gates, Launches, Quality, Scaling
+from fireassay.spec.plan import configuration_name
+from fireassay.spec.sections.costs import Energy, Prices
+from fireassay.spec.sections.workload import Workload
 from tests.builders import frame
 
 S = 1_000_000_000

@@ -15,14 +15,14 @@ from pathlib import Path
 
 import polars as pl
 
-from assay.record.salvage import read_stream
-from assay.record.tables import TABLES, arrow_schema
+from fireassay.record.salvage import read_stream
+from fireassay.record.tables import TABLES, arrow_schema
 from tests.limits import PROCESS_S
 
 
 def environment(**more: str) -> dict[str, str]:
     """The environment of a launch's workers; nothing of assay is left in it from outside."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("FIREASSAY_")}
     return {**kept, "OMP_NUM_THREADS": "1", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1", **more}
 
 
@@ -35,7 +35,7 @@ class Launched:
     def run(self, *command: str | Path, workers: int = 0, seed: int = 7, limit_s: float = PROCESS_S) -> subprocess.CompletedProcess[str]:
         """Run a script to its end: by torchrun with so many workers, or by itself (0)."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        own = {"ASSAY_LAUNCH_DIR": str(self.folder), "ASSAY_LAUNCH": "0", "ASSAY_SEED": str(seed)}
+        own = {"FIREASSAY_LAUNCH_DIR": str(self.folder), "FIREASSAY_LAUNCH": "0", "FIREASSAY_SEED": str(seed)}
         return run(*command, workers=workers, limit_s=limit_s, **own)
 
     def table(self, name: str) -> pl.DataFrame:

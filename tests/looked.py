@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from assay.frames.record_data import RecordData
-from assay.spec.experiment import Experiment, Factor, Gates, Launches
-from assay.spec.sections.workload import Workload
+from fireassay.frames.record_data import RecordData
+from fireassay.spec.experiment import Experiment, Factor, Gates, Launches
+from fireassay.spec.sections.workload import Workload
 from tests.builders import frame, measured
 
 S = 1_000_000_000

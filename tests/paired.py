@@ -12,8 +12,8 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from assay.frames.links import pairs
-from assay.frames.record_data import RecordData
+from fireassay.frames.links import pairs
+from fireassay.frames.record_data import RecordData
 from tests.builders import frame, measured
 
 SIZES = (8, 1 << 21, 1 << 22)

@@ -30,15 +30,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from assay.frames.record_data import RecordData
-from assay.record.tables import TABLES
-from assay.spec.experiment import Experiment, Gates, Launches, Quality
-from assay.spec.plan import configurations, plan
-from assay.spec.sections.costs import Energy, Prices
-from assay.spec.sections.faults import Fault
-from assay.spec.sections.serving import Arrivals, Objectives, Serving, Target
-from assay.spec.sections.workload import Workload
-from assay.traffic.parts import Kind
+from fireassay.frames.record_data import RecordData
+from fireassay.record.tables import TABLES
+from fireassay.spec.experiment import Experiment, Gates, Launches, Quality
+from fireassay.spec.plan import configurations, plan
+from fireassay.spec.sections.costs import Energy, Prices
+from fireassay.spec.sections.faults import Fault
+from fireassay.spec.sections.serving import Arrivals, Objectives, Serving, Target
+from fireassay.spec.sections.workload import Workload
+from fireassay.traffic.parts import Kind
 from tests.builders import frame
 
 S = 1_000_000_000
@@ -617,9 +617,9 @@ def _in_slots(measured: RecordData) -> pl.DataFrame:
 
 def seal(measured: RecordData, root: Path) -> Path:
     """Write the record under `root` and seal it, through the same writer as a real run; gives its path."""
-    from assay.clock import SystemClock
-    from assay.record import folder
-    from assay.record.sealing.plan_signature import plan_signature
+    from fireassay.clock import SystemClock
+    from fireassay.record import folder
+    from fireassay.record.sealing.plan_signature import plan_signature
 
     record = folder.create(root, measured.experiment, plan_signature(measured.experiment), clock=SystemClock())
     for when, environment in measured.manifest.get("environment", {}).items():

@@ -11,14 +11,14 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from assay.frames.record_data import RecordData
-from assay.record.tables import TABLES, arrow_schema
-from assay.runners.simulated import SCRIPT, arguments, batches, cluster_of, row_of, rows_of
-from assay.runners.simulation.cluster import Cluster
-from assay.spec.experiment import Experiment, Factor, Gates, Launches, Scaling
-from assay.spec.plan import plan
-from assay.spec.sections.noise import Noise
-from assay.spec.sections.workload import Measure, Workload
+from fireassay.frames.record_data import RecordData
+from fireassay.record.tables import TABLES, arrow_schema
+from fireassay.runners.simulated import SCRIPT, arguments, batches, cluster_of, row_of, rows_of
+from fireassay.runners.simulation.cluster import Cluster
+from fireassay.spec.experiment import Experiment, Factor, Gates, Launches, Scaling
+from fireassay.spec.plan import plan
+from fireassay.spec.sections.noise import Noise
+from fireassay.spec.sections.workload import Measure, Workload
 from tests.builders import frame
 
 LEVELS = (1, 2, 4, 8, 16)

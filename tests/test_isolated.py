@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from assay import isolated
+from fireassay import isolated
 
 LIBRARY = os.path.dirname(os.__file__)
 

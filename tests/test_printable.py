@@ -2,7 +2,7 @@
 
 import pytest
 
-from assay.printable import columns, one_line, printable
+from fireassay.printable import columns, one_line, printable
 
 
 @pytest.mark.parametrize(

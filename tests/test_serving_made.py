@@ -6,8 +6,8 @@ from pathlib import Path
 
 import polars as pl
 
-from assay.record.reader import open_record
-from assay.verdict.judge import judge
+from fireassay.record.reader import open_record
+from fireassay.verdict.judge import judge
 from tests.serving_made import ServingMade, seal, serving_measured, simulated
 
 

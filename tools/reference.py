@@ -14,20 +14,20 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from assay import catalog, cli
-from assay.exit_codes import EXIT_CODES
-from assay.instruments.machine import meter
-from assay.metrics.base import Metric
-from assay.record import environment, tables
-from assay.reports.documents import check as check_document
-from assay.reports.documents import comparison as comparison_document
-from assay.reports.documents import record as record_document
-from assay.spec import schema
-from assay.spec.experiment import Experiment
-from assay.spec.keys import keys as every_key
-from assay.stats.intervals import means
-from assay.verdict.comparison import comparability
-from assay.verdict.conditions import catalogue
+from fireassay import catalog, cli
+from fireassay.exit_codes import EXIT_CODES
+from fireassay.instruments.machine import meter
+from fireassay.metrics.base import Metric
+from fireassay.record import environment, tables
+from fireassay.reports.documents import check as check_document
+from fireassay.reports.documents import comparison as comparison_document
+from fireassay.reports.documents import record as record_document
+from fireassay.spec import schema
+from fireassay.spec.experiment import Experiment
+from fireassay.spec.keys import keys as every_key
+from fireassay.stats.intervals import means
+from fireassay.verdict.comparison import comparability
+from fireassay.verdict.conditions import catalogue
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
 DIMENSIONS = {
@@ -70,7 +70,7 @@ def docstring(module: str) -> str:
 def command_line() -> str:
     """The verbs with their help."""
     verbs = [f"## assay {name}\n\n{text_block(verb_help(name))}" for name in catalog.names("cli.verbs")]
-    return page("Command line", "src/assay/cli", text_block(cli.help_text()), *verbs)
+    return page("Command line", "src/fireassay/cli", text_block(cli.help_text()), *verbs)
 
 
 def verb_help(name: str) -> str:
@@ -81,7 +81,7 @@ def verb_help(name: str) -> str:
 def exit_codes() -> str:
     """The exit codes."""
     rows = ((code, meaning) for code, meaning in EXIT_CODES.items())
-    return page("Exit codes", "src/assay/exit_codes.py", table(("code", "meaning"), rows))
+    return page("Exit codes", "src/fireassay/exit_codes.py", table(("code", "meaning"), rows))
 
 
 def experiment() -> str:
@@ -92,18 +92,18 @@ def experiment() -> str:
         ("key", "flags"), ((f"`{key.path}`", words) for key in every_key(Experiment).values() if (words := schema.flag_words(key)))
     )
     editor = "`assay schema` prints the same as a JSON Schema, which editors use to complete and check the file."
-    return page("Experiment", "src/assay/spec", editor, "## Sections", sections, "## Keys", keys, "## Flags", flags)
+    return page("Experiment", "src/fireassay/spec", editor, "## Sections", sections, "## Keys", keys, "## Flags", flags)
 
 
 def claim() -> str:
     """The keys of a claim's file."""
-    from assay.spec.claim import Claim
+    from fireassay.spec.claim import Claim
 
     rows = ((f"`{s}`", k, d) for s, k, d in schema.section_table(Claim))
     sections = table(("section", "keys", "meaning"), rows)
     keys = table(("key", "type", "default", "meaning"), ((f"`{k}`", t, d, m) for k, t, d, m in schema.key_table(Claim)))
     editor = "A key that is left out was not said. `assay schema --claim` prints the same as a JSON Schema."
-    return page("Claim", "src/assay/spec/claim.py", editor, "## Sections", sections, "## Keys", keys)
+    return page("Claim", "src/fireassay/spec/claim.py", editor, "## Sections", sections, "## Keys", keys)
 
 
 def metrics() -> str:
@@ -117,8 +117,8 @@ def metrics() -> str:
         parts += [f"## {dimension}: {question}", table(("name", "title", "unit", "kind", "better", "formula"), rows)]
         parts += [f"### {name}\n\n{metric_words(metric)}" for name, metric in members.items()]
     families = dict.fromkeys(family for name, metric in every.items() if (family := family_of(metric)))
-    parts += ["## Families", *(f"### {family}\n\n{docstring(f'assay.metrics.{family}')}" for family in families)]
-    return page("Metrics", "src/assay/metrics", *parts)
+    parts += ["## Families", *(f"### {family}\n\n{docstring(f'fireassay.metrics.{family}')}" for family in families)]
+    return page("Metrics", "src/fireassay/metrics", *parts)
 
 
 def metric_words(metric: Metric) -> str:
@@ -135,7 +135,7 @@ def metric_words(metric: Metric) -> str:
 def family_of(metric: Metric) -> str:
     """The family of one of our own metrics, "serving.latency"; empty where it has a file for itself."""
     module = catalog.module("metrics", metric.name)
-    return module.removeprefix("assay.metrics.") if hasattr(importlib.import_module(module), catalog.FAMILIES["metrics"]) else ""
+    return module.removeprefix("fireassay.metrics.") if hasattr(importlib.import_module(module), catalog.FAMILIES["metrics"]) else ""
 
 
 def verdict() -> str:
@@ -147,7 +147,7 @@ def verdict() -> str:
     ):
         parts += [f"## {package}", meaning]
         parts += [f"### {name}\n\n{module_words(f'verdict.{package}', name)}" for name in catalog.names(f"verdict.{package}")]
-    return page("Verdict", "src/assay/verdict", *parts)
+    return page("Verdict", "src/fireassay/verdict", *parts)
 
 
 def plug_ins() -> str:
@@ -156,7 +156,7 @@ def plug_ins() -> str:
     for package in ("runners", "launchers", "faults", "reports.writers", "reports.pages"):
         parts += [f"## {package}"]
         parts += [f"### {name}\n\n{module_words(package, name)}" for name in catalog.names(package)]
-    return page("Runners, launchers, faults, formats and pages", "src/assay", *parts)
+    return page("Runners, launchers, faults, formats and pages", "src/fireassay", *parts)
 
 
 PAGES: dict[str, Callable[[], str]] = {

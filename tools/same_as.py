@@ -137,11 +137,11 @@ scenarios = ["D(20,8)"]
 concurrency = [1, 4]
 [[serving.targets]]
 name = "fast"
-command = ["PYTHON", "-m", "assay.instruments.reference_server", "--port", "{port}", "--first-s", "0.01", "--next-s", "0.002"]
+command = ["PYTHON", "-m", "fireassay.instruments.reference_server", "--port", "{port}", "--first-s", "0.01", "--next-s", "0.002"]
 replicas = 2
 [[serving.targets]]
 name = "slow"
-command = ["PYTHON", "-m", "assay.instruments.reference_server", "--port", "{port}", "--first-s", "0.03", "--next-s", "0.004"]
+command = ["PYTHON", "-m", "fireassay.instruments.reference_server", "--port", "{port}", "--first-s", "0.03", "--next-s", "0.004"]
 replicas = 2
 [serving.arrivals]
 duration_s = 1.0
@@ -167,8 +167,8 @@ for_s = 0.2
 
 SERVER = """
 import sys, time
-from assay.instruments.reference_server import serving
-from assay.instruments.reference_settings import Settings
+from fireassay.instruments.reference_server import serving
+from fireassay.instruments.reference_settings import Settings
 import json
 asked = json.loads(sys.argv[1])
 with serving(Settings(**{**asked, "fault": tuple(asked.get("fault", ()))})) as server:
@@ -385,7 +385,9 @@ def timed(maker: Maker) -> None:
     )
     maker.made("time-shell", "calls", "time", *quick, "--name", "shell", "--shell", "--ignore-failure", "--", "ls | wc -l; exit 3")
     maker.made("time-fails", "calls", "time", *quick, "--name", "fails", "--", *python, "raise SystemExit(4)", ok=(5,))
-    code = "import assay, json; assay.time(json.dumps, [1, 2, 3], launches=3, round_s=0.02, root='.making-function', name='function')"
+    code = (
+        "import fireassay, json; fireassay.time(json.dumps, [1, 2, 3], launches=3, round_s=0.02, root='.making-function', name='function')"
+    )
     subprocess.run([sys.executable, "-c", code], cwd=maker.folder, env=maker.environment, check=True, timeout=120)
     for path in (maker.folder / ".making-function").glob("*/manifest.json"):
         path.parent.rename(maker.folder / path.parent.name)
@@ -593,9 +595,9 @@ def build(folder: Path, source: Path) -> None:
     """Runs with the base code: everything that the tests' builders make in milliseconds."""
     from dataclasses import replace
 
-    from assay.clock import FakeClock
-    from assay.record import folder as record_folder
-    from assay.spec.experiment import Quality
+    from fireassay.clock import FakeClock
+    from fireassay.record import folder as record_folder
+    from fireassay.spec.experiment import Quality
     from tests import builders, collectives_made, looked, struck
     from tests.runners.foreign import samples, test_nccl_tests
     from tests.serving_made import seal, simulated

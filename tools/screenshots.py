@@ -12,9 +12,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from assay.cli.verbs.report import judged
-from assay.reports.pages import record
-from assay.reports.writers.html import write
+from fireassay.cli.verbs.report import judged
+from fireassay.reports.pages import record
+from fireassay.reports.writers.html import write
 
 IMAGES = Path(__file__).resolve().parents[1] / "docs" / "images"
 # file name, window, colour scheme, what is photographed (nothing: the window as it opens)

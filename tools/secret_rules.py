@@ -1,4 +1,4 @@
-"""Which of gitleaks' rules does `assay.record.secrets.shapes` use?  Writes src/assay/record/secrets/rules.json from its configuration.
+"""Which of gitleaks' rules does `fireassay.record.secrets.shapes` use?  Writes src/fireassay/record/secrets/rules.json from its configuration.
 
     git clone --depth 1 --branch v8.30.1 https://github.com/gitleaks/gitleaks /tmp/gitleaks
     python tools/secret_rules.py /tmp/gitleaks v8.30.1
@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-TARGET = Path(__file__).resolve().parents[1] / "src" / "assay" / "record" / "secrets" / "rules.json"
+TARGET = Path(__file__).resolve().parents[1] / "src" / "fireassay" / "record" / "secrets" / "rules.json"
 SOURCE = "https://github.com/gitleaks/gitleaks/blob/{version}/config/gitleaks.toml"
 SHORTEST_HEAD = 3
 SKIPPED = {

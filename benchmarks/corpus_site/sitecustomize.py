@@ -116,7 +116,7 @@ def testify():
     held = [tensor for one in optimizers for group in one.param_groups for tensor in group["params"]]
     with torch._C._DisableTorchDispatch() if hasattr(torch._C, "_DisableTorchDispatch") else torch.no_grad():
         said = {
-            "launch": int(os.environ.get("ASSAY_LAUNCH", "-1")),
+            "launch": int(os.environ.get("FIREASSAY_LAUNCH", "-1")),
             "rank": int(os.environ.get("RANK", "0")),
             "steps": [[type(one).__name__, count] for one, count in OPTIMIZERS.values()],
             "weights": digest(torch, held or PARAMETERS.values()),

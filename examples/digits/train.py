@@ -25,7 +25,7 @@ from torch.nn.functional import cross_entropy
 from torch.nn.parallel import DistributedDataParallel
 from torch.nn.utils import clip_grad_norm_
 
-from assay import probe
+from fireassay import probe
 
 DIGITS = Path(__file__).with_name("digits.csv.gz")  # DIGITS.md says where they are from
 IMAGES, TRAIN, BATCH = 1797, 1280, 256  # 1280 images are trained on, the other 517 are held out

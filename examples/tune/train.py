@@ -21,7 +21,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, Subset, TensorDataset
 from torch.utils.data.distributed import DistributedSampler
 
-from assay import probe
+from fireassay import probe
 
 DIGITS = Path(__file__).resolve().parents[1] / "digits" / "digits.csv.gz"
 TRAIN, GLOBAL_BATCH, WIDTH = 1280, 256, 512

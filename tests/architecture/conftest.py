@@ -18,7 +18,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def package_copy(repository: Path, tmp_path: Path) -> Path:
-    """A folder with `src/assay` and `pyproject.toml` as they are; the test may change both."""
+    """A folder with `src/fireassay` and `pyproject.toml` as they are; the test may change both."""
     shutil.copytree(repository / "src", tmp_path / "src", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(repository / "pyproject.toml", tmp_path)
     return tmp_path

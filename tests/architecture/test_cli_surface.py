@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from assay import catalog, cli
+from fireassay import catalog, cli
 
-# of every verb that shows something: see assay.cli.support.output
+# of every verb that shows something: see fireassay.cli.support.output
 FORMATS = "--json --excel --html --junit --latex --markdown --format"
 OUTPUT = f"{FORMATS} --output"
 # verb -> its positional words in capitals and its flags, in the order of its help

@@ -14,7 +14,7 @@ LINT = "from importlinter.cli import lint_imports_command; lint_imports_command(
 
 
 def plant(root: Path, file: str, line: str) -> None:
-    path = root / "src" / "assay" / file
+    path = root / "src" / "fireassay" / file
     path.write_text(path.read_text() + "\n" + line + "\n")
 
 
@@ -26,13 +26,13 @@ def test_the_contracts_hold(repository: Path, python: Run) -> None:
 @pytest.mark.parametrize(
     ("file", "line", "broken"),
     [
-        ("record/tables.py", "import assay.metrics.base", "Imports point downwards"),
-        ("spec/plan.py", "def late():\n    from assay.record import tables", "Imports point downwards"),
+        ("record/tables.py", "import fireassay.metrics.base", "Imports point downwards"),
+        ("spec/plan.py", "def late():\n    from fireassay.record import tables", "Imports point downwards"),
         ("metrics/base.py", "import time", "Judging looks at no clock"),
         ("metrics/base.py", "def late():\n    import time", "Judging looks at no clock"),
         ("stats/intervals/intervals.py", "def late():\n    from subprocess import run", "Judging looks at no clock"),
-        ("verdict/types.py", "def late():\n    import assay.launchers", "Judging does not see measuring"),
-        ("launchers/support/base.py", "def late():\n    import assay.verdict.types", "Measuring does not see judging"),
+        ("verdict/types.py", "def late():\n    import fireassay.launchers", "Judging does not see measuring"),
+        ("launchers/support/base.py", "def late():\n    import fireassay.verdict.types", "Measuring does not see judging"),
         ("metrics/base.py", "def late():\n    import torch", "Only the instruments import torch"),
     ],
 )
@@ -46,10 +46,10 @@ def test_a_planted_violation_is_caught(package_copy: Path, python: Run, file: st
 @pytest.mark.parametrize("at_run_time_only", [True, False])
 def test_no_import_cycles(at_run_time_only: bool) -> None:
     """Neither at run time nor by what only type checkers read; imports inside of functions count too."""
-    graph = grimp.build_graph("assay", cache_dir=None, exclude_type_checking_imports=at_run_time_only)
-    # The root's lazy names (`from assay import run`) are resolved at run time and are no dependency of the package.
+    graph = grimp.build_graph("fireassay", cache_dir=None, exclude_type_checking_imports=at_run_time_only)
+    # The root's lazy names (`from fireassay import run`) are resolved at run time and are no dependency of the package.
     edges = {
-        module: {target for target in graph.find_modules_directly_imported_by(module) if target != "assay"}
-        for module in graph.modules - {"assay"}
+        module: {target for target in graph.find_modules_directly_imported_by(module) if target != "fireassay"}
+        for module in graph.modules - {"fireassay"}
     }
     TopologicalSorter(edges).prepare()  # raises CycleError, which names the cycle

@@ -12,7 +12,7 @@ QUESTIONS = ("subject", "is_timing")  # how a record's kind was asked before it 
 FILES = {
     "__init__": '''"""How long does it take to brew?"""
 
-from assay.spec.kind import Kind
+from fireassay.spec.kind import Kind
 
 KIND = Kind(
     name="brewing",
@@ -26,9 +26,9 @@ KIND = Kind(
 ''',
     "metrics": '''"""How long does a pot take?"""
 
-from assay.frames.per_launch import from_frame
-from assay.frames.training.work_time import wall_seconds
-from assay.metrics.base import Metric
+from fireassay.frames.per_launch import from_frame
+from fireassay.frames.training.work_time import wall_seconds
+from fireassay.metrics.base import Metric
 
 
 def compute(measured, results):
@@ -46,8 +46,8 @@ METRICS = (
 ''',
     "judging": '''"""Is the tea ready?"""
 
-from assay.verdict.judging import Judging, nothing_to_pick
-from assay.verdict.types import DimensionResult
+from fireassay.verdict.judging import Judging, nothing_to_pick
+from fireassay.verdict.types import DimensionResult
 
 READY = DimensionResult(status="PASS", sentence="the pot is full")
 
@@ -62,8 +62,8 @@ JUDGING = Judging(
 ''',
     "page": '''"""What is shown of a pot?"""
 
-from assay.reports.page import Prose, Section
-from assay.reports.pages import record
+from fireassay.reports.page import Prose, Section
+from fireassay.reports.pages import record
 
 
 def page(view):
@@ -92,7 +92,7 @@ SHOWS = (  # what each verb and format says of the record
 
 
 def test_no_file_outside_kinds_decides_what_kind_a_record_is(repository: Path) -> None:
-    source = repository / "src" / "assay"
+    source = repository / "src" / "fireassay"
     files = [path for path in source.rglob("*.py") if "kinds" not in path.parts]
     assert {str(path.relative_to(source)): lines for path in files if (lines := list(decisions(path)))} == {}
 
@@ -110,15 +110,15 @@ def decisions(path: Path) -> Iterator[str]:
 
 
 def test_a_kind_is_one_folder(package_copy: Path, python: Run) -> None:
-    folder = package_copy / "src" / "assay" / "kinds" / "brewing"
+    folder = package_copy / "src" / "fireassay" / "kinds" / "brewing"
     folder.mkdir()
     for name, text in FILES.items():
         (folder / f"{name}.py").write_text(text)
     for _ in range(2):
-        result = python(f"import sys\nfrom assay.cli import main\nsys.exit(main({MAKE!r}))", package_copy)
+        result = python(f"import sys\nfrom fireassay.cli import main\nsys.exit(main({MAKE!r}))", package_copy)
         assert result.returncode == 0, result.stderr
     before, latest = sorted(path.name for path in (package_copy / "records").iterdir() if path.name.startswith("tea"))
     for words, said in SHOWS:
         verb, *flags = words.replace("BEFORE", before).split()
-        result = python(f"from assay.cli import main\nmain({[verb, *flags, *([] if verb == 'list' else [latest])]!r})", package_copy)
+        result = python(f"from fireassay.cli import main\nmain({[verb, *flags, *([] if verb == 'list' else [latest])]!r})", package_copy)
         assert said in result.stdout, (words, result.stdout, result.stderr)

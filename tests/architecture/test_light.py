@@ -1,4 +1,4 @@
-"""Is `import assay` cheap, and does `assay --help` import no verb?"""
+"""Is `import fireassay` cheap, and does `assay --help` import no verb?"""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ def test_importing_assay_loads_nothing_heavy(repository: Path, python: Run) -> N
 
 def test_importing_the_probe_module_of_an_inactive_script_loads_nothing_heavy(repository: Path, python: Run) -> None:
     code = f"import sys\nfrom assay import probe\nprobe.start().close()\nprint(sorted(set(sys.modules) & set({HEAVY!r})))"
-    result = python(f"import os\nos.environ.pop('ASSAY_LAUNCH_DIR', None)\n{code}", repository)
+    result = python(f"import os\nos.environ.pop('FIREASSAY_LAUNCH_DIR', None)\n{code}", repository)
     assert (result.stdout, result.stderr) == ("[]\n", "")
 
 
 def test_help_imports_no_verb_and_no_argument_parser(repository: Path, python: Run) -> None:
-    code = f"import sys\nfrom assay.cli import main\nmain(['--help'])\n{LOADED}"
+    code = f"import sys\nfrom fireassay.cli import main\nmain(['--help'])\n{LOADED}"
     lines = python(code, repository).stdout.splitlines()
     assert lines[-1] == "[]"
     assert lines[0].startswith("usage: assay VERB")

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from assay import catalog
+from fireassay import catalog
 
 NAMES = frozenset(catalog.names("metrics"))
 FEW = 2  # names in one literal that are no list yet
@@ -40,7 +40,7 @@ def listed(path: Path) -> set[str]:
 
 
 def test_no_list_of_metrics_is_kept_outside_of_them(repository: Path) -> None:
-    package = repository / "src" / "assay"
+    package = repository / "src" / "fireassay"
     lists = {
         str(path.relative_to(package)): names
         for path in sorted(package.rglob("*.py"))

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from assay import catalog
-from assay.metrics.base import LAST, Metric
+from fireassay import catalog
+from fireassay.metrics.base import LAST, Metric
 from tests.architecture.conftest import Run
 from tests.docs.blocks import blocks
 
@@ -18,11 +18,11 @@ METRICS: Mapping[str, Metric] = catalog.load_all("metrics")
 JUDGE_AND_RENDER = """
 import json
 from collections.abc import Mapping
-from assay import catalog
-from assay.metrics.base import LAST, Metric
-from assay.reports import view
-from assay.reports.documents import record as document
-from assay.verdict.judge import judge
+from fireassay import catalog
+from fireassay.metrics.base import LAST, Metric
+from fireassay.reports import view
+from fireassay.reports.documents import record as document
+from fireassay.verdict.judge import judge
 from tests.builders import measured
 record = measured()
 tree = view.build(record, judge(record))
@@ -74,7 +74,7 @@ def plant(package_copy: Path, page: Path, *packages: str) -> None:
     files = [block for block in blocks(page) if block.file]
     for block, package in zip(files, packages, strict=True):
         assert block.file
-        (package_copy / "src" / "assay" / package / block.file).write_text(block.text)
+        (package_copy / "src" / "fireassay" / package / block.file).write_text(block.text)
 
 
 def test_a_metric_a_page_and_a_writer_are_each_added_by_one_file(package_copy: Path, python: Run, repository: Path) -> None:
@@ -102,7 +102,7 @@ def test_what_is_planted_is_a_flag_of_the_command_line(
     verb: str, flags: tuple[str, ...], package_copy: Path, python: Run, repository: Path
 ) -> None:
     plant(package_copy, repository / "docs" / "how-to" / "add-a-report.md", "reports/pages", "reports/writers")
-    code = f"import sys\nfrom assay.cli import main\nsys.exit(main(['{verb}', '--help']))"
+    code = f"import sys\nfrom fireassay.cli import main\nsys.exit(main(['{verb}', '--help']))"
     result = python(code, package_copy)
     assert all(flag in result.stdout for flag in flags)
     assert result.returncode == 0
@@ -118,9 +118,9 @@ FAULT_FILE = '''"""What happens when a worker thinks before every step?"""
 
 from pydantic import Field
 
-from assay.errors import Problem
-from assay.faults.support.base import Fault
-from assay.spec.sections.faults import Fault as Asked
+from fireassay.errors import Problem
+from fireassay.faults.support.base import Fault
+from fireassay.spec.sections.faults import Fault as Asked
 
 
 class Keys(Asked):
@@ -138,19 +138,19 @@ FAULT = Fault(name="ponder", keys=Keys, rule=rule, strike=lambda victim, fault: 
 '''
 LAUNCHER_FILE = '''"""How are workers started on the moon?"""
 
-from assay.launchers.support.base import Launcher
+from fireassay.launchers.support.base import Launcher
 
 LAUNCHER = Launcher(name="moon", check=lambda experiment: None, start=lambda request: None, describe=lambda request: {})
 '''
 BACKEND_FILE = '''"""What does an engine say that answers nothing?"""
 
-from assay.traffic.parts import Backend
+from fireassay.traffic.parts import Backend
 
 BACKEND = Backend(name="mute", tasks=("chat",), wire=lambda ask, target: None, read=lambda reply, ask: None)
 '''
 VERB_FILE = '''"""`assay greet`: who is there?"""
 
-from assay.cli.support.verb import Verb
+from fireassay.cli.support.verb import Verb
 
 VERB = Verb(
     name="greet",
@@ -183,12 +183,12 @@ def planted(package_copy: Path, python: Run) -> Callable[..., tuple[int, str]]:
         "traffic/backends/mute": BACKEND_FILE,
         "cli/verbs/greet": VERB_FILE,
     }.items():
-        package_copy.joinpath("src", "assay", f"{file}.py").write_text(text)
+        package_copy.joinpath("src", "fireassay", f"{file}.py").write_text(text)
     (package_copy / "train.py").write_text("")
 
     def run(*words: str, keys: str = "") -> tuple[int, str]:
         (package_copy / "planted.toml").write_text(EXPERIMENT + keys)
-        done = python(f"import sys\nfrom assay.cli import main\nsys.exit(main({[*words]!r}))", package_copy)
+        done = python(f"import sys\nfrom fireassay.cli import main\nsys.exit(main({[*words]!r}))", package_copy)
         return done.returncode, done.stdout + (done.stderr if done.returncode else "")
 
     return run

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import assay
-from assay.exit_codes import EXIT_CODES
+import fireassay
+from fireassay.exit_codes import EXIT_CODES
 
 
 def test_the_public_names_are_these() -> None:
-    assert sorted(assay.__all__) == ["Experiment", "__version__", "judge", "load", "open_record", "probe", "run", "time"]
+    assert sorted(fireassay.__all__) == ["Experiment", "__version__", "judge", "load", "open_record", "probe", "run", "time"]
 
 
 def test_every_public_name_resolves() -> None:
-    missing = [name for name in assay.__all__ if getattr(assay, name, None) is None]
+    missing = [name for name in fireassay.__all__ if getattr(fireassay, name, None) is None]
     assert missing == []
 
 
 def test_a_name_that_is_not_public_is_refused_as_for_any_module() -> None:
-    assert not hasattr(assay, "Trainer")
+    assert not hasattr(fireassay, "Trainer")
 
 
 def test_the_exit_codes_are_these() -> None:

@@ -37,7 +37,7 @@ def impurities(source: str) -> list[str]:
 
 @pytest.mark.parametrize("package", JUDGING)
 def test_judging_opens_no_file_and_draws_no_random_number(repository: Path, package: str) -> None:
-    files = sorted((repository / "src" / "assay" / package).rglob("*.py"))
+    files = sorted((repository / "src" / "fireassay" / package).rglob("*.py"))
     assert files
     found = {file.name: impurities(file.read_text()) for file in files}
     assert {name: problems for name, problems in found.items() if problems} == {}

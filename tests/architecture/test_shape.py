@@ -14,7 +14,7 @@ MOST_PARAMETERS = 8  # of a function, without self, cls, *arguments and **words
 
 @pytest.fixture(scope="module")
 def files(repository: Path) -> list[Path]:
-    return sorted((repository / "src" / "assay").rglob("*.py"))
+    return sorted((repository / "src" / "fireassay").rglob("*.py"))
 
 
 def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:

@@ -1,4 +1,4 @@
-"""Does the product use every public function of `assay.stats`?  What only tests call is no product, and nobody would notice if it were
+"""Does the product use every public function of `fireassay.stats`?  What only tests call is no product, and nobody would notice if it were
 wrong.
 """
 
@@ -8,16 +8,16 @@ import ast
 from collections.abc import Sequence
 from pathlib import Path
 
-Name = tuple[str, str]  # module of assay.stats, function or class
+Name = tuple[str, str]  # module of fireassay.stats, function or class
 
 
 def test_every_public_function_of_stats_is_reached_from_the_product(repository: Path) -> None:
-    source = repository / "src" / "assay"
+    source = repository / "src" / "fireassay"
     files = {path for path in (source / "stats").rglob("*.py") if path.stem != "__init__"}
     stats = {path.stem: ast.parse(path.read_text()) for path in files}
     assert len(stats) == len(files), "two modules of stats share a name"
     texts = [path.read_text() for path in source.rglob("*.py") if path not in files]
-    others = [ast.parse(text) for text in texts if "assay.stats" in text]
+    others = [ast.parse(text) for text in texts if "fireassay.stats" in text]
     defined = {
         (module, node.name): node
         for module, tree in stats.items()
@@ -36,11 +36,11 @@ def test_every_public_function_of_stats_is_reached_from_the_product(repository: 
 
 
 def imported(tree: ast.Module) -> dict[str, Name]:
-    """Local name -> what it is, for everything taken from assay.stats, also inside functions."""
+    """Local name -> what it is, for everything taken from fireassay.stats, also inside functions."""
     return {
         alias.asname or alias.name: (node.module.rpartition(".")[2], alias.name)
         for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("assay.stats.")
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("fireassay.stats.")
         for alias in node.names
     }
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import time
 
-from assay import probe
+from fireassay import probe
 
 ITEMS, EXAMPLES = 64, 400
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from assay.cli.support.interim_analysis import look, primary_intervals
-from assay.cli.verbs.run import dry_run, earlier_record
+from fireassay.cli.support.interim_analysis import look, primary_intervals
+from fireassay.cli.verbs.run import dry_run, earlier_record
 from tests.serving_made import seal, simulated
 
 

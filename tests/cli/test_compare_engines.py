@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.cli import main
+from fireassay.cli import main
 from tests.serving_made import seal, simulated
 
 

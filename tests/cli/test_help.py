@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from assay import __version__, catalog, cli
-from assay.cli.support.verb import Parser
-from assay.errors import RecordError, SpecError
-from assay.exit_codes import EXIT_CODES
+from fireassay import __version__, catalog, cli
+from fireassay.cli.support.verb import Parser
+from fireassay.errors import RecordError, SpecError
+from fireassay.exit_codes import EXIT_CODES
 from tests.limits import PROCESS_S
 
 VERBS = catalog.names("cli.verbs")
 
 
 def assay(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "assay", *words]
+    command = [sys.executable, "-m", "fireassay", *words]
     return subprocess.run(
         command, capture_output=True, text=True, env=os.environ | more, stdin=subprocess.DEVNULL, timeout=PROCESS_S, check=False
     )
@@ -141,6 +141,6 @@ def test_a_reader_that_goes_away_is_neither_a_pass_nor_a_traceback(tmp_path: Pat
     reader, writer = os.pipe()
     os.close(reader)
     with errors.open("wb") as stderr:
-        result = subprocess.run([sys.executable, "-m", "assay", "--help"], stdout=writer, stderr=stderr, timeout=PROCESS_S, check=False)
+        result = subprocess.run([sys.executable, "-m", "fireassay", "--help"], stdout=writer, stderr=stderr, timeout=PROCESS_S, check=False)
     os.close(writer)
     assert (result.returncode, errors.read_text()) == (141, "")

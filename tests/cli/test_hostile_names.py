@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from assay.cli import main
-from assay.printable import json_text, printable
+from fireassay.cli import main
+from fireassay.printable import json_text, printable
 from tests.record.making import sealed, unfinished
 
 # Red, the window's title, C1's one-byte CSI, right-to-left override, a line that hides itself, a bell.

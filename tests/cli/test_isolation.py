@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from assay import catalog
-from assay.instruments.reference_server.server import serving
-from assay.instruments.reference_server.settings import Settings
+from fireassay import catalog
+from fireassay.instruments.reference_server.server import serving
+from fireassay.instruments.reference_server.settings import Settings
 from tests.limits import PROCESS_S
 from tests.records.make import HERE
 
@@ -128,7 +128,7 @@ def test_python_dash_m_loads_nothing_later_from_the_current_folder(trapped: Path
         if trap.stem not in before.stdout.split():
             shutil.copy(trap, folder)
     shutil.copytree(trapped / "evil-1.0.dist-info", folder / "evil-1.0.dist-info")
-    done = run(folder, "report", str(trapped / "records" / RECORD), "--html", start=(sys.executable, "-m", "assay"))
+    done = run(folder, "report", str(trapped / "records" / RECORD), "--html", start=(sys.executable, "-m", "fireassay"))
     expect_untouched(trapped, done, VERDICTS)
 
 

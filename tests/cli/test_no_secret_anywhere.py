@@ -13,8 +13,8 @@ from urllib.parse import quote
 
 import pytest
 
-from assay.record.lookup import record_folders
-from assay.record.reader import open_record
+from fireassay.record.lookup import record_folders
+from fireassay.record.reader import open_record
 from tests.canary import ENVIRONMENT, GATE, HOUSE, found_in
 from tests.limits import PROCESS_S
 from tests.runners.foreign.samples import vllm, write
@@ -26,7 +26,7 @@ REPORTS = ("--html", "--markdown", "--json", "--excel", "--latex")
 def assay(folder: Path, *words: str) -> subprocess.CompletedProcess[bytes]:
     """The command line as a user has it."""
     return subprocess.run(
-        [sys.executable, "-m", "assay", *words],
+        [sys.executable, "-m", "fireassay", *words],
         cwd=folder,
         env=os.environ | ENVIRONMENT,
         capture_output=True,

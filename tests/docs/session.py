@@ -16,10 +16,10 @@ from unittest.mock import patch
 
 import tomli_w
 
-from assay.cli import main
-from assay.spec.claim import Claim, load_claim
-from assay.spec.experiment import Experiment
-from assay.spec.load import load
+from fireassay.cli import main
+from fireassay.spec.claim import Claim, load_claim
+from fireassay.spec.experiment import Experiment
+from fireassay.spec.load import load
 from tests.docs.blocks import Block
 from tests.limits import PROCESS_S
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import runpy
 from pathlib import Path
 
-from assay.record.reader import open_record
+from fireassay.record.reader import open_record
 
 
 def test_every_benchmark_is_in_the_table(repository: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.errors import SpecError
+from fireassay.errors import SpecError
 from tests.docs.blocks import blocks
 from tests.docs.session import check
 

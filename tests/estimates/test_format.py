@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given as drawn
 from hypothesis import strategies as st
 
-from assay.estimates.estimate import Absent, Estimate
-from assay.estimates.format import asked, count, given, number, percent, reading, scale_for, show
+from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.estimates.format import asked, count, given, number, percent, reading, scale_for, show
 
 
 def made(value: float, low: float, high: float, unit: str = "ratio", *, k: int = 5, confidence: float = 0.95) -> Estimate:

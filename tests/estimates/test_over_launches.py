@@ -7,9 +7,9 @@ import math
 import polars as pl
 import pytest
 
-from assay.estimates.estimate import Absent, Estimate, Value
-from assay.estimates.over_launches import exact, positive, transform
-from assay.frames.per_launch import from_frame
+from fireassay.estimates.estimate import Absent, Estimate, Value
+from fireassay.estimates.over_launches import exact, positive, transform
+from fireassay.frames.per_launch import from_frame
 from tests.handmade import Handmade
 
 

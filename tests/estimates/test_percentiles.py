@@ -8,11 +8,11 @@ from itertools import accumulate
 import numpy as np
 import pytest
 
-from assay import catalog
-from assay.estimates.estimate import Absent, Estimate, Value
-from assay.frames.record_data import RecordData
-from assay.metrics.base import Metric
-from assay.metrics.training.time import STEP_AUTOCORRELATION, STEP_TIME, STEP_TIME_P50, STEP_TIME_P95, STEP_TIME_P99, THROUGHPUT
+from fireassay import catalog
+from fireassay.estimates.estimate import Absent, Estimate, Value
+from fireassay.frames.record_data import RecordData
+from fireassay.metrics.base import Metric
+from fireassay.metrics.training.time import STEP_AUTOCORRELATION, STEP_TIME, STEP_TIME_P50, STEP_TIME_P95, STEP_TIME_P99, THROUGHPUT
 from tests.handmade import Handmade
 
 PERCENTILES = (STEP_TIME_P50, STEP_TIME_P95, STEP_TIME_P99)

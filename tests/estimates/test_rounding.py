@@ -9,9 +9,9 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from assay.estimates.estimate import Estimate
-from assay.estimates.format import Scale, show
-from assay.estimates.rounding import outwards, rounded, written
+from fireassay.estimates.estimate import Estimate
+from fireassay.estimates.format import Scale, show
+from fireassay.estimates.rounding import outwards, rounded, written
 
 SNAP = 1e-12  # of a number's own size: what binary fractions lose when they are scaled
 UNITS = ("ratio", "fraction", "s", "B", "B/s", "USD", "USD/item", "J", "1/s", "count", "score", "FLOP/s")

@@ -23,7 +23,7 @@ def train(folder: Path, name: str, workers: int, words: list[str]) -> None:
     if name == "recorded":
         launch = folder / f"launch={workers:04}"
         launch.mkdir(exist_ok=True)
-        os.environ |= {"ASSAY_LAUNCH_DIR": str(launch), "ASSAY_LAUNCH": "0", "ASSAY_SEED": "7"}
+        os.environ |= {"FIREASSAY_LAUNCH_DIR": str(launch), "FIREASSAY_LAUNCH": "0", "FIREASSAY_SEED": "7"}
     sys.argv = ["train.py", *words, "--scratch", str(folder / f"{name}-{workers}")]
     runpy.run_module("tests.examples.narrow_digits", run_name="__main__")
     os._exit(0)

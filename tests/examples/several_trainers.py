@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from assay.instruments import probe
+from fireassay.instruments import probe
 from tests.examples import tricky
 from tests.instruments.corpus import meet
 
@@ -29,7 +29,7 @@ ALIVE: list[Any] = []  # reducers of groups that are gone: see tests/instruments
 def train(own: Path, name: str, seed: str) -> None:
     """One trainer, as its launch would run it."""
     own.mkdir(parents=True, exist_ok=True)
-    os.environ |= {"ASSAY_LAUNCH_DIR": str(own), "ASSAY_LAUNCH": "0"}
+    os.environ |= {"FIREASSAY_LAUNCH_DIR": str(own), "FIREASSAY_LAUNCH": "0"}
     if name in tricky.TRICKY:
         ALIVE.append(tricky.train(tricky.TRICKY[name]))
     else:

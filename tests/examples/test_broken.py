@@ -14,16 +14,16 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from assay.frames.record_data import RecordData, from_record
-from assay.kinds.training.layers import layers
-from assay.record.reader import open_record
-from assay.runners.experiment.run import run
-from assay.spec.experiment import Quality
-from assay.spec.load import load
-from assay.verdict.evidence.training_faults import diagnose
-from assay.verdict.judge import judge
-from assay.verdict.judging import Evidence
-from assay.verdict.types import Finding
+from fireassay.frames.record_data import RecordData, from_record
+from fireassay.kinds.training.layers import layers
+from fireassay.record.reader import open_record
+from fireassay.runners.experiment.run import run
+from fireassay.spec.experiment import Quality
+from fireassay.spec.load import load
+from fireassay.verdict.evidence.training_faults import diagnose
+from fireassay.verdict.judge import judge
+from fireassay.verdict.judging import Evidence
+from fireassay.verdict.types import Finding
 from tests.handmade import Handmade
 from tests.launched import Launched
 from tests.launched import run as run_script
@@ -129,7 +129,16 @@ def record(launches: list[tuple[int, Launched]]) -> RecordData:
 
 def of_correctness(measured: RecordData) -> list[Finding]:
     """The findings about whether the training is right, other than notes."""
-    from assay.verdict.audits.training import batch_statistics, gradients, losses, modes, replicas, sample_weights, samples, training_state
+    from fireassay.verdict.audits.training import (
+        batch_statistics,
+        gradients,
+        losses,
+        modes,
+        replicas,
+        sample_weights,
+        samples,
+        training_state,
+    )
 
     every = (batch_statistics, gradients, losses, modes, replicas, sample_weights, samples, training_state)
     audits = (module.AUDIT for module in every)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from assay import catalog, cli
+from fireassay import catalog, cli
 from tests.cli.verbs.test_check import stored
 from tests.limits import PROCESS_S
 from tests.verdict.sides import made

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from assay.record.progress import read_progress
-from assay.spec.load import load
+from fireassay.record.progress import read_progress
+from fireassay.spec.load import load
 from tests.launched import Launched, run, started
 from tests.limits import PROCESS_S
 from tests.once import once
@@ -83,7 +83,7 @@ def test_replicas_are_equal_from_step_zero_and_every_phase_was_seen(launch: Laun
 def test_a_killed_worker_costs_steps_and_not_the_result(repository: Path, tmp_path: Path) -> None:
     launch = Launched(tmp_path / "launch=0000")
     launch.folder.mkdir()
-    own = {"ASSAY_LAUNCH_DIR": str(launch.folder), "ASSAY_FLUSH_S": "0.05"}
+    own = {"FIREASSAY_LAUNCH_DIR": str(launch.folder), "FIREASSAY_FLUSH_S": "0.05"}
     script = repository / "examples" / "digits" / "train.py"
     command = (script, "--epochs", "12", "--scratch", tmp_path / "scratch")
     with started(*command, workers=2, options=("--max-restarts", "2"), **own) as job:

@@ -15,7 +15,7 @@ from types import ModuleType
 import polars as pl
 import pytest
 
-from assay.spec.load import load
+from fireassay.spec.load import load
 from tests.launchers.helpers import until
 from tests.launchers.support.test_servers import pid_at, replicas
 from tests.limits import PROCESS_S
@@ -124,9 +124,9 @@ def test_the_optional_check_on_vllm_is_a_whole_experiment() -> None:
 @pytest.mark.torch
 def test_the_demo_runs_on_a_real_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """examples/serving_demo.toml, shortened: two replicas of transformers serve answer as the model alone does."""
-    from assay.frames.record_data import from_record
-    from assay.record.reader import open_record
-    from assay.runners.experiment.run import run
+    from fireassay.frames.record_data import from_record
+    from fireassay.record.reader import open_record
+    from fireassay.runners.experiment.run import run
 
     model = tmp_path / "serving" / "tiny"
     subprocess.run([sys.executable, str(EXAMPLES / MAKE_MODEL), str(model)], check=True, timeout=PROCESS_S)

@@ -22,7 +22,7 @@ from torch.nn.functional import mse_loss
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DistributedSampler
 
-from assay import probe
+from fireassay import probe
 
 SAMPLES, BATCH, EPOCHS, WIDTH = 48, 24, 2, 12
 

@@ -15,13 +15,13 @@ import sys
 import time
 from pathlib import Path
 
-from assay import probe
+from fireassay import probe
 
 
 def main(folder: Path, steps: int, step_ms: float, save_ms: float, load_s: float) -> None:
     begun, incarnation = time.monotonic_ns(), int(os.environ["TORCHELASTIC_RESTART_COUNT"])
     with probe.start() as p:
-        folder = folder / os.environ["ASSAY_LAUNCH"]
+        folder = folder / os.environ["FIREASSAY_LAUNCH"]
         folder.mkdir(parents=True, exist_ok=True)
         saved = folder / "saved"
         first = len(saved.read_bytes()) if saved.exists() else 0

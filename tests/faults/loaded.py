@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from assay import catalog
-from assay.faults.support.base import Fault, Struck
-from assay.faults.support.under_load import Strike
-from assay.launchers.support.servers import Replicas
-from assay.spec.sections.faults import Fault as Asked
+from fireassay import catalog
+from fireassay.faults.support.base import Fault, Struck
+from fireassay.faults.support.under_load import Strike
+from fireassay.launchers.support.servers import Replicas
+from fireassay.spec.sections.faults import Fault as Asked
 from tests.launchers.support.test_servers import Heard, replicas
 
 LATER_S = 3600.0  # undone by the end of the load alone

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from assay.errors import SpecError
-from assay.faults import command
-from assay.faults.support.base import Struck
-from assay.launchers.support import supervisor
-from assay.spec.sections.serving import Target
+from fireassay.errors import SpecError
+from fireassay.faults import command
+from fireassay.faults.support.base import Struck
+from fireassay.launchers.support import supervisor
+from fireassay.spec.sections.serving import Target
 from tests.faults.loaded import at_once, kinds, one_replica, row, struck_at
 from tests.launchers.helpers import until
 from tests.launchers.support.test_servers import Heard

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from assay.faults import delay
-from assay.spec.sections.faults import Fault as Asked
+from fireassay.faults import delay
+from fireassay.spec.sections.faults import Fault as Asked
 from tests.faults.loaded import at_once, one_replica, row, struck_at
 from tests.launchers.helpers import until
 from tests.launchers.support.test_servers import pid_at

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from assay.faults import kill
-from assay.faults.support.base import Victim
-from assay.spec.plan import PlannedFault
+from fireassay.faults import kill
+from fireassay.faults.support.base import Victim
+from fireassay.spec.plan import PlannedFault
 from tests.faults.loaded import at_once, kinds, one_replica, row, struck_at
 from tests.launchers.helpers import until, wait_until_gone
 

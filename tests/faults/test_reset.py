@@ -9,11 +9,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from assay.errors import SpecError
-from assay.faults import reset
-from assay.faults.support.under_load import check
-from assay.spec.sections.faults import Fault as Asked
-from assay.spec.sections.serving import Target
+from fireassay.errors import SpecError
+from fireassay.faults import reset
+from fireassay.faults.support.under_load import check
+from fireassay.spec.sections.faults import Fault as Asked
+from fireassay.spec.sections.serving import Target
 from tests.faults.loaded import at_once, kinds, one_replica, struck_at
 from tests.launchers.helpers import until
 from tests.launchers.support.test_servers import pid_at

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from assay.errors import EnvironmentLacks
-from assay.faults import slow
-from assay.spec.sections.serving import Target
+from fireassay.errors import EnvironmentLacks
+from fireassay.faults import slow
+from fireassay.spec.sections.serving import Target
 from tests.faults.loaded import at_once, one_replica, row, struck_at
 from tests.launchers.helpers import until
 from tests.launchers.support.test_servers import Heard, pid_at

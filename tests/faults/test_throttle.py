@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from assay.faults import throttle
-from assay.faults.support.base import Victim
-from assay.spec.plan import PlannedFault
+from fireassay.faults import throttle
+from fireassay.faults.support.base import Victim
+from fireassay.spec.plan import PlannedFault
 from tests.limits import PROCESS_S
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -61,7 +61,7 @@ def test_a_throttled_interface_is_held_back_in_the_victims_own_network_and_freed
 def test_an_interface_is_freed_even_if_whoever_held_it_back_is_killed() -> None:
     words = ["unshare", "--net", sys.executable, "-S", "-c", "print(flush=True); input()"]
     held = (
-        "import os, signal, sys; from assay.faults import throttle; from tests.faults.test_throttle import planned; "
+        "import os, signal, sys; from fireassay.faults import throttle; from tests.faults.test_throttle import planned; "
         "throttle.strike(throttle.Victim(pid=int(sys.argv[1]), rank=0), planned('lo')); os.kill(os.getpid(), signal.SIGKILL)"
     )
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:

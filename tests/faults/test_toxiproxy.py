@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from assay.errors import EnvironmentLacks, SpecError
-from assay.faults import toxiproxy
-from assay.faults.support.base import Struck
-from assay.faults.support.under_load import check
-from assay.spec.sections.serving import Target
+from fireassay.errors import EnvironmentLacks, SpecError
+from fireassay.faults import toxiproxy
+from fireassay.faults.support.base import Struck
+from fireassay.faults.support.under_load import check
+from fireassay.spec.sections.serving import Target
 from tests.faults.loaded import at_once, kinds
 from tests.launchers.helpers import until
 from tests.launchers.support.test_servers import Heard

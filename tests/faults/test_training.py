@@ -10,16 +10,16 @@ from typing import Any
 import polars as pl
 import pytest
 
-from assay.errors import EnvironmentLacks, SpecError
-from assay.faults import slow
-from assay.frames.record_data import RecordData, from_record
-from assay.frames.training.rank_time import CATEGORIES, partition
-from assay.frames.training.recovery import recoveries
-from assay.record.reader import open_record
-from assay.runners.experiment.run import run
-from assay.runners.training import check
-from assay.spec.load import from_mapping
-from assay.spec.plan import plan
+from fireassay.errors import EnvironmentLacks, SpecError
+from fireassay.faults import slow
+from fireassay.frames.record_data import RecordData, from_record
+from fireassay.frames.training.rank_time import CATEGORIES, partition
+from fireassay.frames.training.recovery import recoveries
+from fireassay.record.reader import open_record
+from fireassay.runners.experiment.run import run
+from fireassay.runners.training import check
+from fireassay.spec.load import from_mapping
+from fireassay.spec.plan import plan
 
 COUPLED = Path(__file__).with_name("coupled.py")
 STOPPED_S, SLOWED_S, SHARE, LOAD_S = 0.7, 1.0, 0.02, 0.5

@@ -21,7 +21,7 @@ from datetime import timedelta  # noqa: E402
 from pathlib import Path  # noqa: E402
 from typing import Any  # noqa: E402
 
-from assay import probe  # noqa: E402
+from fireassay import probe  # noqa: E402
 
 SETTINGS: dict[str, Any] = {
     "steps": 40,
@@ -35,7 +35,7 @@ SETTINGS: dict[str, Any] = {
 
 
 def main(folder: Path) -> None:
-    launch, incarnation = os.environ["ASSAY_LAUNCH"], int(os.environ["TORCHELASTIC_RESTART_COUNT"])
+    launch, incarnation = os.environ["FIREASSAY_LAUNCH"], int(os.environ["TORCHELASTIC_RESTART_COUNT"])
     told = folder / f"{launch}.json"
     asked = {**SETTINGS, **(json.loads(told.read_text()) if told.exists() else {})}
     descriptor = os.open(folder / f"{launch}.truth", os.O_WRONLY | os.O_CREAT | os.O_APPEND)

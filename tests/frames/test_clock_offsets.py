@@ -7,9 +7,9 @@ import json
 import numpy as np
 import pytest
 
-from assay.estimates.estimate import Absent
-from assay.frames.clock_offsets import HostClock, aligned, between, clock_offsets, on_one_clock
-from assay.frames.training.rank_time import CATEGORIES, partition
+from fireassay.estimates.estimate import Absent
+from fireassay.frames.clock_offsets import HostClock, aligned, between, clock_offsets, on_one_clock
+from fireassay.frames.training.rank_time import CATEGORIES, partition
 from tests.handmade import Handmade
 from tests.metrics.clocks_made import BOOTS, S, clock, collect, common, look, on_two_hosts, run_from_there, two_hosts
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from assay.estimates.estimate import Absent, Estimate
-from assay.frames.ended_launches import ended, ended_words
-from assay.frames.training.sample_ledger import epochs
+from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.frames.ended_launches import ended, ended_words
+from fireassay.frames.training.sample_ledger import epochs
 from tests.handmade import Handmade
 from tests.verdict.making import EPOCH, MARGIN, good, judged, wrong
 

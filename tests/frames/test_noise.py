@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.frames.noise import COLUMNS, disturbed, fold
-from assay.spec.sections.noise import Noise
+from fireassay.frames.noise import COLUMNS, disturbed, fold
+from fireassay.spec.sections.noise import Noise
 from tests.handmade import Handmade
 
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.frames.record_data import by_launch, effective_steps, fold_steps
-from assay.record.declared.training import STEPS
-from assay.spec.experiment import Scaling
+from fireassay.frames.record_data import by_launch, effective_steps, fold_steps
+from fireassay.record.declared.training import STEPS
+from fireassay.spec.experiment import Scaling
 from tests.builders import frame
 from tests.handmade import Handmade
 from tests.struck import struck

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assay.instruments.recorder import launch_end
+from fireassay.instruments.recorder import launch_end
 
 
 @pytest.fixture(autouse=True)

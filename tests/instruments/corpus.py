@@ -17,10 +17,10 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from assay.instruments.hooks import torch_hooks
-from assay.instruments.hooks.steps import Attached
-from assay.instruments.recorder.recorder import Recorder
-from assay.instruments.recorder.sink import Identity, MemorySink
+from fireassay.instruments.hooks import torch_hooks
+from fireassay.instruments.hooks.steps import Attached
+from fireassay.instruments.recorder.recorder import Recorder
+from fireassay.instruments.recorder.sink import Identity, MemorySink
 
 SCRIPTS = Path(__file__).with_name("scripts")
 RUNS = ("bare", "attached", "again")
@@ -34,7 +34,7 @@ def attached(script: Path) -> tuple[dict[str, Any], MemorySink]:
     rank, workers = int(os.environ.get("RANK", "0")), int(os.environ.get("WORLD_SIZE", "1"))
     sink = MemorySink()
     recorder = Recorder(Identity(launch=0, rank=rank, workers=workers, incarnation=0, seed=0, host="here"), sink)
-    recorder.counts_work({"ASSAY_FLOPS": "1"})  # as a launch does: it must change no weight either
+    recorder.counts_work({"FIREASSAY_FLOPS": "1"})  # as a launch does: it must change no weight either
     undo: list[Any] = []
     steps = Attached(torch, recorder)
     torch_hooks.install(torch, steps, undo)

@@ -24,9 +24,9 @@ from queue import SimpleQueue
 from statistics import median
 from typing import Any
 
-from assay.estimates.estimate import Estimate
-from assay.metrics.training.communication import by_method
-from assay.record.tables import TABLES
+from fireassay.estimates.estimate import Estimate
+from fireassay.metrics.training.communication import by_method
+from fireassay.record.tables import TABLES
 from tests.builders import frame
 from tests.handmade import Handmade
 
@@ -63,7 +63,7 @@ def main(clock: str, blocks: int, regimes: list[tuple[float, float]]) -> list[di
 
 
 def _regime(torch: Any, clock: str, blocks: int, compute_s: float, comm_s: float) -> dict[str, Any]:
-    from assay.instruments.hooks import communication_differencing
+    from fireassay.instruments.hooks import communication_differencing
 
     communication_differencing.WARM, communication_differencing.MOST, communication_differencing.REPLAYS = (WARM, blocks, 0)  # type: ignore[misc]
     turns = WARM + 2 * blocks * communication_differencing.LENGTH
@@ -78,10 +78,10 @@ def _regime(torch: Any, clock: str, blocks: int, compute_s: float, comm_s: float
 
 
 def _training(torch: Any, clock: Made | Real, compute_s: float, steps: int, launch: int) -> tuple[list[Any], list[Known]]:
-    from assay.instruments.hooks import communication_differencing, process_groups, torch_hooks
-    from assay.instruments.hooks.steps import Attached
-    from assay.instruments.recorder.recorder import Recorder
-    from assay.instruments.recorder.sink import Identity, MemorySink
+    from fireassay.instruments.hooks import communication_differencing, process_groups, torch_hooks
+    from fireassay.instruments.hooks.steps import Attached
+    from fireassay.instruments.recorder.recorder import Recorder
+    from fireassay.instruments.recorder.sink import Identity, MemorySink
 
     sink = MemorySink()
     undo: list[Any] = []

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from assay.instruments.reference_server.loop import Server
-from assay.instruments.reference_server.settings import Settings
+from fireassay.instruments.reference_server.loop import Server
+from fireassay.instruments.reference_server.settings import Settings
 from tests.limits import PROCESS_S
 
 PATIENCE_S = PROCESS_S  # for a test that goes wrong; nothing waits for so long otherwise

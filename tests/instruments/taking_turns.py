@@ -15,10 +15,10 @@ from typing import Any
 
 import torch
 
-from assay.instruments.hooks import communication_differencing, torch_hooks
-from assay.instruments.hooks.steps import Attached
-from assay.instruments.recorder.recorder import Recorder
-from assay.instruments.recorder.sink import Identity, MemorySink
+from fireassay.instruments.hooks import communication_differencing, torch_hooks
+from fireassay.instruments.hooks.steps import Attached
+from fireassay.instruments.recorder.recorder import Recorder
+from fireassay.instruments.recorder.sink import Identity, MemorySink
 
 STEPS = communication_differencing.WARM + 3 * communication_differencing.LENGTH + 1
 KEPT: list[Any] = []

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from assay.record.tables import TABLES
-from assay.record.writer import to_batch
+from fireassay.record.tables import TABLES
+from fireassay.record.writer import to_batch
 from tests.instruments.corpus import RUNS
 from tests.limits import TRAININGS_S
 
@@ -75,7 +75,7 @@ class Seen:
 
 def run(folder: Path, names: list[str], *, workers: int) -> None:
     engine = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(workers)] if workers > 1 else []
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("FIREASSAY_")}
     done = subprocess.run(
         [sys.executable, "-W", "ignore", *engine, "-m", "tests.instruments.corpus", str(folder), *names],
         env={**environment, "OMP_NUM_THREADS": "1"},

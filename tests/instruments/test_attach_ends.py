@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from assay.instruments import injected
+from fireassay.instruments import injected
 from tests.limits import PROCESS_S
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
@@ -51,7 +51,7 @@ class Ended:
 @pytest.fixture(scope="module")
 def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ended]:
     """Every one of them, side by side."""
-    own = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
+    own = {name: value for name, value in os.environ.items() if not name.startswith("FIREASSAY_")}
     started = {}
     for name, (ending, _, _) in ENDINGS.items():
         place = tmp_path_factory.mktemp("ended")
@@ -60,7 +60,7 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ended]:
         (place / "trained").mkdir()
         (place / "trained" / "__main__.py").write_text(TRAINING.format(ending=ending))
         script = ["-m", "trained"] if "package" in name else [str(place / "trained" / "__main__.py")]
-        variables = {"RANK": "0", "WORLD_SIZE": "1", "ASSAY_LAUNCH": "0", "ASSAY_LAUNCH_DIR": str(folder), "OMP_NUM_THREADS": "1"}
+        variables = {"RANK": "0", "WORLD_SIZE": "1", "FIREASSAY_LAUNCH": "0", "FIREASSAY_LAUNCH_DIR": str(folder), "OMP_NUM_THREADS": "1"}
         started[name] = (
             folder,
             subprocess.Popen([sys.executable, *script], cwd=place, env=injected.into({**own, **variables}), stderr=subprocess.DEVNULL),

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from assay.instruments import attach, probe
+from fireassay.instruments import attach, probe
 
 
 def waiting() -> list[object]:

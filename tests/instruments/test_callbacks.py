@@ -13,16 +13,16 @@ from typing import Any
 
 import pytest
 
-from assay.clock import FakeClock
-from assay.instruments import attach
-from assay.instruments.recorder.recorder import Recorder
-from assay.instruments.recorder.sink import Identity, MemorySink
-from assay.record.tables import TABLES
+from fireassay.clock import FakeClock
+from fireassay.instruments import attach
+from fireassay.instruments.recorder.recorder import Recorder
+from fireassay.instruments.recorder.sink import Identity, MemorySink
+from fireassay.record.tables import TABLES
 
 pytestmark = pytest.mark.torch
 
 MS = 1_000_000
-HERE = "assay.instruments.callbacks"
+HERE = "fireassay.instruments.callbacks"
 
 
 class RecordData:
@@ -31,8 +31,8 @@ class RecordData:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         import torch
 
-        from assay.instruments.callbacks import training_pauses
-        from assay.instruments.hooks.steps import Attached
+        from fireassay.instruments.callbacks import training_pauses
+        from fireassay.instruments.hooks.steps import Attached
 
         self.clock, self.sink = FakeClock(), MemorySink()
         identity = Identity(launch=0, rank=0, workers=1, incarnation=0, seed=0, host="here")
@@ -177,7 +177,7 @@ def test_a_checkpoint_after_an_evaluation_is_taken_off_the_step_once(measured: R
 
 
 def test_accelerate_s_checkpoints_are_timed_even_if_one_fails(measured: RecordData) -> None:
-    from assay.instruments.callbacks.accelerate import measured as marked
+    from fireassay.instruments.callbacks.accelerate import measured as marked
 
     def save_state(fails: bool) -> None:
         measured.wait(6)
@@ -195,9 +195,9 @@ def test_accelerate_s_checkpoints_are_timed_even_if_one_fails(measured: RecordDa
 
 @pytest.mark.usefixtures("frameworks")
 def test_outside_of_a_launch_nothing_is_put_into_torch(monkeypatch: pytest.MonkeyPatch) -> None:
-    from assay.instruments.callbacks.accelerate import measured as marked
+    from fireassay.instruments.callbacks.accelerate import measured as marked
 
-    monkeypatch.delenv("ASSAY_LAUNCH_DIR", raising=False)
+    monkeypatch.delenv("FIREASSAY_LAUNCH_DIR", raising=False)
     monkeypatch.setattr(attach, "_current", None)
     monkeypatch.setattr(attach, "arm", lambda: pytest.fail("hooks"))
     lightning, hf, trainer = callback("lightning"), callback("hf"), Trainer()

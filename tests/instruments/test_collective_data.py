@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.instruments.collectives.data import PERIOD, Asked, expected, numbers, poison, right, sent, sums, whole
-from assay.instruments.collectives.result_check import check
-from assay.spec.sections.collectives import DTYPES, OPERATIONS, PLACEMENTS
+from fireassay.instruments.collectives.data import PERIOD, Asked, expected, numbers, poison, right, sent, sums, whole
+from fireassay.instruments.collectives.result_check import check
+from fireassay.spec.sections.collectives import DTYPES, OPERATIONS, PLACEMENTS
 from tests.lazy import torch
 
 COUNT = 60

@@ -9,11 +9,11 @@ from typing import Any
 import polars as pl
 import pytest
 
-from assay.frames.links.collective_calls import loops
-from assay.instruments.collectives import timing
-from assay.instruments.collectives.worker import Worker, lead_in
-from assay.instruments.recorder.sink import Identity, MemorySink
-from assay.spec.sections.collectives import OPERATIONS, PLACEMENTS, Collectives, cells
+from fireassay.frames.links.collective_calls import loops
+from fireassay.instruments.collectives import timing
+from fireassay.instruments.collectives.worker import Worker, lead_in
+from fireassay.instruments.recorder.sink import Identity, MemorySink
+from fireassay.spec.sections.collectives import OPERATIONS, PLACEMENTS, Collectives, cells
 from tests.builders import frame
 from tests.instruments.fake_group import Spoil, Torch, World, run
 from tests.lazy import torch

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from assay.instruments.recorder.recorder import Recorder
-from assay.instruments.recorder.sink import Identity, MemorySink
-from assay.record.tables import TABLES
+from fireassay.instruments.recorder.recorder import Recorder
+from fireassay.instruments.recorder.sink import Identity, MemorySink
+from fireassay.record.tables import TABLES
 
 pytestmark = pytest.mark.torch
 SIZE, BATCH = 24, 4
@@ -28,8 +28,8 @@ class Script:
     def __init__(self, copies: bool) -> None:
         import torch
 
-        from assay.instruments.hooks import torch_hooks
-        from assay.instruments.hooks.steps import Attached
+        from fireassay.instruments.hooks import torch_hooks
+        from fireassay.instruments.hooks.steps import Attached
 
         self.torch, self.copies, self.sink, self.undo = torch, copies, MemorySink(), list[Any]()
         self.recorder = Recorder(Identity(launch=0, rank=0, workers=1, incarnation=0, seed=0, host="here"), self.sink)

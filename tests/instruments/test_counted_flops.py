@@ -15,7 +15,7 @@ def count(step: Callable[[Any], None], *, again: int = 1) -> tuple[float | None,
     """What the counter says of a step, which gets a function that enters a phase."""
     import torch
 
-    from assay.instruments.flops.flops import StepCounter
+    from fireassay.instruments.flops.flops import StepCounter
 
     counter = StepCounter(torch)
     named = counter.counted({"forward": nullcontext(), "backward": nullcontext(), "optimizer": nullcontext()})
@@ -294,7 +294,7 @@ def test_the_measured_peak_is_operations_over_the_fastest_repetition() -> None:
     """A clock that makes every product last 1 us but those of one repetition 0.5 us."""
     import torch
 
-    from assay.instruments.flops import gemm_peak
+    from fireassay.instruments.flops import gemm_peak
 
     class Clock:
         ns = 0
@@ -322,7 +322,7 @@ def test_the_measured_peak_is_operations_over_the_fastest_repetition() -> None:
 def test_a_real_product_has_a_speed_and_a_strange_precision_a_reason() -> None:
     import torch
 
-    from assay.instruments.flops import gemm_peak
+    from fireassay.instruments.flops import gemm_peak
 
     state = torch.get_rng_state()
     assert gemm_peak.measure(torch, "cpu", "float32", sizes=(64,))["flops_per_s"] > 0
@@ -358,14 +358,14 @@ class Gpu:
     ],
 )
 def test_float32_is_tf32_only_where_the_gpu_can_and_may_round(gpu: Gpu, matmul: bool, conv: bool) -> None:
-    from assay.instruments.flops.flops import rounds_to_tf32
+    from fireassay.instruments.flops.flops import rounds_to_tf32
 
     assert rounds_to_tf32(gpu, "cuda:0", convolution=False) is matmul
     assert rounds_to_tf32(gpu, "cuda:0", convolution=True) is conv
 
 
 def test_a_peak_in_a_precision_that_the_process_does_not_use_is_not_measured() -> None:
-    from assay.instruments.flops import gemm_peak
+    from fireassay.instruments.flops import gemm_peak
 
     for gpu, asked, made in ((Gpu(matmul=False), "tf32", "float32"), (Gpu(), "float32", "tf32")):
         found = gemm_peak.measure(gpu, "cuda:0", asked)
@@ -377,7 +377,7 @@ def test_a_gpu_is_told_by_its_number_so_that_ranks_that_share_it_are_seen() -> N
     """Two ranks that both call it cuda:0 have one peak and not two."""
     import torch
 
-    from assay.instruments.flops.flops import StepCounter
+    from fireassay.instruments.flops.flops import StepCounter
 
     counter = StepCounter(torch)
     counter.sums[("forward", "cuda:0", "bfloat16")] += 10

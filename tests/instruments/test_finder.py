@@ -11,7 +11,7 @@ import pytest
 from tests.limits import PROCESS_S
 
 WAITING = """
-from assay.instruments.hooks.import_hook import when_there
+from fireassay.instruments.hooks.import_hook import when_there
 when_there(lambda module: print("hooked", module.__name__, module.VERSION), name={name!r})
 """
 

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.torch]
 SCRIPT = """
 import os, sys, time
 import torch, torch.distributed as dist
-from assay.instruments.hooks import process_groups
+from fireassay.instruments.hooks import process_groups
 dist.init_process_group("gloo", init_method="file://" + sys.argv[1], rank=0, world_size=1)
 calls = process_groups.Calls(time.monotonic_ns)
 model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.BatchNorm1d(4))

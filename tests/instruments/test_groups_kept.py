@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from assay.instruments.recorder.recorder import Recorder
-from assay.instruments.recorder.sink import Identity, MemorySink
-from assay.record.tables import TABLES
+from fireassay.instruments.recorder.recorder import Recorder
+from fireassay.instruments.recorder.sink import Identity, MemorySink
+from fireassay.record.tables import TABLES
 
 pytestmark = pytest.mark.torch
 
@@ -29,8 +29,8 @@ def sink(undo: list[Any]) -> Iterator[MemorySink]:
     import torch
     import torch.distributed as dist
 
-    from assay.instruments.hooks import torch_hooks
-    from assay.instruments.hooks.steps import Attached
+    from fireassay.instruments.hooks import torch_hooks
+    from fireassay.instruments.hooks.steps import Attached
 
     store: Any = dist.HashStore()  # type: ignore[attr-defined]
     dist.init_process_group("gloo", store=store, rank=0, world_size=1)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from assay.instruments.hooks import process_groups
-from assay.instruments.hooks.collective_calls import Calls
+from fireassay.instruments.hooks import process_groups
+from fireassay.instruments.hooks.collective_calls import Calls
 
 pytestmark = pytest.mark.torch
 

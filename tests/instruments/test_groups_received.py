@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from assay.instruments.hooks.collective_calls import Calls
-from assay.instruments.hooks.process_groups import functions
+from fireassay.instruments.hooks.collective_calls import Calls
+from fireassay.instruments.hooks.process_groups import functions
 
 
 @pytest.mark.parametrize("returned", [3, None], ids=["the sender's rank", "nothing"])

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from assay.instruments.recorder.recorder import Recorder
-from assay.instruments.recorder.sink import Identity, MemorySink
-from assay.record.tables import TABLES
+from fireassay.instruments.recorder.recorder import Recorder
+from fireassay.instruments.recorder.sink import Identity, MemorySink
+from fireassay.record.tables import TABLES
 from tests.limits import PROCESS_S
 
 pytestmark = pytest.mark.torch
@@ -26,10 +26,10 @@ HOOKED = """
 import os, sys
 from datetime import timedelta
 import torch, torch.distributed as dist
-from assay.instruments.hooks import torch_hooks
-from assay.instruments.hooks.steps import Attached
-from assay.instruments.recorder.recorder import Recorder
-from assay.instruments.recorder.sink import Identity, MemorySink
+from fireassay.instruments.hooks import torch_hooks
+from fireassay.instruments.hooks.steps import Attached
+from fireassay.instruments.recorder.recorder import Recorder
+from fireassay.instruments.recorder.sink import Identity, MemorySink
 if sys.argv[2] == "early":
     import torch.distributed._functional_collectives
 recorder = Recorder(Identity(launch=0, rank=0, workers=1, incarnation=0, seed=0, host="here"), MemorySink())
@@ -78,8 +78,8 @@ class Hooked:
     def __init__(self) -> None:
         import torch
 
-        from assay.instruments.hooks import torch_hooks
-        from assay.instruments.hooks.steps import Attached
+        from fireassay.instruments.hooks import torch_hooks
+        from fireassay.instruments.hooks.steps import Attached
 
         self.torch, self.sink, self.undo = torch, MemorySink(), list[Any]()
         self.recorder = Recorder(Identity(launch=0, rank=0, workers=1, incarnation=0, seed=0, host="here"), self.sink)
@@ -302,7 +302,7 @@ def test_batches_that_a_thread_of_the_script_fetches_are_not_waited_for(hooked: 
 
 def test_updates_by_hand_pile_nothing_up(hooked: Hooked) -> None:
     """No step takes the losses and the collectives: they are told, or added up, on the way."""
-    from assay.instruments.hooks.phases import MANY_LOSSES
+    from fireassay.instruments.hooks.phases import MANY_LOSSES
 
     torch, model, calls = hooked.torch, hooked.torch.nn.Linear(4, 1), hooked.attached.calls
     for _ in range(3 * MANY_LOSSES):
@@ -349,8 +349,8 @@ def test_steps_of_several_threads_are_not_told_rather_than_told_wrongly(capsys: 
 
 
 def test_a_forked_child_that_trains_is_not_taken_for_its_parent(monkeypatch: pytest.MonkeyPatch) -> None:
-    from assay.instruments import attach
-    from assay.instruments.recorder import singleton
+    from fireassay.instruments import attach
+    from fireassay.instruments.recorder import singleton
 
     made = Hooked()
     try:

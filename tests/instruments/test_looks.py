@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from assay.clock import FakeClock
-from assay.instruments.recorder.recorder import Recorder
-from assay.instruments.recorder.sink import Identity, MemorySink
-from assay.record.tables import TABLES
+from fireassay.clock import FakeClock
+from fireassay.instruments.recorder.recorder import Recorder
+from fireassay.instruments.recorder.sink import Identity, MemorySink
+from fireassay.record.tables import TABLES
 
 pytestmark = pytest.mark.torch
 
@@ -35,7 +35,7 @@ class Script:
         MADE.append(self)
         import torch
 
-        from assay.instruments.hooks.steps import Attached
+        from fireassay.instruments.hooks.steps import Attached
 
         self.clock, self.sink, self.torch = FakeClock(), MemorySink(), torch
         identity = Identity(launch=0, rank=0, workers=1, incarnation=0, seed=0, host="here")
@@ -198,7 +198,7 @@ def test_updates_without_an_optimizer_are_not_told_as_one_long_step(optimizers: 
 
 def test_a_batch_of_the_scripts_own_shape_is_as_much_work_as_it_has_samples() -> None:
     """A collate function whose mapping begins with the names of the files."""
-    from assay.instruments.hooks.sample_sources import Source
+    from fireassay.instruments.hooks.sample_sources import Source
 
     class Iterator:
         _assay_source = Source(key=(0, 3), tells=True, left=2)

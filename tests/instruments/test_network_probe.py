@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from assay.instruments import network_probe
-from assay.instruments.network_probe import Answer, Echo, Lack, Stream, Target
+from fireassay.instruments import network_probe
+from fireassay.instruments.network_probe import Answer, Echo, Lack, Stream, Target
 
 HERE = Path(__file__).parents[1] / "golden" / "network"
 WHERE = Target(host="node1")

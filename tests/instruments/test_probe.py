@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from assay.clock import FakeClock
-from assay.instruments.probe import Probe
-from assay.instruments.recorder.recorder import Recorder
-from assay.instruments.recorder.sink import Identity, MemorySink, identity_from
-from assay.record.tables import TABLES
-from assay.record.writer import to_batch
+from fireassay.clock import FakeClock
+from fireassay.instruments.probe import Probe
+from fireassay.instruments.recorder.recorder import Recorder
+from fireassay.instruments.recorder.sink import Identity, MemorySink, identity_from
+from fireassay.record.tables import TABLES
+from fireassay.record.writer import to_batch
 
 MS = 1_000_000
 
@@ -387,6 +387,6 @@ def test_the_idle_probe_hands_out_the_loaders_own_iterator_and_does_nothing() ->
 
 def test_identity_comes_from_the_launcher_and_defaults_to_one_worker() -> None:
     assert identity_from({}).workers == 1
-    environ = {"RANK": "3", "WORLD_SIZE": "4", "TORCHELASTIC_RESTART_COUNT": "2", "ASSAY_LAUNCH": "9", "ASSAY_SEED": "5"}
+    environ = {"RANK": "3", "WORLD_SIZE": "4", "TORCHELASTIC_RESTART_COUNT": "2", "FIREASSAY_LAUNCH": "9", "FIREASSAY_SEED": "5"}
     found = identity_from(environ)
     assert (found.rank, found.workers, found.incarnation, found.launch, found.seed) == (3, 4, 2, 9, 5)

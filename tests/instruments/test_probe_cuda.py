@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from assay.clock import FakeClock
-from assay.instruments.recorder.recorder import Recorder
-from assay.instruments.recorder.sink import Identity, MemorySink
+from fireassay.clock import FakeClock
+from fireassay.instruments.recorder.recorder import Recorder
+from fireassay.instruments.recorder.sink import Identity, MemorySink
 
 
 class Gpu:

@@ -7,8 +7,8 @@ import struct
 
 import pytest
 
-from assay.instruments.recorder.recorder import Recorder
-from assay.instruments.recorder.sink import Identity, MemorySink
+from fireassay.instruments.recorder.recorder import Recorder
+from fireassay.instruments.recorder.sink import Identity, MemorySink
 
 pytestmark = pytest.mark.torch
 
@@ -21,7 +21,7 @@ def recorder() -> tuple[Recorder, MemorySink]:
 def test_the_hash_is_blake2b_over_name_shape_type_and_raw_bytes() -> None:
     import torch
 
-    from assay.instruments.fingerprints.model_hash import tensor_hash
+    from fireassay.instruments.fingerprints.model_hash import tensor_hash
 
     by_hand = hashlib.blake2b(b"w|(2,)|torch.float32\n" + struct.pack("<2f", 1.0, -2.5), digest_size=16).hexdigest()
     assert tensor_hash([("w", torch.tensor([1.0, -2.5]))]) == by_hand
@@ -30,7 +30,7 @@ def test_the_hash_is_blake2b_over_name_shape_type_and_raw_bytes() -> None:
 def test_every_bit_of_every_type_counts_and_memory_layout_does_not() -> None:
     import torch
 
-    from assay.instruments.fingerprints.model_hash import tensor_hash
+    from fireassay.instruments.fingerprints.model_hash import tensor_hash
 
     for dtype in (torch.bfloat16, torch.float16, torch.float64, torch.int64, torch.bool):
         ones = torch.ones(3, 4, dtype=dtype)
@@ -45,7 +45,7 @@ def test_every_bit_of_every_type_counts_and_memory_layout_does_not() -> None:
 def test_wrappers_do_not_change_the_hash_and_buffers_are_hashed_apart() -> None:
     import torch
 
-    from assay.instruments.fingerprints.model_hash import hashes
+    from fireassay.instruments.fingerprints.model_hash import hashes
 
     class DistributedDataParallel(torch.nn.Module):
         def __init__(self, module: torch.nn.Module) -> None:
@@ -118,8 +118,8 @@ def test_sample_ids_are_whole_numbers_copied_from_whatever_holds_them() -> None:
     import numpy
     import torch
 
-    from assay.instruments.recorder.values import as_ids
-    from assay.record.writer import to_batch
+    from fireassay.instruments.recorder.values import as_ids
+    from fireassay.record.writer import to_batch
 
     tensor = torch.tensor([[5, 6], [7, 8]], dtype=torch.int32)
     kept = as_ids(tensor)
@@ -135,7 +135,7 @@ def test_sample_ids_are_whole_numbers_copied_from_whatever_holds_them() -> None:
 
 @pytest.mark.parametrize("wrong", [-5, float("nan"), float("inf"), "many"])
 def test_a_number_of_things_is_finite_and_not_below_0(wrong: object) -> None:
-    from assay.instruments.recorder.values import as_count
+    from fireassay.instruments.recorder.values import as_count
 
     with pytest.raises(ValueError, match="items|many"):
         as_count("items", wrong)
@@ -145,7 +145,7 @@ def test_a_number_of_things_is_finite_and_not_below_0(wrong: object) -> None:
 def test_layers_that_look_at_all_ranks_or_at_nothing_give_the_gradient_of_one_worker() -> None:
     from torch import nn
 
-    from assay.instruments.fingerprints.model_hash import layers
+    from fireassay.instruments.fingerprints.model_hash import layers
 
     class FrozenBatchNorm2d(nn.Module):
         """torchvision's: fixed numbers."""
@@ -158,7 +158,7 @@ def test_the_precision_that_a_wrapper_computes_in_is_found() -> None:
     import torch
     from torch import nn
 
-    from assay.instruments.fingerprints.model_hash import computed_in
+    from fireassay.instruments.fingerprints.model_hash import computed_in
 
     class Wrapped(nn.Module):
         """What DistributedDataParallel and FSDP2 say of themselves."""
@@ -204,7 +204,7 @@ def test_a_frozen_average_of_each_ranks_own_beginning_is_nobodys_replica() -> No
     """As timm's task holds one beside the model, copied before DistributedDataParallel makes the ranks equal."""
     import torch
 
-    from assay.instruments.fingerprints.model_hash import Watch
+    from fireassay.instruments.fingerprints.model_hash import Watch
 
     def watched(seed: int) -> Watch:
         torch.manual_seed(seed)
@@ -222,7 +222,7 @@ def test_beside_a_reduced_model_what_no_optimizer_holds_is_nobodys_replica() -> 
     """timm's average is not frozen; a head that is trained beside the reduced part is a replica that somebody forgot to wrap."""
     import torch
 
-    from assay.instruments.fingerprints.model_hash import Watch
+    from fireassay.instruments.fingerprints.model_hash import Watch
 
     class DistributedDataParallel(torch.nn.Module):
         """As torch's, which would want a process group."""

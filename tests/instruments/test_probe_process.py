@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from assay.record.progress import read_progress
+from fireassay.record.progress import read_progress
 from tests.launched import Launched, run
 
 MARKED = """
-from assay import probe
+from fireassay import probe
 p = probe.start()
 for batch in p.steps(range(5)):
     with p.phase("forward"):
@@ -99,7 +99,7 @@ def test_a_daemonic_helper_process_does_not_start_a_probe_of_its_own(tmp_path: P
     launch = Launched(tmp_path / "launch=0000")
     helper = """
 import multiprocessing
-from assay import probe
+from fireassay import probe
 def look(connection):
     connection.send(probe.start().active)
 if __name__ == "__main__":
@@ -115,7 +115,7 @@ if __name__ == "__main__":
 
 
 def test_a_launch_folder_that_cannot_be_written_is_one_sentence_and_the_script_runs_on(tmp_path: Path) -> None:
-    done = run(script(tmp_path, MARKED + "print('trained')"), ASSAY_LAUNCH_DIR=str(tmp_path / "script.py"))
+    done = run(script(tmp_path, MARKED + "print('trained')"), FIREASSAY_LAUNCH_DIR=str(tmp_path / "script.py"))
     assert (done.returncode, done.stdout) == (0, "trained\n")
     assert done.stderr.count("assay: this worker is not recorded") == 1
     assert len(done.stderr.splitlines()) == 1
@@ -130,9 +130,9 @@ def test_random_number_generators_are_left_as_they_were(tmp_path: Path) -> None:
     assert launch.table("steps").height == 5
 
 
-@pytest.mark.parametrize("variable", ["RANK", "ASSAY_LAUNCH"])
+@pytest.mark.parametrize("variable", ["RANK", "FIREASSAY_LAUNCH"])
 def test_a_variable_that_is_no_number_is_said_and_the_script_runs_on(tmp_path: Path, variable: str) -> None:
-    done = run(script(tmp_path, MARKED), ASSAY_LAUNCH_DIR=str(tmp_path), **{variable: "first"})
+    done = run(script(tmp_path, MARKED), FIREASSAY_LAUNCH_DIR=str(tmp_path), **{variable: "first"})
     assert done.returncode == 0
     assert "'first'" in done.stderr
 
@@ -142,8 +142,8 @@ def test_the_rows_that_a_checkpoint_holds_survive_a_kill(tmp_path: Path) -> None
     launch = Launched(tmp_path / "launch=0000")
     source = """
 import os, signal
-os.environ["ASSAY_FLUSH_S"] = "600"
-from assay import probe
+os.environ["FIREASSAY_FLUSH_S"] = "600"
+from fireassay import probe
 p = probe.start()
 for step in p.steps(range(9)):
     if step == 3:

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from assay.instruments.hooks.step_communication import MANY, Pending, StepCommunication
-from assay.instruments.recorder.recorder import Recorder
-from assay.instruments.recorder.sink import Identity, LaunchSink, MemorySink
-from assay.record.tables import TABLES
+from fireassay.instruments.hooks.step_communication import MANY, Pending, StepCommunication
+from fireassay.instruments.recorder.recorder import Recorder
+from fireassay.instruments.recorder.sink import Identity, LaunchSink, MemorySink
+from fireassay.record.tables import TABLES
 
 pytestmark = pytest.mark.torch
 
@@ -25,8 +25,8 @@ class Rig:
     def __init__(self) -> None:
         import torch
 
-        from assay.instruments.hooks import torch_hooks
-        from assay.instruments.hooks.steps import Attached
+        from fireassay.instruments.hooks import torch_hooks
+        from fireassay.instruments.hooks.steps import Attached
 
         self.undo: list[Any] = []
         self.sink = MemorySink()
@@ -141,7 +141,7 @@ def test_where_somebody_waits_between_the_first_gradient_and_the_first_bucket_th
 
 def test_rows_that_are_kept_back_are_written_with_the_next_flush(tmp_path: Path) -> None:
     """A kill loses no more of them than of any other row."""
-    from assay.record.salvage import END_MARK
+    from fireassay.record.salvage import END_MARK
 
     identity = Identity(launch=0, rank=0, workers=2, incarnation=0, seed=0, host="here")
     sink = LaunchSink(tmp_path / "launch=0", identity, flush_s=3600.0)

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from assay.instruments.recorder.recorder import Recorder
-from assay.instruments.recorder.sink import Identity, MemorySink
-from assay.record.tables import TABLES
+from fireassay.instruments.recorder.recorder import Recorder
+from fireassay.instruments.recorder.sink import Identity, MemorySink
+from fireassay.record.tables import TABLES
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -20,8 +20,8 @@ class Seen:
     """What is recorded of a script that runs in this process."""
 
     def __init__(self) -> None:
-        from assay.instruments.hooks import torch_hooks
-        from assay.instruments.hooks.steps import Attached
+        from fireassay.instruments.hooks import torch_hooks
+        from fireassay.instruments.hooks.steps import Attached
 
         self.sink, self.undo = MemorySink(), list[Callable[[], None]]()
         identity = Identity(launch=0, rank=0, workers=1, incarnation=0, seed=0, host="here")

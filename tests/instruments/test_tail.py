@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from assay.clock import FakeClock
-from assay.instruments.recorder.recorder import Recorder
-from assay.instruments.recorder.sink import Identity, MemorySink
-from assay.record.declared.communication import COMMUNICATION
+from fireassay.clock import FakeClock
+from fireassay.instruments.recorder.recorder import Recorder
+from fireassay.instruments.recorder.sink import Identity, MemorySink
+from fireassay.record.declared.communication import COMMUNICATION
 
 pytestmark = pytest.mark.torch
 
@@ -18,7 +18,7 @@ def test_waiting_inside_of_the_tail_is_not_counted_again() -> None:
     """As FSDP2 does: a callback of the engine waits 5 ms for the last reduction; before it, 2 ms were waited for inside the pass."""
     import torch
 
-    from assay.instruments.hooks.steps import Attached
+    from fireassay.instruments.hooks.steps import Attached
 
     clock, sink = FakeClock(), MemorySink()
     recorder = Recorder(Identity(launch=0, rank=0, workers=2, incarnation=0, seed=0, host="here"), sink, now=clock.now_ns)
@@ -49,7 +49,7 @@ def test_a_script_whose_collectives_are_not_seen_is_not_told_to_expose_none() ->
     """As DTensor's, which no Python function of torch.distributed asks for: the microseconds at the end of the engine are not all of it."""
     import torch
 
-    from assay.instruments.hooks.steps import Attached
+    from fireassay.instruments.hooks.steps import Attached
 
     clock, sink = FakeClock(), MemorySink()
     identity = Identity(launch=0, rank=0, workers=2, incarnation=0, seed=0, host="here")
@@ -73,7 +73,7 @@ def test_what_interrupts_the_hook_behind_a_backward_pass_is_no_waiting_of_that_p
     """Another program gets the processor for 12 ms while the hook looks at what is over: the pass had ended, and so had its waiting."""
     import torch
 
-    from assay.instruments.hooks.steps import Attached
+    from fireassay.instruments.hooks.steps import Attached
 
     clock, sink = FakeClock(), MemorySink()
     identity = Identity(launch=0, rank=0, workers=2, incarnation=0, seed=0, host="here")

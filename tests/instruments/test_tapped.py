@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from assay.instruments.recorder.recorder import Recorder
-from assay.instruments.recorder.sink import Identity, MemorySink
+from fireassay.instruments.recorder.recorder import Recorder
+from fireassay.instruments.recorder.sink import Identity, MemorySink
 
 pytestmark = pytest.mark.torch
 SIZE, BATCH = 40, 4
@@ -21,8 +21,8 @@ def torch() -> Iterator[Any]:
     """With the hooks in."""
     import torch
 
-    from assay.instruments.hooks import torch_hooks
-    from assay.instruments.hooks.steps import Attached
+    from fireassay.instruments.hooks import torch_hooks
+    from fireassay.instruments.hooks.steps import Attached
 
     undo: list[Any] = []
     recorder = Recorder(Identity(launch=0, rank=0, workers=1, incarnation=0, seed=0, host="here"), MemorySink())

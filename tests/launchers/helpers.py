@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import ModuleType
 
-from assay.launchers.support import supervisor
-from assay.launchers.support.base import Ending, Handle, Request, worker_environment
-from assay.spec.sections.launcher import Launcher as Settings
+from fireassay.launchers.support import supervisor
+from fireassay.launchers.support.base import Ending, Handle, Request, worker_environment
+from fireassay.spec.sections.launcher import Launcher as Settings
 from tests.limits import PROCESS_S
 
 DEADLINE_S = PROCESS_S

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from assay.errors import EnvironmentLacks, SpecError
-from assay.instruments import injected
-from assay.launchers import local
-from assay.launchers.support.base import loopback, worker_environment
-from assay.spec.experiment import Experiment, Factor
-from assay.spec.sections.launcher import Launcher
-from assay.spec.sections.workload import Workload
+from fireassay.errors import EnvironmentLacks, SpecError
+from fireassay.instruments import injected
+from fireassay.launchers import local
+from fireassay.launchers.support.base import loopback, worker_environment
+from fireassay.spec.experiment import Experiment, Factor
+from fireassay.spec.sections.launcher import Launcher
+from fireassay.spec.sections.workload import Workload
 from tests.launchers.helpers import request, run
 
 
@@ -84,7 +84,7 @@ def test_the_workers_get_what_elastic_restarts_need_and_nothing_of_an_outer_engi
         "MINE": "yes",
         "OMP_NUM_THREADS": "2",
         "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
-        "ASSAY_LOOPBACK": "1",
+        "FIREASSAY_LOOPBACK": "1",
         "GLOO_SOCKET_IFNAME": loopback(),
         "NCCL_SOCKET_IFNAME": loopback(),
     }
@@ -97,7 +97,7 @@ def test_the_users_own_interface_stays(tmp_path: Path) -> None:
 
 def test_workers_of_several_machines_choose_their_interfaces_themselves() -> None:
     inner = worker_environment({}, Launcher(nodes=2, rendezvous_endpoint="10.0.0.1:1", rendezvous_id="x"), {})
-    assert not {"ASSAY_LOOPBACK", "GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"} & set(inner)
+    assert not {"FIREASSAY_LOOPBACK", "GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"} & set(inner)
 
 
 LISTENING = """
@@ -118,7 +118,7 @@ distributed.destroy_process_group()
 @pytest.mark.torch
 def test_nothing_of_a_job_on_one_machine_listens_beyond_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    environment = injected.into(worker_environment(os.environ, Launcher(), {"ASSAY_LAUNCH_DIR": str(tmp_path)}))
+    environment = injected.into(worker_environment(os.environ, Launcher(), {"FIREASSAY_LAUNCH_DIR": str(tmp_path)}))
     asked = request(tmp_path, LISTENING, workers=2, environment=environment)
     assert run(local, asked).exit_code == 0, asked.log.read_text()
     (line,) = [line for line in asked.log.read_text().splitlines() if line.startswith("[") and "." in line]

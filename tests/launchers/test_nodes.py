@@ -12,16 +12,16 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from assay.errors import SpecError, WorkloadError
-from assay.launchers import nodes
-from assay.launchers.support import supervisor
-from assay.launchers.support.base import Request
-from assay.record.reader import open_record
-from assay.runners.experiment.run import run
-from assay.spec.experiment import Experiment, Factor, Launches
-from assay.spec.sections.faults import Fault
-from assay.spec.sections.launcher import Host, Launcher, Limits
-from assay.spec.sections.workload import Workload
+from fireassay.errors import SpecError, WorkloadError
+from fireassay.launchers import nodes
+from fireassay.launchers.support import supervisor
+from fireassay.launchers.support.base import Request
+from fireassay.record.reader import open_record
+from fireassay.runners.experiment.run import run
+from fireassay.spec.experiment import Experiment, Factor, Launches
+from fireassay.spec.sections.faults import Fault
+from fireassay.spec.sections.launcher import Host, Launcher, Limits
+from fireassay.spec.sections.workload import Workload
 from tests.launchers import helpers
 from tests.launchers.namespaces import two_hosts, why_not
 
@@ -105,7 +105,7 @@ def test_no_variable_stands_in_an_argument_and_each_node_has_its_own(tmp_path: P
     first, second = (node["job"]["environment"] for node in told)  # type: ignore[attr-defined]
     assert first["MY_TOKEN"] == "hidden"
     assert "MY_TOKEN" not in second
-    assert (first["ASSAY_HOST"], second["ASSAY_HOST"]) == ("a", "b")
+    assert (first["FIREASSAY_HOST"], second["FIREASSAY_HOST"]) == ("a", "b")
 
 
 def test_the_marks_of_the_nodes_begin_with_the_launchs_and_differ(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def start(monkeypatch: pytest.MonkeyPatch, request: Request) -> nodes.Handle:
 
 
 def test_what_the_nodes_print_is_kept_and_a_failure_is_that_of_the_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    source = "import os, sys\nprint('here is', os.environ['ASSAY_HOST'])\nsys.exit(3 if os.environ['ASSAY_HOST'] == 'b' else 0)"
+    source = "import os, sys\nprint('here is', os.environ['FIREASSAY_HOST'])\nsys.exit(3 if os.environ['FIREASSAY_HOST'] == 'b' else 0)"
     request = asked(tmp_path, hosts(), source)
     ending = helpers.ending_of(start(monkeypatch, request), request.mark)
     assert ending.exit_code == 3
@@ -140,7 +140,7 @@ def test_what_the_nodes_print_is_kept_and_a_failure_is_that_of_the_node(tmp_path
 
 
 def test_a_node_that_fails_ends_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    source = "import os, sys, time\nif os.environ['ASSAY_HOST'] == 'b': sys.exit(4)\ntime.sleep(1000)"
+    source = "import os, sys, time\nif os.environ['FIREASSAY_HOST'] == 'b': sys.exit(4)\ntime.sleep(1000)"
     request = asked(tmp_path, hosts(), source, grace_s=0.2)
     ending = helpers.ending_of(start(monkeypatch, request), request.mark)
     assert ending.exit_code == 4
@@ -164,7 +164,7 @@ def test_a_program_that_joins_its_words_for_a_shell_and_forgets_every_variable_w
     ssh.write_text('#!/bin/sh\nshift\nexec env -i PATH="$PATH" sh -c "$*"\n')
     ssh.chmod(0o755)
     of = (Host(name="a", address="10.0.0.1", prefix=(str(ssh), "a"), environment={"OWN": "of a"}),)
-    request = asked(tmp_path, of, "import os\nprint(os.environ['ASSAY_HOST'], os.environ['OWN'], os.environ['SHARED'])")
+    request = asked(tmp_path, of, "import os\nprint(os.environ['FIREASSAY_HOST'], os.environ['OWN'], os.environ['SHARED'])")
     request = replace(request, environment={**request.environment, "SHARED": "by all"})
     ending = helpers.ending_of(start(monkeypatch, request), request.mark)
     assert ending.exit_code == 0
@@ -190,7 +190,7 @@ def test_nothing_is_left_when_the_launch_is_ended(tmp_path: Path, monkeypatch: p
     """On every node a script in a session of its own that ignores being asked."""
     source = (
         "import os, signal, time\nos.setsid() if os.getpid() != os.getsid(0) else None\nsignal.signal(15, signal.SIG_IGN)\n"
-        "open(os.environ['ASSAY_HOST'], 'w').close()\ntime.sleep(1000)"
+        "open(os.environ['FIREASSAY_HOST'], 'w').close()\ntime.sleep(1000)"
     )
     request = asked(tmp_path, hosts(), source, grace_s=0.2)
     handle = start(monkeypatch, request)

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from assay.errors import SpecError
-from assay.launchers import plain
-from assay.spec.experiment import Experiment, Factor
-from assay.spec.sections.launcher import Launcher
-from assay.spec.sections.workload import Workload
+from fireassay.errors import SpecError
+from fireassay.launchers import plain
+from fireassay.spec.experiment import Experiment, Factor
+from fireassay.spec.sections.launcher import Launcher
+from fireassay.spec.sections.workload import Workload
 from tests.launchers.helpers import request, run
 
 # One write per worker: several would be mixed with those of the others.

@@ -20,7 +20,21 @@ THERE, BACK = 100.0, 50.0  # Mbit/s
 
 def look(here: Host, there: Host, root: Path) -> dict[str, Any]:
     """One round from the one to the other, as JSON says it: metric and findings by name."""
-    words = ["-m", "assay", "comm", "--net", there.address, "--launches", "1", "--seconds", "1", "--json", "--quiet", "--root", str(root)]
+    words = [
+        "-m",
+        "fireassay",
+        "comm",
+        "--net",
+        there.address,
+        "--launches",
+        "1",
+        "--seconds",
+        "1",
+        "--json",
+        "--quiet",
+        "--root",
+        str(root),
+    ]
     done = subprocess.run([*here.prefix, sys.executable, *words], capture_output=True, text=True, timeout=PROCESS_S, check=False)
     assert done.returncode == 4, done.stderr  # one round carries no verdict
     found = json.loads(done.stdout)

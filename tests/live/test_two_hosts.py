@@ -13,12 +13,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from assay.estimates.estimate import Estimate
-from assay.frames.links import pairs
-from assay.frames.record_data import RecordData
-from assay.metrics.base import Metric
-from assay.metrics.collectives import ALPHA, BETA
-from assay.spec.sections.collectives import Collectives
+from fireassay.estimates.estimate import Estimate
+from fireassay.frames.links import pairs
+from fireassay.frames.record_data import RecordData
+from fireassay.metrics.base import Metric
+from fireassay.metrics.collectives import ALPHA, BETA
+from fireassay.spec.sections.collectives import Collectives
 from tests.builders import measured
 from tests.launched import Launched, environment
 from tests.launchers.namespaces import PAYLOAD, two_hosts, why_not
@@ -42,10 +42,10 @@ WORKER = """
 import datetime, json, os, sys, time
 from pathlib import Path
 import torch, torch.distributed as dist
-from assay.instruments.collectives import pairs
-from assay.instruments.recorder.sink import Identity, LaunchSink
-from assay.instruments.collectives.worker import Worker
-from assay.spec.sections.collectives import Collectives
+from fireassay.instruments.collectives import pairs
+from fireassay.instruments.recorder.sink import Identity, LaunchSink
+from fireassay.instruments.collectives.worker import Worker
+from fireassay.spec.sections.collectives import Collectives
 
 rank, address, folder, rounds = int(sys.argv[1]), sys.argv[2], Path(sys.argv[3]), int(sys.argv[4])
 sent, reduced = [[Collectives.model_validate(one) for one in part] for part in json.loads(sys.argv[6])]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from assay.record.tables import TABLES
+from fireassay.record.tables import TABLES
 from tests.handmade import Handmade
 from tests.struck import struck
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from assay.estimates.estimate import Estimate, Value
+from fireassay.estimates.estimate import Estimate, Value
 from tests.handmade import Handmade
 
 MS = 1_000_000

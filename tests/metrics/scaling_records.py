@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from assay.estimates.estimate import Value
-from assay.frames.record_data import RecordData
-from assay.metrics.base import ALL, Metric
-from assay.spec.experiment import Scaling
+from fireassay.estimates.estimate import Value
+from fireassay.frames.record_data import RecordData
+from fireassay.metrics.base import ALL, Metric
+from fireassay.spec.experiment import Scaling
 from tests.handmade import Handmade
 
 LUCK = (0.998, 1.0, 1.002)  # of the launches of a block, by turns: what the blocks do not explain

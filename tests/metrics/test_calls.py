@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from assay.estimates.estimate import Absent, Estimate
-from assay.frames.trials import counted, outliers
-from assay.metrics.calls import TRIAL_CPU_TIME, TRIAL_MEMORY, TRIAL_TIME
+from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.frames.trials import counted, outliers
+from fireassay.metrics.calls import TRIAL_CPU_TIME, TRIAL_MEMORY, TRIAL_TIME
 from tests.handmade import Handmade
 from tests.metrics.trials_made import timing, trials
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from assay.estimates.estimate import Absent, Estimate
-from assay.frames.links.collective_calls import timed_loops
-from assay.metrics.collectives import (
+from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.frames.links.collective_calls import timed_loops
+from fireassay.metrics.collectives import (
     ALGBW,
     ALPHA,
     BETA,
@@ -20,7 +20,7 @@ from assay.metrics.collectives import (
     PAIR_BANDWIDTH,
     PAIR_LATENCY,
 )
-from assay.spec.sections.collectives import Cell
+from fireassay.spec.sections.collectives import Cell
 from tests.builders import measured
 from tests.collectives_made import CALLS, LOOPS, Made, known, one
 from tests.paired import BANDWIDTH, LATENCY, kinds, record

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from assay.estimates.estimate import Absent, Estimate
-from assay.frames.record_data import RecordData
-from assay.metrics.base import ALL
-from assay.metrics.cost import COST, COST_PER_EFFECTIVE_WORK, COST_PER_ITEM, COST_PER_STEP, COST_TOTAL, ITEMS_PER_DOLLAR, USEFUL_WORK
-from assay.metrics.training.time import STEP_TIME
+from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.frames.record_data import RecordData
+from fireassay.metrics.base import ALL
+from fireassay.metrics.cost import COST, COST_PER_EFFECTIVE_WORK, COST_PER_ITEM, COST_PER_STEP, COST_TOTAL, ITEMS_PER_DOLLAR, USEFUL_WORK
+from fireassay.metrics.training.time import STEP_TIME
 from tests.handmade import Handmade
 
 # ---- cost: workers x price x wall time.

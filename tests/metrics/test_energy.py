@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from assay.estimates.estimate import Absent, Estimate
-from assay.metrics.energy import ENERGY, ENERGY_PER_ITEM
+from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.metrics.energy import ENERGY, ENERGY_PER_ITEM
 from tests.handmade import Handmade
 
 # ---- energy: counters of all devices; a modelled estimate is never added to them.

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from assay.estimates.estimate import Absent, Estimate
-from assay.frames.record_data import RecordData
-from assay.metrics.needs import unmet
-from assay.metrics.serving.latency import METRICS as LATENCIES
-from assay.metrics.serving.throughput import METRICS as THROUGHPUTS
-from assay.verdict.judge import judge
+from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.frames.record_data import RecordData
+from fireassay.metrics.needs import unmet
+from fireassay.metrics.serving.latency import METRICS as LATENCIES
+from fireassay.metrics.serving.throughput import METRICS as THROUGHPUTS
+from fireassay.verdict.judge import judge
 from tests.serving_made import ServingMade
 
 

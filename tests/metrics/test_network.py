@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from assay.estimates.estimate import Absent, Estimate
-from assay.metrics.network import ECHOES_LOST, LINK_RATE, ROUND_TRIP
+from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.metrics.network import ECHOES_LOST, LINK_RATE, ROUND_TRIP
 from tests.looked import Seen, look
 
 # ---- Is the round trip the median of a round's echoes, by the way of asking that it says?

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from assay.frames.training import rank_time, step_communication
-from assay.frames.training.recovery import strikes
-from assay.frames.training.step_communication import waiting
+from fireassay.frames.training import rank_time, step_communication
+from fireassay.frames.training.recovery import strikes
+from fireassay.frames.training.step_communication import waiting
 from tests.frames.training.test_rank_time import call, one
 from tests.handmade import Handmade
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from scipy import stats
 
-from assay.estimates.estimate import Absent, Estimate
-from assay.metrics.quality import QUALITY, QUALITY_DIFFERENCE, Pairs, decide, paired
-from assay.spec.experiment import Quality
+from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.metrics.quality import QUALITY, QUALITY_DIFFERENCE, Pairs, decide, paired
+from fireassay.spec.experiment import Quality
 from tests.handmade import Handmade
 
 # ---- quality: mean score over the held-out examples, then over launches.

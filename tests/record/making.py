@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from assay.clock import FakeClock
-from assay.record.folder import RecordFolder, create
-from assay.spec.experiment import Experiment, Factor, Launches
-from assay.spec.sections.workload import Workload
+from fireassay.clock import FakeClock
+from fireassay.record.folder import RecordFolder, create
+from fireassay.spec.experiment import Experiment, Factor, Launches
+from fireassay.spec.sections.workload import Workload
 
 Row = tuple[Any, ...]
 

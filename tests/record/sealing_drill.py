@@ -26,11 +26,11 @@ import polars  # noqa: F401
 import psutil  # noqa: F401
 import pyarrow.parquet  # noqa: F401
 
-from assay.errors import RecordError
-from assay.record import coordinator
-from assay.record.folder import RecordFolder, reopen
-from assay.record.reader import open_record
-from assay.record.sealing.verify import verify
+from fireassay.errors import RecordError
+from fireassay.record import coordinator
+from fireassay.record.folder import RecordFolder, reopen
+from fireassay.record.reader import open_record
+from fireassay.record.sealing.verify import verify
 from tests.record.making import unfinished
 
 WATCHED = {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.scandir", "os.listdir"}

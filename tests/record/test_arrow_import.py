@@ -13,15 +13,15 @@ import pytest
 CODE = """
 import sys
 from pathlib import Path
-from assay.record.arrow_import import without_pandas
+from fireassay.record.arrow_import import without_pandas
 without_pandas()
 import pyarrow as pa
-from assay.record.tables import TABLES, arrow_schema
-from assay.record.writer import to_batch
-from assay.traffic.parts import Answer
-from assay.traffic.client.log import RequestLog, Row, Times
+from fireassay.record.tables import TABLES, arrow_schema
+from fireassay.record.writer import to_batch
+from fireassay.traffic.parts import Answer
+from fireassay.traffic.client.log import RequestLog, Row, Times
 from tests.traffic.planned import planned
-from assay.traffic.arrivals import file
+from fireassay.traffic.arrivals import file
 
 row = [None if column.nullable else "x" if pa.types.is_string(column.type) else 0 for column in arrow_schema("events")]
 assert to_batch("events", [tuple(row)]).num_rows == 1
@@ -55,7 +55,7 @@ def test_a_verb_that_measures_looks_for_no_pandas(tmp_path: Path) -> None:
     """Of the verbs the one that does most; pandas is among the tests' packages, so that it would be found."""
     (tmp_path / "work.py").touch()
     script = (
-        "import sys; from assay.cli import main\n"
+        "import sys; from fireassay.cli import main\n"
         "assert main(['run', '--workers', '1', '--launcher', 'plain', '--dry-run', '--', 'work.py']) == 0\n"
         "assert 'pyarrow' in sys.modules and 'pandas' not in sys.modules"
     )

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.record.columns import to_array
+from fireassay.record.columns import to_array
 
 KINDS = {
     pa.int32(): st.integers(-(2**31) - 1, 2**31),
@@ -76,8 +76,8 @@ def test_a_row_is_written_without_a_look_for_pandas() -> None:
     """In a worker of a training: pandas is among the tests' packages, so that it would be found and loaded."""
     code = (
         "import numpy, sys, tempfile, pathlib\n"
-        "from assay.record.tables import arrow_schema\n"
-        "from assay.record.writer import StreamWriter\n"
+        "from fireassay.record.tables import arrow_schema\n"
+        "from fireassay.record.writer import StreamWriter\n"
         "folder = pathlib.Path(tempfile.mkdtemp()) / 'launch=0'; folder.mkdir()\n"
         "writer = StreamWriter(folder, 'rank=0')\n"
         "for _ in range(100): writer.append('events', (0, 1, None, 'host', 0, 1.0 and 0, 'mark', None, 2.5, '{}'))\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import psutil
 
-from assay.record import coordinator
+from fireassay.record import coordinator
 
 
 def record(path: Path) -> Path:

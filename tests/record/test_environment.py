@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from assay.record import environment, hardware
-from assay.record.environment import FIELDS, VARIABLES, capture
-from assay.record.hardware import cgroup_folder
-from assay.record.machine import Machine, Unread
+from fireassay.record import environment, hardware
+from fireassay.record.environment import FIELDS, VARIABLES, capture
+from fireassay.record.hardware import cgroup_folder
+from fireassay.record.machine import Machine, Unread
 from tests.limits import PROCESS_S
 
 CPUINFO = "\n\n".join(
@@ -174,7 +174,7 @@ def test_this_machine_is_described_and_the_description_is_json() -> None:
 
 
 def test_torch_is_described_without_being_imported() -> None:
-    code = "import json, sys; from assay.record.environment import capture; print(json.dumps([capture()['software']['torch'], 'torch' in sys.modules]))"
+    code = "import json, sys; from fireassay.record.environment import capture; print(json.dumps([capture()['software']['torch'], 'torch' in sys.modules]))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=PROCESS_S, check=True)
     described, imported = json.loads(done.stdout)
     assert not imported
@@ -234,7 +234,7 @@ def test_no_secret_of_the_environment_is_captured(tmp_path: Path) -> None:
     environ = {
         "HF_TOKEN": "hf_plantedPLANTEDplanted1",
         "TORCH_NOTE": "uses correcthorsebattery",
-        "ASSAY_PASSWORD": "correcthorsebattery",
+        "FIREASSAY_PASSWORD": "correcthorsebattery",
         "NCCL_DEBUG": "INFO",
         "HOME": "/home/x",
         "SLURM_TOKEN": "short",
@@ -244,7 +244,7 @@ def test_no_secret_of_the_environment_is_captured(tmp_path: Path) -> None:
     text = json.dumps(captured)
     assert not [secret for secret in ("plantedPLANTED", "correcthorse", "pl4nted", "plantedbyhand") if secret in text]
     assert captured["workload"]["variables"] == {
-        "ASSAY_PASSWORD": "[redacted]",
+        "FIREASSAY_PASSWORD": "[redacted]",
         "CUDA_URL": "https://u:[redacted]@h/",
         "HF_TOKEN": "[redacted]",
         "NCCL_DEBUG": "INFO",

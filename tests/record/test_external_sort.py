@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.record import external_sort
-from assay.record.salvage import batches
-from assay.record.sealing import seal
-from assay.record.tables import TABLES, arrow_schema
-from assay.record.unsealed import launch_name, read_launch, stream_files
-from assay.record.writer import StreamWriter, to_batch
+from fireassay.record import external_sort
+from fireassay.record.salvage import batches
+from fireassay.record.sealing import seal
+from fireassay.record.tables import TABLES, arrow_schema
+from fireassay.record.unsealed import launch_name, read_launch, stream_files
+from fireassay.record.writer import StreamWriter, to_batch
 from tests.record.making import unfinished
 
 

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from assay.clock import FakeClock
-from assay.errors import RecordError
-from assay.record import coordinator, files
-from assay.record.folder import RecordFolder, create, reopen
-from assay.record.reader import open_record
-from assay.spec.experiment import Experiment, Factor, Gates, Quality
-from assay.spec.sections.costs import Prices
-from assay.spec.sections.faults import Fault
-from assay.spec.sections.workload import Workload
+from fireassay.clock import FakeClock
+from fireassay.errors import RecordError
+from fireassay.record import coordinator, files
+from fireassay.record.folder import RecordFolder, create, reopen
+from fireassay.record.reader import open_record
+from fireassay.spec.experiment import Experiment, Factor, Gates, Quality
+from fireassay.spec.sections.costs import Prices
+from fireassay.spec.sections.faults import Fault
+from fireassay.spec.sections.workload import Workload
 from tests.record.making import experiment, launch_row, sealed, step_row, unfinished
 
 
@@ -47,7 +47,7 @@ def test_a_folder_is_named_after_experiment_time_and_id(tmp_path: Path) -> None:
 
 def test_records_made_at_the_same_instant_get_folders_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     identifiers = iter(["aaaaaa", "aaaaaa", "aaaaaa", "bbbbbb"])
-    monkeypatch.setattr("assay.record.folder.secrets.token_hex", lambda _bytes: next(identifiers))
+    monkeypatch.setattr("fireassay.record.folder.secrets.token_hex", lambda _bytes: next(identifiers))
     first = create(tmp_path, experiment(), "", clock=FakeClock())
     second = create(tmp_path, experiment(), "", clock=FakeClock())
     assert [first.path.name[-6:], second.path.name[-6:]] == ["aaaaaa", "bbbbbb"]
@@ -214,7 +214,7 @@ def test_a_manifest_that_cannot_be_replaced_stays_as_it_was(tmp_path: Path, monk
     def full(_descriptor: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("assay.record.files.os.fsync", full)
+    monkeypatch.setattr("fireassay.record.files.os.fsync", full)
     with pytest.raises(RecordError, match=r"cannot write .*manifest\.json: the disk is full"):
         made.set_environment("before", {"load": 0.5})
     assert (made.path / "manifest.json").read_bytes() == before
@@ -229,7 +229,7 @@ def test_a_record_whose_last_rows_did_not_reach_the_disk_is_not_sealed_as_comple
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patch:
-        patch.setattr("assay.record.writer.os.write", full)
+        patch.setattr("fireassay.record.writer.os.write", full)
         with pytest.raises(RecordError, match=r"cannot write the record .*: the disk is full"):
             made.finish("complete")
     record = open_record(made.path)

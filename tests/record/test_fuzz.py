@@ -17,11 +17,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from assay.errors import RecordError
-from assay.record.lookup import record_folders
-from assay.record.reader import open_record
-from assay.record.sealing.verify import verify
-from assay.record.tables import TABLES
+from fireassay.errors import RecordError
+from fireassay.record.lookup import record_folders
+from fireassay.record.reader import open_record
+from fireassay.record.sealing.verify import verify
+from fireassay.record.tables import TABLES
 from tests.record.making import sealed, unfinished
 
 EXAMPLES: Final = int(os.environ.get("FUZZ_EXAMPLES", "40"))

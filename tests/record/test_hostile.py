@@ -18,14 +18,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from assay.cli import main
-from assay.errors import RecordError
-from assay.record.lookup import resolve
-from assay.record.reader import open_record
-from assay.record.sealing.seal import encode, seal_line
-from assay.record.sealing.verify import verify
-from assay.record.tables import TABLES, arrow_schema
-from assay.record.untrusted import memory_bound, strict_json
+from fireassay.cli import main
+from fireassay.errors import RecordError
+from fireassay.record.lookup import resolve
+from fireassay.record.reader import open_record
+from fireassay.record.sealing.seal import encode, seal_line
+from fireassay.record.sealing.verify import verify
+from fireassay.record.tables import TABLES, arrow_schema
+from fireassay.record.untrusted import memory_bound, strict_json
 from tests.limits import PROCESS_S
 from tests.record.making import sealed, unfinished
 from tests.records.make import HERE
@@ -324,7 +324,7 @@ def write_bomb(root: Path, table: pa.Table) -> Path:
 
 CHILD = """
 import sys
-from assay.cli import main
+from fireassay.cli import main
 codes = [main(words.split()) for words in sys.argv[1:]]
 told = dict(line.split(":", 1) for line in open("/proc/self/status"))  # ru_maxrss would count the parent's, too
 print(*codes, int(told["VmHWM"].split()[0]) // 1024)
@@ -346,7 +346,7 @@ def test_a_small_file_that_means_gigabytes_is_refused_in_bounded_memory(bomb: Ca
     codes, peak, said = child(f"report {record}", f"list {root}", f"audit {record}")
     assert codes == [6, 0, 6]
     assert "would take" in said
-    assert "ASSAY_READ_MIB" in said
+    assert "FIREASSAY_READ_MIB" in said
     assert "Traceback" not in said
     assert peak < 1000, f"{peak} MiB"
 
@@ -355,9 +355,9 @@ def test_the_bound_can_be_raised_and_is_named_where_it_is_nonsense(tmp_path: Pat
     record = write_bomb(tmp_path, launches_of(1000, reason=one_text(1000, 300_000)))  # 300 MB of text
     with pytest.raises(RecordError, match="would take 286 MiB"):
         open_record(record).table("launches")
-    monkeypatch.setenv("ASSAY_READ_MIB", "400")
+    monkeypatch.setenv("FIREASSAY_READ_MIB", "400")
     assert open_record(record).table("launches").height == 1000
-    monkeypatch.setenv("ASSAY_READ_MIB", "lots")
+    monkeypatch.setenv("FIREASSAY_READ_MIB", "lots")
     with pytest.raises(RecordError, match="no number of MiB"):
         open_record(record).table("launches")
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from assay import __version__
-from assay.errors import RecordError
-from assay.record import machine_fitness
-from assay.record.machine import Machine
+from fireassay import __version__
+from fireassay.errors import RecordError
+from fireassay.record import machine_fitness
+from fireassay.record.machine import Machine
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 

@@ -12,12 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 import tomli_w
 
-from assay.record import migrations
-from assay.record.migrations import Migration, ReadTable, steps_from
-from assay.record.reader import open_record
-from assay.record.sealing import seal
-from assay.record.sealing.verify import verify
-from assay.record.tables import FORMAT_VERSION, HISTORY
+from fireassay.record import migrations
+from fireassay.record.migrations import Migration, ReadTable, steps_from
+from fireassay.record.reader import open_record
+from fireassay.record.sealing import seal
+from fireassay.record.sealing.verify import verify
+from fireassay.record.tables import FORMAT_VERSION, HISTORY
 from tests.record.making import sealed
 
 # The made-up format 0: `title` instead of `name`, seconds instead of nanoseconds in the steps, `trainer` in the experiment.
@@ -42,7 +42,7 @@ def _table(name: str, read: ReadTable) -> pa.Table | None:
 
 
 def read_names() -> tuple[str, ...]:
-    from assay.record.declared.training import STEPS
+    from fireassay.record.declared.training import STEPS
 
     return STEPS.column_names
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from assay.clock import FakeClock
-from assay.record.folder import create
-from assay.record.sealing.verify import verify
-from assay.record.writer import StreamWriter
+from fireassay.clock import FakeClock
+from fireassay.record.folder import create
+from fireassay.record.sealing.verify import verify
+from fireassay.record.writer import StreamWriter
 from tests.docs.blocks import Block, blocks
 from tests.limits import PROCESS_S
 from tests.record.making import experiment, launch_row
@@ -78,5 +78,5 @@ def test_every_block_runs_and_every_reader_gives_the_same_answer(block: Block, s
 
 def test_the_page_shows_the_three_promised_readers_and_assays_own() -> None:
     text = "\n".join(block.text for block in RUNNABLE)
-    for reader in ("import polars", "import duckdb", "import pandas", "from assay.record.reader import open_record"):
+    for reader in ("import polars", "import duckdb", "import pandas", "from fireassay.record.reader import open_record"):
         assert reader in text

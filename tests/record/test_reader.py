@@ -11,13 +11,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from assay.clock import FakeClock
-from assay.errors import RecordError
-from assay.record.folder import create
-from assay.record.lookup import resolve
-from assay.record.reader import open_record
-from assay.record.tables import FORMAT_VERSION, TABLES
-from assay.record.writer import StreamWriter
+from fireassay.clock import FakeClock
+from fireassay.errors import RecordError
+from fireassay.record.folder import create
+from fireassay.record.lookup import resolve
+from fireassay.record.reader import open_record
+from fireassay.record.tables import FORMAT_VERSION, TABLES
+from fireassay.record.writer import StreamWriter
 from tests.record.making import experiment, launch_row, sealed, step_row, unfinished
 
 POLARS = {
@@ -232,7 +232,7 @@ def test_a_record_that_is_sealed_while_it_is_read_never_gives_half_its_rows(tmp_
 
 
 def test_nothing_in_a_record_is_unpickled_or_executed() -> None:
-    package = Path(__file__).resolve().parents[2] / "src" / "assay" / "record"
+    package = Path(__file__).resolve().parents[2] / "src" / "fireassay" / "record"
     for file in package.glob("*.py"):
         for word in ("pickle.", "import pickle", "eval(", "exec(", "marshal", "yaml"):
             assert word not in file.read_text(encoding="utf-8"), f"{word} in {file.name}"

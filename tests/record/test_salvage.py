@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import binary
 
-from assay.record.salvage import END_MARK, read_buffer, read_stream
-from assay.record.tables import arrow_schema
-from assay.record.writer import to_batch
+from fireassay.record.salvage import END_MARK, read_buffer, read_stream
+from fireassay.record.tables import arrow_schema
+from fireassay.record.writer import to_batch
 from tests.record.making import sample_row
 
 BATCHES = 3

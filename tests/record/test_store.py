@@ -10,12 +10,12 @@ from typing import Any
 import fsspec
 import pytest
 
-from assay.clock import FakeClock
-from assay.errors import EnvironmentLacks, RecordError, SpecError
-from assay.record.folder import create
-from assay.record.sealing.seal import encode, seal_line
-from assay.record.sealing.verify import verify
-from assay.record.store import Store, default_cache, shown_url
+from fireassay.clock import FakeClock
+from fireassay.errors import EnvironmentLacks, RecordError, SpecError
+from fireassay.record.folder import create
+from fireassay.record.sealing.seal import encode, seal_line
+from fireassay.record.sealing.verify import verify
+from fireassay.record.store import Store, default_cache, shown_url
 from tests.record.making import experiment, launch_row, sealed, unfinished
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.record.tables import TABLES, arrow_schema, reference
+from fireassay.record.tables import TABLES, arrow_schema, reference
 
 
 def test_every_table_begins_with_the_launch_and_is_ordered_by_its_own_columns() -> None:

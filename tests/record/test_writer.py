@@ -14,9 +14,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from assay.record import writer as writer_module
-from assay.record.salvage import read_stream
-from assay.record.writer import StreamWriter, to_batch
+from fireassay.record import writer as writer_module
+from fireassay.record.salvage import read_stream
+from fireassay.record.writer import StreamWriter, to_batch
 from tests.limits import PROCESS_S
 from tests.record.making import sample_row, step_row
 
@@ -162,7 +162,7 @@ def test_a_disk_that_fails_leaves_whole_messages_one_sentence_and_a_training_tha
 ) -> None:
     told: list[int] = []
     writer = make(tmp_path, on_error=told.append)
-    monkeypatch.setattr("assay.record.writer.os.write", disk_of(size, number))
+    monkeypatch.setattr("fireassay.record.writer.os.write", disk_of(size, number))
     for step in range(20):
         writer.append("steps", step_row(0, step))
         writer.flush()
@@ -183,7 +183,7 @@ def test_a_kernel_limit_on_the_file_size_ends_the_record_but_not_the_program(tmp
     code = """
 import resource, sys
 from pathlib import Path
-from assay.record.writer import StreamWriter
+from fireassay.record.writer import StreamWriter
 from tests.record.making import step_row
 resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 writer = StreamWriter(Path(sys.argv[1]), "rank=0", flush_s=3600)
@@ -220,7 +220,7 @@ def test_a_stalled_disk_bounds_the_memory_and_the_record_tells_what_is_missing(t
         go_on.wait(timeout=PROCESS_S)
         return real(descriptor, data)
 
-    monkeypatch.setattr("assay.record.writer.os.write", write)
+    monkeypatch.setattr("fireassay.record.writer.os.write", write)
     writer = make(folder)
     writer.append("steps", step_row(0, 0))
     flushing = threading.Thread(target=writer.flush)
@@ -261,7 +261,7 @@ def test_flush_from_a_signal_handler_inside_a_flush_neither_deadlocks_nor_mixes_
             writer.flush()  # what a handler of SIGTERM would do at this instant
         return real(descriptor, data)
 
-    monkeypatch.setattr("assay.record.writer.os.write", write)
+    monkeypatch.setattr("fireassay.record.writer.os.write", write)
     writer.append("steps", step_row(0, 0))
     writer.close()
     assert inside == [1]
@@ -280,7 +280,7 @@ def test_ctrl_c_inside_a_flush_loses_no_row_and_leaves_no_half_message(tmp_path:
             raise KeyboardInterrupt
         return real(descriptor, data[:100] if len(calls) == 1 else data)
 
-    monkeypatch.setattr("assay.record.writer.os.write", write)
+    monkeypatch.setattr("fireassay.record.writer.os.write", write)
     writer.append("steps", step_row(0, 1))
     with pytest.raises(KeyboardInterrupt):
         writer.flush()
@@ -304,7 +304,7 @@ def test_a_writer_that_nobody_kept_still_writes_its_rows_at_the_end_of_the_progr
     code = """
 import gc, sys
 from pathlib import Path
-from assay.record.writer import StreamWriter
+from fireassay.record.writer import StreamWriter
 from tests.record.making import step_row
 StreamWriter(Path(sys.argv[1]), "rank=0", flush_s=3600).append("steps", step_row(0, 0))
 gc.collect()
@@ -324,7 +324,7 @@ def test_a_forked_child_writes_nothing_even_if_it_flushes_closes_and_exits_prope
     code = """
 import os, sys
 from pathlib import Path
-from assay.record.writer import StreamWriter
+from fireassay.record.writer import StreamWriter
 from tests.record.making import step_row
 writer = StreamWriter(Path(sys.argv[1]), "rank=0", flush_s=3600)
 writer.append("steps", step_row(0, 0))
@@ -350,7 +350,7 @@ def test_a_killed_process_keeps_every_row_that_it_had_flushed(tmp_path: Path) ->
     code = """
 import sys
 from pathlib import Path
-from assay.record.writer import StreamWriter
+from fireassay.record.writer import StreamWriter
 from tests.record.making import step_row
 writer = StreamWriter(Path(sys.argv[1]), "rank=0", flush_s=0.01)
 step = 0
@@ -419,7 +419,7 @@ def test_batches_that_a_stalled_disk_cannot_take_are_dropped_and_counted(tmp_pat
         go_on.wait(timeout=PROCESS_S)
         return real(descriptor, data)
 
-    monkeypatch.setattr("assay.record.writer.os.write", write)
+    monkeypatch.setattr("fireassay.record.writer.os.write", write)
     writer = make(tmp_path)
     writer.append_batch("steps", batch_of(0, 1))
     flushing = threading.Thread(target=writer.flush)

@@ -14,20 +14,20 @@ import sys
 import tempfile
 from pathlib import Path
 
-from assay.clock import SystemClock
-from assay.record import folder as record_folder
-from assay.record.reader import open_record
-from assay.record.sealing.plan_signature import plan_signature
-from assay.runners import replay
-from assay.runners.experiment.context import RunContext
-from assay.runners.experiment.run import run
-from assay.runners.experiment.signals import StopRequest
-from assay.runners.replay import replayed
-from assay.spec.experiment import Experiment, Factor, Launches, Quality
-from assay.spec.plan import plan
-from assay.spec.sections.costs import Energy, Prices
-from assay.spec.sections.launcher import Limits
-from assay.spec.sections.workload import Workload
+from fireassay.clock import SystemClock
+from fireassay.record import folder as record_folder
+from fireassay.record.reader import open_record
+from fireassay.record.sealing.plan_signature import plan_signature
+from fireassay.runners import replay
+from fireassay.runners.experiment.context import RunContext
+from fireassay.runners.experiment.run import run
+from fireassay.runners.experiment.signals import StopRequest
+from fireassay.runners.replay import replayed
+from fireassay.spec.experiment import Experiment, Factor, Launches, Quality
+from fireassay.spec.plan import plan
+from fireassay.spec.sections.costs import Energy, Prices
+from fireassay.spec.sections.launcher import Limits
+from fireassay.spec.sections.workload import Workload
 
 HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[1]

@@ -7,10 +7,10 @@ from typing import Final
 
 import pytest
 
-from assay.reports.charts import record_charts, svg
-from assay.reports.view import View, build
-from assay.spec.sections.faults import Fault
-from assay.verdict.judge import judge
+from fireassay.reports.charts import record_charts, svg
+from fireassay.reports.view import View, build
+from fireassay.spec.sections.faults import Fault
+from fireassay.verdict.judge import judge
 from tests import builders
 from tests.reports.written import written
 from tests.serving_made import ServingMade, simulated

@@ -8,7 +8,7 @@ from typing import Any
 import altair
 from jsonschema import Draft7Validator
 
-from assay.reports.charts import vega
+from fireassay.reports.charts import vega
 
 
 def checked(chart: vega.Chart) -> dict[str, Any]:

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from assay.reports.pages import comparison as comparison_page
-from assay.reports.rows import comparison
-from assay.reports.view import View, build
-from assay.reports.writers import html
-from assay.verdict.comparison.compare import compare
-from assay.verdict.judge import judge
+from fireassay.reports.pages import comparison as comparison_page
+from fireassay.reports.rows import comparison
+from fireassay.reports.view import View, build
+from fireassay.reports.writers import html
+from fireassay.verdict.comparison.compare import compare
+from fireassay.verdict.judge import judge
 from tests import builders
 from tests.reports.written import written
 from tests.verdict.comparing import complete, side, with_experiment

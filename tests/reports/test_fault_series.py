@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from assay.reports.series.training import FaultTimeline, build
-from assay.verdict.judge import judge
+from fireassay.reports.series.training import FaultTimeline, build
+from fireassay.verdict.judge import judge
 from tests.handmade import Handmade
 from tests.metrics.clocks_made import on_two_hosts, run_from_there
 from tests.metrics.training.test_faults import twice

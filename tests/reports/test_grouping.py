@@ -7,8 +7,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.reports.grouping import absences, findings, gates, places
-from assay.reports.view import WHOLE, FindingRow, View
+from fireassay.reports.grouping import absences, findings, gates, places
+from fireassay.reports.view import WHOLE, FindingRow, View
 
 
 def found(view: View, key: str, evidence: str, rule: str = "slow") -> FindingRow:

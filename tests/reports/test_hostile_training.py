@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from assay.frames.links import pairs
-from assay.reports.charts import svg
-from assay.reports.charts.links import topology
-from assay.reports.rows.types import LayerRow, View
+from fireassay.frames.links import pairs
+from fireassay.reports.charts import svg
+from fireassay.reports.charts.links import topology
+from fireassay.reports.rows.types import LayerRow, View
 from tests.paired import kinds, matrix, record
 from tests.reports.conftest import EVIL
 from tests.reports.written import written

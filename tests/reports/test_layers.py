@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from assay.frames.record_data import from_record
-from assay.record.reader import open_record
-from assay.reports.documents.record import FIELDS
-from assay.reports.view import View, build
-from assay.verdict.judge import judge
+from fireassay.frames.record_data import from_record
+from fireassay.record.reader import open_record
+from fireassay.reports.documents.record import FIELDS
+from fireassay.reports.view import View, build
+from fireassay.verdict.judge import judge
 from tests.records.make import HERE
 from tests.reports.written import content, written
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from assay.estimates.estimate import Absent, Estimate
-from assay.estimates.format import scale_for, show
-from assay.reports.load_tables import capacity, cell, details, numbers
-from assay.reports.page import Table, said
-from assay.reports.view import View
+from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.estimates.format import scale_for, show
+from fireassay.reports.load_tables import capacity, cell, details, numbers
+from fireassay.reports.page import Table, said
+from fireassay.reports.view import View
 from tests.reports.conftest import judged
 from tests.serving_made import ServingMade, simulated
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from assay.reports.load_words import conditions, group_of, load_of
-from assay.spec.plan import configurations
-from assay.spec.sections.faults import Fault
-from assay.spec.sections.serving import Objectives
+from fireassay.reports.load_words import conditions, group_of, load_of
+from fireassay.spec.plan import configurations
+from fireassay.spec.sections.faults import Fault
+from fireassay.spec.sections.serving import Objectives
 from tests.serving_made import ServingMade
 
 

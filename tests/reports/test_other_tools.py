@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from assay import catalog
-from assay.reports.view import View
+from fireassay import catalog
+from fireassay.reports.view import View
 
 
 def test_peers_stand_apart_from_ours(load: View) -> None:

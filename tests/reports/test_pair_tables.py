@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from assay.frames.links.pairs import of_record
-from assay.reports import pair_tables
-from assay.reports.documents.values import value_object
-from assay.reports.page import said
+from fireassay.frames.links.pairs import of_record
+from fireassay.reports import pair_tables
+from fireassay.reports.documents.values import value_object
+from fireassay.reports.page import said
 from tests.paired import kinds, record
 
 HOSTS = ("a",) * 4 + ("b",) * 4

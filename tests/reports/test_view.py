@@ -9,14 +9,14 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from assay.estimates.estimate import Absent
-from assay.metrics.base import ALL
-from assay.reports.rows import conditions
-from assay.reports.series import training
-from assay.reports.view import View, build
-from assay.spec.sections.faults import Fault
-from assay.verdict.judge import judge
-from assay.verdict.types import DIMENSIONS
+from fireassay.estimates.estimate import Absent
+from fireassay.metrics.base import ALL
+from fireassay.reports.rows import conditions
+from fireassay.reports.series import training
+from fireassay.reports.view import View, build
+from fireassay.spec.sections.faults import Fault
+from fireassay.verdict.judge import judge
+from fireassay.verdict.types import DIMENSIONS
 from tests import builders
 from tests.metrics.trials_made import timing
 from tests.reports.written import written

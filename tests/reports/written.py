@@ -7,9 +7,9 @@ from typing import Any
 
 import openpyxl
 
-from assay import catalog
-from assay.reports.documents import record as document
-from assay.reports.view import View
+from fireassay import catalog
+from fireassay.reports.documents import record as document
+from fireassay.reports.view import View
 
 
 def written(view: View, name: str, *, page: str = "record", **more: Any) -> str:

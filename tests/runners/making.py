@@ -7,17 +7,17 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from assay.clock import FakeClock
-from assay.launchers.support.base import Ending, Handle, Launcher, Request
-from assay.record import folder as record_folder
-from assay.record.progress import ProgressWriter
-from assay.record.sealing.plan_signature import plan_signature
-from assay.runners.experiment.context import Job, Made, RunContext
-from assay.runners.experiment.rows import launch_row
-from assay.runners.experiment.signals import StopRequest
-from assay.spec.experiment import Experiment
-from assay.spec.load import from_mapping
-from assay.spec.plan import PlannedFault, PlannedLaunch, plan
+from fireassay.clock import FakeClock
+from fireassay.launchers.support.base import Ending, Handle, Launcher, Request
+from fireassay.record import folder as record_folder
+from fireassay.record.progress import ProgressWriter
+from fireassay.record.sealing.plan_signature import plan_signature
+from fireassay.runners.experiment.context import Job, Made, RunContext
+from fireassay.runners.experiment.rows import launch_row
+from fireassay.runners.experiment.signals import StopRequest
+from fireassay.spec.experiment import Experiment
+from fireassay.spec.load import from_mapping
+from fireassay.spec.plan import PlannedFault, PlannedLaunch, plan
 
 
 def experiment(**changes: Any) -> Experiment:

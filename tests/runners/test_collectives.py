@@ -9,17 +9,17 @@ from types import SimpleNamespace
 import polars as pl
 import pytest
 
-from assay.errors import EnvironmentLacks, SpecError
-from assay.launchers.support import supervisor
-from assay.record.reader import open_record
-from assay.runners import collectives
-from assay.runners.experiment.progress import planned_seconds
-from assay.runners.experiment.run import run
-from assay.spec.experiment import Experiment, Factor, Launches
-from assay.spec.load import load
-from assay.spec.plan import plan
-from assay.spec.sections.collectives import Collectives
-from assay.spec.sections.workload import Measure, Workload
+from fireassay.errors import EnvironmentLacks, SpecError
+from fireassay.launchers.support import supervisor
+from fireassay.record.reader import open_record
+from fireassay.runners import collectives
+from fireassay.runners.experiment.progress import planned_seconds
+from fireassay.runners.experiment.run import run
+from fireassay.spec.experiment import Experiment, Factor, Launches
+from fireassay.spec.load import load
+from fireassay.spec.plan import plan
+from fireassay.spec.sections.collectives import Collectives
+from fireassay.spec.sections.workload import Measure, Workload
 
 
 def experiment(*, levels: tuple[int, ...] = (2,), launches: int = 1, **asked: object) -> Experiment:

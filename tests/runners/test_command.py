@@ -9,14 +9,14 @@ from typing import Any
 import polars as pl
 import pytest
 
-from assay.errors import SpecError, WorkloadError
-from assay.frames.record_data import from_record
-from assay.record.lookup import record_folders
-from assay.record.reader import Record, open_record
-from assay.runners.experiment.run import run
-from assay.spec.experiment import Experiment
-from assay.spec.load import from_mapping
-from assay.verdict.judge import judge
+from fireassay.errors import SpecError, WorkloadError
+from fireassay.frames.record_data import from_record
+from fireassay.record.lookup import record_folders
+from fireassay.record.reader import Record, open_record
+from fireassay.runners.experiment.run import run
+from fireassay.spec.experiment import Experiment
+from fireassay.spec.load import from_mapping
+from fireassay.verdict.judge import judge
 
 
 def asked(*command: str, rounds: int = 3, **timing: Any) -> Experiment:
@@ -106,7 +106,7 @@ def test_a_failure_may_be_ignored(tmp_path: Path) -> None:
 
 def test_the_command_sees_the_users_own_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    code = "import os, sys; sys.exit(any(n in os.environ for n in ('OMP_NUM_THREADS', 'ASSAY_LAUNCH_DIR', 'ASSAY_SEED')))"
+    code = "import os, sys; sys.exit(any(n in os.environ for n in ('OMP_NUM_THREADS', 'FIREASSAY_LAUNCH_DIR', 'FIREASSAY_SEED')))"
     assert made(tmp_path, sys.executable, "-c", code, trials=1).state == "complete"
 
 

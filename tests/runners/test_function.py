@@ -8,10 +8,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from assay.errors import SpecError, WorkloadError
-from assay.record.reader import Record, open_record
-from assay.runners.experiment.run import run
-from assay.spec.load import from_mapping
+from fireassay.errors import SpecError, WorkloadError
+from fireassay.record.reader import Record, open_record
+from fireassay.runners.experiment.run import run
+from fireassay.spec.load import from_mapping
 
 
 def made(tmp_path: Path, target: str, *arguments: str, **timing: Any) -> Record:

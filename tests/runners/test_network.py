@@ -8,15 +8,15 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from assay.errors import SpecError, WorkloadError
-from assay.instruments import network_probe
-from assay.instruments.network_probe import Answer
-from assay.record.reader import open_record
-from assay.runners.experiment.run import run
-from assay.runners.network import asked, check
-from assay.spec.experiment import Experiment, Factor, Gates, Launches
-from assay.spec.sections.noise import Noise
-from assay.spec.sections.workload import Workload
+from fireassay.errors import SpecError, WorkloadError
+from fireassay.instruments import network_probe
+from fireassay.instruments.network_probe import Answer
+from fireassay.record.reader import open_record
+from fireassay.runners.experiment.run import run
+from fireassay.runners.network import asked, check
+from fireassay.spec.experiment import Experiment, Factor, Gates, Launches
+from fireassay.spec.sections.noise import Noise
+from fireassay.spec.sections.workload import Workload
 
 SAID = Path(__file__).parents[1] / "golden" / "network"
 

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from assay.clock import FakeClock
-from assay.errors import RecordError, SpecError, WorkloadError
-from assay.record import folder as record_folder
-from assay.record.reader import open_record
-from assay.record.sealing.plan_signature import plan_signature
-from assay.record.sealing.verify import verify
-from assay.record.tables import TABLES
-from assay.runners.experiment.run import resume, run
-from assay.runners.replay import replayed
-from assay.spec.experiment import Experiment
+from fireassay.clock import FakeClock
+from fireassay.errors import RecordError, SpecError, WorkloadError
+from fireassay.record import folder as record_folder
+from fireassay.record.reader import open_record
+from fireassay.record.sealing.plan_signature import plan_signature
+from fireassay.record.sealing.verify import verify
+from fireassay.record.tables import TABLES
+from fireassay.runners.experiment.run import resume, run
+from fireassay.runners.replay import replayed
+from fireassay.spec.experiment import Experiment
 from tests.runners.making import experiment
 from tests.survival import harness
 

@@ -14,22 +14,22 @@ import polars as pl
 import psutil
 import pytest
 
-from assay.errors import EnvironmentLacks, Interrupted, SpecError, WorkloadError
-from assay.frames.record_data import from_record
-from assay.instruments.reference_server.server import serving as reference_server
-from assay.instruments.reference_server.settings import Settings
-from assay.record.lookup import record_folders
-from assay.record.reader import Record, open_record
-from assay.record.sealing.verify import verify
-from assay.runners.experiment.progress import RunProgress
-from assay.runners.experiment.run import resume, run
-from assay.runners.experiment.signals import StopRequest
-from assay.spec.experiment import Experiment
-from assay.spec.load import from_mapping
-from assay.verdict.judge import judge
+from fireassay.errors import EnvironmentLacks, Interrupted, SpecError, WorkloadError
+from fireassay.frames.record_data import from_record
+from fireassay.instruments.reference_server.server import serving as reference_server
+from fireassay.instruments.reference_server.settings import Settings
+from fireassay.record.lookup import record_folders
+from fireassay.record.reader import Record, open_record
+from fireassay.record.sealing.verify import verify
+from fireassay.runners.experiment.progress import RunProgress
+from fireassay.runners.experiment.run import resume, run
+from fireassay.runners.experiment.signals import StopRequest
+from fireassay.spec.experiment import Experiment
+from fireassay.spec.load import from_mapping
+from fireassay.verdict.judge import judge
 from tests.reports.written import written
 
-SERVER = [sys.executable, "-m", "assay.instruments.reference_server", "--port", "{port}", "--first-s", "0.01", "--next-s", "0.001"]
+SERVER = [sys.executable, "-m", "fireassay.instruments.reference_server", "--port", "{port}", "--first-s", "0.01", "--next-s", "0.001"]
 
 
 def asked(**more: Any) -> Experiment:
@@ -68,7 +68,7 @@ def left_over(path: Path) -> list[int]:
     found = []
     for process in psutil.process_iter():
         try:
-            if path.name in " ".join(process.cmdline()) or process.environ().get("ASSAY_MARK", "").startswith(path.name):
+            if path.name in " ".join(process.cmdline()) or process.environ().get("FIREASSAY_MARK", "").startswith(path.name):
                 found.append(process.pid)
         except psutil.Error:
             continue
@@ -121,7 +121,7 @@ def test_a_killed_replica_is_seen_and_told(broken: Record) -> None:
 
 @pytest.mark.slow
 def test_the_record_is_judged_and_reported(broken: Record) -> None:
-    from assay.reports.view import build
+    from fireassay.reports.view import build
 
     measured = from_record(broken)
     judgement = judge(measured)
@@ -143,7 +143,7 @@ def test_a_client_that_is_killed_loses_nothing_silently(tmp_path: Path) -> None:
                     words = process.cmdline()
                 except psutil.Error:
                     continue
-                if "assay.traffic.client.process" in words and str(progress.record.resolve()) in " ".join(words):
+                if "fireassay.traffic.client.process" in words and str(progress.record.resolve()) in " ".join(words):
                     killed.append(process.pid)
                     os.kill(process.pid, signal.SIGKILL)
 
@@ -248,8 +248,8 @@ def test_a_key_reaches_the_server_and_nothing_else(tmp_path: Path, monkeypatch: 
 
 
 def test_files_that_decide_what_is_sent_are_named_by_their_content(tmp_path: Path) -> None:
-    from assay.runners.serving import digests
-    from assay.spec.sections.serving import Prompts, Serving
+    from fireassay.runners.serving import digests
+    from fireassay.spec.sections.serving import Prompts, Serving
 
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "tokenizer.json").write_text("{}")

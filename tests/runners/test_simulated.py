@@ -8,15 +8,15 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from assay.errors import SpecError
-from assay.frames.record_data import from_record
-from assay.record.reader import open_record
-from assay.record.sealing.verify import verify
-from assay.runners.experiment.run import run
-from assay.runners.replay import replayed
-from assay.spec.sections.faults import Fault
-from assay.spec.sections.workload import Workload
-from assay.verdict.judge import judge
+from fireassay.errors import SpecError
+from fireassay.frames.record_data import from_record
+from fireassay.record.reader import open_record
+from fireassay.record.sealing.verify import verify
+from fireassay.runners.experiment.run import run
+from fireassay.runners.replay import replayed
+from fireassay.spec.sections.faults import Fault
+from fireassay.spec.sections.workload import Workload
+from fireassay.verdict.judge import judge
 from tests.simulated_made import experiment, record
 
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from assay.cli.support.experiment_run import run
-from assay.frames.record_data import from_record
-from assay.launchers.support import supervisor
-from assay.record.reader import Record, open_record
-from assay.verdict.judge import judge
+from fireassay.cli.support.experiment_run import run
+from fireassay.frames.record_data import from_record
+from fireassay.launchers.support import supervisor
+from fireassay.record.reader import Record, open_record
+from fireassay.verdict.judge import judge
 from tests.runners.making import experiment
 
 pytestmark = [pytest.mark.torch, pytest.mark.slow]
@@ -44,7 +44,7 @@ finally:
     open("finally", "w").close()
 """
 MARKED = f"""{HEAD}
-from assay.instruments import probe
+from fireassay.instruments import probe
 p = probe.start()
 for x, y in p.steps(zip(*(itertools.repeat(torch.randn(8, n)) for n in (4, 1)))):
     with p.phase("optimizer"):

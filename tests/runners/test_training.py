@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from assay.errors import Interrupted, SpecError, WorkloadError
-from assay.launchers.support import supervisor
-from assay.record.reader import Record, open_record
-from assay.runners.experiment.progress import RunProgress
-from assay.runners.experiment.run import run
+from fireassay.errors import Interrupted, SpecError, WorkloadError
+from fireassay.launchers.support import supervisor
+from fireassay.record.reader import Record, open_record
+from fireassay.runners.experiment.progress import RunProgress
+from fireassay.runners.experiment.run import run
 from tests.runners.making import experiment
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from assay.spec.experiment import Experiment
-from assay.spec.load import from_mapping
+from fireassay.spec.experiment import Experiment
+from fireassay.spec.load import from_mapping
 
 SMALLEST = """\
 name = "small"

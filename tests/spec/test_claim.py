@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from assay.errors import Problem, SpecError
-from assay.spec.claim import Claim, Number, claim_from, load_claim
-from assay.spec.keys import keys
+from fireassay.errors import Problem, SpecError
+from fireassay.spec.claim import Claim, Number, claim_from, load_claim
+from fireassay.spec.keys import keys
 
 SMALLEST: dict[str, Any] = {"claim": {"text": "fast", "source": "a slide"}, "number": [{"metric": "speedup", "value": 8}]}
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from assay.errors import SpecError
-from assay.spec.experiment import Experiment
-from assay.spec.load import to_toml
+from fireassay.errors import SpecError
+from fireassay.spec.experiment import Experiment
+from fireassay.spec.load import to_toml
 
 TEXT = """
 name = "two"

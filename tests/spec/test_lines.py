@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.spec.lines import key_lines, line_of
+from fireassay.spec.lines import key_lines, line_of
 
 TEXT = """\
 name = "x"            # 1

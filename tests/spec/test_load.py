@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.errors import Problem, SpecError
-from assay.spec.experiment import Experiment, Factor, Gates
-from assay.spec.load import from_mapping, load, read, to_toml
-from assay.spec.rules.experiment import FEWEST_LAUNCHES
-from assay.spec.rules.notes import notes
-from assay.spec.sections.workload import Workload
-from assay.verdict.gates.support import gate
+from fireassay.errors import Problem, SpecError
+from fireassay.spec.experiment import Experiment, Factor, Gates
+from fireassay.spec.load import from_mapping, load, read, to_toml
+from fireassay.spec.rules.experiment import FEWEST_LAUNCHES
+from fireassay.spec.rules.notes import notes
+from fireassay.spec.sections.workload import Workload
+from fireassay.verdict.gates.support import gate
 from tests.spec.making import SMALLEST, experiments, smallest, written
 
 
@@ -375,7 +375,7 @@ def test_a_script_may_lie_in_the_home_folder(tmp_path: Path, monkeypatch: pytest
 
 def test_plug_ins_that_do_not_exist_are_told_with_the_closest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     known = {"runners": ("replay", "training"), "launchers": ("local",), "faults": ("kill",)}
-    monkeypatch.setattr("assay.catalog.names", lambda package: known.get(package, ()))
+    monkeypatch.setattr("fireassay.catalog.names", lambda package: known.get(package, ()))
     text = SMALLEST.replace("[factor]", 'runner = "trainig"\n[factor]')
     text += '[launcher]\nkind = "lokal"\n[[faults]]\nkind = "kil"\n'
     found = file_problems(written(tmp_path, text))
@@ -387,8 +387,8 @@ def test_plug_ins_that_do_not_exist_are_told_with_the_closest(tmp_path: Path, mo
 
 
 def test_no_plug_in_is_refused_while_a_folder_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("assay.catalog.names", lambda package: ())
-    monkeypatch.setattr("assay.catalog.third_party", lambda package: ())
+    monkeypatch.setattr("fireassay.catalog.names", lambda package: ())
+    monkeypatch.setattr("fireassay.catalog.third_party", lambda package: ())
     assert load(written(tmp_path, SMALLEST + '[launcher]\nkind = "moon"\n')).launcher.kind == "moon"
 
 

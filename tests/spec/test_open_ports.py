@@ -6,10 +6,10 @@ from datetime import date
 
 import pytest
 
-from assay.spec.experiment import Experiment, Factor
-from assay.spec.rules.notes import notes
-from assay.spec.sections.launcher import Host, Launcher
-from assay.spec.sections.workload import Workload
+from fireassay.spec.experiment import Experiment, Factor
+from fireassay.spec.rules.notes import notes
+from fireassay.spec.sections.launcher import Host, Launcher
+from fireassay.spec.sections.workload import Workload
 
 DAY = date(2026, 1, 1)
 

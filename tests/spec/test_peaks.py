@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from assay.spec import peaks
-from assay.spec.peaks import knows, peak_of
+from fireassay.spec import peaks
+from fireassay.spec.peaks import knows, peak_of
 
 # bfloat16, dense, as the makers publish it; what two other tools answered for the same names stands in house research 2.3
 RIGHT = {

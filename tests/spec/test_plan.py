@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.spec.experiment import Experiment
-from assay.spec.load import from_mapping
-from assay.spec.plan import PLAN_COLUMNS, configuration_of, configurations, expected_seconds, plan, plan_table
+from fireassay.spec.experiment import Experiment
+from fireassay.spec.load import from_mapping
+from fireassay.spec.plan import PLAN_COLUMNS, configuration_of, configurations, expected_seconds, plan, plan_table
 from tests.spec.making import experiments, smallest
 
 

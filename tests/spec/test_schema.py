@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from assay.spec.experiment import Experiment
-from assay.spec.load import to_toml
-from assay.spec.schema import claim_schema, json_schema, key_table, section_table
+from fireassay.spec.experiment import Experiment
+from fireassay.spec.load import to_toml
+from fireassay.spec.schema import claim_schema, json_schema, key_table, section_table
 from tests.spec.making import experiments, smallest
 
 jsonschema = pytest.importorskip("jsonschema")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from assay.errors import SpecError
-from assay.spec.experiment import Experiment
-from assay.spec.sections.flops import NEEDS
+from fireassay.errors import SpecError
+from fireassay.spec.experiment import Experiment
+from fireassay.spec.sections.flops import NEEDS
 
 VALUES = {
     "parameters": 7e9,

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.errors import Problem, SpecError
-from assay.spec.timings import parse_timings, read_timings
+from fireassay.errors import Problem, SpecError
+from fireassay.spec.timings import parse_timings, read_timings
 
 
 def problems(text: str) -> tuple[Problem, ...]:

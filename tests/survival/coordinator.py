@@ -10,9 +10,9 @@ import json
 import sys
 from pathlib import Path
 
-from assay.errors import AssayError
-from assay.runners.experiment.run import resume, run
-from assay.spec.load import from_mapping
+from fireassay.errors import AssayError
+from fireassay.runners.experiment.run import resume, run
+from fireassay.spec.load import from_mapping
 
 
 def main(words: list[str]) -> int:

@@ -18,12 +18,12 @@ from typing import Any, Protocol
 
 import polars as pl
 
-from assay.launchers.support import supervisor
-from assay.record.reader import open_record
-from assay.record.sealing.verify import verify
-from assay.spec.experiment import Experiment
-from assay.spec.load import from_mapping
-from assay.spec.plan import plan
+from fireassay.launchers.support import supervisor
+from fireassay.record.reader import open_record
+from fireassay.record.sealing.verify import verify
+from fireassay.spec.experiment import Experiment
+from fireassay.spec.load import from_mapping
+from fireassay.spec.plan import plan
 from tests.limits import PROCESS_S
 
 HERE = Path(__file__).resolve().parent

@@ -18,13 +18,13 @@ from typing import Any
 
 import polars as pl
 
-from assay.instruments.reference_server.server import Served, serving
-from assay.instruments.reference_server.settings import Settings
-from assay.launchers.support import supervisor
-from assay.record.reader import Record, open_record
-from assay.record.sealing.verify import verify
-from assay.spec.load import from_mapping
-from assay.spec.plan import plan
+from fireassay.instruments.reference_server.server import Served, serving
+from fireassay.instruments.reference_server.settings import Settings
+from fireassay.launchers.support import supervisor
+from fireassay.record.reader import Record, open_record
+from fireassay.record.sealing.verify import verify
+from fireassay.spec.load import from_mapping
+from fireassay.spec.plan import plan
 from tests.survival import harness
 from tests.survival.harness import DEADLINE_S, Seen, wait_for
 
@@ -34,7 +34,7 @@ FIRST_S, NEXT_S = 0.01, 0.001
 LASTS_S = 1.5
 SETTLES_NS = 250_000_000  # a loop that is this late is a busy machine, not a silent loss
 LOST_AT_MOST_NS = 1_250_000_000  # two flushes of half and a quarter of a second, one request, and a busy machine
-WORDS = {"client": b"assay.traffic.client.process", "server": b"assay.instruments.reference_server", "guard": b"supervisor.py"}
+WORDS = {"client": b"fireassay.traffic.client.process", "server": b"fireassay.instruments.reference_server", "guard": b"supervisor.py"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,7 @@ class Setting:
         if self.url:
             return {"urls": [self.url]}
         words = Settings(first_s=FIRST_S, next_s=NEXT_S).arguments()
-        return {"command": [sys.executable, "-m", "assay.instruments.reference_server", "--port", "{port}", *words]}
+        return {"command": [sys.executable, "-m", "fireassay.instruments.reference_server", "--port", "{port}", *words]}
 
     @property
     def experiment(self) -> dict[str, Any]:

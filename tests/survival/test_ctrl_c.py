@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from assay.launchers.support import supervisor
-from assay.record.reader import open_record
+from fireassay.launchers.support import supervisor
+from fireassay.record.reader import open_record
 from tests.survival.harness import DEADLINE_S, wait_for
 
 STUBBORN = """\
@@ -32,7 +32,7 @@ def test_ctrl_c_ends_a_script_that_does_not_want_to_end(tmp_path: Path, grace_s:
         f"limits = {{ grace_s = {float(grace_s)} }}\n"
     )
     process = subprocess.Popen(
-        [sys.executable, "-m", "assay", "run", "stubborn.toml"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "fireassay", "run", "stubborn.toml"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     wait_for((tmp_path / "ready").exists, "the script")
     process.send_signal(signal.SIGINT)

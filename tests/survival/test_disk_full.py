@@ -13,14 +13,14 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from assay.errors import RecordError
-from assay.instruments.reference_server.server import serving
-from assay.instruments.reference_server.settings import Settings
-from assay.launchers.support import supervisor
-from assay.record.reader import open_record
-from assay.record.salvage import read_stream
-from assay.record.sealing.verify import verify
-from assay.runners.experiment.run import resume
+from fireassay.errors import RecordError
+from fireassay.instruments.reference_server.server import serving
+from fireassay.instruments.reference_server.settings import Settings
+from fireassay.launchers.support import supervisor
+from fireassay.record.reader import open_record
+from fireassay.record.salvage import read_stream
+from fireassay.record.sealing.verify import verify
+from fireassay.runners.experiment.run import resume
 from tests.survival.harness import DEADLINE_S, wait_for
 
 COORDINATOR = Path(__file__).with_name("coordinator.py")
@@ -29,7 +29,7 @@ COORDINATOR = Path(__file__).with_name("coordinator.py")
 SCRIPT = """
 import os, time
 from pathlib import Path
-from assay import probe
+from fireassay import probe
 
 ballast = Path(os.environ["BALLAST"])
 with probe.start() as p:

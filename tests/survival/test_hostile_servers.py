@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from assay.errors import WorkloadError
-from assay.launchers.support import supervisor
-from assay.record.reader import Record, open_record
+from fireassay.errors import WorkloadError
+from fireassay.launchers.support import supervisor
+from fireassay.record.reader import Record, open_record
 from tests.survival.harness import DEADLINE_S, wait_for
 from tests.traffic.engine import Behave, Heard, engine
 
@@ -52,7 +52,7 @@ def load(folder: Path, url: str, *more: str) -> list[str]:
     return [
         sys.executable,
         "-m",
-        "assay",
+        "fireassay",
         "load",
         url,
         "--model",

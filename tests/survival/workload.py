@@ -14,7 +14,7 @@ import threading
 import time
 from pathlib import Path
 
-from assay import probe
+from fireassay import probe
 
 TURN_S = 0.02
 
@@ -32,7 +32,7 @@ def lateness(file: Path) -> None:
 
 def main(notes: Path, steps: int, step_ms: float) -> None:
     with probe.start() as p:
-        name = f"{os.environ['ASSAY_LAUNCH']}.{p.rank}.{os.getpid()}"
+        name = f"{os.environ['FIREASSAY_LAUNCH']}.{p.rank}.{os.getpid()}"
         late = notes.with_suffix(".late")
         late.mkdir(exist_ok=True)
         threading.Thread(target=lateness, args=(late / name,), daemon=True).start()

@@ -20,12 +20,12 @@ from typing import Any
 
 import uvloop
 
-from assay.record.salvage import read_stream
-from assay.spec.plan import Configuration
-from assay.spec.sections.serving import Serving, Target
-from assay.traffic.arrivals import make
-from assay.traffic.arrivals.schedule import Schedule
-from assay.traffic.client.process import Client, Job
+from fireassay.record.salvage import read_stream
+from fireassay.spec.plan import Configuration
+from fireassay.spec.sections.serving import Serving, Target
+from fireassay.traffic.arrivals import make
+from fireassay.traffic.arrivals.schedule import Schedule
+from fireassay.traffic.client.process import Client, Job
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 

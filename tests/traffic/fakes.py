@@ -20,9 +20,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import urlsplit
 
-from assay import catalog
-from assay.spec.sections.serving import Target
-from assay.traffic.parts import Answer, Ask, Reply, Wire
+from fireassay import catalog
+from fireassay.spec.sections.serving import Target
+from fireassay.traffic.parts import Answer, Ask, Reply, Wire
 from tests.limits import PROCESS_S
 from tests.traffic.transcripts import reply_of
 

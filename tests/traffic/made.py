@@ -11,11 +11,11 @@ import numpy as np
 import tokenizers
 from tokenizers import decoders, models, pre_tokenizers, processors, trainers
 
-from assay.spec.plan import Configuration
-from assay.spec.sections.serving import Serving
-from assay.traffic.arrivals.schedule import KINDS, PAUSES, Schedule
-from assay.traffic.prompts.make import Prompts, prompts_of
-from assay.traffic.prompts.tokens import COMMON, ChatTemplate, ModelTokenizer
+from fireassay.spec.plan import Configuration
+from fireassay.spec.sections.serving import Serving
+from fireassay.traffic.arrivals.schedule import KINDS, PAUSES, Schedule
+from fireassay.traffic.prompts.make import Prompts, prompts_of
+from fireassay.traffic.prompts.tokens import COMMON, ChatTemplate, ModelTokenizer
 
 MARKS = ["<pad>", "<s>", "</s>", "<|user|>", "<|assistant|>", "<|system|>", "<|tool|>"]
 TEMPLATE = (

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from assay.spec.plan import Configuration
-from assay.spec.sections.serving import Serving
-from assay.traffic.arrivals import make
-from assay.traffic.arrivals.rows import TYPES
-from assay.traffic.arrivals.schedule import Schedule
+from fireassay.spec.plan import Configuration
+from fireassay.spec.sections.serving import Serving
+from fireassay.traffic.arrivals import make
+from fireassay.traffic.arrivals.rows import TYPES
+from fireassay.traffic.arrivals.schedule import Schedule
 
 S = 1_000_000_000
 

@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 import uvloop
 
-from assay.traffic.parts import Wire
-from assay.traffic.wire.compiled import Core, CorePool, built
-from assay.traffic.wire.connection import Pool
-from assay.traffic.wire.payloads import Payloads, address_of
-from assay.traffic.wire.response import Exchange
-from assay.traffic.wire.transports import tls_context
+from fireassay.traffic.parts import Wire
+from fireassay.traffic.wire.compiled import Core, CorePool, built
+from fireassay.traffic.wire.connection import Pool
+from fireassay.traffic.wire.payloads import Payloads, address_of
+from fireassay.traffic.wire.response import Exchange
+from fireassay.traffic.wire.transports import tls_context
 from tests.traffic.engine import Heard, engine, well
 
 WIRE = Wire(path="/v1/chat/completions", body=b"{}")

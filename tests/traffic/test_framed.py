@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.traffic.chunks import LAST, Framed
-from assay.traffic.parts import Answer, Ask, Kind, Reply
-from assay.traffic.replies import chunk_templates
-from assay.traffic.replies.openai_stream import read_openai
+from fireassay.traffic.chunks import LAST, Framed
+from fireassay.traffic.parts import Answer, Ask, Kind, Reply
+from fireassay.traffic.replies import chunk_templates
+from fireassay.traffic.replies.openai_stream import read_openai
 from tests.traffic.test_transcripts import STREAMED
 
 ASK = Ask(task="chat", model="m")

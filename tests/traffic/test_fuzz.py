@@ -19,13 +19,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from assay import catalog
-from assay.record.writer import to_batch
-from assay.traffic.parts import Answer, Ask, Reply
-from assay.traffic.replies.openai_json import MOST_ERROR
-from assay.traffic.wire import payloads
-from assay.traffic.wire.connection import Connection
-from assay.traffic.wire.response import Exchange, parse_head
+from fireassay import catalog
+from fireassay.record.writer import to_batch
+from fireassay.traffic.parts import Answer, Ask, Reply
+from fireassay.traffic.replies.openai_json import MOST_ERROR
+from fireassay.traffic.wire import payloads
+from fireassay.traffic.wire.connection import Connection
+from fireassay.traffic.wire.response import Exchange, parse_head
 from tests.traffic.transcripts import FOLDER, Transcript, load
 
 EXAMPLES: Final = int(os.environ.get("FUZZ_EXAMPLES", "60"))

@@ -17,8 +17,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from assay.launchers.support import supervisor
-from assay.traffic.proxy import Proxies
+from fireassay.launchers.support import supervisor
+from fireassay.traffic.proxy import Proxies
 from tests.launchers.helpers import until
 from tests.limits import PROCESS_S
 
@@ -213,7 +213,7 @@ def test_a_proxy_that_is_gone_is_told() -> None:
 def test_it_ends_when_its_coordinator_is_killed() -> None:
     mark = f"test.{os.getpid()}.proxy."
     code = (
-        "import time\nfrom assay.traffic.proxy import Proxies\n"
+        "import time\nfrom fireassay.traffic.proxy import Proxies\n"
         f"proxies = Proxies(mark={mark!r})\nprint(proxies.pid, proxies.before('http://127.0.0.1:1'), flush=True)\ntime.sleep(600)\n"
     )
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:

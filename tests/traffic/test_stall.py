@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 
-from assay.instruments.reference_server.server import serving
-from assay.instruments.reference_server.settings import Settings
-from assay.runners.calibration.client_drill import drill
-from assay.traffic.arrivals import make
+from fireassay.instruments.reference_server.server import serving
+from fireassay.instruments.reference_server.settings import Settings
+from fireassay.runners.calibration.client_drill import drill
+from fireassay.traffic.arrivals import make
 
 RATE, STALL_S, CAP = 100.0, 2.0, 8
 

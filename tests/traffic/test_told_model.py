@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from assay.traffic.client.window import MORE_MODELS, MOST_MODELS, Window
-from assay.traffic.replies.openai_json import model_told
+from fireassay.traffic.client.window import MORE_MODELS, MOST_MODELS, Window
+from fireassay.traffic.replies.openai_json import model_told
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay import catalog
-from assay.traffic.parts import Answer, Ended, Reply
+from fireassay import catalog
+from fireassay.traffic.parts import Answer, Ended, Reply
 from tests.traffic.transcripts import Transcript, load_all, reply_with
 
 TRANSCRIPTS = load_all()

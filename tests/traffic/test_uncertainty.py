@@ -16,13 +16,13 @@ from typing import Any
 import pytest
 import uvloop
 
-from assay.traffic.parts import Answer, Ask, Reply, Wire
-from assay.traffic.replies.openai_stream import read_openai
-from assay.traffic.wire.connection import Pool
-from assay.traffic.wire.payloads import Payloads, address_of
-from assay.traffic.wire.response import Exchange
-from assay.traffic.wire.sockets import DELAYED_NS, judged, polling, stamping
-from assay.traffic.wire.transports import tls_context
+from fireassay.traffic.parts import Answer, Ask, Reply, Wire
+from fireassay.traffic.replies.openai_stream import read_openai
+from fireassay.traffic.wire.connection import Pool
+from fireassay.traffic.wire.payloads import Payloads, address_of
+from fireassay.traffic.wire.response import Exchange
+from fireassay.traffic.wire.sockets import DELAYED_NS, judged, polling, stamping
+from fireassay.traffic.wire.transports import tls_context
 from tests.limits import PROCESS_S
 from tests.traffic.engine import HEAD, chunked, delta, event, usage
 

@@ -15,8 +15,8 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from assay.spec.sections.serving import Target
-from assay.traffic.parts import Answer, Ask, Reply
+from fireassay.spec.sections.serving import Target
+from fireassay.traffic.parts import Answer, Ask, Reply
 
 FOLDER = Path(__file__).parents[1] / "golden" / "sse"
 

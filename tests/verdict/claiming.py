@@ -9,9 +9,9 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from assay.spec.claim import Claim, claim_from
-from assay.verdict.claims.claim import Audited, audit_claim
-from assay.verdict.types import Finding
+from fireassay.spec.claim import Claim, claim_from
+from fireassay.verdict.claims.claim import Audited, audit_claim
+from fireassay.verdict.types import Finding
 
 BASELINE = {"workers": 1, "kind": "best_serial", "value": 100.0, "unit": "items/s", "global_batch": 256}
 NUMBER: dict[str, Any] = {

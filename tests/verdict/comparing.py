@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from assay.frames.record_data import RecordData
-from assay.spec.experiment import Experiment
-from assay.verdict.comparison.types import Side
+from fireassay.frames.record_data import RecordData
+from fireassay.spec.experiment import Experiment
+from fireassay.verdict.comparison.types import Side
 from tests.handmade import Handmade
 from tests.verdict.judging import judge_once
 from tests.verdict.making import good

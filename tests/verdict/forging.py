@@ -13,15 +13,15 @@ from typing import Final
 
 import polars as pl
 
-from assay import catalog
-from assay.frames.record_data import RecordData, from_record
-from assay.record import files
-from assay.record.reader import open_record
-from assay.record.sealing.seal import describe, encode, seal_line
-from assay.record.sealing.verify import verify
-from assay.record.tables import arrow_schema
-from assay.record.unsealed import launch_name
-from assay.verdict.types import Finding
+from fireassay import catalog
+from fireassay.frames.record_data import RecordData, from_record
+from fireassay.record import files
+from fireassay.record.reader import open_record
+from fireassay.record.sealing.seal import describe, encode, seal_line
+from fireassay.record.sealing.verify import verify
+from fireassay.record.tables import arrow_schema
+from fireassay.record.unsealed import launch_name
+from fireassay.verdict.types import Finding
 from tests.metrics.trials_made import timing
 from tests.serving_made import seal, simulated
 

@@ -1,15 +1,15 @@
 """Was an equal record judged before?  Judging is pure and takes a quarter of a second, and hundreds of tests begin with the same record.
 
 Equal are the experiment, the rows and what the manifest says; left out is what only names the record. Nobody changes a judgement: it is
-frozen. A test that replaces a part of the judge must call `assay.verdict.judge` itself.
+frozen. A test that replaces a part of the judge must call `fireassay.verdict.judge` itself.
 """
 
 from __future__ import annotations
 
 from hashlib import sha256
 
-from assay.frames.record_data import RecordData
-from assay.verdict.judge import Judgement, judge
+from fireassay.frames.record_data import RecordData
+from fireassay.verdict.judge import Judgement, judge
 from tests.handmade import Handmade
 
 NAMES = {"id", "created_utc", "name"}

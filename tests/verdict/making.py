@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from assay.estimates.estimate import Estimate
-from assay.spec.experiment import Quality
-from assay.spec.plan import configuration_name
-from assay.verdict.judge import Judgement
-from assay.verdict.types import GateResult
+from fireassay.estimates.estimate import Estimate
+from fireassay.spec.experiment import Quality
+from fireassay.spec.plan import configuration_name
+from fireassay.verdict.judge import Judgement
+from fireassay.verdict.types import GateResult
 from tests.handmade import Handmade
 from tests.verdict.judging import judge_once
 

@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 from typing import Any, Literal
 
-from assay.frames.record_data import RecordData
-from assay.record.tables import TABLES
+from fireassay.frames.record_data import RecordData
+from fireassay.record.tables import TABLES
 from tests.handmade import Handmade
 from tests.limits import TRAININGS_S
 
@@ -24,7 +24,7 @@ def train(folder: Path, names: list[str], *, workers: int) -> None:
     """Run the scripts, each bare, attached and bare again, in one start of torch."""
     folder.mkdir()
     engine = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(workers)] if workers > 1 else []
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("ASSAY_")}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("FIREASSAY_")}
     done = subprocess.run(
         [sys.executable, "-W", "ignore", *engine, "-m", "tests.instruments.corpus", str(folder), *names],
         env={**environment, "OMP_NUM_THREADS": "1"},

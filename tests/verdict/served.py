@@ -8,9 +8,9 @@ from typing import Any
 
 import polars as pl
 
-from assay import catalog
-from assay.frames.record_data import RecordData
-from assay.verdict.types import Finding
+from fireassay import catalog
+from fireassay.frames.record_data import RecordData
+from fireassay.verdict.types import Finding
 from tests.serving_made import ServingMade, simulated
 
 

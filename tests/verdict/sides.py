@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from assay.spec.experiment import Quality
-from assay.verdict.comparison.types import Side
+from fireassay.spec.experiment import Quality
+from fireassay.verdict.comparison.types import Side
 from tests.handmade import Handmade
 from tests.verdict.judging import judge_once
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from assay.spec.sections.serving import Objectives
-from assay.verdict.artifact import artifact
-from assay.verdict.claims.pitfalls import of_record
-from assay.verdict.comparison.compare import compare
-from assay.verdict.comparison.types import Side
-from assay.verdict.hoefler_belli import checklist
-from assay.verdict.judge import judge
-from assay.verdict.types import DIMENSIONS
+from fireassay.spec.sections.serving import Objectives
+from fireassay.verdict.artifact import artifact
+from fireassay.verdict.claims.pitfalls import of_record
+from fireassay.verdict.comparison.compare import compare
+from fireassay.verdict.comparison.types import Side
+from fireassay.verdict.hoefler_belli import checklist
+from fireassay.verdict.judge import judge
+from fireassay.verdict.types import DIMENSIONS
 from tests.serving_made import ServingMade
 
 SECONDS = st.floats(0.0, 12.0) | st.sampled_from([0.0, 1e-9, 1.0, 1e6])

@@ -7,12 +7,12 @@ import math
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from assay.reports.view import build
-from assay.spec.experiment import Gates, Quality, Scaling
-from assay.spec.sections.costs import Energy
-from assay.verdict.claims.pitfalls import of_record
-from assay.verdict.judge import judge
-from assay.verdict.types import DIMENSIONS
+from fireassay.reports.view import build
+from fireassay.spec.experiment import Gates, Quality, Scaling
+from fireassay.spec.sections.costs import Energy
+from fireassay.verdict.claims.pitfalls import of_record
+from fireassay.verdict.judge import judge
+from fireassay.verdict.types import DIMENSIONS
 from tests.handmade import Handmade
 from tests.reports.written import content
 from tests.verdict.making import MARGIN

@@ -12,12 +12,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from assay.frames.record_data import RecordData, from_record
-from assay.record.reader import open_record
-from assay.record.sealing.verify import verify
-from assay.runners.experiment.run import run
-from assay.runners.replay import replayed
-from assay.verdict.judge import Judgement, judge
+from fireassay.frames.record_data import RecordData, from_record
+from fireassay.record.reader import open_record
+from fireassay.record.sealing.verify import verify
+from fireassay.runners.experiment.run import run
+from fireassay.runners.replay import replayed
+from fireassay.verdict.judge import Judgement, judge
 from tests.records.make import HERE, REPOSITORY, TRAINERS, experiment
 from tests.verdict.making import gate, wrong
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from assay import catalog
+from fireassay import catalog
 
 
 @pytest.fixture(scope="module")

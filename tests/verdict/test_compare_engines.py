@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from assay.errors import SpecError
-from assay.verdict.comparison.compare import compare, compare_engines
-from assay.verdict.comparison.rules import deciding_metrics
-from assay.verdict.comparison.sessions import Days
-from assay.verdict.comparison.types import Comparison, Side
-from assay.verdict.judge import Judgement, about, compute, judge
-from assay.verdict.types import Verdict
+from fireassay.errors import SpecError
+from fireassay.verdict.comparison.compare import compare, compare_engines
+from fireassay.verdict.comparison.rules import deciding_metrics
+from fireassay.verdict.comparison.sessions import Days
+from fireassay.verdict.comparison.types import Comparison, Side
+from fireassay.verdict.judge import Judgement, about, compute, judge
+from fireassay.verdict.types import Verdict
 from tests.serving_made import ServingMade, simulated
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from assay.verdict.judge import judge
+from fireassay.verdict.judge import judge
 from tests.verdict.forging import GOOD, forged, implausible, put, read, row, rules
 
 

@@ -7,8 +7,8 @@ import math
 import pytest
 from scipy import stats
 
-from assay.verdict.artifact import artifact
-from assay.verdict.hoefler_belli import Rule, checklist, shape
+from fireassay.verdict.artifact import artifact
+from fireassay.verdict.hoefler_belli import Rule, checklist, shape
 from tests.handmade import Handmade
 from tests.verdict.making import change, good, judged
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from assay import catalog
-from assay.estimates.estimate import Estimate
-from assay.frames.record_data import RecordData
-from assay.metrics.base import ALL, Metric
-from assay.spec.experiment import Gates, Quality, Scaling
-from assay.verdict.judge import Judgement, compute, in_order, judge
+from fireassay import catalog
+from fireassay.estimates.estimate import Estimate
+from fireassay.frames.record_data import RecordData
+from fireassay.metrics.base import ALL, Metric
+from fireassay.spec.experiment import Gates, Quality, Scaling
+from fireassay.verdict.judge import Judgement, compute, in_order, judge
 from tests.handmade import Handmade
 from tests.struck import struck
 from tests.verdict.making import change, estimate, gate, good, judged, pick, rules, wrong

@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from assay.frames.record_data import RecordData
-from assay.frames.training.later_gradients import compared_later
-from assay.kinds.training.layers import layers
-from assay.verdict.evidence import gradient_faults
-from assay.verdict.evidence.training_faults import diagnose
-from assay.verdict.judging import Evidence
-from assay.verdict.types import Finding
+from fireassay.frames.record_data import RecordData
+from fireassay.frames.training.later_gradients import compared_later
+from fireassay.kinds.training.layers import layers
+from fireassay.verdict.evidence import gradient_faults
+from fireassay.verdict.evidence.training_faults import diagnose
+from fireassay.verdict.judging import Evidence
+from fireassay.verdict.types import Finding
 from tests.verdict.ranks_simulated import Rank, Ranks, Trainer, adam, dropping, momentum, network, normalised, plain
 
 pytestmark = pytest.mark.torch
@@ -141,7 +141,16 @@ def recorded(trainer: Trainer, workers: int, *, base: Trainer | None = None) -> 
 
 def found(measured: RecordData) -> list[Finding]:
     """Everything that is found about whether a training is right."""
-    from assay.verdict.audits.training import batch_statistics, gradients, losses, modes, replicas, sample_weights, samples, training_state
+    from fireassay.verdict.audits.training import (
+        batch_statistics,
+        gradients,
+        losses,
+        modes,
+        replicas,
+        sample_weights,
+        samples,
+        training_state,
+    )
 
     every: Sequence[Any] = (batch_statistics, gradients, losses, modes, replicas, sample_weights, samples, training_state)
     return [one for module in every for one in module.AUDIT.examine(measured, {})]

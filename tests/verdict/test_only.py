@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from assay.errors import SpecError
-from assay.reports.documents import record as as_json
-from assay.reports.view import View, build
-from assay.spec.experiment import Experiment, Gates, Verdict
-from assay.spec.load import from_mapping
-from assay.spec.rules.notes import notes
-from assay.verdict.judge import Judgement
+from fireassay.errors import SpecError
+from fireassay.reports.documents import record as as_json
+from fireassay.reports.view import View, build
+from fireassay.spec.experiment import Experiment, Gates, Verdict
+from fireassay.spec.load import from_mapping
+from fireassay.spec.rules.notes import notes
+from fireassay.verdict.judge import Judgement
 from tests.handmade import Handmade
 from tests.reports.written import written
 from tests.verdict.making import good, judged, wrong

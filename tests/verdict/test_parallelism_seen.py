@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from assay.estimates.estimate import Absent, Estimate
-from assay.frames.training.parallelism import parallelism
-from assay.verdict.judge import Judgement, judge
+from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.frames.training.parallelism import parallelism
+from fireassay.verdict.judge import Judgement, judge
 from tests.instruments.test_attach import same_weights
 from tests.once import once
 from tests.verdict.parallel import Declared, record, train

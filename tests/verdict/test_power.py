@@ -7,9 +7,9 @@ import math
 import pytest
 from scipy import stats
 
-from assay.spec.experiment import Experiment, Factor, Launches, Quality
-from assay.spec.sections.workload import Workload
-from assay.verdict.power import Expectation, foresee
+from fireassay.spec.experiment import Experiment, Factor, Launches, Quality
+from fireassay.spec.sections.workload import Workload
+from fireassay.verdict.power import Expectation, foresee
 from tests.handmade import Handmade
 from tests.verdict.making import MARGIN, good, judged
 

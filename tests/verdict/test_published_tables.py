@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from assay.errors import Problem, SpecError
-from assay.spec.timings import Asked, parse_timings, with_tolerance
-from assay.verdict.rubric import rubric
-from assay.verdict.rubric.types import Limits, Rubric
+from fireassay.errors import Problem, SpecError
+from fireassay.spec.timings import Asked, parse_timings, with_tolerance
+from fireassay.verdict.rubric import rubric
+from fireassay.verdict.rubric.types import Limits, Rubric
 
 # github.com/mvsjober/ml-benchmarks, results.md: several series in one table
 MAHTI = """\

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from assay.verdict.comparison.compare import compare
-from assay.verdict.comparison.types import Side
-from assay.verdict.reproduction import Reproduction, reproduction
+from fireassay.verdict.comparison.compare import compare
+from fireassay.verdict.comparison.types import Side
+from fireassay.verdict.reproduction import Reproduction, reproduction
 from tests.verdict.comparing import with_manifest
 from tests.verdict.sides import made, side
 

@@ -10,14 +10,14 @@ from typing import Any
 import polars as pl
 import pytest
 
-from assay.spec.experiment import Experiment
-from assay.spec.sections.serving import Objectives
-from assay.verdict.comparison.comparability import differences, refusing, unknown_on_all
-from assay.verdict.comparison.compare import compare
-from assay.verdict.comparison.types import Side
-from assay.verdict.conditions.catalogue import CONDITIONS
-from assay.verdict.conditions.sources.imported import OURS
-from assay.verdict.judge import judge
+from fireassay.spec.experiment import Experiment
+from fireassay.spec.sections.serving import Objectives
+from fireassay.verdict.comparison.comparability import differences, refusing, unknown_on_all
+from fireassay.verdict.comparison.compare import compare
+from fireassay.verdict.comparison.types import Side
+from fireassay.verdict.conditions.catalogue import CONDITIONS
+from fireassay.verdict.conditions.sources.imported import OURS
+from fireassay.verdict.judge import judge
 from tests.serving_made import simulated
 from tests.verdict.comparing import BEFORE, relabelled, with_manifest, with_tables
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from assay.spec.sections.serving import Objectives
-from assay.verdict.judge import about, compute
-from assay.verdict.power import Expectation, foresee
+from fireassay.spec.sections.serving import Objectives
+from fireassay.verdict.judge import about, compute
+from fireassay.verdict.power import Expectation, foresee
 from tests.serving_made import ServingMade, simulated
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from assay.frames.record_data import RecordData
-from assay.verdict.artifact import artifact
-from assay.verdict.hoefler_belli import Rule, checklist
-from assay.verdict.judge import judge
+from fireassay.frames.record_data import RecordData
+from fireassay.verdict.artifact import artifact
+from fireassay.verdict.hoefler_belli import Rule, checklist
+from fireassay.verdict.judge import judge
 from tests.serving_made import ServingMade, simulated
 
 

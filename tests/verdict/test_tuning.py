@@ -14,16 +14,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.cli.verbs.tune import exit_code
-from assay.frames.per_launch import from_frame
-from assay.frames.record_data import RecordData
-from assay.spec.experiment import Quality
-from assay.spec.load import from_mapping
-from assay.spec.sections.tune import Choice, Tune, choices
-from assay.units import PER_SECOND
-from assay.verdict.comparison.types import Change, Comparison, Side
-from assay.verdict.judge import Judgement, judge
-from assay.verdict.tuning import Made, Round, Standing, Tuned, finalists, gain_of, other_work, survivors, tuned, verdict
+from fireassay.cli.verbs.tune import exit_code
+from fireassay.frames.per_launch import from_frame
+from fireassay.frames.record_data import RecordData
+from fireassay.spec.experiment import Quality
+from fireassay.spec.load import from_mapping
+from fireassay.spec.sections.tune import Choice, Tune, choices
+from fireassay.units import PER_SECOND
+from fireassay.verdict.comparison.types import Change, Comparison, Side
+from fireassay.verdict.judge import Judgement, judge
+from fireassay.verdict.tuning import Made, Round, Standing, Tuned, finalists, gain_of, other_work, survivors, tuned, verdict
 from tests.builders import estimate
 from tests.handmade import Handmade
 
@@ -257,8 +257,8 @@ def test_a_time_that_falls_is_a_gain_that_rises() -> None:
     ],
 )
 def test_nothing_is_adopted_without_quality(outcome: str, quality: str, adopts: bool, words: str, code: int) -> None:
-    from assay.verdict.comparison.types import Side
-    from assay.verdict.judge import judge
+    from fireassay.verdict.comparison.types import Side
+    from fireassay.verdict.judge import judge
     from tests.handmade import Handmade
 
     sides = []

@@ -174,7 +174,7 @@ class Simulation:
     # ---- what the probe writes -----------------------------------------------------------------------------------------
 
     def _introduce(self, number: int, rank: int, model: Any, trainer: Trainer) -> None:
-        from assay.instruments.fingerprints.model_hash import layers
+        from fireassay.instruments.fingerprints.model_hash import layers
 
         for what, value in zip(("random_layers", "batch_layers"), layers(model), strict=True):
             self.made.fingerprint(number, what, value, rank=rank)
@@ -191,14 +191,14 @@ class Simulation:
             self.made.fingerprint(number, "denominator", self._denominator(own, trainer, workers), rank=rank, step=step)
 
     def _hash(self, number: int, models: list[Any], states: list[Any], *, step: int) -> None:
-        from assay.instruments.fingerprints.model_hash import tensor_hash
+        from fireassay.instruments.fingerprints.model_hash import tensor_hash
 
         for rank, (model, state) in enumerate(zip(models, states, strict=True)):
             self.made.fingerprint(number, "parameter_hash", tensor_hash(model.named_parameters()), rank=rank, step=step)
             self.made.fingerprint(number, "random_hash", tensor_hash([("state", state)]), rank=rank, step=step)
 
     def _keep(self, number: int, models: list[Any], trainer: Trainer) -> None:
-        from assay.instruments.fingerprints.gradient_sketch import of_model, rows
+        from fireassay.instruments.fingerprints.gradient_sketch import of_model, rows
 
         for rank, model in enumerate(models):
             for row in rows(of_model(model), None):

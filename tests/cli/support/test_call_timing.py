@@ -1,4 +1,4 @@
-"""`assay.time`: functions that a fresh process finds are timed, all others are refused with the mend."""
+"""`fireassay.time`: functions that a fresh process finds are timed, all others are refused with the mend."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from types import ModuleType
 
 import pytest
 
-import assay
-from assay.cli.support.call_timing import target_of
-from assay.errors import SpecError
-from assay.estimates.estimate import Estimate
+import fireassay
+from fireassay.cli.support.call_timing import target_of
+from fireassay.errors import SpecError
+from fireassay.estimates.estimate import Estimate
 
 
 def inner() -> None:
@@ -21,7 +21,7 @@ def inner() -> None:
 
 
 def test_a_function_is_timed_in_fresh_processes(tmp_path: Path) -> None:
-    result = assay.time(json.dumps, [1, 2], sort_keys=True, launches=3, round_s=0.005, root=tmp_path)
+    result = fireassay.time(json.dumps, [1, 2], sort_keys=True, launches=3, round_s=0.005, root=tmp_path)
     assert isinstance(result.estimate, Estimate)
     assert result.estimate.n_launches == 3
     assert 0.0 < result.estimate.value < 0.1
@@ -37,7 +37,7 @@ def test_a_module_beside_the_script_is_found_wherever_the_work_is(tmp_path: Path
     import importlib
 
     work = importlib.import_module("assay_time_work")
-    result = assay.time(work.step, 10, launches=3, round_s=0.002, root=tmp_path / "records")
+    result = fireassay.time(work.step, 10, launches=3, round_s=0.002, root=tmp_path / "records")
     assert isinstance(result.estimate, Estimate)
 
 
@@ -48,23 +48,23 @@ class Machine:
 
 def test_a_method_of_an_object_is_refused_before_anything_is_started() -> None:
     with pytest.raises(SpecError, match="step of an object, which a fresh process does not have"):
-        assay.time(Machine().step)
+        fireassay.time(Machine().step)
 
 
 def test_a_lambda_is_refused() -> None:
     with pytest.raises(SpecError, match=r"Give it a name: def step"):
-        assay.time(lambda: None)
+        fireassay.time(lambda: None)
 
 
 def test_a_function_of_the_main_script_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inner, "__module__", "__main__")
-    with pytest.raises(SpecError, match=r'assay.time\("work:inner"\)'):
-        assay.time(inner)
+    with pytest.raises(SpecError, match=r'fireassay.time\("work:inner"\)'):
+        fireassay.time(inner)
 
 
 def test_a_partial_is_refused() -> None:
     with pytest.raises(SpecError, match="no name of its own"):
-        assay.time(partial(print, 1))
+        fireassay.time(partial(print, 1))
 
 
 def test_another_object_under_that_name_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,7 +83,7 @@ def test_another_object_under_that_name_is_refused(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("argument", [object(), float("nan"), (1, 2), {1: 2}])
 def test_an_argument_that_json_cannot_hold_is_refused(argument: object) -> None:
     with pytest.raises(SpecError, match="JSON"):
-        assay.time(json.dumps, argument)
+        fireassay.time(json.dumps, argument)
 
 
 def test_a_name_is_taken_as_it_is() -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import psutil
 import pytest
 
-from assay.cli.support import chart_process as second
-from assay.reports.charts import converter
+from fireassay.cli.support import chart_process as second
+from fireassay.reports.charts import converter
 
 BAR: dict[str, Any] = {
     "data": {"values": [{"a": "ü <b>", "n": 3}, {"a": "c\n", "n": None}, *({"a": f"{k}", "n": k} for k in range(900))]},
@@ -28,7 +28,7 @@ def _two_processors(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def drawers() -> list[psutil.Process]:
     """The second processes of this one."""
-    return [child for child in psutil.Process().children() if "assay.cli.support.chart_process" in " ".join(child.cmdline())]
+    return [child for child in psutil.Process().children() if "fireassay.cli.support.chart_process" in " ".join(child.cmdline())]
 
 
 def test_a_picture_is_the_same_from_either_process() -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from assay import cli
-from assay.record import machine_fitness as kept
-from assay.runners.calibration import client
-from assay.runners.calibration.client import Calibrated
+from fireassay import cli
+from fireassay.record import machine_fitness as kept
+from fireassay.runners.calibration import client
+from fireassay.runners.calibration.client import Calibrated
 
 GOOD = {"p50": 0.05, "p99": 0.4, "max": 3.0}
 LIMIT = {"measured": 9000.0, "reachable": 9000.0, "limited_by": "client", "client_cores": 0.98}

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-import assay
-from assay.cli.support.interim_analysis import advice, disturbed, half_width, look, looks, primary_intervals
-from assay.clock import FakeClock
-from assay.estimates.estimate import Estimate
-from assay.frames.record_data import from_record
-from assay.record import folder as record_folder
-from assay.record.reader import open_record
-from assay.record.sealing.plan_signature import plan_signature
+import fireassay
+from fireassay.cli.support.interim_analysis import advice, disturbed, half_width, look, looks, primary_intervals
+from fireassay.clock import FakeClock
+from fireassay.estimates.estimate import Estimate
+from fireassay.frames.record_data import from_record
+from fireassay.record import folder as record_folder
+from fireassay.record.reader import open_record
+from fireassay.record.sealing.plan_signature import plan_signature
 from tests.handmade import Handmade
 from tests.runners.making import experiment
 from tests.verdict.making import good
@@ -95,7 +95,7 @@ def test_the_metric_that_the_experiment_names_decides() -> None:
 def adaptive(folder: Path, source: str = QUICK, **changes: Any) -> Path:
     (folder / "train.py").write_text(textwrap.dedent(source))
     asked = experiment(factor={"levels": [1]}, **changes)
-    return assay.run(asked, folder=folder, root=folder / "records")
+    return fireassay.run(asked, folder=folder, root=folder / "records")
 
 
 def test_a_real_adaptive_run_says_which_look_ended_it_and_at_which_confidence(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_a_real_adaptive_run_says_which_look_ended_it_and_at_which_confidence(tm
 
 
 def test_a_record_without_a_primary_number_is_never_enough(tmp_path: Path) -> None:
-    from assay.errors import WorkloadError
+    from fireassay.errors import WorkloadError
 
     with pytest.raises(WorkloadError):
         adaptive(tmp_path, "raise SystemExit(1)", launches={"per_configuration": 5, "precision": 0.5})

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from assay import catalog, cli
-from assay.cli.support.network_probe import ROUNDS, experiment_from
-from assay.errors import SpecError
-from assay.runners.network import asked
-from assay.spec.load import from_mapping
+from fireassay import catalog, cli
+from fireassay.cli.support.network_probe import ROUNDS, experiment_from
+from fireassay.errors import SpecError
+from fireassay.runners.network import asked
+from fireassay.spec.load import from_mapping
 
 
 def parsed(*words: str) -> argparse.Namespace:

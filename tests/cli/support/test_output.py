@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from assay import catalog
-from assay.cli import main
+from fireassay import catalog
+from fireassay.cli import main
 
 FORMATS = [name for name in catalog.names("reports.writers") if name != "terminal"]
 STREAMS = {"json": "{", "markdown": "# "}  # what goes to stdout by itself, and how it begins

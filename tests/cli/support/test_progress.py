@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from assay.cli.support.progress import Grid, PlainLines, display, duration, picture, status_line
-from assay.runners.experiment.progress import LaunchProgress, Look, RunProgress
+from fireassay.cli.support.progress import Grid, PlainLines, display, duration, picture, status_line
+from fireassay.runners.experiment.progress import LaunchProgress, Look, RunProgress
 from tests.runners.making import kill_fault, planned, row
 
 PLAN = (planned(slot=0, workers=1), planned(slot=1, workers=2), planned(slot=2, workers=2, role="fault", block=1, fault=kill_fault()))

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.cli.support.rate_search import Range, pilot, ranged, search
-from assay.instruments.reference_server.server import serving
-from assay.instruments.reference_server.settings import Settings
-from assay.record.lookup import record_folders
-from assay.record.reader import open_record
-from assay.spec.load import from_mapping
+from fireassay.cli.support.rate_search import Range, pilot, ranged, search
+from fireassay.instruments.reference_server.server import serving
+from fireassay.instruments.reference_server.settings import Settings
+from fireassay.record.lookup import record_folders
+from fireassay.record.reader import open_record
+from fireassay.spec.load import from_mapping
 
 
 @given(st.floats(0.01, 1e4), st.floats(0.02, 2e3))
@@ -52,7 +52,7 @@ def experiment(**more: object) -> object:
 
 
 def test_a_pilot_is_one_short_launch_at_one_rate_without_faults() -> None:
-    from assay.spec.plan import plan
+    from fireassay.spec.plan import plan
 
     made = pilot(experiment(), 12.34567)  # type: ignore[arg-type]
     assert [one.configuration for one in plan(made)] == ["rate=12.35"]

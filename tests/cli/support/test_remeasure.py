@@ -14,14 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from assay.cli import main
-from assay.cli.support.remeasure import LOCK, PREFIX, CannotConfirm, Place, baseline_code, code_of
-from assay.frames.record_data import from_record
-from assay.record.lookup import resolve
-from assay.record.reader import open_record
-from assay.runners.experiment.run import run
-from assay.spec.experiment import Experiment
-from assay.spec.load import from_mapping
+from fireassay.cli import main
+from fireassay.cli.support.remeasure import LOCK, PREFIX, CannotConfirm, Place, baseline_code, code_of
+from fireassay.frames.record_data import from_record
+from fireassay.record.lookup import resolve
+from fireassay.record.reader import open_record
+from fireassay.runners.experiment.run import run
+from fireassay.spec.experiment import Experiment
+from fireassay.spec.load import from_mapping
 
 # The work is a number of turns; a file beside the repository stands for whatever slows a machine down for a day.
 SCRIPT = """
@@ -30,7 +30,7 @@ import os, pathlib, time
 worked = time.monotonic_ns()
 time.monotonic_ns = lambda: worked  # before the probe takes it
 
-from assay import probe
+from fireassay import probe
 
 turns = {turns}
 day = pathlib.Path("{day}")

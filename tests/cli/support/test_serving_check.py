@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from assay import cli
-from assay.cli.support.serving_check import TIMEOUT_S, TOGETHER, announcement, of_ten
-from assay.instruments.reference_server.server import serving
-from assay.instruments.reference_server.settings import Settings
-from assay.spec.load import from_mapping
+from fireassay import cli
+from fireassay.cli.support.serving_check import TIMEOUT_S, TOGETHER, announcement, of_ten
+from fireassay.instruments.reference_server.server import serving
+from fireassay.instruments.reference_server.settings import Settings
+from fireassay.spec.load import from_mapping
 from tests.traffic.engine import Behave, Heard, engine
 
 TEN = ("--scenario", "D(6,6)", "--model", "llama", "--json")

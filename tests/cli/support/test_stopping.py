@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.cli import main
+from fireassay.cli import main
 from tests.record.making import unfinished
 
 SAID = {
@@ -42,7 +42,7 @@ def struck_by(number: int, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
 def test_a_signal_before_there_is_a_record_says_that_nothing_was_measured(
     number: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    struck_by(number, monkeypatch, "assay.runners.experiment.run.refuse_bytes")
+    struck_by(number, monkeypatch, "fireassay.runners.experiment.run.refuse_bytes")
     assert main(["run", "--workers", "1", "--launches", "2", "--launcher", "plain", "--", "train.py"]) == 130
     said = capsys.readouterr()
     assert said.err.splitlines()[-1] == f"{SAID[signal.Signals(number)]}: nothing was measured; no record was written"
@@ -53,7 +53,7 @@ def test_a_signal_before_there_is_a_record_says_that_nothing_was_measured(
 def test_every_other_verb_says_by_what_it_was_stopped(
     number: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    struck_by(number, monkeypatch, "assay.record.lookup.record_folders")
+    struck_by(number, monkeypatch, "fireassay.record.lookup.record_folders")
     assert main(["list"]) == 130
     assert capsys.readouterr().err == f"{SAID[signal.Signals(number)]}\n"
 
@@ -65,7 +65,7 @@ def test_a_record_that_was_begun_is_named(monkeypatch: pytest.MonkeyPatch, capsy
         made.append(unfinished(tmp_path / "x").path)
         os.kill(os.getpid(), signal.SIGTERM)
 
-    monkeypatch.setattr("assay.record.lookup.record_folders", begin)
+    monkeypatch.setattr("fireassay.record.lookup.record_folders", begin)
     assert main(["list"]) == 130
     assert capsys.readouterr().err == f"assay: stopped by a termination signal; the record is kept: {made[0]}\n"
 
@@ -73,7 +73,7 @@ def test_a_record_that_was_begun_is_named(monkeypatch: pytest.MonkeyPatch, capsy
 def test_a_signal_that_is_ignored_stays_ignored(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # nohup
     try:
-        struck_by(signal.SIGHUP, monkeypatch, "assay.record.store.Store")
+        struck_by(signal.SIGHUP, monkeypatch, "fireassay.record.store.Store")
         assert main(["list"]) == 0
     finally:
         signal.signal(signal.SIGHUP, before)

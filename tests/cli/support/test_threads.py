@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.cli.support import threads
+from fireassay.cli.support import threads
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.cli import main
+from fireassay.cli import main
 from tests.records.make import HERE
 
 CLAIMS = {"claims/eight_times.toml": 1, "claims/two_methods.toml": 1, "claims/tokens_per_second.toml": 1, "claims/sound.toml": 0}

@@ -9,10 +9,10 @@ from xml.etree import ElementTree
 
 import pytest
 
-from assay.cli import main
-from assay.clock import FakeClock
-from assay.record import files
-from assay.record import folder as record_folder
+from fireassay.cli import main
+from fireassay.clock import FakeClock
+from fireassay.record import files
+from fireassay.record import folder as record_folder
 from tests.handmade import Handmade
 from tests.verdict.sides import made
 

@@ -9,9 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from assay import cli
-from assay.record.lookup import record_folders
-from assay.spec.load import from_mapping
+from fireassay import cli
+from fireassay.record.lookup import record_folders
+from fireassay.spec.load import from_mapping
 
 
 @pytest.fixture(autouse=True)

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from assay.cli import main
-from assay.cli.verbs.compare import labels_of
-from assay.clock import SystemClock
-from assay.record.folder import create
-from assay.record.lookup import resolve
-from assay.record.tables import TABLES
+from fireassay.cli import main
+from fireassay.cli.verbs.compare import labels_of
+from fireassay.clock import SystemClock
+from fireassay.record.folder import create
+from fireassay.record.lookup import resolve
+from fireassay.record.tables import TABLES
 from tests.handmade import Handmade
 from tests.verdict.comparing import complete
 from tests.verdict.making import good

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from assay import cli
-from assay.cli.verbs import doctor
-from assay.record import machine_fitness as kept
-from assay.runners.calibration.machine import Seen
+from fireassay import cli
+from fireassay.cli.verbs import doctor
+from fireassay.record import machine_fitness as kept
+from fireassay.runners.calibration.machine import Seen
 
 SEEN = Seen(
     record=None,

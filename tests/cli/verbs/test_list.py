@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from assay.cli import main
-from assay.clock import FakeClock
-from assay.record.folder import create
+from fireassay.cli import main
+from fireassay.clock import FakeClock
+from fireassay.record.folder import create
 from tests.limits import PROCESS_S
 from tests.record.making import experiment, launch_row, sealed
 
@@ -97,7 +97,7 @@ def test_a_folder_that_does_not_exist_is_an_error(tmp_path: Path, capsys: pytest
 
 def test_a_pipe_gets_plain_text(root: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "assay", "list", str(root)],
+        [sys.executable, "-m", "fireassay", "list", str(root)],
         capture_output=True,
         text=True,
         timeout=PROCESS_S,
@@ -111,7 +111,7 @@ def test_a_pipe_gets_plain_text(root: Path) -> None:
 def test_looking_at_records_needs_neither_torch_nor_scipy_nor_polars(root: Path, verb: str) -> None:
     code = f"""
 import sys
-from assay.cli import main
+from fireassay.cli import main
 main([{verb!r}, {str(root)!r} if {verb!r} == "list" else {str(root)!r} + "/" + {_complete(root)!r}])
 assert not set(sys.modules) & {{"torch", "scipy", "polars", "pandas", "altair", "rich"}}, sorted(sys.modules)
 """
@@ -124,7 +124,7 @@ def _complete(root: Path) -> str:
 
 
 def test_a_store_is_listed_from_its_manifests(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from assay.record.store import Store
+    from fireassay.record.store import Store
 
     store = tmp_path / "store"
     Store(str(store)).push(root / _complete(root))

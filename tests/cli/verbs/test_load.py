@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from assay import cli
-from assay.instruments.reference_server.server import serving
-from assay.instruments.reference_server.settings import Settings
-from assay.record.lookup import record_folders
-from assay.record.reader import open_record
-from assay.spec.load import from_mapping
+from fireassay import cli
+from fireassay.instruments.reference_server.server import serving
+from fireassay.instruments.reference_server.settings import Settings
+from fireassay.record.lookup import record_folders
+from fireassay.record.reader import open_record
+from fireassay.spec.load import from_mapping
 
 URL = "http://127.0.0.1:9"
 

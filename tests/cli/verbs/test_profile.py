@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from assay import catalog
-from assay.cli import main
-from assay.cli.support import experiment_run
-from assay.cli.verbs import profile
-from assay.errors import WorkloadError
-from assay.record.reader import open_record
-from assay.record.sealing.verify import verify
-from assay.runners.experiment.progress import RunProgress
-from assay.spec.experiment import Experiment
+from fireassay import catalog
+from fireassay.cli import main
+from fireassay.cli.support import experiment_run
+from fireassay.cli.verbs import profile
+from fireassay.errors import WorkloadError
+from fireassay.record.reader import open_record
+from fireassay.record.sealing.verify import verify
+from fireassay.runners.experiment.progress import RunProgress
+from fireassay.spec.experiment import Experiment
 
 WORDS = ["profile", "--launcher", "plain", "--quiet", "--wait", "1", "--warm-up", "1", "--active", "2"]
 TRAIN = """
@@ -118,7 +118,7 @@ def test_what_cannot_be_run_is_said_before_anything_starts(words: list[str], sai
 
 
 def test_too_few_steps_are_told_with_what_would_be_enough() -> None:
-    from assay.cli.verbs.profile import kept, output
+    from fireassay.cli.verbs.profile import kept, output
 
     asked = {"wait": 5, "warm_up": 2, "active": 3, "tool": "torch"}
     window = {"rank": 0, "kept": 0, "seen": 4, "asked": asked, "trouble": "", "file": ""}

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from assay.cli import main
-from assay.cli.verbs.report import judge_and_show
-from assay.clock import FakeClock
-from assay.estimates.estimate import Absent
-from assay.frames.record_data import from_record
-from assay.record import folder as record_folder
-from assay.record.reader import open_record
-from assay.spec.experiment import Gates
-from assay.verdict.judge import judge
+from fireassay.cli import main
+from fireassay.cli.verbs.report import judge_and_show
+from fireassay.clock import FakeClock
+from fireassay.estimates.estimate import Absent
+from fireassay.frames.record_data import from_record
+from fireassay.record import folder as record_folder
+from fireassay.record.reader import open_record
+from fireassay.spec.experiment import Gates
+from fireassay.verdict.judge import judge
 from tests.handmade import Handmade
 from tests.records.make import HERE
 from tests.serving_made import seal, simulated
@@ -144,7 +144,7 @@ def test_ctrl_c_while_judging_says_where_the_record_is(
     def stopped(_: Path) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("assay.cli.verbs.report.judged", stopped)
+    monkeypatch.setattr("fireassay.cli.verbs.report.judged", stopped)
     assert judge_and_show(record, Namespace(form="terminal")) == 130
     assert capsys.readouterr().err.endswith(f"assay report {record}\n")
 
@@ -172,7 +172,7 @@ class Blocked:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         return None
 sys.meta_path.insert(0, Blocked())
-from assay.cli import main
+from fireassay.cli import main
 codes = [main(["verify", RECORD])]
 for kind in ("terminal", "json", "markdown", "html", "excel"):
     codes.append(main(["report", RECORD, f"--{kind}", "--output", f"{FOLDER}/report.{kind}"]))

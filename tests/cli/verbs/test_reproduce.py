@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from assay.cli import main
-from assay.record.reader import open_record
-from assay.runners.experiment.run import run
+from fireassay.cli import main
+from fireassay.record.reader import open_record
+from fireassay.runners.experiment.run import run
 from tests.cli.support.test_remeasure import TURNS, experiment, write
 from tests.cli.verbs.test_check import stored
 from tests.verdict.sides import made

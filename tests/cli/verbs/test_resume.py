@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from assay.cli import main
-from assay.cli.support import experiment_run
-from assay.cli.verbs import profile
-from assay.cli.verbs.profile import NOTHING_KEPT
-from assay.cli.verbs.report import EXIT_OF_STATUS, judged
-from assay.errors import WorkloadError
-from assay.record.reader import open_record
+from fireassay.cli import main
+from fireassay.cli.support import experiment_run
+from fireassay.cli.verbs import profile
+from fireassay.cli.verbs.profile import NOTHING_KEPT
+from fireassay.cli.verbs.report import EXIT_OF_STATUS, judged
+from fireassay.errors import WorkloadError
+from fireassay.record.reader import open_record
 from tests.runners.experiment.test_run import interrupted
 from tests.runners.making import experiment
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.cli import main
+from fireassay.cli import main
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from assay.cli import main
-from assay.cli.verbs.report import EXIT_OF_STATUS, judged
-from assay.record.reader import open_record
+from fireassay.cli import main
+from fireassay.cli.verbs.report import EXIT_OF_STATUS, judged
+from fireassay.record.reader import open_record
 
 WORDS = ["run", "--workers", "1", "--launches", "2", "--launcher", "plain"]
 

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from assay.cli import main
-from assay.spec.schema import claim_schema, json_schema, key_table
+from fireassay.cli import main
+from fireassay.spec.schema import claim_schema, json_schema, key_table
 
 
 def test_the_schema_is_printed_as_json(capsys: pytest.CaptureFixture[str]) -> None:

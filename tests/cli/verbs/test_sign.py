@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from assay.cli import main
-from assay.record.sealing.verify import verify
+from fireassay.cli import main
+from fireassay.record.sealing.verify import verify
 from tests.record.making import sealed, unfinished
 
 pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="ssh-keygen is not installed")

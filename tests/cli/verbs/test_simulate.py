@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from assay.cli import main
-from assay.cli.verbs.simulate import VERB, asked, seconds, worker_counts
+from fireassay.cli import main
+from fireassay.cli.verbs.simulate import VERB, asked, seconds, worker_counts
 
 FLAGS = (
     "--step-time",

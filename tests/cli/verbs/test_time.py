@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from assay import cli
-from assay.cli.verbs.time import commands, labels
-from assay.errors import SpecError
+from fireassay import cli
+from fireassay.cli.verbs.time import commands, labels
+from fireassay.errors import SpecError
 from tests.limits import PROCESS_S
 
 QUICK = ("--launches", "3", "--round", "0.001", "--trials", "2", "--quiet")
@@ -22,7 +22,7 @@ PYTHON = (sys.executable, "-S", "-c")
 
 def assay(tmp_path: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "assay", "time", *words],
+        [sys.executable, "-m", "fireassay", "time", *words],
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -58,7 +58,7 @@ def test_a_label_is_one_line_that_steers_no_terminal() -> None:
 
 def test_a_command_of_bytes_that_are_no_text_is_refused(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "assay", "time", *QUICK, "--", sys.executable, b"\xff"],
+        [sys.executable, "-m", "fireassay", "time", *QUICK, "--", sys.executable, b"\xff"],
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -118,7 +118,7 @@ def test_what_a_command_prints_can_be_shown(tmp_path: Path) -> None:
 @pytest.mark.survival
 def test_ctrl_c_ends_the_command_and_keeps_what_was_measured(tmp_path: Path) -> None:
     code = "import os, pathlib, time; pathlib.Path('pid').write_text(str(os.getpid())); time.sleep(100)"
-    words = [sys.executable, "-m", "assay", "time", "--quiet", "--", *PYTHON, code]
+    words = [sys.executable, "-m", "fireassay", "time", "--quiet", "--", *PYTHON, code]
     process = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     pid = tmp_path / "pid"
     while not (pid.exists() and pid.read_text()):

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from assay.cli import main
-from assay.cli.support.tuning_rounds import _Left
-from assay.cli.verbs.tune import planned
-from assay.errors import Interrupted, SpecError, WorkloadError
-from assay.runners.experiment.progress import LaunchProgress, RunProgress
-from assay.spec.knobs import check, rounds_at_most, varying
-from assay.spec.load import from_mapping
-from assay.spec.sections.tune import Setting, Tune, choices, left_out, shown
+from fireassay.cli import main
+from fireassay.cli.support.tuning_rounds import _Left
+from fireassay.cli.verbs.tune import planned
+from fireassay.errors import Interrupted, SpecError, WorkloadError
+from fireassay.runners.experiment.progress import LaunchProgress, RunProgress
+from fireassay.spec.knobs import check, rounds_at_most, varying
+from fireassay.spec.load import from_mapping
+from fireassay.spec.sections.tune import Setting, Tune, choices, left_out, shown
 
 KNOBS = Path(__file__).parents[1] / "knobs.py"
 
@@ -87,7 +87,7 @@ def stopped_at_once(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         asked.append(len(arms))
         raise Interrupted("stopped")
 
-    monkeypatch.setattr("assay.runners.experiment.session.run_together", interrupted)
+    monkeypatch.setattr("fireassay.runners.experiment.session.run_together", interrupted)
     return asked
 
 
@@ -201,7 +201,7 @@ def test_an_arm_that_fails_goes_out_and_the_others_are_judged(
     def failed(*_: Any, **__: Any) -> None:
         raise WorkloadError("arm less=32: it failed")
 
-    monkeypatch.setattr("assay.runners.experiment.session.run_together", failed)
+    monkeypatch.setattr("fireassay.runners.experiment.session.run_together", failed)
     assert tuning.again("--json") == 0
     assert json.loads(capsys.readouterr().out) == tuning.found
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.cli import main
+from fireassay.cli import main
 from tests.record.making import sealed, unfinished
 
 

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from assay.faults.support.base import aim, victim_now
-from assay.record.progress import Progress
-from assay.spec.experiment import Experiment, Factor
-from assay.spec.plan import PlannedFault, plan
-from assay.spec.sections.faults import Fault as Asked
-from assay.spec.sections.workload import Workload
+from fireassay.faults.support.base import aim, victim_now
+from fireassay.record.progress import Progress
+from fireassay.spec.experiment import Experiment, Factor
+from fireassay.spec.plan import PlannedFault, plan
+from fireassay.spec.sections.faults import Fault as Asked
+from fireassay.spec.sections.workload import Workload
 
 
 def rank(*, steps: int, checkpoints: int = 0, checkpoint_step: int = -1, incarnation: int = 0, saving: bool = False) -> Progress:

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from assay import catalog
-from assay.errors import SpecError
-from assay.faults.support import under_load
-from assay.faults.support.base import Fault, Struck, Undo
-from assay.faults.support.under_load import Strike
-from assay.spec.sections.faults import Fault as Asked
-from assay.spec.sections.serving import Target
+from fireassay import catalog
+from fireassay.errors import SpecError
+from fireassay.faults.support import under_load
+from fireassay.faults.support.base import Fault, Struck, Undo
+from fireassay.faults.support.under_load import Strike
+from fireassay.spec.sections.faults import Fault as Asked
+from fireassay.spec.sections.serving import Target
 from tests.faults.loaded import kinds, row
 from tests.launchers.helpers import until
 from tests.launchers.support.test_servers import Heard

@@ -6,8 +6,8 @@ from fractions import Fraction
 
 import pytest
 
-from assay.frames.links.bandwidth import OPERATIONS, alpha_beta, amount, busbw, factor, predicted
-from assay.stats.models.affine_fit import affine_fit
+from fireassay.frames.links.bandwidth import OPERATIONS, alpha_beta, amount, busbw, factor, predicted
+from fireassay.stats.models.affine_fit import affine_fit
 
 # nccl-tests src/*.cu, *GetBw, copied by hand: the numerator over n, and whether S is that of all ranks
 TABLE = {

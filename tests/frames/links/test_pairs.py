@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from assay.estimates.estimate import Absent, Estimate
-from assay.frames.links import pairs
+from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.frames.links import pairs
 from tests.builders import measured
 from tests.paired import LATENCY, kinds, matrix, record
 

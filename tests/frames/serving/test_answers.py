@@ -7,10 +7,10 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from assay.estimates.estimate import Absent, Estimate
-from assay.frames.serving.answers import commonprefix
-from assay.metrics.quality import QUALITY, QUALITY_DIFFERENCE
-from assay.spec.experiment import Quality
+from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.frames.serving.answers import commonprefix
+from fireassay.metrics.quality import QUALITY, QUALITY_DIFFERENCE
+from fireassay.spec.experiment import Quality
 from tests.serving_made import ServingMade, simulated
 
 

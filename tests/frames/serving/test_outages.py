@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from assay.frames.serving.outages import outages, recovered, recovered_s
-from assay.spec.sections.serving import Objectives
+from fireassay.frames.serving.outages import outages, recovered, recovered_s
+from fireassay.spec.sections.serving import Objectives
 from tests.metrics.serving.outages_made import outage
 from tests.serving_made import ServingMade, simulated
 

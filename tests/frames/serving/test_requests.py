@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from assay.frames.serving.requests import serve
-from assay.spec.sections.serving import Objectives
+from fireassay.frames.serving.requests import serve
+from fireassay.spec.sections.serving import Objectives
 from tests.serving_made import S, ServingMade, simulated
 
 
@@ -192,8 +192,8 @@ def test_folding_slice_by_slice_changes_nothing(monkeypatch: pytest.MonkeyPatch,
     made = simulated(rate=(8.0,), blocks=2, seconds=2.0, warm_up_s=0.25, seed=3, failing=0.1)
     whole = made.measured()
     expected, peers = whole.served, whole.peers
-    monkeypatch.setattr("assay.frames.serving.requests.SLICE", few)
-    monkeypatch.setattr("assay.frames.serving.other_tools.SLICE", few)
+    monkeypatch.setattr("fireassay.frames.serving.requests.SLICE", few)
+    monkeypatch.setattr("fireassay.frames.serving.other_tools.SLICE", few)
     again = made.measured()
     found = again.served
     for one, other in ((found.requests, expected.requests), (found.windows, expected.windows), (again.peers, peers)):

@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from assay import catalog
-from assay.estimates.estimate import Absent, Estimate
-from assay.frames.record_data import RecordData
+from fireassay import catalog
+from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.frames.record_data import RecordData
 from tests.serving_made import ServingMade
 from tests.verdict.served import changed
 

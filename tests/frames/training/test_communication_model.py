@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from assay.estimates.estimate import Absent
-from assay.frames.record_data import RecordData
-from assay.frames.training.communication_model import Wall, held_out, wall
+from fireassay.estimates.estimate import Absent
+from fireassay.frames.record_data import RecordData
+from fireassay.frames.training.communication_model import Wall, held_out, wall
 from tests.handmade import Handmade
 from tests.simulated_made import TRUTH, cluster, record
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from assay.estimates.estimate import Absent
-from assay.frames.links.bandwidth import predicted
-from assay.frames.training.links import BUCKET, Demand, Links, Sent, demand, links, transfers
-from assay.stats.models.affine_fit import Affine
+from fireassay.estimates.estimate import Absent
+from fireassay.frames.links.bandwidth import predicted
+from fireassay.frames.training.links import BUCKET, Demand, Links, Sent, demand, links, transfers
+from fireassay.stats.models.affine_fit import Affine
 from tests.handmade import Handmade
 
 ALPHA, BETA = 5e-6, 1e-9

@@ -1,4 +1,4 @@
-"""Which parallelism is recognised, by what evidence; every rule of the table in `assay.frames.training.parallelism`, and who is not
+"""Which parallelism is recognised, by what evidence; every rule of the table in `fireassay.frames.training.parallelism`, and who is not
 mistaken for it.
 """
 
@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from assay.frames.record_data import RecordData
-from assay.frames.training.parallelism import Parallelism, absent, parallelism, why_not
+from fireassay.frames.record_data import RecordData
+from fireassay.frames.training.parallelism import Parallelism, absent, parallelism, why_not
 from tests.handmade import Handmade
 from tests.parallel_made import NOTHING, call, calls, forward, hashed, told
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assay.frames.training.profile_summary import kind_of, summary
+from fireassay.frames.training.profile_summary import kind_of, summary
 from tests.frames.training.test_kernel_trace import GEMM, NEW, host, kernel, trace
 
 US = 1000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from assay.frames.training.rank_phases import THROUGHOUT, Own, own_times
+from fireassay.frames.training.rank_phases import THROUGHOUT, Own, own_times
 from tests.handmade import Handmade
 from tests.metrics.straggling import PHASES, Training, add, record
 

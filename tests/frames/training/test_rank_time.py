@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.frames.training.rank_time import CATEGORIES, partition
-from assay.record.declared.training import STEPS
+from fireassay.frames.training.rank_time import CATEGORIES, partition
+from fireassay.record.declared.training import STEPS
 from tests.handmade import Handmade, S
 
 

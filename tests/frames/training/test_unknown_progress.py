@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from assay.estimates.estimate import Absent, Estimate
-from assay.frames.training.unknown_progress import unknown_progress
-from assay.metrics.training.correctness import SAMPLES_LOST
-from assay.metrics.training.faults import COST_LOST, RECOVERY_TIME, STEPS_LOST, TIME_TO_RECOMPUTE, TIME_TO_RELOAD, TRAINING_GOODPUT_FAULT
-from assay.verdict.judge import judge
+from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.frames.training.unknown_progress import unknown_progress
+from fireassay.metrics.training.correctness import SAMPLES_LOST
+from fireassay.metrics.training.faults import (
+    COST_LOST,
+    RECOVERY_TIME,
+    STEPS_LOST,
+    TIME_TO_RECOMPUTE,
+    TIME_TO_RELOAD,
+    TRAINING_GOODPUT_FAULT,
+)
+from fireassay.verdict.judge import judge
 from tests.handmade import Handmade
 from tests.struck import struck
 

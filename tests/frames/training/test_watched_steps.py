@@ -9,22 +9,22 @@ from typing import Any
 import polars as pl
 import pytest
 
-from assay import catalog
-from assay.estimates.estimate import Estimate
-from assay.frames.record_data import RecordData
-from assay.frames.training.communication_model import waits
-from assay.frames.training.links import Demand, demand
-from assay.frames.training.listed_collectives import inventory
-from assay.frames.training.parallelism import parallelism
-from assay.frames.training.rank_phases import own_times
-from assay.frames.training.rank_time import CATEGORIES, partition
-from assay.frames.training.watched_steps import UNWATCHED, levelled, unwatched
-from assay.instruments.hooks.watched_steps import FIRST, chosen
-from assay.instruments.hooks.watched_steps import UNWATCHED as WRITTEN
-from assay.metrics.base import Metric
-from assay.record.declared.training import STEPS
-from assay.reports.series.ranks import phases
-from assay.units import BYTES, SECONDS
+from fireassay import catalog
+from fireassay.estimates.estimate import Estimate
+from fireassay.frames.record_data import RecordData
+from fireassay.frames.training.communication_model import waits
+from fireassay.frames.training.links import Demand, demand
+from fireassay.frames.training.listed_collectives import inventory
+from fireassay.frames.training.parallelism import parallelism
+from fireassay.frames.training.rank_phases import own_times
+from fireassay.frames.training.rank_time import CATEGORIES, partition
+from fireassay.frames.training.watched_steps import UNWATCHED, levelled, unwatched
+from fireassay.instruments.hooks.watched_steps import FIRST, chosen
+from fireassay.instruments.hooks.watched_steps import UNWATCHED as WRITTEN
+from fireassay.metrics.base import Metric
+from fireassay.record.declared.training import STEPS
+from fireassay.reports.series.ranks import phases
+from fireassay.units import BYTES, SECONDS
 from tests.handmade import Handmade, S
 from tests.metrics.straggling import Training, add
 from tests.parallel_made import told

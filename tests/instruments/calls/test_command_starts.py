@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from assay.instruments.calls import command_starts
+from fireassay.instruments.calls import command_starts
 from tests.limits import PROCESS_S
 
 BASE = {"round_ns": 1, "trials": 2, "warm_up": 1, "ignore_failure": False, "keep_output": False}

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from assay.instruments.calls import function_calls
+from fireassay.instruments.calls import function_calls
 from tests.limits import PROCESS_S
 
 BASE: dict[str, Any] = {"args": [], "kwargs": {}, "round_ns": 1, "trials": 3, "warm_up": 1, "calls": None}
@@ -18,7 +18,7 @@ BASE: dict[str, Any] = {"args": [], "kwargs": {}, "round_ns": 1, "trials": 3, "w
 
 def rows(tmp_path: Path, target: str, **asked: Any) -> list[dict[str, Any]]:
     job = {"target": target, "out": str(tmp_path / "lines"), **BASE, **asked}
-    words = [sys.executable, "-m", "assay.instruments.calls.function_calls", json.dumps(job)]
+    words = [sys.executable, "-m", "fireassay.instruments.calls.function_calls", json.dumps(job)]
     subprocess.run(words, check=True, timeout=PROCESS_S, cwd=tmp_path, capture_output=True)
     lines = [json.loads(line) for line in (tmp_path / "lines").read_text().splitlines()]
     assert lines[0]["floor"]["seconds"] > 0.0

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.errors import WorkloadError
-from assay.instruments.calls.generation import Generator, pieces, quiet
+from fireassay.errors import WorkloadError
+from fireassay.instruments.calls.generation import Generator, pieces, quiet
 from tests.instruments import models
 
 pytestmark = pytest.mark.torch

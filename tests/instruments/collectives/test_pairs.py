@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from assay.instruments.collectives import pairs
-from assay.instruments.recorder.sink import Identity, MemorySink
-from assay.record.declared.communication import COLLECTIVES
+from fireassay.instruments.collectives import pairs
+from fireassay.instruments.recorder.sink import Identity, MemorySink
+from fireassay.record.declared.communication import COLLECTIVES
 from tests.limits import PROCESS_S
 
 WAIT_S = PROCESS_S / 2

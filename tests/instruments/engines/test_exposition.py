@@ -7,7 +7,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.instruments.engines.exposition import KNOWN, Series, combine, parse, spellings
+from fireassay.instruments.engines.exposition import KNOWN, Series, combine, parse, spellings
 
 VLLM = b"""\
 # HELP vllm:num_requests_running Number of requests in model execution batches.

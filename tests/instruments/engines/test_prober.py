@@ -19,9 +19,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.instruments.engines.prober import Fold, Probe, Prober
-from assay.launchers.support.ports import Ports
-from assay.spec.sections.serving import Target
+from fireassay.instruments.engines.prober import Fold, Probe, Prober
+from fireassay.launchers.support.ports import Ports
+from fireassay.spec.sections.serving import Target
 from tests.launchers.helpers import until
 
 SERVER = Path(__file__).parents[2] / "launchers" / "tiny_server.py"

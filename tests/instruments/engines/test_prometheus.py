@@ -13,10 +13,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from assay.frames.joules import launch_joules
-from assay.instruments.engines import prometheus
-from assay.instruments.engines.prometheus import Row, Scraper, addresses, fetch
-from assay.record.declared.launches import TELEMETRY
+from fireassay.frames.joules import launch_joules
+from fireassay.instruments.engines import prometheus
+from fireassay.instruments.engines.prometheus import Row, Scraper, addresses, fetch
+from fireassay.record.declared.launches import TELEMETRY
 from tests.launchers.helpers import until
 
 EVERY_S = 0.02

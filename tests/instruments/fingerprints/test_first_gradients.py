@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from assay.instruments.recorder.recorder import Recorder
-from assay.instruments.recorder.sink import Identity, MemorySink
-from assay.record.tables import TABLES
+from fireassay.instruments.recorder.recorder import Recorder
+from fireassay.instruments.recorder.sink import Identity, MemorySink
+from fireassay.record.tables import TABLES
 
 pytestmark = pytest.mark.torch
 COLUMNS = TABLES["gradients"].column_names
@@ -161,7 +161,7 @@ def test_the_precision_is_that_of_the_computing(inside: bool) -> None:
 def test_gradients_can_be_told_instead() -> None:
     import torch
 
-    from assay.instruments.fingerprints.gradient_sketch import from_adam
+    from fireassay.instruments.fingerprints.gradient_sketch import from_adam
 
     p, sink = recorder()
     model = linear()
@@ -200,7 +200,7 @@ def test_the_time_is_the_probes_and_not_the_steps(monkeypatch: pytest.MonkeyPatc
         clock[0] += 1000
         return []
 
-    monkeypatch.setattr("assay.instruments.fingerprints.gradient_sketch.rows", slow)
+    monkeypatch.setattr("fireassay.instruments.fingerprints.gradient_sketch.rows", slow)
     for _ in p.steps(range(1)):
         with p.phase("optimizer"):
             p.gradients({})
@@ -246,7 +246,7 @@ def test_the_state_of_generators_and_optimizers_is_hashed_and_left_alone() -> No
 def test_the_hash_of_an_optimizer_sees_every_number_of_its_state(kind: str) -> None:
     import torch
 
-    from assay.instruments.fingerprints.model_hash import optimizer_hash
+    from fireassay.instruments.fingerprints.model_hash import optimizer_hash
 
     def made(nudge: float) -> str:
         model = linear()
@@ -295,7 +295,7 @@ def test_of_a_model_on_a_gpu_both_generators_are_hashed(monkeypatch: pytest.Monk
     """A stand-in for the GPU's generator."""
     import torch
 
-    from assay.instruments.fingerprints.model_hash import random_hashes
+    from fireassay.instruments.fingerprints.model_hash import random_hashes
 
     state = [torch.zeros(16, dtype=torch.uint8)]
     monkeypatch.setattr(torch.cuda, "get_rng_state", lambda: state[0])

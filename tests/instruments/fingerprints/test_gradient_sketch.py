@@ -20,7 +20,7 @@ def sign(place: int) -> int:
 def test_a_small_gradient_is_kept_whole() -> None:
     import torch
 
-    from assay.instruments.fingerprints.gradient_sketch import sketch
+    from fireassay.instruments.fingerprints.gradient_sketch import sketch
 
     small = torch.arange(251, dtype=torch.float32)
     assert sketch(small) == [float(x) for x in range(251)]
@@ -30,7 +30,7 @@ def test_a_small_gradient_is_kept_whole() -> None:
 def test_a_large_one_is_the_signed_sums_that_a_plain_loop_makes() -> None:
     import torch
 
-    from assay.instruments.fingerprints.gradient_sketch import sketch
+    from fireassay.instruments.fingerprints.gradient_sketch import sketch
 
     numbers = [float((7 * i) % 1000 - 500) for i in range(251 * 640 + 77)]  # whole numbers: no rounding in any order
     by_hand = [0.0] * 251
@@ -51,7 +51,7 @@ def test_signs_are_balanced_and_do_not_repeat_with_the_columns() -> None:
 def test_the_length_of_the_sums_is_that_of_the_gradient_within_its_standard_deviation(shape: tuple[int, ...]) -> None:
     import torch
 
-    from assay.instruments.fingerprints.gradient_sketch import norm, sketch
+    from fireassay.instruments.fingerprints.gradient_sketch import norm, sketch
 
     numbers = torch.Generator().manual_seed(0)
     ratios = []
@@ -68,7 +68,7 @@ def test_the_length_of_the_sums_is_that_of_the_gradient_within_its_standard_devi
 def test_one_column_of_a_matrix_is_spread_over_the_sums() -> None:
     import torch
 
-    from assay.instruments.fingerprints.gradient_sketch import sketch
+    from fireassay.instruments.fingerprints.gradient_sketch import sketch
 
     gradient = torch.zeros(512, 256)
     gradient[:, 3] = 1.0
@@ -78,7 +78,7 @@ def test_one_column_of_a_matrix_is_spread_over_the_sums() -> None:
 def test_kinds_of_tensors_and_the_norm() -> None:
     import torch
 
-    from assay.instruments.fingerprints.gradient_sketch import norm, sketch
+    from fireassay.instruments.fingerprints.gradient_sketch import norm, sketch
 
     dense = torch.zeros(30, 20)
     dense[2] = 3.0
@@ -94,7 +94,7 @@ def test_kinds_of_tensors_and_the_norm() -> None:
 def test_no_random_number_is_drawn() -> None:
     import torch
 
-    from assay.instruments.fingerprints.gradient_sketch import sketch
+    from fireassay.instruments.fingerprints.gradient_sketch import sketch
 
     before = torch.get_rng_state()
     sketch(torch.ones(1000))
@@ -105,7 +105,7 @@ def test_no_random_number_is_drawn() -> None:
 def test_gradients_can_be_had_from_a_step_of_an_optimizer(kind: str) -> None:
     import torch
 
-    from assay.instruments.fingerprints.gradient_sketch import from_adam, from_update
+    from fireassay.instruments.fingerprints.gradient_sketch import from_adam, from_update
 
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Tanh(), torch.nn.Linear(3, 2)).double()
@@ -124,7 +124,7 @@ def test_gradients_can_be_had_from_a_step_of_an_optimizer(kind: str) -> None:
 def test_a_parameter_without_a_gradient_has_neither_norm_nor_sums() -> None:
     import torch
 
-    from assay.instruments.fingerprints.gradient_sketch import of_model, rows
+    from fireassay.instruments.fingerprints.gradient_sketch import of_model, rows
 
     model = torch.nn.Linear(2, 1)
     model.bias.requires_grad_(False)
@@ -137,7 +137,7 @@ def test_a_parameter_without_a_gradient_has_neither_norm_nor_sums() -> None:
 def test_a_model_of_which_this_rank_has_a_part_has_no_gradients_to_compare() -> None:
     import torch
 
-    from assay.instruments.fingerprints.gradient_sketch import of_model
+    from fireassay.instruments.fingerprints.gradient_sketch import of_model
 
     class FullyShardedDataParallel(torch.nn.Module):
         def __init__(self, module: torch.nn.Module) -> None:

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.instruments.fingerprints.later_gradients import following
-from assay.instruments.recorder.recorder import Recorder
-from assay.instruments.recorder.sink import Identity, MemorySink
-from assay.record.tables import TABLES
+from fireassay.instruments.fingerprints.later_gradients import following
+from fireassay.instruments.recorder.recorder import Recorder
+from fireassay.instruments.recorder.sink import Identity, MemorySink
+from fireassay.record.tables import TABLES
 
 SEEDS = st.integers(0, 2**63 - 1)
 
@@ -193,7 +193,7 @@ def test_weights_and_generators_are_what_they_are_without_a_probe() -> None:
 def test_a_single_changed_bit_changes_the_digits_of_its_parameter_alone() -> None:
     import torch
 
-    from assay.instruments.fingerprints.model_hash import each_parameter
+    from fireassay.instruments.fingerprints.model_hash import each_parameter
 
     model = network()
     (_, before), (_, names) = each_parameter(model, named=True)
@@ -209,7 +209,7 @@ def test_a_single_changed_bit_changes_the_digits_of_its_parameter_alone() -> Non
 def test_the_statistics_of_batch_normalisation_are_in_standard_deviations() -> None:
     import torch
 
-    from assay.instruments.recorder.batch_statistics import broadcast, statistics
+    from fireassay.instruments.recorder.batch_statistics import broadcast, statistics
 
     model = network(torch.nn.BatchNorm1d(20))
     norm = model[1]
@@ -232,7 +232,7 @@ def test_the_statistics_of_batch_normalisation_are_in_standard_deviations() -> N
 def test_whether_buffers_are_sent_is_known_inside_and_outside_of_the_wrapper(*, sends: bool) -> None:
     import torch
 
-    from assay.instruments.recorder.batch_statistics import broadcast
+    from fireassay.instruments.recorder.batch_statistics import broadcast
 
     class DistributedDataParallel(torch.nn.Module):
         """A stand-in: the real one needs a process group."""

@@ -92,7 +92,7 @@ CUTS: dict[str, tuple[tuple[int, ...], tuple[int, ...], tuple[Any, ...]]] = {
 def test_the_parts_of_a_tensor_add_up_to_the_whole(name: str) -> None:
     import torch
 
-    from assay.instruments.fingerprints.gradient_sketch import norm, sketch, start_hash
+    from fireassay.instruments.fingerprints.gradient_sketch import norm, sketch, start_hash
 
     shape, mesh, placements = CUTS[name]
     whole = torch.randint(-999, 1000, shape, generator=torch.Generator().manual_seed(3)).double()  # sums are exact
@@ -107,7 +107,7 @@ def test_the_parts_of_a_tensor_add_up_to_the_whole(name: str) -> None:
 def test_the_hash_of_the_start_sees_every_bit_and_every_place(kind: str) -> None:
     import torch
 
-    from assay.instruments.fingerprints.gradient_sketch import start_hash
+    from fireassay.instruments.fingerprints.gradient_sketch import start_hash
 
     plain = torch.randn(40, 30, generator=torch.Generator().manual_seed(0)).to(getattr(torch, kind))
     hashed = start_hash(plain)
@@ -125,7 +125,7 @@ def test_holders_of_the_same_part_have_its_number() -> None:
     """Hybrid sharding: two groups of replicas, each cut in two."""
     import torch
 
-    from assay.instruments.fingerprints.shards import share
+    from fireassay.instruments.fingerprints.shards import share
 
     whole = torch.ones(8, 2)
     held = [share(cut(whole, (2, 2), (Replicate(), Shard(0)), where)) for where in every((2, 2))]
@@ -135,7 +135,7 @@ def test_holders_of_the_same_part_have_its_number() -> None:
 def test_sums_that_are_not_reduced_yet_add_up() -> None:
     import torch
 
-    from assay.instruments.fingerprints.gradient_sketch import sketch
+    from fireassay.instruments.fingerprints.gradient_sketch import sketch
 
     parts = [Sharded(torch.ones(3), torch.full((3,), float(rank)), Mesh((2,), (rank,)), (Partial(),)) for rank in (1, 0)]
     assert [sum(column) for column in zip(*map(sketch, parts), strict=True)] == [1.0, 1.0, 1.0]
@@ -144,7 +144,7 @@ def test_sums_that_are_not_reduced_yet_add_up() -> None:
 def test_what_is_no_block_of_the_whole_is_refused() -> None:
     import torch
 
-    from assay.instruments.fingerprints.shards import share
+    from fireassay.instruments.fingerprints.shards import share
 
     whole = torch.ones(8)
     with pytest.raises(ValueError, match="no block of the whole"):

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from assay.instruments.recorder.recorder import Recorder
-from assay.instruments.recorder.restored_step import States
-from assay.instruments.recorder.sink import Identity, MemorySink
-from assay.record.tables import TABLES
+from fireassay.instruments.recorder.recorder import Recorder
+from fireassay.instruments.recorder.restored_step import States
+from fireassay.instruments.recorder.sink import Identity, MemorySink
+from fireassay.record.tables import TABLES
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.torch
@@ -25,8 +25,8 @@ class Training:
     """A script's training with the hooks in."""
 
     def __init__(self, folder: Path, incarnation: int = 0, kind: str = "Adam") -> None:
-        from assay.instruments.hooks import torch_hooks
-        from assay.instruments.hooks.steps import Attached
+        from fireassay.instruments.hooks import torch_hooks
+        from fireassay.instruments.hooks.steps import Attached
 
         self.sink, self.undo = MemorySink(), list[Callable[[], None]]()
         identity = Identity(launch=0, rank=0, workers=1, incarnation=incarnation, seed=0, host="here")

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from assay.instruments.hooks.communication_differencing import LENGTH, MOST, WARM, is_free
-from assay.record.tables import TABLES
+from fireassay.instruments.hooks.communication_differencing import LENGTH, MOST, WARM, is_free
+from fireassay.record.tables import TABLES
 from tests.instruments import two_ranks
 
 KINDS = ("plain", "flags")
@@ -89,14 +89,14 @@ def test_only_a_launch_that_is_told_to_takes_turns(monkeypatch: pytest.MonkeyPat
     """The hooks put it in, and take it out with themselves."""
     import torch
 
-    from assay.instruments import attach
-    from assay.instruments.recorder import singleton
-    from assay.instruments.recorder.recorder import Recorder
-    from assay.instruments.recorder.sink import Identity, MemorySink
+    from fireassay.instruments import attach
+    from fireassay.instruments.recorder import singleton
+    from fireassay.instruments.recorder.recorder import Recorder
+    from fireassay.instruments.recorder.sink import Identity, MemorySink
 
     recorder = Recorder(Identity(launch=0, rank=0, workers=2, incarnation=0, seed=0, host="here"), MemorySink())
     monkeypatch.setattr(singleton, "recorder", lambda: recorder)
-    monkeypatch.setenv("ASSAY_CALIBRATE_COMMUNICATION", asked)
+    monkeypatch.setenv("FIREASSAY_CALIBRATE_COMMUNICATION", asked)
     parallel = torch.nn.parallel.DistributedDataParallel
     before = parallel.forward
     attach._attach(torch)

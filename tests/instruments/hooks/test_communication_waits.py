@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from assay.instruments.hooks.communication_waits import Waits
+from fireassay.instruments.hooks.communication_waits import Waits
 from tests.launched import environment
 from tests.limits import PROCESS_S
 

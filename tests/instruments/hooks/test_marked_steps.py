@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from assay.clock import FakeClock
-from assay.instruments import attach
-from assay.instruments.hooks import process_groups
-from assay.instruments.recorder.recorder import Recorder
-from assay.instruments.recorder.sink import Identity, MemorySink
-from assay.record.tables import TABLES
+from fireassay.clock import FakeClock
+from fireassay.instruments import attach
+from fireassay.instruments.hooks import process_groups
+from fireassay.instruments.recorder.recorder import Recorder
+from fireassay.instruments.recorder.sink import Identity, MemorySink
+from fireassay.record.tables import TABLES
 
 pytestmark = pytest.mark.torch
 
@@ -33,7 +33,7 @@ def test_waiting_after_the_last_gradient_and_inside_of_the_pass_is_told_of_the_m
     """3 ms of computing and 2 of waiting in a marked backward pass, and 5 after its last gradient; the second step has none."""
     import torch
 
-    from assay.instruments.hooks.marked_steps import Marked
+    from fireassay.instruments.hooks.marked_steps import Marked
 
     clock = FakeClock()
     probe, sink = recorder(clock)
@@ -78,7 +78,7 @@ def waiting(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Recorder, MemoryS
     probe, sink = recorder(clock)
     monkeypatch.setattr(attach, "_marked", None)
     monkeypatch.setattr(attach, "_undo", [])
-    monkeypatch.setenv("ASSAY_ATTACH", "1")
+    monkeypatch.setenv("FIREASSAY_ATTACH", "1")
     monkeypatch.setattr(torch.distributed.Work, "wait", lambda *_: clock.sleep(0.1))
     attach.mark(probe)
 
@@ -129,15 +129,15 @@ def test_what_was_made_before_the_script_marked_anything_is_seen_further(monkeyp
     """The group that a DistributedDataParallel was given notes its calls into what the marked steps take."""
     import torch
 
-    from assay.instruments.hooks.marked_steps import Marked
-    from assay.instruments.hooks.steps import Attached
+    from fireassay.instruments.hooks.marked_steps import Marked
+    from fireassay.instruments.hooks.steps import Attached
 
     probe, sink = recorder(FakeClock())
     before = Attached(torch, probe, probe._now)
     monkeypatch.setattr(attach, "_current", before)
     monkeypatch.setattr(attach, "_marked", None)
     monkeypatch.setattr(attach, "_undo", [])
-    monkeypatch.setenv("ASSAY_ATTACH", "1")
+    monkeypatch.setenv("FIREASSAY_ATTACH", "1")
     before.calls.begin(Group(), "all_reduce", [torch.ones(2)])  # of no step
     attach.mark(probe)
     try:
@@ -161,7 +161,7 @@ def test_nothing_is_put_in_where_there_is_one_worker_or_nobody_wants_hooks(
     monkeypatch: pytest.MonkeyPatch, workers: int, attach_is: str
 ) -> None:
     probe, _ = recorder(FakeClock(), workers=workers)
-    monkeypatch.setenv("ASSAY_ATTACH", attach_is)
+    monkeypatch.setenv("FIREASSAY_ATTACH", attach_is)
     monkeypatch.setattr(attach, "_marked", None)
     monkeypatch.setattr(attach, "_undo", [])
     attach.mark(probe)
@@ -173,7 +173,7 @@ def test_calls_that_nobody_takes_any_more_are_not_kept() -> None:
     """A training that goes on after its recording has ended must not fill the memory."""
     import torch
 
-    from assay.instruments.hooks.marked_steps import Marked
+    from fireassay.instruments.hooks.marked_steps import Marked
 
     probe, _ = recorder(FakeClock())
     marked = Marked(torch, probe)
@@ -190,14 +190,14 @@ def test_a_group_made_before_marks_without_hooks_notes_nothing_more(monkeypatch:
     """The reducer of a DistributedDataParallel keeps it; one worker alone would pay for what nobody takes."""
     import torch
 
-    from assay.instruments.hooks.steps import Attached
+    from fireassay.instruments.hooks.steps import Attached
 
     probe, _ = recorder(FakeClock(), workers=workers)
     before = Attached(torch, probe, probe._now)
     monkeypatch.setattr(attach, "_current", before)
     monkeypatch.setattr(attach, "_marked", None)
     monkeypatch.setattr(attach, "_undo", [])
-    monkeypatch.setenv("ASSAY_ATTACH", attach_is)
+    monkeypatch.setenv("FIREASSAY_ATTACH", attach_is)
     attach.mark(probe)
     reduce_by(before)
     assert not before.calls._open
@@ -207,7 +207,7 @@ def test_after_an_error_of_the_recorder_no_call_is_kept(capsys: pytest.CaptureFi
     """Nobody takes calls then, and the training may go on for days."""
     import torch
 
-    from assay.instruments.hooks.steps import Attached
+    from fireassay.instruments.hooks.steps import Attached
 
     probe, _ = recorder(FakeClock())
     attached = Attached(torch, probe, probe._now)

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from assay.instruments.fingerprints import model_hash
-from assay.instruments.hooks.parallelism import Evidence, point_to_point
+from fireassay.instruments.fingerprints import model_hash
+from fireassay.instruments.hooks.parallelism import Evidence, point_to_point
 
 pytestmark = pytest.mark.torch
 

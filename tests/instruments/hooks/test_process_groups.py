@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from assay.clock import FakeClock
-from assay.instruments.hooks.collective_calls import Calls
-from assay.instruments.hooks.process_groups import noted
-from assay.instruments.hooks.step_communication import covered
+from fireassay.clock import FakeClock
+from fireassay.instruments.hooks.collective_calls import Calls
+from fireassay.instruments.hooks.process_groups import noted
+from fireassay.instruments.hooks.step_communication import covered
 
 MS = 1_000_000
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from assay.instruments.hooks.sample_sources import Sources
+    from fireassay.instruments.hooks.sample_sources import Sources
 
 pytestmark = pytest.mark.torch
 
@@ -28,7 +28,7 @@ class Ledger:
 
 
 def sources(torch: Any) -> Sources:
-    from assay.instruments.hooks.sample_sources import Sources
+    from fireassay.instruments.hooks.sample_sources import Sources
 
     return Sources(torch)
 
@@ -71,7 +71,7 @@ def test_the_size_is_told_only_when_an_epoch_was_read_to_its_end(torch: Any) -> 
 
 @pytest.mark.parametrize("shuffle", [True, False])
 def test_torchs_own_samplers_name_samples(torch: Any, shuffle: bool) -> None:
-    from assay.instruments.hooks.sample_sources import tells_ids
+    from fireassay.instruments.hooks.sample_sources import tells_ids
 
     data = list(range(8))
     assert tells_ids(torch, loader(torch, data, shuffle=shuffle))
@@ -80,7 +80,7 @@ def test_torchs_own_samplers_name_samples(torch: Any, shuffle: bool) -> None:
 
 
 def test_samplers_that_repeat_or_leave_out_do_not(torch: Any) -> None:
-    from assay.instruments.hooks.sample_sources import tells_ids
+    from fireassay.instruments.hooks.sample_sources import tells_ids
 
     tools, data = torch.utils.data, list(range(8))
     wrong = (
@@ -107,7 +107,7 @@ def test_samplers_that_repeat_or_leave_out_do_not(torch: Any) -> None:
 
 def test_a_loader_that_goes_on_in_the_middle_of_an_epoch_tells_no_samples(torch: Any) -> None:
     """torchdata's StatefulDataLoader has samplers of its own, by the same names, and skips what it gave before it was given a state."""
-    from assay.instruments.hooks.sample_sources import tells_ids
+    from fireassay.instruments.hooks.sample_sources import tells_ids
 
     class StatefulDataLoader(torch.utils.data.DataLoader):  # type: ignore[misc]
         __module__ = "torchdata.stateful_dataloader.stateful_dataloader"

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from assay.instruments.hooks.watched_steps import ALIKE, FIRST, OFTEN, UNWATCHED, chosen
+from fireassay.instruments.hooks.watched_steps import ALIKE, FIRST, OFTEN, UNWATCHED, chosen
 from tests.instruments import test_steady_communication as steady
 from tests.instruments.test_steady_communication import Rig
 from tests.limits import PROCESS_S
@@ -85,7 +85,7 @@ def test_the_engines_own_group_reduces_where_nobody_watches(rig: Rig) -> None:
     asked: list[int] = []
 
     def spied(model: Any) -> None:
-        from assay.instruments.hooks import torch_hooks
+        from fireassay.instruments.hooks import torch_hooks
 
         timed = torch_hooks._TIMED[model]
         direct = timed._direct
@@ -174,7 +174,7 @@ def test_steps_that_no_loader_begins_are_sampled_too(rig: Rig) -> None:
 def test_a_script_that_marks_its_steps_later_is_watched_in_all_of_them(rig: Rig) -> None:
     import torch
 
-    from assay.instruments.hooks.marked_steps import Marked
+    from fireassay.instruments.hooks.marked_steps import Marked
 
     rig.train(steps=101)
     rig.attached.watched_steps._give(timed=False)
@@ -250,11 +250,11 @@ RANK = """
 import json, os, sys
 import torch
 import torch.distributed as dist
-from assay.instruments.hooks import torch_hooks
-from assay.instruments.hooks.steps import Attached
-from assay.instruments.recorder.recorder import Recorder
-from assay.instruments.recorder.sink import Identity, MemorySink
-from assay.record.tables import TABLES
+from fireassay.instruments.hooks import torch_hooks
+from fireassay.instruments.hooks.steps import Attached
+from fireassay.instruments.recorder.recorder import Recorder
+from fireassay.instruments.recorder.sink import Identity, MemorySink
+from fireassay.record.tables import TABLES
 
 rank = int(os.environ["RANK"])
 dist.init_process_group("gloo")

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.clock import FakeClock
-from assay.instruments.machine.energy import (
+from fireassay.clock import FakeClock
+from fireassay.instruments.machine.energy import (
     MAX_WATTS,
     Accumulated,
     JouleCounter,
@@ -27,9 +27,9 @@ from assay.instruments.machine.energy import (
     rapl,
     update_period_s,
 )
-from assay.instruments.machine.reading import Reading
-from assay.record.machine import Machine, Unread
-from assay.spec.sections.costs import Energy
+from fireassay.instruments.machine.reading import Reading
+from fireassay.record.machine import Machine, Unread
+from fireassay.spec.sections.costs import Energy
 
 S = 1_000_000_000
 RANGE = 65_712.999613  # joules: max_energy_range_uj of a common package

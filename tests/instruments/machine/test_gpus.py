@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from assay.instruments.machine.gpus import GpuState
+from fireassay.instruments.machine.gpus import GpuState
 
 
 class NvmlError(Exception):

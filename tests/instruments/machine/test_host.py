@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.instruments.machine.host import (
+from fireassay.instruments.machine.host import (
     HostNoise,
     ProcessTime,
     TreeCounts,
@@ -21,8 +21,8 @@ from assay.instruments.machine.host import (
     frequency,
     process_time,
 )
-from assay.instruments.machine.reading import Reading
-from assay.record.machine import Machine, Unread
+from fireassay.instruments.machine.reading import Reading
+from fireassay.record.machine import Machine, Unread
 
 STAT = "cpu  1000 100 500 3000 50 20 30 40 7 0\ncpu0 1 2\n"
 PRESSURE = "some avg10=0.00 avg60=0.00 avg300=0.00 total={some}\nfull avg10=0.00 avg60=0.00 avg300=0.00 total={full}\n"
@@ -221,7 +221,7 @@ def test_the_time_of_a_tree_never_falls_and_never_is_negative(history: list[dict
 
     class Shown(Machine):
         def text(self, path: str) -> str:
-            from assay.record.machine import Unread
+            from fireassay.record.machine import Unread
 
             pid = int(path.split("/")[2])
             if pid not in state:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from assay.instruments.machine import interfaces
-from assay.instruments.machine.host import HostNoise
-from assay.record.machine import Machine, Unread
+from fireassay.instruments.machine import interfaces
+from fireassay.instruments.machine.host import HostNoise
+from fireassay.record.machine import Machine, Unread
 
 HEAD = """Inter-|   Receive                                                |  Transmit
  face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from assay.clock import FakeClock, SystemClock
-from assay.instruments.machine import meter as meter_module
-from assay.instruments.machine.meter import COUNTERS, Meter, Row
-from assay.record.declared.launches import TELEMETRY
-from assay.record.environment import FIELDS
-from assay.record.machine import Machine
-from assay.record.tables import arrow_schema
-from assay.spec.sections.costs import Energy
+from fireassay.clock import FakeClock, SystemClock
+from fireassay.instruments.machine import meter as meter_module
+from fireassay.instruments.machine.meter import COUNTERS, Meter, Row
+from fireassay.record.declared.launches import TELEMETRY
+from fireassay.record.environment import FIELDS
+from fireassay.record.machine import Machine
+from fireassay.record.tables import arrow_schema
+from fireassay.spec.sections.costs import Energy
 from tests.limits import PROCESS_S
 
 NEVER = 3600.0  # seconds between readings: only the first and the last one are made

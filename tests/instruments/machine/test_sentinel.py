@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from assay.clock import FakeClock
-from assay.instruments.machine.sentinel import CHUNK, Sentinel, calibrated, work
+from fireassay.clock import FakeClock
+from fireassay.instruments.machine.sentinel import CHUNK, Sentinel, calibrated, work
 
 
 def taking(clock: FakeClock, seconds_per_chunk: list[float]) -> object:

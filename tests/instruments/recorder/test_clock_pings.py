@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from assay.instruments.recorder import clock_pings
-from assay.instruments.recorder.clock_pings import Answering, Asking, begin, needed
-from assay.record.writer import to_batch
-from assay.stats.groups.clocks import Ping, linear_drift
+from fireassay.instruments.recorder import clock_pings
+from fireassay.instruments.recorder.clock_pings import Answering, Asking, begin, needed
+from fireassay.record.writer import to_batch
+from fireassay.stats.groups.clocks import Ping, linear_drift
 from tests.launched import Launched, environment
 from tests.limits import PROCESS_S
 
@@ -92,7 +92,7 @@ def test_an_offset_and_a_drift_of_50_ppm_are_recovered_within_a_fifth_of_a_milli
         ({"WORLD_SIZE": "4", "LOCAL_WORLD_SIZE": "2"}, True),
         ({"WORLD_SIZE": "4"}, False),  # who does not say how many are here is believed to be alone
         ({"WORLD_SIZE": "four", "LOCAL_WORLD_SIZE": "2"}, False),
-        ({"WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1", "ASSAY_CLOCKS": "1"}, True),
+        ({"WORLD_SIZE": "1", "LOCAL_WORLD_SIZE": "1", "FIREASSAY_CLOCKS": "1"}, True),
     ],
 )
 def test_clocks_are_looked_at_where_there_are_several_hosts(environment: dict[str, str], several: bool) -> None:
@@ -185,7 +185,12 @@ def test_two_processes_of_a_launch_leave_looks_in_the_record(tmp_path: Path) -> 
     processes = []
     for rank in ("0", "1"):
         own = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1"}
-        own |= {"ASSAY_LAUNCH_DIR": str(launch.folder), "ASSAY_LAUNCH": "0", "ASSAY_CLOCKS": "1", "ASSAY_HOST": f"host-{rank}"}
+        own |= {
+            "FIREASSAY_LAUNCH_DIR": str(launch.folder),
+            "FIREASSAY_LAUNCH": "0",
+            "FIREASSAY_CLOCKS": "1",
+            "FIREASSAY_HOST": f"host-{rank}",
+        }
         processes.append(
             subprocess.Popen(
                 [sys.executable, str(source)], env=environment(**own), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

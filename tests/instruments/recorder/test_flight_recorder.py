@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from assay.instruments.recorder.flight_recorder import APART_NS, Flights, listed, read_at_end
-from assay.record.tables import TABLES
+from fireassay.instruments.recorder.flight_recorder import APART_NS, Flights, listed, read_at_end
+from fireassay.record.tables import TABLES
 from tests.instruments import two_ranks
 
 WALL = 1_724_779_239_000_000_000  # nanoseconds since 1970, when our clock showed 0

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from assay.instruments.recorder.peak_memory import peaks, resident_peak
+from fireassay.instruments.recorder.peak_memory import peaks, resident_peak
 
 MIB = 1024 * 1024
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from assay.instruments.recorder import profiler
-from assay.instruments.recorder.recorder import Recorder
-from assay.instruments.recorder.sink import Identity, MemorySink
-from assay.record.tables import TABLES
+from fireassay.instruments.recorder import profiler
+from fireassay.instruments.recorder.recorder import Recorder
+from fireassay.instruments.recorder.sink import Identity, MemorySink
+from fireassay.record.tables import TABLES
 from tests.launched import environment
 
 torched = pytest.mark.torch
@@ -34,7 +34,7 @@ def train(folder: Path, steps: int, *, leaves: bool = False, first: int = 0, **c
     identity = Identity(launch=0, rank=3, workers=4, incarnation=0, seed=0, host="here")
     sink = MemorySink()
     recorder = Recorder(identity, sink)
-    recorder.counts_work({"ASSAY_PROFILE": json.dumps(asked(folder, **changes))})
+    recorder.counts_work({"FIREASSAY_PROFILE": json.dumps(asked(folder, **changes))})
     weight = torch.ones(8, 8)
     for number, _ in enumerate(recorder.steps(range(steps + leaves), start=first)):
         with recorder.phase("optimizer"):
@@ -61,7 +61,7 @@ def test_the_steps_of_the_window_are_kept_and_no_others(tmp_path: Path) -> None:
 
 @torched
 def test_a_training_that_goes_on_from_a_checkpoint_keeps_its_numbers(tmp_path: Path) -> None:
-    from assay.frames.training.profile_summary import summary
+    from fireassay.frames.training.profile_summary import summary
 
     train(tmp_path, 9, first=100)
     content = json.loads(gzip.decompress((tmp_path / "rank=3.pt.trace.json.gz").read_bytes()))
@@ -71,7 +71,7 @@ def test_a_training_that_goes_on_from_a_checkpoint_keeps_its_numbers(tmp_path: P
 @torched
 @pytest.mark.filterwarnings("ignore:Profiler won't be using warmup")
 def test_a_window_that_begins_at_once_knows_its_first_step_too(tmp_path: Path) -> None:
-    from assay.frames.training.profile_summary import summary
+    from fireassay.frames.training.profile_summary import summary
 
     train(tmp_path, 3, first=100, wait=0, warm_up=0)
     content = json.loads(gzip.decompress((tmp_path / "rank=3.pt.trace.json.gz").read_bytes()))
@@ -106,7 +106,7 @@ def test_a_folder_that_cannot_be_written_is_said_and_the_training_goes_on(tmp_pa
 SCRIPT = """
 import sys, time
 import torch
-from assay import probe
+from fireassay import probe
 weight = torch.ones(8, 8)
 with probe.start() as p:
     for step in p.steps(range(1_000_000)):
@@ -123,11 +123,11 @@ with probe.start() as p:
 def test_a_rank_that_is_asked_to_end_keeps_its_window(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text(SCRIPT)
     own = environment(
-        ASSAY_LAUNCH_DIR=str(tmp_path / "launch=0000"),
-        ASSAY_LAUNCH="0",
+        FIREASSAY_LAUNCH_DIR=str(tmp_path / "launch=0000"),
+        FIREASSAY_LAUNCH="0",
         RANK="3",
         WORLD_SIZE="4",
-        ASSAY_PROFILE=json.dumps(asked(tmp_path / "traces", active=3)),
+        FIREASSAY_PROFILE=json.dumps(asked(tmp_path / "traces", active=3)),
         PYTHONPATH=os.pathsep.join([str(HERE / "src"), str(HERE)]),
     )
     with subprocess.Popen([sys.executable, "script.py"], cwd=tmp_path, env=own, stdout=subprocess.PIPE, text=True) as process:

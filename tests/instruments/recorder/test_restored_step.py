@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.instruments.recorder.restored_step import State, States, mark_of, recognise
+from fireassay.instruments.recorder.restored_step import State, States, mark_of, recognise
 
 
 def state(step: int | None, mark: str, updates: int | None = None, *, incarnation: int = 0) -> State:

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from assay.clock import FakeClock
-from assay.instruments.recorder import step_limit
-from assay.instruments.recorder.recorder import Recorder
-from assay.instruments.recorder.sink import Identity, MemorySink
-from assay.instruments.recorder.step_limit import StepLimit
-from assay.record.tables import TABLES
+from fireassay.clock import FakeClock
+from fireassay.instruments.recorder import step_limit
+from fireassay.instruments.recorder.recorder import Recorder
+from fireassay.instruments.recorder.sink import Identity, MemorySink
+from fireassay.instruments.recorder.step_limit import StepLimit
+from fireassay.record.tables import TABLES
 
 
 class Ended(BaseException):
@@ -139,11 +139,11 @@ def test_ranks_of_another_machine_that_cannot_be_seen_are_waited_for_for_a_momen
 
 def test_the_ranks_of_a_machine_are_those_that_its_engine_names(tmp_path: Path) -> None:
     worker = Worker(tmp_path, 5, rank=5, workers=8)
-    environ = {"ASSAY_STEPS": "7", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "4"}
+    environ = {"FIREASSAY_STEPS": "7", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "4"}
     limit = step_limit.limit_from(environ, tmp_path, worker.p, 0)
     assert limit is not None
     assert limit.local == range(4, 8)
-    alone = step_limit.limit_from({"ASSAY_STEPS": "7"}, tmp_path, worker.p, 0)
+    alone = step_limit.limit_from({"FIREASSAY_STEPS": "7"}, tmp_path, worker.p, 0)
     assert alone is not None
     assert alone.local == range(8)
 
@@ -157,4 +157,4 @@ def test_a_folder_that_cannot_be_written_ends_the_worker_all_the_same(tmp_path: 
 def test_without_the_variable_there_is_no_limit(tmp_path: Path) -> None:
     worker = Worker(tmp_path, 5)
     assert step_limit.limit_from({}, tmp_path, worker.p, 0) is None
-    assert step_limit.limit_from({"ASSAY_STEPS": "7"}, tmp_path, worker.p, 0) is not None
+    assert step_limit.limit_from({"FIREASSAY_STEPS": "7"}, tmp_path, worker.p, 0) is not None

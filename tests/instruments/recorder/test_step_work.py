@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from assay.instruments.recorder.recorder import Recorder
-from assay.instruments.recorder.sink import Identity, MemorySink
-from assay.record.tables import TABLES
+from fireassay.instruments.recorder.recorder import Recorder
+from fireassay.instruments.recorder.sink import Identity, MemorySink
+from fireassay.record.tables import TABLES
 
 pytestmark = pytest.mark.torch
 
@@ -20,7 +20,7 @@ def train(steps: int = 3, **environ: str) -> tuple[Recorder, MemorySink, list[di
 
     sink = MemorySink()
     recorder = Recorder(Identity(launch=0, rank=0, workers=1, incarnation=0, seed=0, host="here"), sink)
-    recorder.counts_work({"ASSAY_FLOPS": "1", **environ})
+    recorder.counts_work({"FIREASSAY_FLOPS": "1", **environ})
     model = torch.nn.Linear(8, 2, bias=False)
     plain = recorder.phase("forward")
     for _ in recorder.steps([torch.randn(4, 8, requires_grad=True)] * steps):
@@ -46,14 +46,14 @@ def test_the_first_step_is_counted_once_and_the_phases_are_given_back() -> None:
 
 
 def test_nothing_is_counted_unless_the_launch_asks() -> None:
-    assert train(ASSAY_FLOPS="")[2] == []
+    assert train(FIREASSAY_FLOPS="")[2] == []
 
 
 def test_the_peak_is_measured_between_two_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    from assay.instruments.flops import gemm_peak
+    from fireassay.instruments.flops import gemm_peak
 
     monkeypatch.setattr(gemm_peak, "CPU_SIZES", (32,))
-    _, sink, (told,) = train(ASSAY_PEAK="measured")
+    _, sink, (told,) = train(FIREASSAY_PEAK="measured")
     (peak,) = told["detail"]["peaks"]
     assert peak["flops_per_s"] > 0
     assert (peak["device"], peak["precision"], peak["size"]) == ("cpu", "float32", 32)
@@ -62,15 +62,15 @@ def test_the_peak_is_measured_between_two_steps(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_the_peak_is_measured_in_the_precision_that_was_declared(monkeypatch: pytest.MonkeyPatch) -> None:
-    from assay.instruments.flops import gemm_peak
+    from fireassay.instruments.flops import gemm_peak
 
     monkeypatch.setattr(gemm_peak, "CPU_SIZES", (32,))
-    told = train(ASSAY_PEAK="measured:float64")[2][0]
+    told = train(FIREASSAY_PEAK="measured:float64")[2][0]
     assert [(one["precision"], one["flops_per_s"] > 0) for one in told["detail"]["peaks"]] == [("float64", True)]
 
 
 def test_a_counter_that_fails_is_a_reason_and_no_end_of_the_recording(monkeypatch: pytest.MonkeyPatch) -> None:
-    from assay.instruments.flops import flops
+    from fireassay.instruments.flops import flops
 
     def broken(*_: Any) -> None:
         raise RuntimeError("no such thing")

@@ -13,8 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from assay.instruments.reference_server.server import Settings, main, serving
-from assay.instruments.reference_server.truth import entries
+from fireassay.instruments.reference_server.server import Settings, main, serving
+from fireassay.instruments.reference_server.truth import entries
 from tests.instruments.raw_client import Raw, served
 from tests.limits import PROCESS_S
 
@@ -206,8 +206,8 @@ def test_no_piece_is_early_and_the_truth_is_what_a_client_sees() -> None:
 
 def test_the_same_seed_draws_the_same_times() -> None:
     def offsets(seed: int) -> list[int]:
-        from assay.instruments.reference_server.answers import asked
-        from assay.instruments.reference_server.plans import Planner
+        from fireassay.instruments.reference_server.answers import asked
+        from fireassay.instruments.reference_server.plans import Planner
 
         settings = Settings(spread_first_s=0.04, spread_next_s=0.01, seed=seed)
         wanted = asked(b'{"prompt": "a", "stream": true, "max_tokens": 5}', chat=False)
@@ -501,7 +501,7 @@ def test_a_process_serves_tells_its_truth_and_ends_with_the_block() -> None:
 
 def test_a_server_ends_when_the_process_that_started_it_has_died() -> None:
     code = (
-        "import os\nfrom assay.instruments.reference_server.server import serving\n"
+        "import os\nfrom fireassay.instruments.reference_server.server import serving\n"
         "with serving() as server:\n    print(server.pid, flush=True)\n    os._exit(9)\n"
     )
     pid = int(subprocess.run([sys.executable, "-c", code], capture_output=True, check=False, timeout=PROCESS_S).stdout)
@@ -519,7 +519,7 @@ def test_a_stopped_server_leaves_no_thread_no_socket_and_no_file_open() -> None:
 
 
 def test_settings_travel_by_the_command_line() -> None:
-    from assay.instruments.reference_server.settings import settings_of
+    from fireassay.instruments.reference_server.settings import settings_of
 
     asked = Settings(first_s=0.25, flush_all=True, salt="-x y", fault=("status:share=0.1", "hang"), role="none", seed=-3)
     assert settings_of(asked.arguments()) == (asked, False)
@@ -546,10 +546,10 @@ def test_nonsense_is_refused_in_one_line(words: list[str], capsys: pytest.Captur
 
 
 def test_a_canary_is_answered_with_its_nonce() -> None:
-    """The prompts of assay.traffic.prompts.make, with and without words after the nonce."""
+    """The prompts of fireassay.traffic.prompts.make, with and without words after the nonce."""
     import json
 
-    from assay.instruments.reference_server.answers import Texts, asked
+    from fireassay.instruments.reference_server.answers import Texts, asked
 
     for text in (
         "abc123 is a code. Begin your answer with it: abc123",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.verdict.judge import judge
+from fireassay.verdict.judge import judge
 from tests.metrics.trials_made import timing
 
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from assay.reports.documents import record as json_report
-from assay.reports.view import build
-from assay.verdict.comparison.compare import compare
-from assay.verdict.comparison.types import Side
-from assay.verdict.judge import judge
+from fireassay.reports.documents import record as json_report
+from fireassay.reports.view import build
+from fireassay.verdict.comparison.compare import compare
+from fireassay.verdict.comparison.types import Side
+from fireassay.verdict.judge import judge
 from tests.builders import frame
 from tests.collectives_made import Made
 from tests.reports.written import written

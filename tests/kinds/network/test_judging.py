@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from assay.kinds.network.page import page
-from assay.reports import view
-from assay.reports.documents import record as json_report
-from assay.reports.page import said
-from assay.verdict.judge import judge
+from fireassay.kinds.network.page import page
+from fireassay.reports import view
+from fireassay.reports.documents import record as json_report
+from fireassay.reports.page import said
+from fireassay.verdict.judge import judge
 from tests.looked import Seen, look
 
 SILENT = Seen(rtt_s=None, answered=0, there=None, back=None, lacks=({"what": "ping", "why": "No route to host", "mend": ""},))

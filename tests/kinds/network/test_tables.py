@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from assay.frames.links.network_probe import network
-from assay.kinds.network import tables
-from assay.reports.page import said
+from fireassay.frames.links.network_probe import network
+from fireassay.kinds.network import tables
+from fireassay.reports.page import said
 from tests.looked import Seen, look
 
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from assay.estimates.estimate import Estimate
-from assay.spec.experiment import Gates
-from assay.spec.sections.serving import Objectives
-from assay.verdict.judge import Judgement, judge
-from assay.verdict.types import DIMENSIONS, Recommendation
+from fireassay.estimates.estimate import Estimate
+from fireassay.spec.experiment import Gates
+from fireassay.spec.sections.serving import Objectives
+from fireassay.verdict.judge import Judgement, judge
+from fireassay.verdict.types import DIMENSIONS, Recommendation
 from tests.serving_made import ServingMade, simulated
 
 ASKED = Objectives(ttft_s=0.5)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from assay.estimates.estimate import Absent, Estimate
-from assay.kinds.serving.saturation import saturations
-from assay.metrics.serving.objectives import CAPACITY
-from assay.spec.sections.serving import Objectives
-from assay.verdict.judge import judge
+from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.kinds.serving.saturation import saturations
+from fireassay.metrics.serving.objectives import CAPACITY
+from fireassay.spec.sections.serving import Objectives
+from fireassay.verdict.judge import judge
 from tests.serving_made import ServingMade
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from assay.spec.experiment import Gates, Scaling
-from assay.verdict.types import DIMENSIONS, DimensionResult
+from fireassay.spec.experiment import Gates, Scaling
+from fireassay.verdict.types import DIMENSIONS, DimensionResult
 from tests.handmade import Handmade
 from tests.metrics.gradients_made import add
 from tests.verdict.making import change, gate, good, judged

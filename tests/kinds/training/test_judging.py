@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from assay.kinds.training import judging
-from assay.verdict.judging import Evidence
-from assay.verdict.types import Finding, GateResult, Recommendation, Severity, Status
+from fireassay.kinds.training import judging
+from fireassay.verdict.judging import Evidence
+from fireassay.verdict.types import Finding, GateResult, Recommendation, Severity, Status
 from tests.verdict.making import good
 
 PICKED = (Recommendation(goal="recommended", configuration="workers=2", sentence=""),)

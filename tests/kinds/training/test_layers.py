@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from assay.verdict.judge import judge
-from assay.verdict.types import LayerResult
+from fireassay.verdict.judge import judge
+from fireassay.verdict.types import LayerResult
 from tests.handmade import Handmade
 from tests.metrics.gradients_made import add
 from tests.metrics.trials_made import timing

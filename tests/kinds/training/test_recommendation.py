@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from assay.spec.experiment import Gates, Quality
-from assay.verdict.admissible import admissible
-from assay.verdict.types import Finding, GateResult, Severity, Status
+from fireassay.spec.experiment import Gates, Quality
+from fireassay.verdict.admissible import admissible
+from fireassay.verdict.types import Finding, GateResult, Severity, Status
 from tests.verdict.making import good, judged, pick
 
 

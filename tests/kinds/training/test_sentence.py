@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from assay.spec.experiment import Gates, Launches
-from assay.verdict.phrases import launch_words
+from fireassay.spec.experiment import Gates, Launches
+from fireassay.verdict.phrases import launch_words
 from tests.handmade import Handmade
 from tests.verdict.making import change, good, judged
 

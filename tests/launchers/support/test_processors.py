@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.errors import EnvironmentLacks, SpecError
-from assay.launchers import local, plain
-from assay.launchers.support import pinned_worker, processors
-from assay.launchers.support.processors import Processor, assign, parsed, placed, topology
-from assay.record.machine import Machine
-from assay.spec.experiment import Experiment, Factor
-from assay.spec.sections.launcher import Launcher
-from assay.spec.sections.workload import Workload
+from fireassay.errors import EnvironmentLacks, SpecError
+from fireassay.launchers import local, plain
+from fireassay.launchers.support import pinned_worker, processors
+from fireassay.launchers.support.processors import Processor, assign, parsed, placed, topology
+from fireassay.record.machine import Machine
+from fireassay.spec.experiment import Experiment, Factor
+from fireassay.spec.sections.launcher import Launcher
+from fireassay.spec.sections.workload import Workload
 from tests.launchers.helpers import request, run
 
 SAYS = "import os\nos.write(1, f\"{os.environ['LOCAL_RANK']} {sorted(os.sched_getaffinity(0))}\\n\".encode())\n"

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from assay.launchers.support.readiness import trouble
+from fireassay.launchers.support.readiness import trouble
 
 
 @contextmanager

@@ -19,10 +19,10 @@ from typing import Any
 
 import pytest
 
-from assay.errors import Interrupted, WorkloadError
-from assay.launchers.support import servers, supervisor
-from assay.launchers.support.servers import Replicas, ServerSettings
-from assay.spec.sections.serving import Target
+from fireassay.errors import Interrupted, WorkloadError
+from fireassay.launchers.support import servers, supervisor
+from fireassay.launchers.support.servers import Replicas, ServerSettings
+from fireassay.spec.sections.serving import Target
 from tests.launchers.helpers import is_gone, until, wait_until_gone
 from tests.limits import PROCESS_S
 
@@ -222,8 +222,8 @@ def test_the_router_comes_last_and_knows_the_replicas_ports(tmp_path: Path) -> N
 def test_the_servers_end_when_their_coordinator_is_killed(tmp_path: Path) -> None:
     mark = mark_of(tmp_path)
     coordinator = (
-        "import time\nfrom pathlib import Path\nfrom assay.launchers.support.servers import Replicas, ServerSettings\n"
-        "from assay.spec.sections.serving import Target\n"
+        "import time\nfrom pathlib import Path\nfrom fireassay.launchers.support.servers import Replicas, ServerSettings\n"
+        "from fireassay.spec.sections.serving import Target\n"
         f"target = Target(command={[*COMMAND, 'children=1']!r}, replicas=2)\nfolder = Path({str(tmp_path)!r})\n"
         f"settings = ServerSettings(folder=folder, log_folder=folder, mark={mark!r}, grace_s=0.2, log_bytes=1000)\n"
         "one = Replicas(target, settings, serving_model='', emit=lambda *_: None)\none.start()\n"

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from assay.launchers import plain
-from assay.launchers.support import launch_log
-from assay.launchers.support import supervisor as guard
+from fireassay.launchers import plain
+from fireassay.launchers.support import launch_log
+from fireassay.launchers.support import supervisor as guard
 from tests.launchers.helpers import ending_of, is_gone, request, run, until, wait_until_gone
 
 # Prints its process id when it is ready, and does not end by itself.
@@ -75,7 +75,7 @@ def test_the_launch_ends_when_its_coordinator_is_killed(tmp_path: Path) -> None:
     asked = request(tmp_path, WAITS)
     coordinator = (
         "import os, sys, time\nfrom pathlib import Path\n"
-        "from tests.launchers.helpers import request\nfrom assay.launchers import plain\n"
+        "from tests.launchers.helpers import request\nfrom fireassay.launchers import plain\n"
         f"handle = plain.start(request(Path({str(tmp_path)!r}), {WAITS!r}, mark={asked.mark!r}))\ntime.sleep(600)\n"
     )
     repository = Path(__file__).resolve().parents[3]

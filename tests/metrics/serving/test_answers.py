@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assay.metrics.serving.answers import ANSWERS_IDENTICAL, CANARIES_ANSWERED, CROSS_TALK
+from fireassay.metrics.serving.answers import ANSWERS_IDENTICAL, CANARIES_ANSWERED, CROSS_TALK
 from tests.metrics.serving.values import absent, estimate, every_second
 from tests.serving_made import ServingMade
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from assay.metrics.serving.cost import COST_PER_GOOD_TOKEN, ENERGY_PER_GOOD_TOKEN
-from assay.spec.sections.serving import Objectives
+from fireassay.metrics.serving.cost import COST_PER_GOOD_TOKEN, ENERGY_PER_GOOD_TOKEN
+from fireassay.spec.sections.serving import Objectives
 from tests.metrics.serving.values import absent, estimate
 from tests.serving_made import ServingMade
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from assay.metrics.serving.engine import REPLICA_IMBALANCE
-from assay.spec.sections.serving import Target
+from fireassay.metrics.serving.engine import REPLICA_IMBALANCE
+from fireassay.spec.sections.serving import Target
 from tests.metrics.serving.values import absent, estimate, every_second
 from tests.serving_made import ServingMade
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from assay.metrics.serving.faults import GOODPUT_UNDER_FAILURE, OUTAGE_DETECT_TIME, OUTAGE_TIME, RECOVERY_TIME, REQUESTS_LOST
+from fireassay.metrics.serving.faults import GOODPUT_UNDER_FAILURE, OUTAGE_DETECT_TIME, OUTAGE_TIME, RECOVERY_TIME, REQUESTS_LOST
 from tests.metrics.serving.outages_made import outage
 from tests.metrics.serving.values import absent, estimate, every_second
 from tests.serving_made import ServingMade

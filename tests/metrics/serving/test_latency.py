@@ -8,8 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from assay import catalog
-from assay.metrics.serving.latency import CONNECT_TIME, SEND_LAG, SESSION_TIME, STEP_TTFT, TOOL_SHARE, TTFT_COLD, TTFT_SENT, TTFT_VISIBLE
+from fireassay import catalog
+from fireassay.metrics.serving.latency import (
+    CONNECT_TIME,
+    SEND_LAG,
+    SESSION_TIME,
+    STEP_TTFT,
+    TOOL_SHARE,
+    TTFT_COLD,
+    TTFT_SENT,
+    TTFT_VISIBLE,
+)
 from tests.frames.serving.test_stamp_uncertainty import dealt_out
 from tests.metrics.serving.values import absent, estimate, every_second, values_of
 from tests.serving_made import ServingMade, serving_measured, simulated

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.estimates.estimate import Absent, Estimate
-from assay.metrics.base import ALL
-from assay.metrics.serving.objectives import CAPACITY, GOODPUT, SLO_ATTAINMENT
-from assay.metrics.serving.throughput import REQUEST_THROUGHPUT
-from assay.spec.sections.serving import Objectives
+from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.metrics.base import ALL
+from fireassay.metrics.serving.objectives import CAPACITY, GOODPUT, SLO_ATTAINMENT
+from fireassay.metrics.serving.throughput import REQUEST_THROUGHPUT
+from fireassay.spec.sections.serving import Objectives
 from tests.metrics.serving.values import absent, estimate, values_of
 from tests.serving_made import ServingMade
 
@@ -75,10 +75,10 @@ LOGS = st.tuples(
 )
 
 
-@settings(max_examples=int(os.environ.get("ASSAY_EXAMPLES", "60")), deadline=None)
+@settings(max_examples=int(os.environ.get("FIREASSAY_EXAMPLES", "60")), deadline=None)
 @given(LOGS)
 def test_goodput_is_never_above_throughput(log: tuple[str, float, list[tuple[int, float, float, str]]]) -> None:
-    """`ASSAY_EXAMPLES=10000` for as many logs."""
+    """`FIREASSAY_EXAMPLES=10000` for as many logs."""
     kind, warm_up_s, requests = log
     load = {"concurrency": (4,)} if kind == "closed" else {"rate": (1.0,)}
     made = ServingMade(**load, blocks=1, warm_up_s=warm_up_s, objectives=Objectives(ttft_s=1.0))  # type: ignore[arg-type]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from assay import catalog
-from assay.metrics.serving.other_tools import METRICS, MLPERF_TAIL
+from fireassay import catalog
+from fireassay.metrics.serving.other_tools import METRICS, MLPERF_TAIL
 from tests.metrics.serving.peer_answers import one_answer, without_text
 from tests.metrics.serving.values import absent, estimate, every_second
 from tests.serving_made import ServingMade

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assay.metrics.serving.throughput import ACHIEVED_RATE, INPUT_THROUGHPUT, OFFERED_RATE, OUTPUT_THROUGHPUT, REQUEST_THROUGHPUT
+from fireassay.metrics.serving.throughput import ACHIEVED_RATE, INPUT_THROUGHPUT, OFFERED_RATE, OUTPUT_THROUGHPUT, REQUEST_THROUGHPUT
 from tests.metrics.serving.values import absent, estimate, every_second
 from tests.serving_made import ServingMade, simulated
 

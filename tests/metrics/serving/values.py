@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from assay import catalog
-from assay.estimates.estimate import Absent, Estimate, Value
-from assay.frames.record_data import RecordData
-from assay.metrics import needs
-from assay.metrics.base import Metric
+from fireassay import catalog
+from fireassay.estimates.estimate import Absent, Estimate, Value
+from fireassay.frames.record_data import RecordData
+from fireassay.metrics import needs
+from fireassay.metrics.base import Metric
 from tests.serving_made import ServingMade
 
 

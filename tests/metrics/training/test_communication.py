@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 import pytest
 
-from assay.estimates.estimate import Absent, Estimate
-from assay.frames.training.step_communication import METHODS
-from assay.metrics.training.communication import COMM_EXPOSED, COMM_TO_COMPUTE, COMM_TOTAL, OVERLAP, by_method
-from assay.metrics.training.phases import BACKWARD_TIME, DATA_TIME, FORWARD_TIME, OPTIMIZER_TIME, UNKNOWN_TIME
-from assay.metrics.training.time import STEP_TIME
+from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.frames.training.step_communication import METHODS
+from fireassay.metrics.training.communication import COMM_EXPOSED, COMM_TO_COMPUTE, COMM_TOTAL, OVERLAP, by_method
+from fireassay.metrics.training.phases import BACKWARD_TIME, DATA_TIME, FORWARD_TIME, OPTIMIZER_TIME, UNKNOWN_TIME
+from fireassay.metrics.training.time import STEP_TIME
 from tests.handmade import Handmade
 from tests.metrics.communication_made import calls, ms, told
 

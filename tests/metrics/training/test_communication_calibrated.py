@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from assay.estimates.estimate import Absent, Estimate, Value
-from assay.metrics.training.communication import COMM_ALONE, COMM_CONTENTION, COMM_HIDDEN
+from fireassay.estimates.estimate import Absent, Estimate, Value
+from fireassay.metrics.training.communication import COMM_ALONE, COMM_CONTENTION, COMM_HIDDEN
 from tests.handmade import Handmade
 from tests.metrics.communication_made import calls, told
 from tests.metrics.training.test_communication import RANKS, in_turn, noisy, timed

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.frames.training.kernel_trace import intervals, overlap
-from assay.frames.training.step_communication import Communicated
+from fireassay.frames.training.kernel_trace import intervals, overlap
+from fireassay.frames.training.step_communication import Communicated
 from tests.frames.training.test_kernel_trace import GEMM, NEW, OLD, host, kernel, trace
 from tests.handmade import Handmade
 

@@ -7,17 +7,17 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from assay.estimates.estimate import Absent, Estimate
-from assay.metrics.base import ALL
-from assay.metrics.training.communication_model import (
+from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.metrics.base import ALL
+from fireassay.metrics.training.communication_model import (
     COMMUNICATION_WALL,
     COMMUNICATION_WALL_ERROR,
     FASTEST_WORKERS,
     PREDICTED_SCALED_SPEEDUP,
     SERIAL_FRACTION_APART,
 )
-from assay.metrics.training.scaling import SERIAL_FRACTION, SPEEDUP
-from assay.stats.groups.expected_maximum import slowest_of
+from fireassay.metrics.training.scaling import SERIAL_FRACTION, SPEEDUP
+from fireassay.stats.groups.expected_maximum import slowest_of
 from tests.handmade import Handmade
 from tests.metrics.scaling_records import only
 from tests.simulated_made import LEVELS, TRUTH, cluster, record

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.estimates.estimate import Absent, Estimate, Value
-from assay.frames.training.links import demand
-from assay.frames.training.listed_collectives import inventory
-from assay.metrics.training.communication import COMM_EXPOSED, COMM_TOTAL, COMM_TRANSFER, COMM_VOLUME, COMM_WAIT
+from fireassay.estimates.estimate import Absent, Estimate, Value
+from fireassay.frames.training.links import demand
+from fireassay.frames.training.listed_collectives import inventory
+from fireassay.metrics.training.communication import COMM_EXPOSED, COMM_TOTAL, COMM_TRANSFER, COMM_VOLUME, COMM_WAIT
 from tests.handmade import Handmade
 from tests.metrics.communication_made import calls, ms
 

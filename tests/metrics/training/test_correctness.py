@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from assay.estimates.estimate import Absent, Estimate
-from assay.metrics.base import Metric
-from assay.metrics.training.correctness import (
+from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.metrics.base import Metric
+from fireassay.metrics.training.correctness import (
     FINAL_LOSS_DIFFERENCE,
     LOSS_DEVIATION,
     REPLICAS_AGREE,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from assay.estimates.estimate import Absent, Estimate, Value
-from assay.metrics.base import Metric
-from assay.metrics.training.device import ACHIEVED_FLOPS, FLOPS_PER_STEP, HFU, HOST_MEMORY_PEAK, MEMORY_PEAK, MEMORY_RESERVED_PEAK, MFU
-from assay.metrics.training.time import THROUGHPUT
-from assay.spec.sections.flops import Flops
+from fireassay.estimates.estimate import Absent, Estimate, Value
+from fireassay.metrics.base import Metric
+from fireassay.metrics.training.device import ACHIEVED_FLOPS, FLOPS_PER_STEP, HFU, HOST_MEMORY_PEAK, MEMORY_PEAK, MEMORY_RESERVED_PEAK, MFU
+from fireassay.metrics.training.time import THROUGHPUT
+from fireassay.spec.sections.flops import Flops
 from tests.handmade import Handmade, S
 from tests.metrics.flops_made import made, part
 

@@ -6,10 +6,10 @@ from datetime import date
 
 import pytest
 
-from assay.estimates.estimate import Absent, Estimate
-from assay.frames.training.rank_time import CATEGORIES
-from assay.metrics.training.faults import COST_LOST, ENERGY_LOST, TRAINING_GOODPUT, TRAINING_GOODPUT_FAULT, partition
-from assay.spec.experiment import Prices
+from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.frames.training.rank_time import CATEGORIES
+from fireassay.metrics.training.faults import COST_LOST, ENERGY_LOST, TRAINING_GOODPUT, TRAINING_GOODPUT_FAULT, partition
+from fireassay.spec.experiment import Prices
 from tests.handmade import Handmade
 from tests.metrics.clocks_made import on_two_hosts, run_from_there
 from tests.struck import struck

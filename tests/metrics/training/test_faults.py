@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from assay.estimates.estimate import Absent, Estimate
-from assay.frames.training.recovery import recoveries
-from assay.metrics.base import Metric
-from assay.metrics.training.faults import (
+from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.frames.training.recovery import recoveries
+from fireassay.metrics.base import Metric
+from fireassay.metrics.training.faults import (
     RECOVERY_TIME,
     RESTARTS,
     STEPS_LOST,

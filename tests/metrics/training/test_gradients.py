@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from assay.estimates.estimate import Absent, Estimate, Value
-from assay.frames.training.first_gradients import firsts
-from assay.metrics.training.correctness import GRADIENT_ERROR, GRADIENT_SCALE
-from assay.spec.experiment import Scaling
+from fireassay.estimates.estimate import Absent, Estimate, Value
+from fireassay.frames.training.first_gradients import firsts
+from fireassay.metrics.training.correctness import GRADIENT_ERROR, GRADIENT_SCALE
+from fireassay.spec.experiment import Scaling
 from tests.handmade import Handmade
 from tests.metrics.gradients_made import Named, add
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from assay.estimates.estimate import Absent, Estimate
-from assay.metrics.training.ranks import CLOCK_BOUND, SLOWEST_RANK_EXCESS, STRAGGLER_WAIT
+from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.metrics.training.ranks import CLOCK_BOUND, SLOWEST_RANK_EXCESS, STRAGGLER_WAIT
 from tests.handmade import Handmade
 from tests.metrics.clocks_made import clock, look, two_hosts
 from tests.metrics.straggling import Training, record

@@ -8,13 +8,21 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from assay.estimates.estimate import Absent, Estimate
-from assay.frames.record_data import RecordData
-from assay.metrics.base import ALL
-from assay.metrics.training.communication_model import FASTEST_WORKERS, PREDICTED_SCALED_SPEEDUP
-from assay.metrics.training.scaling import AMDAHL_CEILING, EFFICIENCY, KARP_FLATT, PREDICTED_SPEEDUP, SERIAL_FRACTION, SPEEDUP, SPEEDUP_WALL
-from assay.spec.experiment import Scaling
-from assay.stats.groups.expected_maximum import slowest_of
+from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.frames.record_data import RecordData
+from fireassay.metrics.base import ALL
+from fireassay.metrics.training.communication_model import FASTEST_WORKERS, PREDICTED_SCALED_SPEEDUP
+from fireassay.metrics.training.scaling import (
+    AMDAHL_CEILING,
+    EFFICIENCY,
+    KARP_FLATT,
+    PREDICTED_SPEEDUP,
+    SERIAL_FRACTION,
+    SPEEDUP,
+    SPEEDUP_WALL,
+)
+from fireassay.spec.experiment import Scaling
+from fireassay.stats.groups.expected_maximum import slowest_of
 from tests.handmade import Handmade
 from tests.metrics.scaling_records import only, usl_record
 from tests.simulated_made import TRUTH, cluster, record

@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from assay.estimates.estimate import Absent, Estimate
-from assay.metrics.training.scaling import HELD_OUT_ERROR, SCALED_SPEEDUP, USL_COHERENCY, USL_CONTENTION, USL_PEAK
-from assay.spec.experiment import Scaling
+from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.metrics.training.scaling import HELD_OUT_ERROR, SCALED_SPEEDUP, USL_COHERENCY, USL_CONTENTION, USL_PEAK
+from fireassay.spec.experiment import Scaling
 from tests.handmade import Handmade
 from tests.metrics.scaling_records import only, usl_record
 

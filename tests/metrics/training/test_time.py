@@ -8,9 +8,9 @@ from itertools import accumulate
 import numpy as np
 import pytest
 
-from assay.estimates.estimate import Absent, Estimate
-from assay.metrics.base import Metric
-from assay.metrics.training.time import (
+from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.metrics.base import Metric
+from fireassay.metrics.training.time import (
     INSTRUMENT_OVERHEAD,
     STEP_AUTOCORRELATION,
     STEP_TIME,

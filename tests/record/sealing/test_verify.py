@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.errors import RecordError
-from assay.record.folder import reopen
-from assay.record.sealing.seal import seal_line
-from assay.record.sealing.verify import verify
+from fireassay.errors import RecordError
+from fireassay.record.folder import reopen
+from fireassay.record.sealing.seal import seal_line
+from fireassay.record.sealing.verify import verify
 from tests.record.making import sealed, unfinished
 
 

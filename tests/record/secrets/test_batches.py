@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.record.salvage import read_stream
-from assay.record.secrets.batches import FEW, SHORT, cleaned, cleaned_batch, suspicious
-from assay.record.secrets.redact import redact, secret_values
-from assay.record.tables import arrow_schema
-from assay.record.writer import StreamWriter
+from fireassay.record.salvage import read_stream
+from fireassay.record.secrets.batches import FEW, SHORT, cleaned, cleaned_batch, suspicious
+from fireassay.record.secrets.redact import redact, secret_values
+from fireassay.record.tables import arrow_schema
+from fireassay.record.writer import StreamWriter
 
 KEY = "hf_" + "aBcD3fGh" * 5
 SECRETS = secret_values({"MY_TOKEN": "perfectly ordinary words"})

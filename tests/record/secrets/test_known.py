@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.record.secrets.redact import redact, redact_bytes, secret_values
+from fireassay.record.secrets.redact import redact, redact_bytes, secret_values
 
 VALUE = "correct+horse/battery=staple&<canary> 'quoted\""
 SPELLED = {

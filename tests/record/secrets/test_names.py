@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from assay.record.secrets import names
-from assay.record.secrets.names import declare, is_secret_name, is_vague_name
-from assay.record.secrets.redact import redact, redact_environment, secret_values
+from fireassay.record.secrets import names
+from fireassay.record.secrets.names import declare, is_secret_name, is_vague_name
+from fireassay.record.secrets.redact import redact, redact_environment, secret_values
 
 # Issue 12 names the first five kinds; the others are variables of current services.
 SECRET = (

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.record.secrets.redact import (
+from fireassay.record.secrets.redact import (
     HARMLESS_VALUES,
     REDACTED,
     is_secret_name,

@@ -10,8 +10,8 @@ import uuid
 
 import pytest
 
-from assay.record.secrets.redact import REDACTED, redact
-from assay.record.secrets.shapes import PLACES, key_heads, keys, spans
+from fireassay.record.secrets.redact import REDACTED, redact
+from fireassay.record.secrets.shapes import PLACES, key_heads, keys, spans
 
 ALNUM = string.ascii_letters + string.digits
 

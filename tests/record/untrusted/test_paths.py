@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from assay.errors import RecordError
-from assay.record import files
-from assay.record.folder import reopen
-from assay.record.untrusted import paths
+from fireassay.errors import RecordError
+from fireassay.record import files
+from fireassay.record.folder import reopen
+from fireassay.record.untrusted import paths
 from tests.record.making import sealed, unfinished
 
 Plant = Callable[[Path, Path], None]  # in the record's folder, what leads to the victim
@@ -229,8 +229,8 @@ def test_a_temporary_file_that_is_a_link_is_not_written_through(victim: Path, tm
 def test_every_form_of_report_refuses_the_link_and_writes_nothing_outside(
     victim: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from assay.cli import main
-    from assay.cli.verbs.report import write_inside  # noqa: F401  the one place that writes into a record
+    from fireassay.cli import main
+    from fireassay.cli.verbs.report import write_inside  # noqa: F401  the one place that writes into a record
 
     record = sealed(tmp_path / "records")
     (record / "reports").mkdir()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from assay.reports.charts.chart import CATEGORIES, REACH, SHAPES, interval_row, look, top_of
+from fireassay.reports.charts.chart import CATEGORIES, REACH, SHAPES, interval_row, look, top_of
 from tests.estimates.test_format import made
 
 

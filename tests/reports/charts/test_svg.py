@@ -9,13 +9,13 @@ from dataclasses import replace
 
 import pytest
 
-from assay.estimates.estimate import Estimate
-from assay.reports.charts import cost_time, launch_timeline, record_charts
-from assay.reports.charts import svg as charts
-from assay.reports.charts.chart import PLACEHOLDERS, Drawing, Missing, WorkerAxis, colour, has_interval, interval_row
-from assay.reports.charts.training import speedup
-from assay.reports.view import View, build
-from assay.verdict.judge import judge
+from fireassay.estimates.estimate import Estimate
+from fireassay.reports.charts import cost_time, launch_timeline, record_charts
+from fireassay.reports.charts import svg as charts
+from fireassay.reports.charts.chart import PLACEHOLDERS, Drawing, Missing, WorkerAxis, colour, has_interval, interval_row
+from fireassay.reports.charts.training import speedup
+from fireassay.reports.view import View, build
+from fireassay.verdict.judge import judge
 from tests import builders
 from tests.metrics.scaling_records import usl_record
 from tests.reports.schema import checked

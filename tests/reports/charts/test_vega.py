@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from jsonschema.exceptions import ValidationError
 
-from assay.reports.charts import vega
+from fireassay.reports.charts import vega
 from tests.reports.schema import checked
 
 ROWS = [{"t": 0, "ms": 1.5}, {"t": 1, "ms": 2.5}]

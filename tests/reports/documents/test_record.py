@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from assay.reports.documents import record as json_report
-from assay.reports.view import View, build
-from assay.verdict.judge import judge
+from fireassay.reports.documents import record as json_report
+from fireassay.reports.view import View, build
+from fireassay.verdict.judge import judge
 from tests import builders
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from assay.reports.documents import record as json_report
-from assay.reports.documents import serving as json_serving
-from assay.reports.view import View
+from fireassay.reports.documents import record as json_report
+from fireassay.reports.documents import serving as json_serving
+from fireassay.reports.view import View
 
 
 @pytest.fixture(scope="module")

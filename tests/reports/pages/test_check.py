@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.reports.documents.check import FIELDS, reference, render
-from assay.reports.pages import history
-from assay.reports.pages.check import page
-from assay.reports.writers import html, junit, markdown, terminal
-from assay.verdict.checking.check import check
-from assay.verdict.checking.history import histories, in_order, worth_showing
-from assay.verdict.checking.types import STATES, Check
-from assay.verdict.comparison.compare import compare
+from fireassay.reports.documents.check import FIELDS, reference, render
+from fireassay.reports.pages import history
+from fireassay.reports.pages.check import page
+from fireassay.reports.writers import html, junit, markdown, terminal
+from fireassay.verdict.checking.check import check
+from fireassay.verdict.checking.history import histories, in_order, worth_showing
+from fireassay.verdict.checking.types import STATES, Check
+from fireassay.verdict.comparison.compare import compare
 from tests.verdict.sides import made, side
 
 NASTY = 'x]]>&<script>"\x00\x1b[31m|*`\ud800\u202e'

@@ -10,15 +10,15 @@ from html.parser import HTMLParser
 
 import pytest
 
-from assay.reports.charts import forest, svg
-from assay.reports.charts.chart import Drawing, Missing
-from assay.reports.documents import comparison as document
-from assay.reports.pages.comparison import page
-from assay.reports.rows.comparison import ComparisonView, build
-from assay.reports.writers import html, markdown, terminal
-from assay.verdict.comparison.compare import compare
-from assay.verdict.comparison.sessions import Days
-from assay.verdict.comparison.types import Side
+from fireassay.reports.charts import forest, svg
+from fireassay.reports.charts.chart import Drawing, Missing
+from fireassay.reports.documents import comparison as document
+from fireassay.reports.pages.comparison import page
+from fireassay.reports.rows.comparison import ComparisonView, build
+from fireassay.reports.writers import html, markdown, terminal
+from fireassay.verdict.comparison.compare import compare
+from fireassay.verdict.comparison.sessions import Days
+from fireassay.verdict.comparison.types import Side
 from tests.reports.schema import checked
 from tests.verdict.comparing import complete, relabelled, side, with_experiment
 
@@ -213,7 +213,7 @@ def test_a_metric_that_only_one_side_measured_says_so(plain: Side) -> None:
 
 def test_two_values_that_are_said_to_differ_do_not_read_alike(decided: ComparisonView, plain: Side) -> None:
     """1.0004 and 1.0001 s, each +-0.1 s, surely different by pairs: 1,000 and 1,000 ms would contradict the verdict."""
-    from assay.estimates.estimate import Estimate
+    from fireassay.estimates.estimate import Estimate
 
     change = next(row.change for row in decided.rows if row.metric == "step_time" and row.change.outcome == "improved")
     assert isinstance(change.value, Estimate)

@@ -8,9 +8,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from assay.estimates.estimate import Estimate
-from assay.kinds.serving import sheets
-from assay.reports.view import View
+from fireassay.estimates.estimate import Estimate
+from fireassay.kinds.serving import sheets
+from fireassay.reports.view import View
 from tests.reports.conftest import EVIL
 from tests.reports.written import book as opened
 from tests.reports.written import rows as table_of

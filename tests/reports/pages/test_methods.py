@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from assay.estimates.estimate import Estimate
-from assay.reports.view import View
-from assay.reports.writers.markdown import plain
+from fireassay.estimates.estimate import Estimate
+from fireassay.reports.view import View
+from fireassay.reports.writers.markdown import plain
 from tests.reports.written import written
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from assay.reports.charts.chart import Drawing
-from assay.reports.charts.serving.panel import conditions, draw
-from assay.reports.view import View
+from fireassay.reports.charts.chart import Drawing
+from fireassay.reports.charts.serving.panel import conditions, draw
+from fireassay.reports.view import View
 from tests.reports.conftest import EVIL
 from tests.reports.pages.test_record import structure
 from tests.reports.schema import checked

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from assay.reports.documents.pitfalls import render
-from assay.reports.pages.pitfalls import Sheet, of_claim, page
-from assay.reports.writers import markdown, terminal
-from assay.verdict.claims.claim import audit_claim
+from fireassay.reports.documents.pitfalls import render
+from fireassay.reports.pages.pitfalls import Sheet, of_claim, page
+from fireassay.reports.writers import markdown, terminal
+from fireassay.verdict.claims.claim import audit_claim
 from tests.verdict.claiming import NOTHING, claim
 
 EVIL = "8x \x1b[2J faster | <script>alert(1)</script> [bold]\n# heading"

@@ -8,15 +8,15 @@ from html.parser import HTMLParser
 
 import pytest
 
-from assay.estimates.estimate import Absent
-from assay.reports import load_tables
-from assay.reports.page import one_line
-from assay.reports.pages.record import ANSWERS, SEVERITIES, TONES, _columns, page
-from assay.reports.view import DIMENSION_TITLES, STATUS_WORDS, View, build
-from assay.reports.view import SEVERITIES as EVERY_SEVERITY
-from assay.reports.writers.markdown import plain
-from assay.verdict.judge import judge
-from assay.verdict.types import DIMENSIONS
+from fireassay.estimates.estimate import Absent
+from fireassay.reports import load_tables
+from fireassay.reports.page import one_line
+from fireassay.reports.pages.record import ANSWERS, SEVERITIES, TONES, _columns, page
+from fireassay.reports.view import DIMENSION_TITLES, STATUS_WORDS, View, build
+from fireassay.reports.view import SEVERITIES as EVERY_SEVERITY
+from fireassay.reports.writers.markdown import plain
+from fireassay.verdict.judge import judge
+from fireassay.verdict.types import DIMENSIONS
 from tests import builders
 from tests.reports.written import written
 

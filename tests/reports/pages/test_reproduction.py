@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from assay.reports.documents.reproduction import SCHEMA, render
-from assay.reports.pages.reproduction import page
-from assay.reports.writers import terminal
-from assay.verdict.comparison.compare import compare
-from assay.verdict.reproduction import Reproduction, reproduction
+from fireassay.reports.documents.reproduction import SCHEMA, render
+from fireassay.reports.pages.reproduction import page
+from fireassay.reports.writers import terminal
+from fireassay.verdict.comparison.compare import compare
+from fireassay.verdict.reproduction import Reproduction, reproduction
 from tests.verdict.sides import made, side
 
 EVIL = "first\x1b[2J\x07\u202e"

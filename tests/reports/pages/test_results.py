@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from assay.reports.page import Prose, Section, Table, one_line
-from assay.reports.pages.results import results
-from assay.reports.view import View, build
+from fireassay.reports.page import Prose, Section, Table, one_line
+from fireassay.reports.pages.results import results
+from fireassay.reports.view import View, build
 from tests.reports.written import written
 from tests.verdict.making import good, judged
 

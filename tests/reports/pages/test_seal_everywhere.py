@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import pytest
 
-from assay.reports.view import build
-from assay.verdict.judge import judge
+from fireassay.reports.view import build
+from fireassay.verdict.judge import judge
 from tests import builders
 from tests.reports.written import content
 from tests.serving_made import simulated

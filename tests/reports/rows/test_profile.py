@@ -6,13 +6,13 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from assay.frames.record_data import RecordData
-from assay.reports.charts import record_charts
-from assay.reports.charts.training import profile
-from assay.reports.rows.profile import ENGINE, launch_lines, of_record, rank_lines
-from assay.reports.view import View, build
-from assay.spec.sections.profile import Profile
-from assay.verdict.judge import judge
+from fireassay.frames.record_data import RecordData
+from fireassay.reports.charts import record_charts
+from fireassay.reports.charts.training import profile
+from fireassay.reports.rows.profile import ENGINE, launch_lines, of_record, rank_lines
+from fireassay.reports.view import View, build
+from fireassay.spec.sections.profile import Profile
+from fireassay.verdict.judge import judge
 from tests.reports.written import content, written
 from tests.verdict.making import good
 
@@ -179,7 +179,7 @@ def test_captures_of_nsight_systems_are_listed() -> None:
 
 def test_the_picture_has_a_bar_for_each_rank_that_left_a_trace() -> None:
     """Rank 0 as above, rank 1 without a trace that can be read, rank 2 idle throughout."""
-    from assay.reports.charts import record_charts
+    from fireassay.reports.charts import record_charts
     from tests.reports.schema import checked
 
     idle = [{"step": 5, "window_ns": 4000 * US, "compute_ns": 0, "exposed_ns": 0, "copy_ns": 0, "idle_ns": 4000 * US}]

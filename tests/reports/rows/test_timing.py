@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from assay.reports.documents.timing import as_json
-from assay.reports.rows.timing import Summary, summary, text
-from assay.verdict.judge import judge
+from fireassay.reports.documents.timing import as_json
+from fireassay.reports.rows.timing import Summary, summary, text
+from fireassay.verdict.judge import judge
 from tests.handmade import Handmade, S
 from tests.metrics.trials_made import timing, trials
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from assay.record.tables import TABLES
-from assay.reports.charts.chart import Drawing, Missing
-from assay.reports.charts.training import rank_time, ranks, step_timeline
-from assay.reports.series import ranks as rank_series
-from assay.reports.series import training
-from assay.reports.view import View, build
-from assay.verdict.judge import judge
+from fireassay.record.tables import TABLES
+from fireassay.reports.charts.chart import Drawing, Missing
+from fireassay.reports.charts.training import rank_time, ranks, step_timeline
+from fireassay.reports.series import ranks as rank_series
+from fireassay.reports.series import training
+from fireassay.reports.view import View, build
+from fireassay.verdict.judge import judge
 from tests.handmade import Handmade, S
 from tests.reports.schema import checked
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assay.reports.series.serving import BEYOND, ServingSeries, build
+from fireassay.reports.series.serving import BEYOND, ServingSeries, build
 from tests import builders
 from tests.serving_made import ServingMade
 

@@ -6,9 +6,9 @@ from typing import Final
 
 import polars as pl
 
-from assay.estimates.estimate import Absent, Estimate
-from assay.reports.charts.chart import Missing
-from assay.reports.page import Bullet, Bullets, Chart, Facts, Figure, Head, Mark, Page, Prose, Raw, Section, Table, Words, heads, number
+from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.reports.charts.chart import Missing
+from fireassay.reports.page import Bullet, Bullets, Chart, Facts, Figure, Head, Mark, Page, Prose, Raw, Section, Table, Words, heads, number
 
 EVIL: Final = "=cmd()<script>alert('x')</script>\"'\\ \x1b[31m\x9b| [x](javascript:1) \\input{a} \u202e"
 

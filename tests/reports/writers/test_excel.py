@@ -9,8 +9,8 @@ from typing import Any
 import openpyxl
 import pytest
 
-from assay.reports.page import Page
-from assay.reports.writers.excel import sheet_names, write
+from fireassay.reports.page import Page
+from fireassay.reports.writers.excel import sheet_names, write
 from tests.reports.writers.small import DATA, EVIL, PAGE
 
 

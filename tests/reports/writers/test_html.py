@@ -7,8 +7,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from assay.reports.page import Page
-from assay.reports.writers.html import SIGNS, write
+from fireassay.reports.page import Page
+from fireassay.reports.writers.html import SIGNS, write
 from tests.reports.writers.small import DATA, PAGE
 
 VOID = ("meta", "link", "br")

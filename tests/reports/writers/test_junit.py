@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from assay.reports.page import Case, Mark, Tone
-from assay.reports.writers.junit import write
+from fireassay.reports.page import Case, Mark, Tone
+from fireassay.reports.writers.junit import write
 from tests.reports.writers.small import EVIL, PAGE
 
 

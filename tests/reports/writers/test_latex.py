@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.reports.writers.latex import tex, write
+from fireassay.reports.writers.latex import tex, write
 from tests.reports.writers.small import DATA, PAGE
 
 

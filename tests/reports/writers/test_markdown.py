@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from assay.reports.page import Section, Table, Words, heads
-from assay.reports.writers.markdown import plain, write
+from fireassay.reports.page import Section, Table, Words, heads
+from fireassay.reports.writers.markdown import plain, write
 from tests.reports.writers.small import DATA, PAGE
 
 

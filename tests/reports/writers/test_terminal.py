@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from assay.reports.page import Page, Section, Table, heads, number
-from assay.reports.writers.terminal import write
+from fireassay.reports.page import Page, Section, Table, heads, number
+from fireassay.reports.writers.terminal import write
 from tests.reports.writers.small import PAGE, estimate
 
 

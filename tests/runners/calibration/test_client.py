@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from assay.runners.calibration import client as doctor_client
-from assay.runners.calibration.client import calibrate, spread
-from assay.runners.calibration.client_drill import Drilled
+from fireassay.runners.calibration import client as doctor_client
+from fireassay.runners.calibration.client import calibrate, spread
+from fireassay.runners.calibration.client_drill import Drilled
 
 
 @pytest.fixture(autouse=True)
@@ -65,7 +65,7 @@ def test_a_stop_keeps_what_was_measured(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_rate_is_extrapolated_where_the_client_was_not_the_limit(client: float, server: float, who: str, reachable: float) -> None:
     import pyarrow as pa
 
-    from assay.record.tables import arrow_schema
+    from fireassay.record.tables import arrow_schema
 
     drilled = Drilled(
         rows=arrow_schema("requests").empty_table(),

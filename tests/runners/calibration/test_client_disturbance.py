@@ -11,8 +11,8 @@ import time
 import psutil
 import pytest
 
-from assay.runners.calibration import client_disturbance
-from assay.runners.calibration.client_disturbance import busy, stopped
+from fireassay.runners.calibration import client_disturbance
+from fireassay.runners.calibration.client_disturbance import busy, stopped
 from tests.limits import PROCESS_S
 
 

@@ -10,15 +10,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from assay.errors import AssayError
-from assay.instruments.reference_server.server import serving
-from assay.instruments.reference_server.settings import Settings
-from assay.instruments.reference_server.truth import Entry
-from assay.record.tables import arrow_schema
-from assay.runners.calibration import client_drill
-from assay.runners.calibration.client_disturbance import stopped
-from assay.runners.calibration.client_drill import Drilled, drill, paired
-from assay.traffic.wire.compiled import built
+from fireassay.errors import AssayError
+from fireassay.instruments.reference_server.server import serving
+from fireassay.instruments.reference_server.settings import Settings
+from fireassay.instruments.reference_server.truth import Entry
+from fireassay.record.tables import arrow_schema
+from fireassay.runners.calibration import client_drill
+from fireassay.runners.calibration.client_disturbance import stopped
+from fireassay.runners.calibration.client_drill import Drilled, drill, paired
+from fireassay.traffic.wire.compiled import built
 
 SHORT: dict[str, Any] = {"duration_s": 0.5, "warm_up_s": 0.0, "cold": 0, "drain_s": 10.0}
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from assay.errors import Interrupted
-from assay.record.machine import Machine
-from assay.runners.calibration import machine as doctor
+from fireassay.errors import Interrupted
+from fireassay.record.machine import Machine
+from fireassay.runners.calibration import machine as doctor
 
 
 def test_the_cost_and_the_step_of_a_clock() -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from assay.errors import SpecError
-from assay.runners.experiment.argument_check import refuse_secrets
-from assay.spec.experiment import Experiment, Factor
-from assay.spec.sections.workload import Workload
+from fireassay.errors import SpecError
+from fireassay.runners.experiment.argument_check import refuse_secrets
+from fireassay.spec.experiment import Experiment, Factor
+from fireassay.spec.sections.workload import Workload
 
 
 def asked(*arguments: str) -> Experiment:

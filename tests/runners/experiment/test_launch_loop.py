@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from assay import catalog
-from assay.clock import FakeClock
-from assay.errors import Interrupted, RecordError, SpecError, WorkloadError
-from assay.record.reader import Record, open_record
-from assay.runners.experiment import launch_loop
-from assay.runners.experiment.context import Advice, Runner
-from assay.runners.experiment.progress import Look, RunProgress
-from assay.runners.experiment.run import resume, run
+from fireassay import catalog
+from fireassay.clock import FakeClock
+from fireassay.errors import Interrupted, RecordError, SpecError, WorkloadError
+from fireassay.record.reader import Record, open_record
+from fireassay.runners.experiment import launch_loop
+from fireassay.runners.experiment.context import Advice, Runner
+from fireassay.runners.experiment.progress import Look, RunProgress
+from fireassay.runners.experiment.run import resume, run
 from tests.runners.making import InstantMaker, experiment
 
 ENOUGH_AT = 8
@@ -155,7 +155,7 @@ def test_without_anybody_who_judges_precision_and_repeat_are_refused_before_a_re
     with pytest.raises(SpecError, match=r"launches.precision: found 0.02") as raised:
         go(tmp_path, None, launches=ADAPTIVE, noise={"repeat": 2})
     assert "noise.repeat: found 2" in str(raised.value)
-    assert "assay.run" in str(raised.value)
+    assert "fireassay.run" in str(raised.value)
     assert not (tmp_path / "records").exists()
 
 

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.record.unsealed import launch_name, read_launch
-from assay.record.writer import StreamWriter
-from assay.runners.experiment.lost_requests import lost, settle
-from assay.spec.plan import Configuration
-from assay.spec.sections.serving import Arrivals, Prompts, Serving
-from assay.traffic.arrivals import make
-from assay.traffic.arrivals.schedule import Schedule
-from assay.traffic.client import due_journal
-from assay.traffic.client.log import RequestLog, Row, Times
-from assay.traffic.parts import Answer
+from fireassay.record.unsealed import launch_name, read_launch
+from fireassay.record.writer import StreamWriter
+from fireassay.runners.experiment.lost_requests import lost, settle
+from fireassay.spec.plan import Configuration
+from fireassay.spec.sections.serving import Arrivals, Prompts, Serving
+from fireassay.traffic.arrivals import make
+from fireassay.traffic.arrivals.schedule import Schedule
+from fireassay.traffic.client import due_journal
+from fireassay.traffic.client.log import RequestLog, Row, Times
+from fireassay.traffic.parts import Answer
 
 T0, S = 1_000_000_000, 1_000_000_000
 
@@ -66,7 +66,7 @@ def test_what_is_lost_was_never_seen_and_its_chain_got_that_far(
     how: tuple[str, float], turns: int, clients: int, data: st.DataObject
 ) -> None:
     """Play the schedule with every answer instant up to a random prefix of each chain; exactly the next ones are lost."""
-    from assay.traffic.arrivals.shares import mine, predecessors
+    from fireassay.traffic.arrivals.shares import mine, predecessors
 
     schedule = built(*how, turns=turns, requests=24)
     before = predecessors(schedule).tolist()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.runners.experiment import policy
+from fireassay.runners.experiment import policy
 from tests.runners.making import kill_fault, planned, row
 
 PLAN = (planned(slot=0, workers=1), planned(slot=1, workers=2), planned(slot=2, workers=1), planned(slot=3, workers=2))

@@ -6,18 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from assay.clock import FakeClock
-from assay.errors import EnvironmentLacks, RecordError, SpecError
-from assay.record import folder as record_folder
-from assay.record.reader import open_record
-from assay.record.sealing.plan_signature import plan_signature
-from assay.record.writer import StreamWriter
-from assay.runners.experiment.progress import LaunchProgress, seconds_left
-from assay.runners.experiment.rows import launch_row, write_launch
-from assay.runners.experiment.run import resume, run
-from assay.runners.experiment.script import script_identity
-from assay.spec.experiment import Experiment
-from assay.spec.plan import plan
+from fireassay.clock import FakeClock
+from fireassay.errors import EnvironmentLacks, RecordError, SpecError
+from fireassay.record import folder as record_folder
+from fireassay.record.reader import open_record
+from fireassay.record.sealing.plan_signature import plan_signature
+from fireassay.record.writer import StreamWriter
+from fireassay.runners.experiment.progress import LaunchProgress, seconds_left
+from fireassay.runners.experiment.rows import launch_row, write_launch
+from fireassay.runners.experiment.run import resume, run
+from fireassay.runners.experiment.script import script_identity
+from fireassay.spec.experiment import Experiment
+from fireassay.spec.plan import plan
 from tests.runners.making import experiment, planned, row
 from tests.survival import harness
 

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from assay import catalog
-from assay.clock import FakeClock
-from assay.errors import Interrupted, RecordError, SpecError, WorkloadError
-from assay.record.reader import Record, open_record
-from assay.runners.experiment.context import Outcome, RunContext, Runner
-from assay.runners.experiment.progress import RunProgress
-from assay.runners.experiment.run import resume
-from assay.runners.experiment.session import Arm, order_of_arms, run_together
+from fireassay import catalog
+from fireassay.clock import FakeClock
+from fireassay.errors import Interrupted, RecordError, SpecError, WorkloadError
+from fireassay.record.reader import Record, open_record
+from fireassay.runners.experiment.context import Outcome, RunContext, Runner
+from fireassay.runners.experiment.progress import RunProgress
+from fireassay.runners.experiment.run import resume
+from fireassay.runners.experiment.session import Arm, order_of_arms, run_together
 from tests.runners.making import InstantMaker, experiment
 
 
@@ -140,7 +140,7 @@ def test_resuming_one_arm_keeps_the_session_and_names_the_blocks_that_were_made_
     with pytest.raises(Interrupted):
         together(tmp_path, "a", "b", launches={"per_configuration": 3})
     InstantMaker.rules.clear()
-    from assay.runners.experiment import launch_loop
+    from fireassay.runners.experiment import launch_loop
 
     runner = Runner(name="training", check=lambda *_: None, run=lambda made: launch_loop.run(made, InstantMaker(made)), maker=InstantMaker)
     monkeypatch.setattr(catalog, "load", lambda *_: runner)

@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from assay.runners.experiment.signals import listening
+from fireassay.runners.experiment.signals import listening
 
 
 def test_the_first_two_signals_are_noted_and_the_third_is_thrown() -> None:

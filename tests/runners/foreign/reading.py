@@ -8,11 +8,11 @@ from typing import Any
 
 import polars as pl
 
-from assay.clock import FakeClock
-from assay.frames.record_data import RecordData, from_record
-from assay.record.reader import open_record
-from assay.runners.foreign.support.importing import Imported, import_results
-from assay.verdict.judge import Judgement, judge
+from fireassay.clock import FakeClock
+from fireassay.frames.record_data import RecordData, from_record
+from fireassay.record.reader import open_record
+from fireassay.runners.foreign.support.importing import Imported, import_results
+from fireassay.verdict.judge import Judgement, judge
 from tests.runners.foreign.samples import write
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from assay.clock import FakeClock
-from assay.errors import SpecError
-from assay.estimates.estimate import Estimate
-from assay.runners.foreign.support.importing import import_results
+from fireassay.clock import FakeClock
+from fireassay.errors import SpecError
+from fireassay.estimates.estimate import Estimate
+from fireassay.runners.foreign.support.importing import import_results
 from tests.runners.foreign.reading import foreign, imported, judged, measured, one, reported, requests
 from tests.runners.foreign.samples import genai_bench, genai_metadata, latency_s, ttft_s, write
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from assay.errors import SpecError
-from assay.estimates.estimate import Absent, Estimate
+from fireassay.errors import SpecError
+from fireassay.estimates.estimate import Absent, Estimate
 from tests.runners.foreign.reading import foreign, imported, judged, measured, one, reported, requests
 from tests.runners.foreign.samples import START_S, guidellm, guidellm_benchmark, latency_s, ttft_s
 

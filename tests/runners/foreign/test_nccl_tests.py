@@ -8,19 +8,19 @@ from typing import Any
 
 import pytest
 
-from assay.clock import FakeClock
-from assay.errors import SpecError
-from assay.estimates.estimate import Estimate
-from assay.frames.links.bandwidth import factor
-from assay.frames.record_data import RecordData, from_record
-from assay.record.reader import open_record
-from assay.reports.view import build
-from assay.runners.foreign.nccl_tests import read
-from assay.runners.foreign.support.base import Imported
-from assay.runners.foreign.support.importing import import_results
-from assay.runners.foreign.support.nccl_runs import PROGRAMS
-from assay.spec.sections.collectives import Collectives
-from assay.verdict.judge import Judgement, judge
+from fireassay.clock import FakeClock
+from fireassay.errors import SpecError
+from fireassay.estimates.estimate import Estimate
+from fireassay.frames.links.bandwidth import factor
+from fireassay.frames.record_data import RecordData, from_record
+from fireassay.record.reader import open_record
+from fireassay.reports.view import build
+from fireassay.runners.foreign.nccl_tests import read
+from fireassay.runners.foreign.support.base import Imported
+from fireassay.runners.foreign.support.importing import import_results
+from fireassay.runners.foreign.support.nccl_runs import PROGRAMS
+from fireassay.spec.sections.collectives import Collectives
+from fireassay.verdict.judge import Judgement, judge
 from tests.reports.written import written
 
 # Lines as nccl-tests 2.13 prints them, with times and bandwidths that were published for two nodes of eight H100 (all_reduce_perf -b 8 -e

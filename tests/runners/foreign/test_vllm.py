@@ -9,8 +9,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from assay.errors import SpecError
-from assay.estimates.estimate import Estimate
+from fireassay.errors import SpecError
+from fireassay.estimates.estimate import Estimate
 from tests.runners.foreign.reading import foreign, imported, judged, measured, one, reported, requests
 from tests.runners.foreign.samples import latency_s, ttft_s, vllm
 

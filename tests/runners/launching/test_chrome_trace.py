@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.runners.launching import chrome_trace
+from fireassay.runners.launching import chrome_trace
 
 ANY = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**18), 10**18) | st.floats(allow_nan=False) | st.text(max_size=8),

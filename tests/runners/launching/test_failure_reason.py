@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from assay.launchers.support.base import Ending
-from assay.runners.launching.failure_reason import script_lines, tail, telling_line, why_failed
+from fireassay.launchers.support.base import Ending
+from fireassay.runners.launching.failure_reason import script_lines, tail, telling_line, why_failed
 
 LOG = "logs/launch=0000.log"
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from assay.clock import FakeClock
-from assay.errors import RecordError, SpecError
-from assay.record.reader import open_record
-from assay.runners.experiment.context import Job, RunContext
-from assay.runners.experiment.run import run
-from assay.runners.launching import fresh_folder
-from assay.runners.launching.launch import request_for
+from fireassay.clock import FakeClock
+from fireassay.errors import RecordError, SpecError
+from fireassay.record.reader import open_record
+from fireassay.runners.experiment.context import Job, RunContext
+from fireassay.runners.experiment.run import run
+from fireassay.runners.launching import fresh_folder
+from fireassay.runners.launching.launch import request_for
 from tests.runners.making import context, experiment, planned
 
 

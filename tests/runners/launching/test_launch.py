@@ -12,21 +12,21 @@ from typing import Any
 
 import pytest
 
-from assay.clock import FakeClock
-from assay.errors import RecordError
-from assay.faults.support.base import Fault, Undo, Victim
-from assay.instruments.recorder.step_limit import mark
-from assay.launchers.support import supervisor
-from assay.launchers.support.base import Ending
-from assay.record.reader import open_record
-from assay.runners.experiment.context import Job, RunContext
-from assay.runners.experiment.progress import LaunchProgress, RunProgress
-from assay.runners.experiment.rows import write_launch
-from assay.runners.experiment.signals import StopRequest
-from assay.runners.launching import launch as launch_module
-from assay.runners.launching.launch import LaunchRun, mark_of, request_for
-from assay.spec.plan import PlannedFault, PlannedLaunch, plan
-from assay.spec.sections.faults import Fault as AskedFault
+from fireassay.clock import FakeClock
+from fireassay.errors import RecordError
+from fireassay.faults.support.base import Fault, Undo, Victim
+from fireassay.instruments.recorder.step_limit import mark
+from fireassay.launchers.support import supervisor
+from fireassay.launchers.support.base import Ending
+from fireassay.record.reader import open_record
+from fireassay.runners.experiment.context import Job, RunContext
+from fireassay.runners.experiment.progress import LaunchProgress, RunProgress
+from fireassay.runners.experiment.rows import write_launch
+from fireassay.runners.experiment.signals import StopRequest
+from fireassay.runners.launching import launch as launch_module
+from fireassay.runners.launching.launch import LaunchRun, mark_of, request_for
+from fireassay.spec.plan import PlannedFault, PlannedLaunch, plan
+from fireassay.spec.sections.faults import Fault as AskedFault
 from tests.runners.making import FakeHandle, SilentMeter, context, experiment, fake_launcher, kill_fault, planned, worker
 
 OK = Ending(exit_code=0, end_ns=123)
@@ -74,9 +74,9 @@ def test_the_script_gets_its_own_values_for_workers_seed_and_launch_and_nothing_
     asked = request_for(made, Job(planned=planned(), number=12, attempt=0), {"PATH": "/bin", "RANK": "3"})
     assert asked.arguments == ("--seed=7", "2x2", "12", "{other} {}")
     assert asked.script == tmp_path / "train.py"
-    assert asked.environment["ASSAY_SEED"] == "7"
-    assert asked.environment["ASSAY_LAUNCH"] == "12"
-    assert Path(asked.environment["ASSAY_LAUNCH_DIR"]).is_dir()
+    assert asked.environment["FIREASSAY_SEED"] == "7"
+    assert asked.environment["FIREASSAY_LAUNCH"] == "12"
+    assert Path(asked.environment["FIREASSAY_LAUNCH_DIR"]).is_dir()
     assert asked.environment["MINE"] == "1"
     assert "RANK" not in asked.environment
 
@@ -95,12 +95,12 @@ STEPS = {"workload": {"steps": 30, "warm_up_steps": 10}}
 def test_workers_are_told_after_how_many_steps_they_end_warm_up_included(tmp_path: Path) -> None:
     made = context(tmp_path, experiment(**STEPS, profile={"wait": 60}), FakeClock())
     told = [
-        request_for(made, Job(planned=planned(role=role), number=place, attempt=0), {}).environment.get("ASSAY_STEPS")
+        request_for(made, Job(planned=planned(role=role), number=place, attempt=0), {}).environment.get("FIREASSAY_STEPS")
         for place, role in enumerate(("timed", "fault", "profile", "sweep"))
     ]
     assert told == ["40", "40", "65", None]
     whole = context(tmp_path, experiment(), FakeClock())
-    assert "ASSAY_STEPS" not in request_for(whole, Job(planned=planned(), number=0, attempt=0), {}).environment
+    assert "FIREASSAY_STEPS" not in request_for(whole, Job(planned=planned(), number=0, attempt=0), {}).environment
 
 
 @pytest.mark.parametrize("exit_code", [0, 1])
@@ -150,9 +150,9 @@ def test_only_launches_that_calibrate_communication_are_told_to(tmp_path: Path) 
         role: request_for(made, Job(planned=planned(role=role), number=place, attempt=0), {}).environment
         for place, role in enumerate(("timed", "communication"))
     }
-    assert "ASSAY_CALIBRATE_COMMUNICATION" not in told["timed"]
-    assert told["communication"]["ASSAY_CALIBRATE_COMMUNICATION"] == "1"
-    assert told["communication"]["ASSAY_FLUSH_S"] == told["timed"]["ASSAY_FLUSH_S"]
+    assert "FIREASSAY_CALIBRATE_COMMUNICATION" not in told["timed"]
+    assert told["communication"]["FIREASSAY_CALIBRATE_COMMUNICATION"] == "1"
+    assert told["communication"]["FIREASSAY_FLUSH_S"] == told["timed"]["FIREASSAY_FLUSH_S"]
 
 
 def test_a_launch_that_takes_too_long_is_ended_and_says_what_it_did_last(tmp_path: Path) -> None:

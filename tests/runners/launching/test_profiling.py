@@ -11,18 +11,18 @@ from typing import Any
 
 import pytest
 
-from assay.clock import FakeClock
-from assay.errors import EnvironmentLacks, SpecError
-from assay.estimates.estimate import Estimate
-from assay.frames.training.profile_summary import summary
-from assay.metrics.training.communication import COMM_EXPOSED, COMM_TOTAL, COMM_TRANSFER, COMM_WAIT, OVERLAP
-from assay.record.reader import open_record
-from assay.runners import training
-from assay.runners.experiment.context import Advice, Job, RunContext
-from assay.runners.experiment.rows import launch_row
-from assay.runners.launching import profiling
-from assay.runners.launching.launch import request_for
-from assay.spec.plan import plan
+from fireassay.clock import FakeClock
+from fireassay.errors import EnvironmentLacks, SpecError
+from fireassay.estimates.estimate import Estimate
+from fireassay.frames.training.profile_summary import summary
+from fireassay.metrics.training.communication import COMM_EXPOSED, COMM_TOTAL, COMM_TRANSFER, COMM_WAIT, OVERLAP
+from fireassay.record.reader import open_record
+from fireassay.runners import training
+from fireassay.runners.experiment.context import Advice, Job, RunContext
+from fireassay.runners.experiment.rows import launch_row
+from fireassay.runners.launching import profiling
+from fireassay.runners.launching.launch import request_for
+from fireassay.spec.plan import plan
 from tests.frames.training.test_kernel_trace import GEMM, NEW, OLD, host, kernel, trace
 from tests.handmade import Handmade
 from tests.runners.making import context, experiment, planned
@@ -98,7 +98,7 @@ def test_a_window_is_of_at_most_three_steps(key: str, value: Any) -> None:
 
 def test_only_the_profiled_launch_is_told_to_profile(tmp_path: Path) -> None:
     found, job = made(tmp_path)
-    asked = json.loads(request_for(found, job, {}).environment["ASSAY_PROFILE"])
+    asked = json.loads(request_for(found, job, {}).environment["FIREASSAY_PROFILE"])
     assert asked == {
         "wait": 0,
         "warm_up": 2,
@@ -108,14 +108,14 @@ def test_only_the_profiled_launch_is_told_to_profile(tmp_path: Path) -> None:
         "folder": str(found.record.path.resolve() / "traces" / "launch=0000"),
     }
     timed = request_for(found, Job(planned=planned(), number=1, attempt=0), {})
-    assert "ASSAY_PROFILE" not in timed.environment
+    assert "FIREASSAY_PROFILE" not in timed.environment
     assert timed.prefix == ()
 
 
 def test_the_step_that_is_counted_is_never_one_that_is_profiled(tmp_path: Path) -> None:
     found, job = made(tmp_path, warm_up=0)
-    assert "ASSAY_FLOPS" not in request_for(found, job, {}).environment
-    assert request_for(found, Job(planned=planned(), number=1, attempt=0), {}).environment["ASSAY_FLOPS"] == "1"
+    assert "FIREASSAY_FLOPS" not in request_for(found, job, {}).environment
+    assert request_for(found, Job(planned=planned(), number=1, attempt=0), {}).environment["FIREASSAY_FLOPS"] == "1"
 
 
 def test_the_operations_are_counted_unless_the_experiment_says_none(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_the_operations_are_counted_unless_the_experiment_says_none(tmp_path: Pa
     ):
         (tmp_path / str(number)).mkdir()
         told = request_for(context(tmp_path / str(number), experiment(flops=flops), FakeClock()), job, {}).environment
-        assert (told.get("ASSAY_FLOPS"), told.get("ASSAY_PEAK")) == wanted
+        assert (told.get("FIREASSAY_FLOPS"), told.get("FIREASSAY_PEAK")) == wanted
 
 
 def test_a_trace_is_summarised_sealed_and_its_communication_is_in_the_record(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from assay.runners.launching import watch as watch_module
-from assay.runners.launching.watch import Watch, Worker
+from fireassay.runners.launching import watch as watch_module
+from fireassay.runners.launching.watch import Watch, Worker
 from tests.limits import PROCESS_S
 from tests.runners.making import worker
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from assay.runners.load import engines
+from fireassay.runners.load import engines
 
 
 @contextmanager

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from assay.errors import Problem, SpecError
-from assay.spec.experiment import Experiment
-from assay.spec.flags.experiment import add_flags, experiment_from, name_from, split_at_dashes
-from assay.spec.flags.of_verb import flags_of
+from fireassay.errors import Problem, SpecError
+from fireassay.spec.experiment import Experiment
+from fireassay.spec.flags.experiment import add_flags, experiment_from, name_from, split_at_dashes
+from fireassay.spec.flags.of_verb import flags_of
 from tests.spec.making import SMALLEST, written
 
 TODAY = date(2026, 3, 4)

@@ -7,10 +7,10 @@ from datetime import date
 
 import pytest
 
-from assay.errors import SpecError
-from assay.spec.flags.load import add_flags, experiment_from, name_from, notes
-from assay.spec.flags.texts import seconds, slo
-from assay.spec.load import from_mapping, to_toml
+from fireassay.errors import SpecError
+from fireassay.spec.flags.load import add_flags, experiment_from, name_from, notes
+from fireassay.spec.flags.texts import seconds, slo
+from fireassay.spec.load import from_mapping, to_toml
 
 TODAY = date(2026, 11, 22)
 URL = "http://localhost:8000"

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from assay import catalog
-from assay.errors import Problem
-from assay.spec.experiment import Experiment
-from assay.spec.flags.of_verb import declare, flags_of, given, put, put_all
-from assay.spec.keys import keys
+from fireassay import catalog
+from fireassay.errors import Problem
+from fireassay.spec.experiment import Experiment
+from fireassay.spec.flags.of_verb import declare, flags_of, given, put, put_all
+from fireassay.spec.keys import keys
 
 EVERY = sorted({verb for key in keys(Experiment).values() for flag in key.flags for verb in flag.places})
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from assay.errors import SpecError
-from assay.spec.load import load
-from assay.spec.rules.quality import uncomputable
+from fireassay.errors import SpecError
+from fireassay.spec.load import load
+from fireassay.spec.rules.quality import uncomputable
 
 GOOD: dict[str, Any] = {
     "workload": {"runner": "serving"},
@@ -71,7 +71,7 @@ def test_the_line_is_said_with_the_way_on(tmp_path: Path) -> None:
 
 
 def test_a_record_that_asked_for_it_can_be_read() -> None:
-    from assay.spec.load import from_mapping
+    from fireassay.spec.load import from_mapping
 
     asked = {**GOOD, "workload": {"runner": "serving", "script": "http://127.0.0.1:9"}, "quality": {"metric": "bleu"}, "name": "x"}
     asked["serving"] = {**GOOD["serving"], "concurrency": [1]}

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.errors import Problem, SpecError
-from assay.spec.experiment import Experiment
-from assay.spec.load import from_mapping, to_toml
-from assay.spec.plan import configurations
-from assay.spec.rules.experiment import contradictions
+from fireassay.errors import Problem, SpecError
+from fireassay.spec.experiment import Experiment
+from fireassay.spec.load import from_mapping, to_toml
+from fireassay.spec.plan import configurations
+from fireassay.spec.rules.experiment import contradictions
 
 URL = "http://127.0.0.1:8000"
 COMMAND = ["serve", "--port", "{port}"]
@@ -270,8 +270,8 @@ def test_whatever_stands_there_no_rule_breaks(changes: dict[str, Any]) -> None:
 
 
 def test_a_key_under_a_wrong_name_is_not_repeated() -> None:
-    from assay.errors import SpecError
-    from assay.spec.load import from_mapping
+    from fireassay.errors import SpecError
+    from fireassay.spec.load import from_mapping
 
     target = {"urls": ["http://h:1"], "api_key": "sk-foo", "colour": "blue"}
     with pytest.raises(SpecError) as caught:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from assay.frames.links import bandwidth
-from assay.spec.sections.collectives import OPERATIONS, WHOLE, Collectives, cell, cells, one_size, sizes_of
+from fireassay.frames.links import bandwidth
+from fireassay.spec.sections.collectives import OPERATIONS, WHOLE, Collectives, cell, cells, one_size, sizes_of
 
 
 @pytest.mark.parametrize(

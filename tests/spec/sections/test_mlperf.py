@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from assay.spec.sections.mlperf import CONFIDENCE, requirements, shortfalls, validity
-from assay.stats.models import early_stopping
+from fireassay.spec.sections.mlperf import CONFIDENCE, requirements, shortfalls, validity
+from fireassay.stats.models import early_stopping
 
 SCENARIOS = ("single_stream", "multi_stream", "server", "offline")
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.errors import SpecError
-from assay.spec.sections.scenario import LARGEST, parse, problem
+from fireassay.errors import SpecError
+from fireassay.spec.sections.scenario import LARGEST, parse, problem
 
 FORMS = [
     ("N(480,240)/(300,150)", "N", (480, 240, 300, 150)),

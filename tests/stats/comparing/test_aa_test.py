@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from assay.stats.comparing.aa_test import LEAST, alike
+from fireassay.stats.comparing.aa_test import LEAST, alike
 
 
 def test_equal_launches_show_no_difference_at_all() -> None:

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from assay.stats.comparing.between_records import Level, against_history, assumed, between, level, widened
-from assay.stats.comparing.comparison import compare_welch, decide
+from fireassay.stats.comparing.between_records import Level, against_history, assumed, between, level, widened
+from fireassay.stats.comparing.comparison import compare_welch, decide
 
 
 def test_a_record_s_level_is_the_mean_of_logs_with_its_variance() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
-from assay.stats.comparing.comparison import REASONS, Difference, compare_paired, compare_welch, decide, detectable_effect, scale_of
+from fireassay.stats.comparing.comparison import REASONS, Difference, compare_paired, compare_welch, decide, detectable_effect, scale_of
 
 Array = NDArray[np.float64]
 

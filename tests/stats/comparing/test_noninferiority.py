@@ -9,9 +9,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from assay.stats.comparing.noninferiority import Decision, crossed, items_needed, items_needed_without_flips, largest_change, units_of
-from assay.stats.comparing.tango import flips_lower, zero_flip_bound
-from assay.stats.intervals import bounded_mean
+from fireassay.stats.comparing.noninferiority import Decision, crossed, items_needed, items_needed_without_flips, largest_change, units_of
+from fireassay.stats.comparing.tango import flips_lower, zero_flip_bound
+from fireassay.stats.intervals import bounded_mean
 
 Array = NDArray[np.float64]
 

@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from assay.stats.comparing.comparison import compare_welch
-from assay.stats.comparing.sequential import comparison_confidence, expected_launches, look_confidence, narrow_enough, next_look
-from assay.stats.intervals.intervals import Interval, log_t
+from fireassay.stats.comparing.comparison import compare_welch
+from fireassay.stats.comparing.sequential import comparison_confidence, expected_launches, look_confidence, narrow_enough, next_look
+from fireassay.stats.intervals.intervals import Interval, log_t
 
 
 def test_the_looks_are_those_of_the_methodology() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from assay.stats.groups.clocks import Offset, Ping, linear_drift, offset, too_short
+from fireassay.stats.groups.clocks import Offset, Ping, linear_drift, offset, too_short
 
 DELAY = st.floats(0.0, 5.0)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.stats.groups.gradient_difference import Part, compare, ratio_name, tolerance
+from fireassay.stats.groups.gradient_difference import Part, compare, ratio_name, tolerance
 
 
 def parts(**named: tuple[list[float], list[float]]) -> list[Part]:

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from assay.stats.groups.launch_groups import _reference, groups, unseen_share
-from assay.stats.intervals.intervals import log_t
+from fireassay.stats.groups.launch_groups import _reference, groups, unseen_share
+from fireassay.stats.intervals.intervals import log_t
 
 TRIALS = 2000
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from assay.stats.groups.stragglers import beyond_others, fewest_blocks, lost_waiting, search
-from assay.stats.intervals.intervals import order_ranks
+from fireassay.stats.groups.stragglers import beyond_others, fewest_blocks, lost_waiting, search
+from fireassay.stats.intervals.intervals import order_ranks
 
 STEP = np.full(40, 0.1)  # so that 5 ms matter
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from assay.stats.groups.topology import Array, Groups, nesting, within
+from fireassay.stats.groups.topology import Array, Groups, nesting, within
 
 ISLAND, HOST, ACROSS = 0, 1, 2
 # a machine of our time: NVLink, PCIe, a network; seconds and seconds per byte

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from assay.stats.intervals.autocorrelation import integrated_time, lag_one
+from fireassay.stats.intervals.autocorrelation import integrated_time, lag_one
 
 # Annual flow of the Nile, 1871 to 1970 (Cobb, Biometrika 65, 1978)
 NILE = [

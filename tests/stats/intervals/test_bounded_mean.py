@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from assay.stats.intervals.bounded_mean import Units, extrapolated, lower, upper
+from fireassay.stats.intervals.bounded_mean import Units, extrapolated, lower, upper
 
 Array = NDArray[np.float64]
 

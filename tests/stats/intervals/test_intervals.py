@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from assay.stats.intervals.intervals import MOST_REPETITIONS, Interval, log_t, mean_t, paired_log_ratio, smallest, t_quantile
+from fireassay.stats.intervals.intervals import MOST_REPETITIONS, Interval, log_t, mean_t, paired_log_ratio, smallest, t_quantile
 
 # Two-sided 95 % and one-sided 95 % points of Student's t, from the printed tables (Fisher & Yates).
 T_TABLE = {(0.975, 1): 12.706, (0.975, 4): 2.776, (0.975, 9): 2.262, (0.95, 2): 2.920, (0.95, 30): 1.697}

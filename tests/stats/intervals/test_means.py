@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from assay import catalog
-from assay.estimates.estimate import Absent
-from assay.frames.record_data import from_record
-from assay.record.reader import open_record
-from assay.stats.intervals.intervals import mean_t
-from assay.stats.intervals.means import MEANS, NoMean, quotient
-from assay.verdict.judge import compute
+from fireassay import catalog
+from fireassay.estimates.estimate import Absent
+from fireassay.frames.record_data import from_record
+from fireassay.record.reader import open_record
+from fireassay.stats.intervals.intervals import mean_t
+from fireassay.stats.intervals.means import MEANS, NoMean, quotient
+from fireassay.verdict.judge import compute
 
 
 @pytest.mark.parametrize("bad", [[], [1.0, float("nan")]])

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from assay.stats.intervals.intervals import order_ranks
-from assay.stats.intervals.quantiles import cluster_woodruff, least_two_sided
+from fireassay.stats.intervals.intervals import order_ranks
+from fireassay.stats.intervals.quantiles import cluster_woodruff, least_two_sided
 
 
 def ramps(step: float) -> list[np.ndarray]:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.stats.models.affine_fit import affine_fit
+from fireassay.stats.models.affine_fit import affine_fit
 
 SIZES = [float(2**k) for k in range(3, 29, 2)]
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.stats.models.capacity import Point, capacity
+from fireassay.stats.models.capacity import Point, capacity
 from tests.queues import mm1_quantile
 
 

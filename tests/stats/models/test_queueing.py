@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.stats.models.queueing import little
+from fireassay.stats.models.queueing import little
 
 
 @given(st.lists(st.tuples(st.floats(0, 90), st.floats(0, 10)), min_size=1, max_size=50))

@@ -12,8 +12,17 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import curve_fit
 
-from assay.stats.models.scaling_laws import WEAK, Choice, Points, Refused, choose, fit, points
-from assay.stats.models.scaling_predictions import HeldOut, Peak, Prediction, _prediction_interval, held_out, peak, predict, relative_curve
+from fireassay.stats.models.scaling_laws import WEAK, Choice, Points, Refused, choose, fit, points
+from fireassay.stats.models.scaling_predictions import (
+    HeldOut,
+    Peak,
+    Prediction,
+    _prediction_interval,
+    held_out,
+    peak,
+    predict,
+    relative_curve,
+)
 
 Array = NDArray[np.float64]
 

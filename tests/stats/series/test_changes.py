@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from assay.stats.series.changes import Change, Changes, across_series, chance_ever, chance_once, changes_in_history
+from fireassay.stats.series.changes import Change, Changes, across_series, chance_ever, chance_once, changes_in_history
 from tests.stats.series.test_steady_state import NILE
 
 Array = NDArray[np.float64]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from assay.stats.series.normality import shapiro, skewness
+from fireassay.stats.series.normality import shapiro, skewness
 
 
 @pytest.mark.parametrize("n", [3, 4, 5, 6, 7, 10, 11, 12, 13, 25, 100, 999, 2000])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
-from assay.stats.series.steady_state import Kind, _noise, change_points, mser5, steady_state
+from fireassay.stats.series.steady_state import Kind, _noise, change_points, mser5, steady_state
 
 Array = NDArray[np.float64]
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.stats.series.step_test import Noise, look, placed, supported, variance_of_difference
+from fireassay.stats.series.step_test import Noise, look, placed, supported, variance_of_difference
 
 WAVE = np.array([0.0, 1.0, -0.5, 0.5, -1.0, 0.25, -0.25, 0.75, -0.75, 0.1])
 

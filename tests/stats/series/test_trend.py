@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from assay.stats.series.trend import trend
+from fireassay.stats.series.trend import trend
 
 
 def test_the_slope_is_the_median_of_all_pairwise_slopes() -> None:

@@ -7,10 +7,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from assay.traffic.arrivals import make
-from assay.traffic.arrivals.checks import nonce
-from assay.traffic.arrivals.rows import CANARY, COLD, IDENTITY, MAIN, NEEDLE, NORMAL, RERUN, WARM_UP
-from assay.traffic.arrivals.schedule import Schedule
+from fireassay.traffic.arrivals import make
+from fireassay.traffic.arrivals.checks import nonce
+from fireassay.traffic.arrivals.rows import CANARY, COLD, IDENTITY, MAIN, NEEDLE, NORMAL, RERUN, WARM_UP
+from fireassay.traffic.arrivals.schedule import Schedule
 from tests.traffic.planned import S, planned
 
 CHECKS = {"identity": 3, "reruns": 2}

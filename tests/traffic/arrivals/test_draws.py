@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from assay.traffic.arrivals.draws import below, exponential, gamma, logarithm, source, text_seeds, uniform
+from fireassay.traffic.arrivals.draws import below, exponential, gamma, logarithm, source, text_seeds, uniform
 
 RAW = [15718830934230047781, 11887618377103673661]
 

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from assay.record.tables import arrow_schema
-from assay.traffic.arrivals import file, make
-from assay.traffic.arrivals.rows import TYPES, chosen, joined, rows
-from assay.traffic.arrivals.schedule import Schedule
+from fireassay.record.tables import arrow_schema
+from fireassay.traffic.arrivals import file, make
+from fireassay.traffic.arrivals.rows import TYPES, chosen, joined, rows
+from fireassay.traffic.arrivals.schedule import Schedule
 
 
 def small() -> Schedule:

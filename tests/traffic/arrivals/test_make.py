@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.spec.plan import Configuration
-from assay.spec.sections.serving import Arrivals, Correctness, Prompts, Serving
-from assay.traffic.arrivals import make
-from assay.traffic.arrivals.rows import CANARY, COLD, MAIN, NORMAL, WARM_UP
-from assay.traffic.arrivals.schedule import Schedule
+from fireassay.spec.plan import Configuration
+from fireassay.spec.sections.serving import Arrivals, Correctness, Prompts, Serving
+from fireassay.traffic.arrivals import make
+from fireassay.traffic.arrivals.rows import CANARY, COLD, MAIN, NORMAL, WARM_UP
+from fireassay.traffic.arrivals.schedule import Schedule
 from tests.traffic.planned import S, equal, planned
 
 EVERY: dict[str, dict[str, Any]] = {
@@ -47,7 +47,7 @@ def test_the_same_seed_gives_the_same_schedule_and_another_one_another(process: 
 
 def test_digests_are_equal_in_other_processes() -> None:
     code = (
-        "from tests.traffic.arrivals.test_make import EVERY, made; from assay.traffic.arrivals import make\n"
+        "from tests.traffic.arrivals.test_make import EVERY, made; from fireassay.traffic.arrivals import make\n"
         "print(*(make.digest(made(process)) for process in EVERY))"
     )
     here = [make.digest(made(process)) for process in EVERY]

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from assay.spec.sections.serving import Arrivals
-from assay.traffic.arrivals.mlperf import foreseen
+from fireassay.spec.sections.serving import Arrivals
+from fireassay.traffic.arrivals.mlperf import foreseen
 
 
 def asked(process: str, **keys: Any) -> Arrivals:

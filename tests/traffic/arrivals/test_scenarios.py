@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from assay.traffic.arrivals.scenarios import draw, parse
+from fireassay.traffic.arrivals.scenarios import draw, parse
 
 
 def drawn(text: str, n: int = 20_000, seed: int = 1, documents: int = 1) -> tuple[list[int], list[int]]:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.traffic.arrivals import make
-from assay.traffic.arrivals.rows import COLD, rows
-from assay.traffic.arrivals.schedule import Schedule
+from fireassay.traffic.arrivals import make
+from fireassay.traffic.arrivals.rows import COLD, rows
+from fireassay.traffic.arrivals.schedule import Schedule
 
 
 def small() -> Schedule:

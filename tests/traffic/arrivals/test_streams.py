@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from assay.spec.sections.serving import Arrivals
-from assay.traffic.arrivals import make
-from assay.traffic.arrivals.rows import THINK, TOOL
-from assay.traffic.arrivals.streams import MOST, count
+from fireassay.spec.sections.serving import Arrivals
+from fireassay.traffic.arrivals import make
+from fireassay.traffic.arrivals.rows import THINK, TOOL
+from fireassay.traffic.arrivals.streams import MOST, count
 from tests.traffic.planned import S, planned
 
 

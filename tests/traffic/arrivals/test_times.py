@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from assay.errors import SpecError
-from assay.spec.sections.serving import Arrivals
-from assay.traffic.arrivals.draws import Ints
-from assay.traffic.arrivals.times import due, profile
+from fireassay.errors import SpecError
+from fireassay.spec.sections.serving import Arrivals
+from fireassay.traffic.arrivals.draws import Ints
+from fireassay.traffic.arrivals.times import due, profile
 
 S = 1_000_000_000
 

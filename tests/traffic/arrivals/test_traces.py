@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.errors import SpecError
-from assay.traffic.arrivals import make
-from assay.traffic.arrivals.rows import CANARY, IDENTITY, MAIN, NORMAL, THINK, TOOL, WARM_UP
-from assay.traffic.arrivals.schedule import Schedule
-from assay.traffic.arrivals.traces import replay
+from fireassay.errors import SpecError
+from fireassay.traffic.arrivals import make
+from fireassay.traffic.arrivals.rows import CANARY, IDENTITY, MAIN, NORMAL, THINK, TOOL, WARM_UP
+from fireassay.traffic.arrivals.schedule import Schedule
+from fireassay.traffic.arrivals.traces import replay
 from tests.traffic.planned import S, equal, planned
 
 MS = 1_000_000

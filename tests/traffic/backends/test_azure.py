@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from assay.spec.sections.serving import Target
-from assay.traffic.backends.azure import BACKEND
-from assay.traffic.parts import Ask
+from fireassay.spec.sections.serving import Target
+from fireassay.traffic.backends.azure import BACKEND
+from fireassay.traffic.parts import Ask
 from tests.traffic.fakes import asked_for_real, sse
 
 CHAT = Ask(task="chat", model="gpt-4o", messages=({"role": "user", "content": "Hi"},), max_tokens=2)
@@ -35,8 +35,8 @@ def test_the_path_names_deployment_and_version() -> None:
     ("auth", "header", "value"), [("key", "api-key", "0123456789abcdef"), ("bearer", "authorization", "Bearer 0123456789abcdef")]
 )
 def test_the_key_goes_where_azure_wants_it(monkeypatch: pytest.MonkeyPatch, auth: str, header: str, value: str) -> None:
-    monkeypatch.setenv("ASSAY_TEST_KEY", "0123456789abcdef")
-    target = Target(backend="azure", api_key_env="ASSAY_TEST_KEY", options={"auth": auth})
+    monkeypatch.setenv("FIREASSAY_TEST_KEY", "0123456789abcdef")
+    target = Target(backend="azure", api_key_env="FIREASSAY_TEST_KEY", options={"auth": auth})
     filters = {
         "choices": [],
         "created": 0,

@@ -17,11 +17,11 @@ from urllib.parse import quote
 
 import pytest
 
-from assay.errors import EnvironmentLacks
-from assay.spec.sections.serving import Target
-from assay.traffic.backends import bedrock
-from assay.traffic.backends.bedrock import BACKEND, signed
-from assay.traffic.parts import Answer, Ask, Wire
+from fireassay.errors import EnvironmentLacks
+from fireassay.spec.sections.serving import Target
+from fireassay.traffic.backends import bedrock
+from fireassay.traffic.backends.bedrock import BACKEND, signed
+from fireassay.traffic.parts import Answer, Ask, Wire
 from tests.traffic.fakes import Asked, asked_for_real, exchange, frame, serving
 from tests.traffic.transcripts import reply_of
 
@@ -141,8 +141,8 @@ def test_credentials_that_cannot_be_refreshed_are_told_without_their_words() -> 
 
 
 def test_an_api_key_of_bedrock_is_a_bearer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ASSAY_TEST_KEY", "bedrock-api-key-0123456789")
-    asked, _ = asked_for_real(Target(backend="bedrock", api_key_env="ASSAY_TEST_KEY"), ASK, STREAM, headers=EVENTS)
+    monkeypatch.setenv("FIREASSAY_TEST_KEY", "bedrock-api-key-0123456789")
+    asked, _ = asked_for_real(Target(backend="bedrock", api_key_env="FIREASSAY_TEST_KEY"), ASK, STREAM, headers=EVENTS)
     assert asked.headers["authorization"] == "Bearer bedrock-api-key-0123456789"
     assert "x-amz-date" not in asked.headers
 

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from assay.spec.sections.serving import Target
-from assay.traffic.backends.llamacpp import BACKEND
-from assay.traffic.parts import Ask
+from fireassay.spec.sections.serving import Target
+from fireassay.traffic.backends.llamacpp import BACKEND
+from fireassay.traffic.parts import Ask
 from tests.traffic.fakes import asked_for_real, sse
 from tests.traffic.transcripts import reply_of
 

@@ -17,11 +17,11 @@ from typing import Any
 
 import pytest
 
-from assay.errors import EnvironmentLacks
-from assay.spec.sections.serving import Target
-from assay.traffic.backends import oci
-from assay.traffic.backends.oci import BACKEND, signed
-from assay.traffic.parts import Ask, Wire
+from fireassay.errors import EnvironmentLacks
+from fireassay.spec.sections.serving import Target
+from fireassay.traffic.backends import oci
+from fireassay.traffic.backends.oci import BACKEND, signed
+from fireassay.traffic.parts import Ask, Wire
 from tests.traffic.fakes import Asked, asked_for_real, sse
 from tests.traffic.transcripts import reply_of
 
@@ -139,7 +139,7 @@ def test_what_lacks_is_told(monkeypatch: pytest.MonkeyPatch, library: ModuleType
     with pytest.raises(EnvironmentLacks, match="auth = 'config': FileNotFoundError"):
         BACKEND.prepare(TARGET)
     monkeypatch.setitem(sys.modules, "oci", None)
-    with pytest.raises(EnvironmentLacks, match=r"pip install 'assay\[oci\]'"):
+    with pytest.raises(EnvironmentLacks, match=r"pip install 'fireassay\[oci\]'"):
         BACKEND.prepare(TARGET)
 
 

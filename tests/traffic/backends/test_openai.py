@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from assay.spec.sections.serving import Target
-from assay.traffic.backends.openai import BACKEND
-from assay.traffic.parts import Answer, Ask
+from fireassay.spec.sections.serving import Target
+from fireassay.traffic.backends.openai import BACKEND
+from fireassay.traffic.parts import Answer, Ask
 from tests.traffic.fakes import asked_for_real, sse
 from tests.traffic.transcripts import reply_of
 
@@ -70,8 +70,8 @@ def test_reasoning_models_are_asked_by_two_options() -> None:
 
 
 def test_the_key_reaches_the_server_and_the_answer_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ASSAY_TEST_KEY", "sk-0123456789abcdef")
-    target = Target(backend="openai", api_key_env="ASSAY_TEST_KEY", headers={"X-Team": "search"})
+    monkeypatch.setenv("FIREASSAY_TEST_KEY", "sk-0123456789abcdef")
+    target = Target(backend="openai", api_key_env="FIREASSAY_TEST_KEY", headers={"X-Team": "search"})
     delta = {"choices": [{"index": 0, "delta": {"content": "Yes"}, "finish_reason": None}]}
     end = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
     asked, answer = asked_for_real(target, CHAT, [sse(delta), sse(end), sse("[DONE]")])

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from assay.spec.sections.serving import Target
-from assay.traffic.backends.openai_responses import BACKEND
-from assay.traffic.parts import Answer, Ask
+from fireassay.spec.sections.serving import Target
+from fireassay.traffic.backends.openai_responses import BACKEND
+from fireassay.traffic.parts import Answer, Ask
 from tests.traffic.fakes import asked_for_real, sse
 from tests.traffic.transcripts import reply_of
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from assay.errors import WorkloadError
-from assay.instruments.calls.generation import quiet
-from assay.spec.sections.serving import Target
-from assay.traffic.backends.process import BACKEND
-from assay.traffic.parts import Ask, Wire
+from fireassay.errors import WorkloadError
+from fireassay.instruments.calls.generation import quiet
+from fireassay.spec.sections.serving import Target
+from fireassay.traffic.backends.process import BACKEND
+from fireassay.traffic.parts import Ask, Wire
 from tests.instruments import models
 from tests.traffic.transcripts import reply_of
 

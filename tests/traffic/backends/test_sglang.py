@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from assay.spec.sections.serving import Target
-from assay.traffic.backends.sglang import BACKEND
-from assay.traffic.parts import Answer, Ask
+from fireassay.spec.sections.serving import Target
+from fireassay.traffic.backends.sglang import BACKEND
+from fireassay.traffic.parts import Answer, Ask
 from tests.traffic.fakes import asked_for_real, sse
 from tests.traffic.transcripts import reply_of
 

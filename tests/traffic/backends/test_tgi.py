@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from assay.spec.sections.serving import Target
-from assay.traffic.backends.tgi import BACKEND
-from assay.traffic.parts import Ask
+from fireassay.spec.sections.serving import Target
+from fireassay.traffic.backends.tgi import BACKEND
+from fireassay.traffic.parts import Ask
 from tests.traffic.fakes import asked_for_real, sse
 from tests.traffic.transcripts import reply_of
 

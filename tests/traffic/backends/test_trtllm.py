@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from assay.spec.sections.serving import Target
-from assay.traffic.parts import Ask
+from fireassay.spec.sections.serving import Target
+from fireassay.traffic.parts import Ask
 from tests.traffic.fakes import asked_for_real, sse
 
 ASK = Ask(task="completions", model="m", prompt="Once", max_tokens=2)

@@ -10,10 +10,10 @@ import pytest
 from google.auth import exceptions
 from google.auth.credentials import AnonymousCredentials, Credentials
 
-from assay.errors import EnvironmentLacks
-from assay.spec.sections.serving import Target
-from assay.traffic.backends.vertex import BACKEND
-from assay.traffic.parts import Ask
+from fireassay.errors import EnvironmentLacks
+from fireassay.spec.sections.serving import Target
+from fireassay.traffic.backends.vertex import BACKEND
+from fireassay.traffic.parts import Ask
 from tests.traffic.fakes import asked_for_real, sse
 from tests.traffic.transcripts import reply_of
 
@@ -91,8 +91,8 @@ def test_a_stream_at_vertex(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_gemini_api_takes_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ASSAY_TEST_KEY", "AIza0123456789")
-    target = Target(backend="vertex", options={"api": "gemini"}, api_key_env="ASSAY_TEST_KEY")
+    monkeypatch.setenv("FIREASSAY_TEST_KEY", "AIza0123456789")
+    target = Target(backend="vertex", options={"api": "gemini"}, api_key_env="FIREASSAY_TEST_KEY")
     asked, _ = asked_for_real(target, ASK, [sse(part({"text": "x"}, finish="STOP"))])
     assert asked.path == "/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse"
     assert asked.headers["x-goog-api-key"] == "AIza0123456789"

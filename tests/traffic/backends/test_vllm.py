@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from assay.spec.sections.serving import Target
-from assay.traffic.backends.vllm import BACKEND
-from assay.traffic.parts import TEXT, Ask
+from fireassay.spec.sections.serving import Target
+from fireassay.traffic.backends.vllm import BACKEND
+from fireassay.traffic.parts import TEXT, Ask
 from tests.traffic.fakes import asked_for_real, sse
 
 CHAT = Ask(task="chat", model="m", messages=({"role": "user", "content": "Hi"},), max_tokens=2, logprobs=True)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from assay.errors import WorkloadError
-from assay.traffic.client.back_off import Life, Pauses, retry_after_s
+from fireassay.errors import WorkloadError
+from fireassay.traffic.client.back_off import Life, Pauses, retry_after_s
 from tests.traffic.engine import Heard, closed, engine, load_on, well
 
 S = 1_000_000_000

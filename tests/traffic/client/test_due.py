@@ -8,9 +8,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.traffic.arrivals import make
-from assay.traffic.arrivals.schedule import Schedule
-from assay.traffic.client.due import NEVER, Agenda
+from fireassay.traffic.arrivals import make
+from fireassay.traffic.arrivals.schedule import Schedule
+from fireassay.traffic.client.due import NEVER, Agenda
 from tests.traffic.planned import planned
 
 MS = 1_000_000

@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from assay.traffic.client import due_journal
+from fireassay.traffic.client import due_journal
 
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from assay.traffic.client import due_journal
+from fireassay.traffic.client import due_journal
 noted = due_journal.opened(Path(sys.argv[1]), 5)
 noted[0], noted[3] = 10**18, 7
 os.kill(os.getpid(), signal.SIGKILL)

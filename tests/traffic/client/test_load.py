@@ -13,15 +13,15 @@ import pyarrow as pa
 import pytest
 import uvloop
 
-from assay.traffic.arrivals import make as arrivals
-from assay.traffic.arrivals.schedule import Schedule
-from assay.traffic.client.due import Agenda
-from assay.traffic.client.load import Load
-from assay.traffic.client.log import RequestLog
-from assay.traffic.client.plan import NS, Made, Plan
-from assay.traffic.parts import Answer, Ask, Json, Prompt, Reply, Wire
-from assay.traffic.wire.response import Exchange
-from assay.traffic.wire.transports import Inside
+from fireassay.traffic.arrivals import make as arrivals
+from fireassay.traffic.arrivals.schedule import Schedule
+from fireassay.traffic.client.due import Agenda
+from fireassay.traffic.client.load import Load
+from fireassay.traffic.client.log import RequestLog
+from fireassay.traffic.client.plan import NS, Made, Plan
+from fireassay.traffic.parts import Answer, Ask, Json, Prompt, Reply, Wire
+from fireassay.traffic.wire.response import Exchange
+from fireassay.traffic.wire.transports import Inside
 from tests.traffic.planned import S, planned
 
 ASK = Ask(task="chat", model="m")

@@ -7,10 +7,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from assay.record.tables import arrow_schema
-from assay.traffic.client import log as log_module
-from assay.traffic.client.log import RequestLog, Row, times_of
-from assay.traffic.parts import Answer
+from fireassay.record.tables import arrow_schema
+from fireassay.traffic.client import log as log_module
+from fireassay.traffic.client.log import RequestLog, Row, times_of
+from fireassay.traffic.parts import Answer
 
 
 def logged(*rows: tuple[Row, Answer], **options: Any) -> list[dict[str, Any]]:

@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from assay.traffic.client import process as client
-from assay.traffic.wire.compiled import built
-from assay.traffic.wire.sockets import stamping
+from fireassay.traffic.client import process as client
+from fireassay.traffic.wire.compiled import built
+from fireassay.traffic.wire.sockets import stamping
 from tests.limits import PROCESS_S
 from tests.traffic.engine import Heard, answer, begin, closed, engine, load_on, rows_of, well, write_job
 from tests.traffic.planned import planned
@@ -265,7 +265,7 @@ def test_texts_are_not_kept_where_nobody_wants_them(tmp_path: Path) -> None:
 
 
 def started(job: Path) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([sys.executable, "-m", "assay.traffic.client.process", str(job), "0"], stderr=subprocess.PIPE)
+    return subprocess.Popen([sys.executable, "-m", "fireassay.traffic.client.process", str(job), "0"], stderr=subprocess.PIPE)
 
 
 def until(process: subprocess.Popen[bytes], what: Any) -> None:

@@ -9,8 +9,8 @@ from time import monotonic_ns, thread_time_ns
 import pytest
 import uvloop
 
-from assay.traffic.client import timer as timer_module
-from assay.traffic.client.timer import Timer
+from fireassay.traffic.client import timer as timer_module
+from fireassay.traffic.client.timer import Timer
 
 MS = 1_000_000
 

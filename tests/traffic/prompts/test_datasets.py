@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.errors import Problem, SpecError
-from assay.spec.sections.serving import Prompts
-from assay.traffic.prompts.datasets import Dataset, Row, load
+from fireassay.errors import Problem, SpecError
+from fireassay.spec.sections.serving import Prompts
+from fireassay.traffic.prompts.datasets import Dataset, Row, load
 
 
 def read(folder: Path, name: str, content: str | bytes, **asked: Any) -> Dataset:

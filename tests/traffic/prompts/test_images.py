@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from assay.errors import SpecError
-from assay.traffic.prompts.images import Images, data_url, from_file, media_type
+from fireassay.errors import SpecError
+from fireassay.traffic.prompts.images import Images, data_url, from_file, media_type
 
 
 def decoded(png: bytes) -> tuple[int, int, list[bytes]]:

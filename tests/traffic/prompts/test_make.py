@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from assay.errors import SpecError
-from assay.traffic.parts import Prompt
-from assay.traffic.prompts.make import Prompts
+from fireassay.errors import SpecError
+from fireassay.traffic.parts import Prompt
+from fireassay.traffic.prompts.make import Prompts
 from tests.traffic import made
 from tests.traffic.prompts.test_images import decoded
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.traffic.prompts.texts import MASK, Frame, Texts, chat_frame, mix
-from assay.traffic.prompts.tokens import Tokenizer, Words
+from fireassay.traffic.prompts.texts import MASK, Frame, Texts, chat_frame, mix
+from fireassay.traffic.prompts.tokens import Tokenizer, Words
 from tests.traffic import made
 
 CORPORA = {

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.record.tables import arrow_schema
-from assay.traffic.parts import Kind
-from assay.traffic.prompts.make import Prompts
-from assay.traffic.prompts.token_counts import chunk_tokens, count
+from fireassay.record.tables import arrow_schema
+from fireassay.traffic.parts import Kind
+from fireassay.traffic.prompts.make import Prompts
+from fireassay.traffic.prompts.token_counts import chunk_tokens, count
 from tests.traffic import made
 
 
@@ -137,7 +137,7 @@ def test_of_many_requests_a_sample_is_counted_and_every_answer_of_unknown_length
 
 
 def _scattered(n: int, most: int) -> set[int]:
-    from assay.traffic.prompts.texts import mix
+    from fireassay.traffic.prompts.texts import mix
 
     return set(sorted(range(n), key=lambda number: mix(number + 2**62))[:most])
 

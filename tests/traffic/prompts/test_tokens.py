@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from assay.errors import EnvironmentLacks, SpecError
-from assay.traffic.prompts import tokens
-from assay.traffic.prompts.tokens import ChatTemplate, ModelTokenizer, Words
+from fireassay.errors import EnvironmentLacks, SpecError
+from fireassay.traffic.prompts import tokens
+from fireassay.traffic.prompts.tokens import ChatTemplate, ModelTokenizer, Words
 from tests.traffic import made
 
 USER = {"role": "user", "content": "the be"}
@@ -134,7 +134,7 @@ def test_what_is_wrong_with_a_tokenizer_is_told(tmp_path: Path) -> None:
 def test_without_the_package_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made.folder(tmp_path)
     monkeypatch.setitem(sys.modules, "tokenizers", None)
-    with pytest.raises(EnvironmentLacks, match=r'pip install "assay\[serving\]"'):
+    with pytest.raises(EnvironmentLacks, match=r'pip install "fireassay\[serving\]"'):
         tokens.load(".", tmp_path)
 
 

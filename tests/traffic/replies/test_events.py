@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.traffic.parts import Ask, Kind
-from assay.traffic.replies import openai_stream
-from assay.traffic.replies.events import events
-from assay.traffic.replies.openai_stream import read_openai
+from fireassay.traffic.parts import Ask, Kind
+from fireassay.traffic.replies import openai_stream
+from fireassay.traffic.replies.events import events
+from fireassay.traffic.replies.openai_stream import read_openai
 from tests.traffic.transcripts import load_all, reply_of
 
 ASK = Ask(task="chat", model="m")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.traffic.parts import Ask
+from fireassay.traffic.parts import Ask
 
 PLAIN = Ask(task="t", model="m", stream=True, temperature=0.5, ignore_eos=True, seed=3, logprobs=True)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from assay.traffic.parts import Prompt
-from assay.traffic.prompts.images import Images, data_url
-from assay.traffic.tasks.chat import TASK
+from fireassay.traffic.parts import Prompt
+from fireassay.traffic.prompts.images import Images, data_url
+from fireassay.traffic.tasks.chat import TASK
 from tests.traffic.tasks.asking import KEPT, PLAIN, kept
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from assay.traffic.parts import Prompt
-from assay.traffic.tasks.embeddings import TASK
+from fireassay.traffic.parts import Prompt
+from fireassay.traffic.tasks.embeddings import TASK
 from tests.traffic.tasks.asking import KEPT, PLAIN, kept
 
 

@@ -19,11 +19,11 @@ import uvloop
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.traffic.parts import Wire
-from assay.traffic.wire.compiled import DONE, Core, CorePool, built
-from assay.traffic.wire.connection import Pool
-from assay.traffic.wire.payloads import Payloads, address_of
-from assay.traffic.wire.response import Exchange
+from fireassay.traffic.parts import Wire
+from fireassay.traffic.wire.compiled import DONE, Core, CorePool, built
+from fireassay.traffic.wire.connection import Pool
+from fireassay.traffic.wire.payloads import Payloads, address_of
+from fireassay.traffic.wire.response import Exchange
 from tests.traffic.engine import Engine, Heard, engine, well
 
 pytestmark = pytest.mark.skipif(not built(), reason="the core is not built here")

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.traffic.chunks import Dechunker, plain_chunks
-from assay.traffic.parts import Wire
-from assay.traffic.wire.payloads import Payloads, address_of
-from assay.traffic.wire.response import Exchange, parse_head
+from fireassay.traffic.chunks import Dechunker, plain_chunks
+from fireassay.traffic.parts import Wire
+from fireassay.traffic.wire.payloads import Payloads, address_of
+from fireassay.traffic.wire.response import Exchange, parse_head
 
 WIRE = Wire(path="/v1/chat/completions", body=b"{}")
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from assay.errors import EnvironmentLacks
-from assay.spec.sections.serving import Client
-from assay.traffic.wire.httpx_transport import client_of
+from fireassay.errors import EnvironmentLacks
+from fireassay.spec.sections.serving import Client
+from fireassay.traffic.wire.httpx_transport import client_of
 from tests.traffic.engine import HEAD, Heard, answer, chunked, closed, delta, engine, load_on
 
 pytest.importorskip("httpx")
@@ -96,7 +96,7 @@ def test_a_flood_by_the_library_is_cut_off(tmp_path: Path) -> None:
 
 def test_without_httpx_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "httpx", None)
-    with pytest.raises(EnvironmentLacks, match=r"pip install 'assay\[library\]'"):
+    with pytest.raises(EnvironmentLacks, match=r"pip install 'fireassay\[library\]'"):
         client_of(Client())
 
 

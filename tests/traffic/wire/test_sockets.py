@@ -18,12 +18,12 @@ from typing import Any
 import pytest
 import uvloop
 
-from assay.traffic.parts import Wire
-from assay.traffic.wire import sockets
-from assay.traffic.wire.connection import Pool
-from assay.traffic.wire.payloads import Payloads, address_of
-from assay.traffic.wire.response import Exchange
-from assay.traffic.wire.sockets import Link, Poller, connected, stamping
+from fireassay.traffic.parts import Wire
+from fireassay.traffic.wire import sockets
+from fireassay.traffic.wire.connection import Pool
+from fireassay.traffic.wire.payloads import Payloads, address_of
+from fireassay.traffic.wire.response import Exchange
+from fireassay.traffic.wire.sockets import Link, Poller, connected, stamping
 from tests.limits import PROCESS_S
 
 pytestmark = pytest.mark.skipif(not stamping(), reason="the kernel's stamps are Linux's")

@@ -8,14 +8,14 @@ from typing import Any
 import polars as pl
 import pytest
 
-from assay import catalog
-from assay.estimates.estimate import Estimate
-from assay.frames.record_data import RecordData
-from assay.kinds.serving import KIND as SERVING
-from assay.spec.experiment import Quality
-from assay.spec.sections.serving import Objectives
-from assay.verdict.claims.pitfalls import of_record
-from assay.verdict.judge import about, compute, judge
+from fireassay import catalog
+from fireassay.estimates.estimate import Estimate
+from fireassay.frames.record_data import RecordData
+from fireassay.kinds.serving import KIND as SERVING
+from fireassay.spec.experiment import Quality
+from fireassay.spec.sections.serving import Objectives
+from fireassay.verdict.claims.pitfalls import of_record
+from fireassay.verdict.judge import about, compute, judge
 from tests.serving_made import ServingMade, simulated
 from tests.verdict.served import clean, found, rules
 

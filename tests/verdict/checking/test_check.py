@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from assay.verdict.checking.check import check, check_history
-from assay.verdict.checking.confirmation import confirm, unconfirmed
-from assay.verdict.checking.history import in_order
-from assay.verdict.checking.types import STATES, Check
-from assay.verdict.comparison.compare import compare
+from fireassay.verdict.checking.check import check, check_history
+from fireassay.verdict.checking.confirmation import confirm, unconfirmed
+from fireassay.verdict.checking.history import in_order
+from fireassay.verdict.checking.types import STATES, Check
+from fireassay.verdict.comparison.compare import compare
 from tests.handmade import Handmade
 from tests.verdict.sides import made, side
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assay.verdict.checking.history import histories, in_order, rates, series, worth_showing
+from fireassay.verdict.checking.history import histories, in_order, rates, series, worth_showing
 from tests.verdict.sides import made, side
 
 DAYS = (1.0, 1.01, 0.99, 1.02, 0.985, 1.005, 0.995, 1.012, 0.991, 1.003, 1.008, 0.994)

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay import catalog
-from assay.errors import SpecError
-from assay.spec.claim import claim_from, load_claim
-from assay.verdict.claims.claim import QUANTITIES, Quantity, audit_claim, facts_needed, smallest_set
-from assay.verdict.types import Finding
+from fireassay import catalog
+from fireassay.errors import SpecError
+from fireassay.spec.claim import claim_from, load_claim
+from fireassay.verdict.claims.claim import QUANTITIES, Quantity, audit_claim, facts_needed, smallest_set
+from fireassay.verdict.types import Finding
 from tests.verdict.claiming import BASELINE, LATENCY, NOTHING, NUMBER, QUALITY, SIDE, claim, found, measure
 
 BOTH, STRONGEST, SCORES = (

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from assay import catalog
-from assay.frames.record_data import from_record
-from assay.kinds.training import KIND as TRAINING
-from assay.record.reader import open_record
-from assay.spec.experiment import Scaling
-from assay.verdict.claims.pitfalls import OF_TIMINGS, Pitfall, of_record
-from assay.verdict.judge import judge
+from fireassay import catalog
+from fireassay.frames.record_data import from_record
+from fireassay.kinds.training import KIND as TRAINING
+from fireassay.record.reader import open_record
+from fireassay.spec.experiment import Scaling
+from fireassay.verdict.claims.pitfalls import OF_TIMINGS, Pitfall, of_record
+from fireassay.verdict.judge import judge
 from tests.handmade import Handmade
 from tests.metrics.trials_made import timing
 from tests.records.make import HERE, TRAINERS

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from assay import catalog
-from assay.metrics.base import Metric
-from assay.verdict.comparison.change_phrases import change_text, detectable_text, direction_word, needed_text, probability_text
-from assay.verdict.comparison.phrases import shortened
-from assay.verdict.comparison.types import Change
+from fireassay import catalog
+from fireassay.metrics.base import Metric
+from fireassay.verdict.comparison.change_phrases import change_text, detectable_text, direction_word, needed_text, probability_text
+from fireassay.verdict.comparison.phrases import shortened
+from fireassay.verdict.comparison.types import Change
 from tests.verdict.comparing import complete, side
 
 

@@ -12,11 +12,11 @@ from typing import Any
 import polars as pl
 import pytest
 
-from assay.errors import SpecError
-from assay.verdict.comparison.comparability import differences, refusing
-from assay.verdict.comparison.compare import compare
-from assay.verdict.comparison.types import Side
-from assay.verdict.conditions.catalogue import CONDITIONS
+from fireassay.errors import SpecError
+from fireassay.verdict.comparison.comparability import differences, refusing
+from fireassay.verdict.comparison.compare import compare
+from fireassay.verdict.comparison.types import Side
+from fireassay.verdict.conditions.catalogue import CONDITIONS
 from tests.verdict.comparing import complete, side, with_experiment, with_manifest, with_tables
 
 Mutate = Callable[[Side], Side]
@@ -52,7 +52,7 @@ def resigned(metric: str, tag: str, other: str) -> Mutate:
     def change(one: Side) -> Side:
         from dataclasses import replace
 
-        from assay.estimates.estimate import Estimate
+        from fireassay.estimates.estimate import Estimate
 
         values = {
             name: replace(value, signature=value.signature.replace(tag, other)) if isinstance(value, Estimate) else value

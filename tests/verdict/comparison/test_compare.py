@@ -16,14 +16,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.errors import SpecError
-from assay.estimates.estimate import Absent
-from assay.spec.experiment import Comparison as Asked
-from assay.spec.experiment import Quality
-from assay.verdict.comparison import compare as tested
-from assay.verdict.comparison.compare import compare_configurations
-from assay.verdict.comparison.sessions import Days
-from assay.verdict.comparison.types import Change, Comparison, Side
+from fireassay.errors import SpecError
+from fireassay.estimates.estimate import Absent
+from fireassay.spec.experiment import Comparison as Asked
+from fireassay.spec.experiment import Quality
+from fireassay.verdict.comparison import compare as tested
+from fireassay.verdict.comparison.compare import compare_configurations
+from fireassay.verdict.comparison.sessions import Days
+from fireassay.verdict.comparison.types import Change, Comparison, Side
 from tests.verdict.comparing import complete, relabelled, side, with_experiment, with_manifest
 from tests.verdict.making import EXAMPLES, RIGHT
 

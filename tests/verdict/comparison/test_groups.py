@@ -7,9 +7,9 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from assay.estimates.estimate import Absent, Estimate
-from assay.verdict.comparison.groups import Arm, definition, difference, in_turn, launch_values, quality
-from assay.verdict.comparison.types import Side
+from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.verdict.comparison.groups import Arm, definition, difference, in_turn, launch_values, quality
+from fireassay.verdict.comparison.types import Side
 from tests.verdict.comparing import complete, side, with_manifest, with_tables
 
 
@@ -44,7 +44,7 @@ def test_a_record_and_itself_other_sessions_and_no_session_were_not(plain: Side)
 
 def test_a_block_that_one_side_lacks_is_left_out_of_the_pairs(plain: Side) -> None:
     """Block 2 of B failed: 4 pairs of equal numbers are left, where pairing by number would have shifted two of them."""
-    from assay.verdict.judge import judge
+    from fireassay.verdict.judge import judge
 
     other = complete()
     other.rows["launches"] = [(*row[:12], "failed", *row[13:]) if row[5] == 2 and row[4] == 2 else row for row in other.rows["launches"]]
@@ -139,7 +139,7 @@ def test_beside_a_baseline_at_its_floor_nothing_is_held() -> None:
 
 def test_a_loss_that_fell_is_not_a_loss_of_quality() -> None:
     """direction = lower: 0.5 of 1 against 0.9 of 1 is better."""
-    from assay.spec.experiment import Quality
+    from fireassay.spec.experiment import Quality
 
     asked = Quality(metric="accuracy", direction="lower", margin=0.1)
     a, b = (side(label, complete(quality=asked, right={1: n, 2: n})) for label, n in (("A", 36), ("B", 20)))

@@ -14,12 +14,12 @@ import numpy as np
 import polars as pl
 import pytest
 
-from assay.verdict.checking.check import check
-from assay.verdict.comparison.compare import compare
-from assay.verdict.comparison.groups import Arm
-from assay.verdict.comparison.sessions import Days, Found, days_of, found_between, judged
-from assay.verdict.comparison.types import Change, Comparison, Side
-from assay.verdict.reproduction import reproduction
+from fireassay.verdict.checking.check import check
+from fireassay.verdict.comparison.compare import compare
+from fireassay.verdict.comparison.groups import Arm
+from fireassay.verdict.comparison.sessions import Days, Found, days_of, found_between, judged
+from fireassay.verdict.comparison.types import Change, Comparison, Side
+from fireassay.verdict.reproduction import reproduction
 from tests.verdict.comparing import with_manifest, with_tables
 from tests.verdict.sides import RIPPLE, made, side
 
@@ -153,8 +153,8 @@ def in_bytes(one: Side) -> Side:
 
 def test_without_logarithms_the_deviation_is_taken_of_each_sides_own_mean() -> None:
     """Means 21 and 31, a deviation of 15 %: V = 0.15^2 (21^2 + 31^2) + 1/3 + 1/3."""
-    from assay.stats.comparing.between_records import assumed, level
-    from assay.stats.comparing.comparison import compare_welch
+    from fireassay.stats.comparing.between_records import assumed, level
+    from fireassay.stats.comparing.comparison import compare_welch
 
     ours, theirs = [20.0, 21.0, 22.0], [30.0, 31.0, 32.0]
     raw = compare_welch(ours, theirs, scale="difference")

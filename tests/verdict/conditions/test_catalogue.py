@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from assay.spec.kind import EVERY
-from assay.verdict.comparison.comparability import ALIASES, NOT_RECORDED, covers, declare, differences
-from assay.verdict.conditions.catalogue import CONDITIONS, known_names, reference
+from fireassay.spec.kind import EVERY
+from fireassay.verdict.comparison.comparability import ALIASES, NOT_RECORDED, covers, declare, differences
+from fireassay.verdict.conditions.catalogue import CONDITIONS, known_names, reference
 from tests.handmade import Handmade
 from tests.verdict.comparing import complete, side, with_manifest
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from assay.verdict.conditions.phrases import text_of
+from fireassay.verdict.conditions.phrases import text_of
 
 
 @pytest.mark.parametrize(

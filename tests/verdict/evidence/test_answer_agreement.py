@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from assay.verdict.evidence.answer_agreement import agreements
+from fireassay.verdict.evidence.answer_agreement import agreements
 from tests.serving_made import ServingMade
 
 TOKENS = ("the ", "cat ", "sat ", "down")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from assay.estimates.estimate import Estimate
-from assay.verdict.evidence.possible_gain import gain_words, share
-from assay.verdict.judge import judge
+from fireassay.estimates.estimate import Estimate
+from fireassay.verdict.evidence.possible_gain import gain_words, share
+from fireassay.verdict.judge import judge
 from tests.builders import estimate
 from tests.handmade import Handmade
 

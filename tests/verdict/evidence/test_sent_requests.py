@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from assay.verdict.evidence import sent_requests
+from fireassay.verdict.evidence import sent_requests
 from tests.serving_made import ServingMade, simulated
 
 

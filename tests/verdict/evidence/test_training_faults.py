@@ -11,9 +11,9 @@ from dataclasses import replace
 
 import pytest
 
-from assay.frames.record_data import RecordData
-from assay.verdict.evidence.fault_evidence import Diagnosis
-from assay.verdict.evidence.training_faults import diagnose
+from fireassay.frames.record_data import RecordData
+from fireassay.verdict.evidence.fault_evidence import Diagnosis
+from fireassay.verdict.evidence.training_faults import diagnose
 from tests.verdict.training_simulated import RIGHT, Simulation, Trainer, contiguous, one_dropped, one_twice, padded, skewed
 
 pytestmark = pytest.mark.torch

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from assay.stats.comparing.aa_test import Alike, Rate
-from assay.stats.series.drift import Drift
-from assay.verdict.fitness.machine import Check, examine, whole
+from fireassay.stats.comparing.aa_test import Alike, Rate
+from fireassay.stats.series.drift import Drift
+from fireassay.verdict.fitness.machine import Check, examine, whole
 
 RATE = Rate(value=0.0, low=0.0, high=0.4, comparisons=944, windows=6)
 GOOD = Alike(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from assay.estimates.estimate import Estimate
-from assay.spec.experiment import Gates
+from fireassay.estimates.estimate import Estimate
+from fireassay.spec.experiment import Gates
 from tests.verdict.making import estimate, gate, good, judged, pick
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assay.spec.experiment import Gates
+from fireassay.spec.experiment import Gates
 from tests.verdict.making import gate, good, judged, pick
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assay.spec.experiment import Gates, Scaling
+from fireassay.spec.experiment import Gates, Scaling
 from tests.verdict.making import change, estimate, gate, good, judged
 
 

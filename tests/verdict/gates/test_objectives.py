@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from assay.estimates.estimate import Absent, Estimate, Value
-from assay.spec.sections.serving import Objectives
-from assay.verdict.gates.objectives import GATE
+from fireassay.estimates.estimate import Absent, Estimate, Value
+from fireassay.spec.sections.serving import Objectives
+from fireassay.verdict.gates.objectives import GATE
 from tests.handmade import Handmade
 from tests.serving_made import ServingMade
 

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from assay.spec.experiment import Quality
+from fireassay.spec.experiment import Quality
 from tests.verdict.making import EXAMPLES, MARGIN, answers, change, estimate, gate, good, judged, pick
 
 SCORE, CLUSTER = 7, 8  # columns of examples

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.verdict.gates.recovery import GATE
+from fireassay.verdict.gates.recovery import GATE
 from tests.handmade import Handmade
 from tests.struck import struck
 from tests.verdict.making import gate, good, judged, pick
@@ -92,7 +92,7 @@ def test_a_fault_launch_that_failed_before_the_fault_says_why() -> None:
 
 def load_struck(*, status: str = "ok", back: bool = True, reason: str = "") -> list[tuple[str, str]]:
     """50 requests/s over 20 s; every second one fails from 5 s to 8 s, or to the end; 5 s before it all is well."""
-    from assay.verdict.judge import judge
+    from fireassay.verdict.judge import judge
     from tests.serving_made import ServingMade
 
     made = ServingMade(rate=(50.0,), blocks=1, seconds=20.0, objectives={"ttft_s": 0.5})
@@ -131,7 +131,7 @@ def test_a_fault_launch_of_a_load_that_failed_did_not_survive() -> None:
 
 def test_too_few_requests_time_no_recovery_and_a_load_that_is_served_again_survived() -> None:
     """The simulated record: 4 requests a second, of which half fail for 5 s."""
-    from assay.verdict.judge import judge
+    from fireassay.verdict.judge import judge
     from tests.serving_made import simulated
 
     gates = judge(simulated(outage=(5.0, 10.0), blocks=3).measured()).verdict.gates

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.errors import SpecError
-from assay.spec.timings import Timing, Timings, parse_timings, read_timings
-from assay.verdict.rubric.rubric import rubric
-from assay.verdict.rubric.types import Limits, Rubric
+from fireassay.errors import SpecError
+from fireassay.spec.timings import Timing, Timings, parse_timings, read_timings
+from fireassay.verdict.rubric.rubric import rubric
+from fireassay.verdict.rubric.types import Limits, Rubric
 
 
 @pytest.fixture

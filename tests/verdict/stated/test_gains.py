@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from assay.spec.claim import Claim, claim_from
-from assay.verdict.stated.gains import efficiency, gain, pairs
+from fireassay.spec.claim import Claim, claim_from
+from fireassay.verdict.stated.gains import efficiency, gain, pairs
 
 
 def said(*numbers: dict[str, Any], **what: Any) -> Claim:

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from assay.estimates.estimate import Absent
-from assay.frames.links import pairs
-from assay.reports.charts import svg
-from assay.reports.charts.chart import Drawing, Missing
-from assay.reports.charts.links import topology
+from fireassay.estimates.estimate import Absent
+from fireassay.frames.links import pairs
+from fireassay.reports.charts import svg
+from fireassay.reports.charts.chart import Drawing, Missing
+from fireassay.reports.charts.links import topology
 from tests.paired import kinds, matrix, record
 from tests.reports.charts.serving.test_lines import rows_of
 from tests.reports.schema import checked

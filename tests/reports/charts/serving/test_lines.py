@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from assay.reports.charts import record_charts
-from assay.reports.charts.chart import Drawing, Missing
-from assay.reports.charts.serving import curve, goodput, percentiles, timeline
-from assay.reports.charts.serving import panel as load_panel
-from assay.reports.charts.serving.lines import apart, engines_of
-from assay.reports.charts.serving.percentiles import place
-from assay.reports.view import View
+from fireassay.reports.charts import record_charts
+from fireassay.reports.charts.chart import Drawing, Missing
+from fireassay.reports.charts.serving import curve, goodput, percentiles, timeline
+from fireassay.reports.charts.serving import panel as load_panel
+from fireassay.reports.charts.serving.lines import apart, engines_of
+from fireassay.reports.charts.serving.percentiles import place
+from fireassay.reports.view import View
 from tests.reports.conftest import judged
 from tests.reports.schema import checked
 from tests.serving_made import ServingMade

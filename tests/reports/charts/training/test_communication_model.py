@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from assay.reports.charts.chart import Drawing, Missing, colour
-from assay.reports.charts.training.communication_model import draw
-from assay.reports.view import build
-from assay.verdict.judge import judge
+from fireassay.reports.charts.chart import Drawing, Missing, colour
+from fireassay.reports.charts.training.communication_model import draw
+from fireassay.reports.view import build
+from fireassay.verdict.judge import judge
 from tests import builders
 from tests.simulated_made import record
 

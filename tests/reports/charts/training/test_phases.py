@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from assay.estimates.estimate import Value
-from assay.reports.charts.chart import Drawing, Missing
-from assay.reports.charts.training.phases import draw
-from assay.reports.view import build
+from fireassay.estimates.estimate import Value
+from fireassay.reports.charts.chart import Drawing, Missing
+from fireassay.reports.charts.training.phases import draw
+from fireassay.reports.view import build
 from tests import builders
 
 

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.errors import SpecError
-from assay.runners.foreign.support import documents
-from assay.runners.foreign.support.documents import EVERY, Place, Spool, head, lines
+from fireassay.errors import SpecError
+from fireassay.runners.foreign.support import documents
+from fireassay.runners.foreign.support.documents import EVERY, Place, Spool, head, lines
 
 SCALARS = st.none() | st.booleans() | st.integers(-(10**6), 10**6) | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=8)
 VALUES = st.recursive(

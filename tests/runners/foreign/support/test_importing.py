@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from assay import catalog
-from assay.clock import FakeClock
-from assay.errors import EnvironmentLacks, SpecError
-from assay.record.declared.requests import REQUESTS
-from assay.record.reader import open_record
-from assay.record.sealing.verify import verify
-from assay.record.tables import arrow_schema
-from assay.runners.foreign.support import importing
-from assay.runners.foreign.support.base import Row, address, failure
-from assay.runners.foreign.support.importing import import_results
-from assay.verdict.conditions.catalogue import CONDITIONS
-from assay.verdict.conditions.sources.imported import OURS
+from fireassay import catalog
+from fireassay.clock import FakeClock
+from fireassay.errors import EnvironmentLacks, SpecError
+from fireassay.record.declared.requests import REQUESTS
+from fireassay.record.reader import open_record
+from fireassay.record.sealing.verify import verify
+from fireassay.record.tables import arrow_schema
+from fireassay.runners.foreign.support import importing
+from fireassay.runners.foreign.support.base import Row, address, failure
+from fireassay.runners.foreign.support.importing import import_results
+from fireassay.verdict.conditions.catalogue import CONDITIONS
+from fireassay.verdict.conditions.sources.imported import OURS
 from tests.runners.foreign.reading import foreign, imported, measured, one, requests
 from tests.runners.foreign.samples import (
     SUMMARY,

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.spec.sections.serving import Target
-from assay.traffic.backends.support.bodies import data_url, deep, flat, images_of, member, merged, numbers, text_of, without
-from assay.traffic.parts import Ask
+from fireassay.spec.sections.serving import Target
+from fireassay.traffic.backends.support.bodies import data_url, deep, flat, images_of, member, merged, numbers, text_of, without
+from fireassay.traffic.parts import Ask
 
 ASK = Ask(task="completions", model="m", prompt="p", max_tokens=3)
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from assay.traffic.backends.support.native_events import Gathered, finish_of, read_events
-from assay.traffic.parts import Answer, Kind
+from fireassay.traffic.backends.support.native_events import Gathered, finish_of, read_events
+from fireassay.traffic.parts import Answer, Kind
 from tests.traffic.transcripts import reply_of
 
 

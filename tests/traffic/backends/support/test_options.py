@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import pytest
 
-from assay import catalog
-from assay.errors import EnvironmentLacks
-from assay.spec.sections.serving import Target
-from assay.traffic.backends.support.options import Hidden, adding, body_of, check_options, headers_of, joined, with_headers
-from assay.traffic.parts import Wire
+from fireassay import catalog
+from fireassay.errors import EnvironmentLacks
+from fireassay.spec.sections.serving import Target
+from fireassay.traffic.backends.support.options import Hidden, adding, body_of, check_options, headers_of, joined, with_headers
+from fireassay.traffic.parts import Wire
 
 KEY = "sk-a-key-that-nobody-may-see-42"
-TARGET = Target(api_key_env="ASSAY_TEST_KEY", headers={"X-Team": "search", "X-Token": "a {env:ASSAY_TEST_TOKEN}!"})
-ENVIRON = {"ASSAY_TEST_KEY": f" {KEY}\n", "ASSAY_TEST_TOKEN": "another-secret"}
+TARGET = Target(api_key_env="FIREASSAY_TEST_KEY", headers={"X-Team": "search", "X-Token": "a {env:FIREASSAY_TEST_TOKEN}!"})
+ENVIRON = {"FIREASSAY_TEST_KEY": f" {KEY}\n", "FIREASSAY_TEST_TOKEN": "another-secret"}
 
 
 def test_a_key_is_a_bearer_and_variables_are_put_into_headers() -> None:
@@ -24,7 +24,7 @@ def test_a_key_is_a_bearer_and_variables_are_put_into_headers() -> None:
         ("x-team", "search"),
         ("x-token", "a another-secret!"),
     )
-    assert TARGET.secret_variables == ("ASSAY_TEST_KEY", "ASSAY_TEST_TOKEN")
+    assert TARGET.secret_variables == ("FIREASSAY_TEST_KEY", "FIREASSAY_TEST_TOKEN")
 
 
 def test_no_repr_shows_a_secret(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,8 +41,8 @@ def test_no_repr_shows_a_secret(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("held", ["", "   ", "two\nlines of " + KEY, f"ключ {KEY}", f"{KEY}\x00"])
 def test_a_variable_that_cannot_be_used_is_named_and_not_shown(held: str) -> None:
-    with pytest.raises(EnvironmentLacks, match="ASSAY_TEST_KEY") as caught:
-        headers_of(Target(api_key_env="ASSAY_TEST_KEY"), environ={"ASSAY_TEST_KEY": held})
+    with pytest.raises(EnvironmentLacks, match="FIREASSAY_TEST_KEY") as caught:
+        headers_of(Target(api_key_env="FIREASSAY_TEST_KEY"), environ={"FIREASSAY_TEST_KEY": held})
     assert KEY not in "".join(traceback.format_exception(caught.value))
 
 
@@ -111,6 +111,6 @@ def test_headers_that_frame_a_message_are_refused() -> None:
 @pytest.mark.parametrize("name", catalog.names("traffic.backends"))
 def test_every_backend_documents_its_options(name: str) -> None:
     backend = catalog.load("traffic.backends", name)
-    told = __import__(f"assay.traffic.backends.{name}", fromlist=["BACKEND"]).__doc__
+    told = __import__(f"fireassay.traffic.backends.{name}", fromlist=["BACKEND"]).__doc__
     assert [option for option in backend.options if f"`{option}`" not in told] == []
     assert replace(backend) == backend

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from assay.estimates.estimate import Absent, Estimate
-from assay.frames.training.parallelism import Kind, Parallelism
-from assay.verdict.audits.bottlenecks.bottleneck_communication import AUDIT, knob
-from assay.verdict.judge import judge
+from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.frames.training.parallelism import Kind, Parallelism
+from fireassay.verdict.audits.bottlenecks.bottleneck_communication import AUDIT, knob
+from fireassay.verdict.judge import judge
 from tests.builders import estimate
 from tests.handmade import Handmade
 from tests.metrics.straggling import Training, record

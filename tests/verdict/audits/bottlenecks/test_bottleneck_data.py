@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from assay.verdict.audits.bottlenecks.bottleneck_data import AUDIT
-from assay.verdict.types import Finding
+from fireassay.verdict.audits.bottlenecks.bottleneck_data import AUDIT
+from fireassay.verdict.types import Finding
 from tests.handmade import Handmade
 
 ONE = "workers=1"

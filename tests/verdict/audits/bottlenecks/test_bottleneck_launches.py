@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from assay.frames.record_data import RecordData
-from assay.verdict.audits.bottlenecks.bottleneck_launches import AUDIT
+from fireassay.frames.record_data import RecordData
+from fireassay.verdict.audits.bottlenecks.bottleneck_launches import AUDIT
 from tests.builders import estimate
 from tests.handmade import Handmade
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from assay.estimates.estimate import Estimate
-from assay.verdict.audits.bottlenecks.bottleneck_memory import AUDIT
+from fireassay.estimates.estimate import Estimate
+from fireassay.verdict.audits.bottlenecks.bottleneck_memory import AUDIT
 from tests.builders import estimate
 from tests.handmade import Handmade
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from assay.estimates.estimate import Estimate
-from assay.verdict.audits.bottlenecks.bottleneck_start import AUDIT
+from fireassay.estimates.estimate import Estimate
+from fireassay.verdict.audits.bottlenecks.bottleneck_start import AUDIT
 from tests.builders import estimate
 from tests.handmade import Handmade
 

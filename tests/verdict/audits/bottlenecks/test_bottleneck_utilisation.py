@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from assay.estimates.estimate import Absent, Estimate
-from assay.verdict.audits.bottlenecks.bottleneck_utilisation import AUDIT
+from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.verdict.audits.bottlenecks.bottleneck_utilisation import AUDIT
 from tests.builders import estimate
 from tests.handmade import Handmade
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assay.spec.experiment import Launches
+from fireassay.spec.experiment import Launches
 from tests.verdict.claiming import LATENCY, NOTHING, claim, found, the_finding
 from tests.verdict.making import good, judged, rules
 

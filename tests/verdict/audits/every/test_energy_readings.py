@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.verdict.audits.every.energy_readings import AUDIT
+from fireassay.verdict.audits.every.energy_readings import AUDIT
 from tests.handmade import Handmade
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.verdict.audits.every.instrument_errors import AUDIT
+from fireassay.verdict.audits.every.instrument_errors import AUDIT
 from tests.handmade import Handmade
 
 

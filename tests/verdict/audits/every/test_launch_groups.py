@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from assay.estimates.estimate import Estimate
-from assay.estimates.format import show
+from fireassay.estimates.estimate import Estimate
+from fireassay.estimates.format import show
 from tests.handmade import Handmade
 from tests.verdict.making import add_steps, good, judged, rules
 

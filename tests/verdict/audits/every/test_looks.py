@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from assay.estimates.estimate import Estimate
+from fireassay.estimates.estimate import Estimate
 from tests.handmade import Handmade
 from tests.verdict.making import good, judged, rules
 

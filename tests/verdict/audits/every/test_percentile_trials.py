@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from assay.estimates.estimate import Estimate
-from assay.verdict.audits.every.percentile_trials import AUDIT
-from assay.verdict.claims.pitfalls import of_record
+from fireassay.estimates.estimate import Estimate
+from fireassay.verdict.audits.every.percentile_trials import AUDIT
+from fireassay.verdict.claims.pitfalls import of_record
 from tests.verdict.claiming import LATENCY, NOTHING, claim, found
 from tests.verdict.making import good, judged
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from assay.frames.quality_floor import at_floor
-from assay.spec.experiment import Quality
-from assay.verdict.types import QUALITY_AT_FLOOR
+from fireassay.frames.quality_floor import at_floor
+from fireassay.spec.experiment import Quality
+from fireassay.verdict.types import QUALITY_AT_FLOOR
 from tests.serving_made import simulated
 from tests.verdict.making import change, gate, good, judged, pick, wrong
 
@@ -72,7 +72,7 @@ def test_predictions_without_any_text_are_no_reference_whatever_their_score() ->
 
 
 def test_a_load_whose_answers_are_all_wrong_recommends_no_load() -> None:
-    from assay.verdict.judge import judge
+    from fireassay.verdict.judge import judge
 
     judgement = judge(simulated(concurrency=(1, 2), scored=0.0, seconds=5.0).measured())
     assert judgement.verdict.status == "INVALID"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from assay.verdict.claims.pitfalls import of_record
+from fireassay.verdict.claims.pitfalls import of_record
 from tests.verdict.claiming import NOTHING, NUMBER, QUALITY, claim, found, the_finding
 from tests.verdict.making import good, judged
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from assay.verdict.audits.every.simulated import AUDIT, is_simulated
-from assay.verdict.judge import judge
+from fireassay.verdict.audits.every.simulated import AUDIT, is_simulated
+from fireassay.verdict.judge import judge
 from tests.simulated_made import record
 from tests.verdict.making import good, judged, rules
 

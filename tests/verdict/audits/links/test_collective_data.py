@@ -7,11 +7,11 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from assay.frames.record_data import RecordData
-from assay.spec.sections.collectives import Cell
-from assay.verdict.audits.links.collective_data import AUDIT, explained
-from assay.verdict.judge import judge
-from assay.verdict.types import Finding
+from fireassay.frames.record_data import RecordData
+from fireassay.spec.sections.collectives import Cell
+from fireassay.verdict.audits.links.collective_data import AUDIT, explained
+from fireassay.verdict.judge import judge
+from fireassay.verdict.types import Finding
 from tests.collectives_made import Made
 
 

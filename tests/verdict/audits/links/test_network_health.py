@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from assay.frames.record_data import RecordData
-from assay.verdict.audits.links.network_health import examine
-from assay.verdict.judge import about, compute
-from assay.verdict.types import Finding
+from fireassay.frames.record_data import RecordData
+from fireassay.verdict.audits.links.network_health import examine
+from fireassay.verdict.judge import about, compute
+from fireassay.verdict.types import Finding
 from tests.looked import Seen, look
 
 WELL = Seen(scatter=0.01)

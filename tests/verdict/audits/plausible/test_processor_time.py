@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from assay.verdict.judge import judge
+from fireassay.verdict.judge import judge
 from tests.metrics.trials_made import timing
 from tests.verdict.forging import GOOD, MS, Change, a_timing, expect_found, forged, implausible, put, rules
 

@@ -8,12 +8,12 @@ from typing import Any
 import polars as pl
 import pytest
 
-from assay import catalog
-from assay.frames.record_data import RecordData
-from assay.stats.models.communication_wall import Division
-from assay.verdict.audits.scaling.communication_wall import AUDIT, _division
-from assay.verdict.judge import compute
-from assay.verdict.types import Finding
+from fireassay import catalog
+from fireassay.frames.record_data import RecordData
+from fireassay.stats.models.communication_wall import Division
+from fireassay.verdict.audits.scaling.communication_wall import AUDIT, _division
+from fireassay.verdict.judge import compute
+from fireassay.verdict.types import Finding
 from tests.simulated_made import record
 from tests.verdict.making import good, judged, rules
 

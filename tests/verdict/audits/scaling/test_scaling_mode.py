@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assay.spec.experiment import Scaling
+from fireassay.spec.experiment import Scaling
 from tests.handmade import Handmade
 from tests.verdict.claiming import NOTHING, claim, found, the_finding
 from tests.verdict.making import change, good, judged, rules, wrong

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assay.verdict.claims.pitfalls import of_record
+from fireassay.verdict.claims.pitfalls import of_record
 from tests.verdict.claiming import BASELINE, NOTHING, NUMBER, claim, found, the_finding
 from tests.verdict.making import good, judged, rules
 

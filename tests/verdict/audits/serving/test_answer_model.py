@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from assay.verdict.types import Finding
+from fireassay.verdict.types import Finding
 from tests.serving_made import ServingMade
 from tests.verdict.served import clean, found
 

@@ -7,10 +7,10 @@ import zipfile
 
 import pytest
 
-from assay.reports.view import build
-from assay.verdict.comparison.compare import compare
-from assay.verdict.comparison.types import Side
-from assay.verdict.judge import judge
+from fireassay.reports.view import build
+from fireassay.verdict.comparison.compare import compare
+from fireassay.verdict.comparison.types import Side
+from fireassay.verdict.judge import judge
 from tests.reports.written import content
 from tests.serving_made import ServingMade
 from tests.verdict.served import found, steady

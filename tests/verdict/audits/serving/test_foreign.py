@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from assay.frames.record_data import RecordData
-from assay.verdict.audits.serving.foreign import DEFECTS
-from assay.verdict.claims.pitfalls import of_record
-from assay.verdict.judge import judge
+from fireassay.frames.record_data import RecordData
+from fireassay.verdict.audits.serving.foreign import DEFECTS
+from fireassay.verdict.claims.pitfalls import of_record
+from fireassay.verdict.judge import judge
 from tests.runners.foreign.reading import one
 from tests.runners.foreign.samples import aiperf_lines, genai_bench, guidellm, guidellm_benchmark, loadgen_detail, vllm
 from tests.serving_made import simulated

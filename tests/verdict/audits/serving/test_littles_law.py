@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from assay.verdict.audits.serving.littles_law import fold
+from fireassay.verdict.audits.serving.littles_law import fold
 from tests.serving_made import ServingMade
 from tests.verdict.served import blind, changed, clean, found
 

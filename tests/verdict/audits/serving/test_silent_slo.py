@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from assay.spec.experiment import Gates
-from assay.verdict.claims.pitfalls import of_record
+from fireassay.spec.experiment import Gates
+from fireassay.verdict.claims.pitfalls import of_record
 from tests.verdict.claiming import LATENCY, THROUGHPUT, claim, found, the_finding
 from tests.verdict.making import good, judged
 

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from assay.spec.sections.serving import Objectives
+from fireassay.spec.sections.serving import Objectives
 from tests.serving_made import ServingMade
 from tests.verdict.served import blind, clean, found, rules, steady
 

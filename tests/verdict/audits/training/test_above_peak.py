@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from assay.metrics.training.device import MFU
-from assay.spec.sections.flops import Flops
-from assay.verdict.audits.training.above_peak import AUDIT
-from assay.verdict.judge import judge
+from fireassay.metrics.training.device import MFU
+from fireassay.spec.sections.flops import Flops
+from fireassay.verdict.audits.training.above_peak import AUDIT
+from fireassay.verdict.judge import judge
 from tests.handmade import Handmade
 from tests.metrics.flops_made import made, part
 

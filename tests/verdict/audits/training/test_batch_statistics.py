@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from assay.verdict.audits.training.batch_statistics import AUDIT
+from fireassay.verdict.audits.training.batch_statistics import AUDIT
 from tests.handmade import Handmade
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from assay.verdict.audits.training.contaminated_start import examine
-from assay.verdict.types import Finding
+from fireassay.verdict.audits.training.contaminated_start import examine
+from fireassay.verdict.types import Finding
 from tests.handmade import Handmade
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.verdict.audits.training.fault_moment import AUDIT
+from fireassay.verdict.audits.training.fault_moment import AUDIT
 from tests.struck import struck
 
 

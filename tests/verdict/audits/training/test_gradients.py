@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from assay.metrics.base import Results
-from assay.verdict.audits.training.gradients import AUDIT
+from fireassay.metrics.base import Results
+from fireassay.verdict.audits.training.gradients import AUDIT
 from tests.handmade import Handmade
 from tests.metrics.gradients_made import Named, add
 from tests.verdict.making import good, judged, rules

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from assay.verdict.audits.training.host_clocks import AUDIT
+from fireassay.verdict.audits.training.host_clocks import AUDIT
 from tests.handmade import Handmade
 from tests.metrics.clocks_made import clock, collect, look, two_hosts
 

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from assay.verdict.audits.training.losses import AUDIT
+from fireassay.verdict.audits.training.losses import AUDIT
 from tests.handmade import Handmade
 
 NAN, INF = math.nan, math.inf

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assay.verdict.audits.training.modes import AUDIT
+from fireassay.verdict.audits.training.modes import AUDIT
 from tests.handmade import Handmade
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from assay.spec.sections.workload import Workload
-from assay.verdict.audits.training.parallelism import AUDIT
-from assay.verdict.judge import judge
+from fireassay.spec.sections.workload import Workload
+from fireassay.verdict.audits.training.parallelism import AUDIT
+from fireassay.verdict.judge import judge
 from tests.handmade import Handmade
 from tests.parallel_made import hashed, told
 from tests.verdict.making import good

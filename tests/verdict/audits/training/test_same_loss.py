@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from assay.spec.experiment import Scaling
+from fireassay.spec.experiment import Scaling
 from tests.handmade import Handmade
 from tests.verdict.making import change, good, judged, rules
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from assay.verdict.audits.training.sample_weights import AUDIT
-from assay.verdict.evidence.training_faults import diagnose
+from fireassay.verdict.audits.training.sample_weights import AUDIT
+from fireassay.verdict.evidence.training_faults import diagnose
 from tests.handmade import Handmade
 from tests.metrics.gradients_made import add
 

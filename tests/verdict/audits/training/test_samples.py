@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from assay.estimates.estimate import Absent
-from assay.verdict.audits.training.samples import AUDIT
+from fireassay.estimates.estimate import Absent
+from fireassay.verdict.audits.training.samples import AUDIT
 from tests.handmade import Handmade
 from tests.verdict.making import EPOCH, STEPS, add_samples, change, good, judged, rules, wrong
 

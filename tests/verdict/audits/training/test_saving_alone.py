@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from assay.frames.training.saving_waits import saving_waits
-from assay.verdict.audits.training.saving_alone import AUDIT
+from fireassay.frames.training.saving_waits import saving_waits
+from fireassay.verdict.audits.training.saving_alone import AUDIT
 from tests.handmade import Handmade
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from assay import catalog
-from assay.frames.training.rank_phases import BETWEEN, THROUGHOUT
-from assay.verdict.audits.training.stragglers import AUDIT, REMEDY, WHERE
-from assay.verdict.types import Finding
+from fireassay import catalog
+from fireassay.frames.training.rank_phases import BETWEEN, THROUGHOUT
+from fireassay.verdict.audits.training.stragglers import AUDIT, REMEDY, WHERE
+from fireassay.verdict.types import Finding
 from tests.handmade import Handmade
 from tests.metrics.straggling import PHASES, Training, add, record
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from assay.spec.experiment import Scaling
-from assay.verdict.audits.training.training_state import AUDIT
+from fireassay.spec.experiment import Scaling
+from fireassay.verdict.audits.training.training_state import AUDIT
 from tests.handmade import Handmade
 from tests.verdict.making import good, judged, rules
 

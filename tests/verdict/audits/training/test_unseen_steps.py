@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from assay.verdict.audits.training.unseen_steps import AUDIT
-from assay.verdict.judge import judge
+from fireassay.verdict.audits.training.unseen_steps import AUDIT
+from fireassay.verdict.judge import judge
 from tests.handmade import Handmade
 
 WHY = "no optimizer of torch's was made in the process that was started"

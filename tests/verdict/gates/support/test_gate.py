@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.estimates.estimate import Absent, Estimate, Reason
-from assay.verdict.gates.support.gate import threshold
+from fireassay.estimates.estimate import Absent, Estimate, Reason
+from fireassay.verdict.gates.support.gate import threshold
 
 Side = Literal["at least", "at most"]
 

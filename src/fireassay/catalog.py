@@ -1,0 +1,189 @@
+"""Which plug-ins exist?  A metric, runner, launcher, fault, audit, gate or report is one file.
+
+The file's stem is the plug-in's name in specs, records, reports, docs and tests.  Every plug-in file of a folder defines one constant,
+named after the folder (`launchers/` -> `LAUNCHER`), whose `.name` equals the stem; a file of metrics defines a family, `METRICS`, whose
+members have their own names.  A file without the constant is a helper.  There is no registry: a new file in the folder is a new plug-in.
+Third parties add theirs through the entry-point group `fireassay.<folder>` (`fireassay.metrics`); each entry point refers to such a constant.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from functools import cache
+
+TYPE_CHECKING = False  # type checkers assume true; see fireassay/__init__.py
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+    from typing import Any
+
+# subpackage of `assay` -> the constant that a plug-in file defines
+PLUG_INS: dict[str, str] = {
+    "metrics": "METRIC",
+    "runners": "RUNNER",
+    "runners.foreign": "FOREIGN",
+    "launchers": "LAUNCHER",
+    "faults": "FAULT",
+    "traffic.backends": "BACKEND",
+    "traffic.tasks": "TASK",
+    "verdict.audits": "AUDIT",
+    "verdict.gates": "GATE",
+    "reports.pages": "PAGE",
+    "reports.writers": "WRITER",
+    "cli.verbs": "VERB",
+    "kinds": "KIND",
+}
+# Folders whose plug-ins are sorted into subfolders; elsewhere a subfolder is a separate package.
+SORTED = frozenset({"metrics", "verdict.audits"})
+# Folders in which each file defines a family: a tuple of named plug-ins.
+FAMILIES = {"metrics": "METRICS"}
+FOLDERS = frozenset({"kinds"})  # a plug-in is a folder, whose `__init__` defines the constant
+OF_KINDS = frozenset({"metrics", "verdict.audits", "verdict.gates"})  # a kind of record may hold its own
+HELPERS = "support"  # a subfolder without plug-ins
+
+
+@cache
+def names(package: str) -> tuple[str, ...]:
+    """The names of a package's built-in plug-ins. Imports nothing except for families."""
+    return tuple(sorted(_members(package) if package in FAMILIES else _modules(package)))
+
+
+@cache
+def third_party(package: str) -> tuple[str, ...]:
+    """The names of the plug-ins that other installed distributions provide through entry points."""
+    return tuple(sorted(point.name for point in _entry_points(package)))
+
+
+def module(package: str, name: str) -> str:
+    """The module that defines one of a package's built-in plug-ins.
+
+    Raises:
+        KeyError: this distribution has no such plug-in.
+    """
+    return _members(package)[name][0] if package in FAMILIES else _modules(package)[name]
+
+
+def load(package: str, name: str) -> Any:
+    """One plug-in by name.
+
+    Raises:
+        EnvironmentLacks: no such plug-in; the message lists the existing ones.
+    """
+    if package in FAMILIES:
+        if name in (every := load_all(package)):
+            return every[name]
+    elif name in _modules(package):
+        return getattr(importlib.import_module(module(package, name)), PLUG_INS[package])
+    for point in _entry_points(package):
+        if point.name == name:
+            return point.load()
+    from fireassay.errors import EnvironmentLacks  # deferred: `assay --help` reads names and must not load dataclasses
+
+    known = ", ".join((*names(package), *third_party(package)))
+    raise EnvironmentLacks(f"there is no {package} plug-in named {name!r}; there are: {known}")
+
+
+def part(package: str, name: str, module: str, constant: str) -> Any:
+    """A constant from one module of a folder plug-in."""
+    home = _modules(package).get(name) or next(point.module for point in _entry_points(package) if point.name == name)
+    return getattr(importlib.import_module(f"{home}.{module}"), constant)
+
+
+def parts(package: str, module: str, constant: str) -> dict[str, Any]:
+    """A constant from the given module of every folder plug-in that has that module, by plug-in name."""
+    from importlib.util import find_spec
+
+    homes = _modules(package) | {point.name: point.module for point in _entry_points(package)}
+    return {
+        name: getattr(importlib.import_module(f"{home}.{module}"), constant)
+        for name, home in homes.items()
+        if find_spec(f"{home}.{module}") is not None
+    }
+
+
+def load_all(package: str) -> dict[str, Any]:
+    """Every plug-in of a package, built-in and third-party, by name.
+
+    Raises:
+        EnvironmentLacks: two plug-ins of a family share a name.
+    """
+    if package not in FAMILIES:
+        return {name: load(package, name) for name in (*names(package), *third_party(package))}
+    found = {name: plug_in for name, (_, plug_in) in sorted(_members(package).items())}
+    for point in _entry_points(package):
+        for plug_in in _several(point.load()):
+            if plug_in.name in found:
+                raise _twice(package, plug_in.name, point.value)
+            found[plug_in.name] = plug_in
+    return found
+
+
+@cache
+def _members(package: str) -> dict[str, tuple[str, Any]]:
+    """Name -> (module, plug-in) for a package of families."""
+    found: dict[str, tuple[str, Any]] = {}
+    for where in _modules(package).values():
+        module = importlib.import_module(where)
+        family = getattr(module, FAMILIES[package], None)
+        for plug_in in _several(getattr(module, PLUG_INS[package]) if family is None else family):
+            if plug_in.name in found:
+                raise _twice(package, plug_in.name, where)
+            found[plug_in.name] = (where, plug_in)
+    return found
+
+
+def _several(value: Any) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _twice(package: str, name: str, where: str) -> Exception:
+    from fireassay.errors import EnvironmentLacks
+
+    return EnvironmentLacks(f"there are two {package} plug-ins named {name!r}, one of them in {where}; rename one")
+
+
+@cache
+def _modules(package: str) -> dict[str, str]:
+    """Plug-in name -> defining module. Imports nothing."""
+    home = os.path.dirname(__file__)
+    top = os.path.join(home, *package.split("."))
+    if package in FOLDERS:
+        folders = sorted(entry.name for entry in os.scandir(top) if os.path.isfile(os.path.join(entry.path, "__init__.py")))
+        return {name: f"fireassay.{package}.{name}" for name in folders}
+    constants = (PLUG_INS[package], FAMILIES.get(package, PLUG_INS[package]))
+    paths = [*_files(top, package in SORTED), *(_of_kinds(package.rpartition(".")[2]) if package in OF_KINDS else [])]
+    return {
+        ".".join(parts) if package in FAMILIES else parts[-1]: ".".join(("fireassay", *parts))
+        for path in paths
+        if _defines(path, constants)
+        for parts in [os.path.relpath(path, home).removesuffix(".py").split(os.sep)]
+    }
+
+
+def _of_kinds(name: str) -> list[str]:
+    """The Python files that the kinds of records hold of one sort: `kinds/<kind>/metrics.py`, or those of a folder of that name."""
+    below = os.path.join(os.path.dirname(__file__), "kinds")
+    homes = [os.path.join(entry.path, name) for entry in sorted(os.scandir(below), key=lambda entry: entry.name) if entry.is_dir()]
+    alone = [f"{home}.py" for home in homes if os.path.isfile(f"{home}.py")]
+    return alone + [path for home in homes if os.path.isdir(home) for path in _files(home, False)]
+
+
+def _files(folder: str, deep: bool) -> list[str]:
+    """The Python files of a folder; with `deep`, also those of its subfolders except the helpers'."""
+    entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+    below = [entry.path for entry in entries if deep and entry.is_dir() and entry.name != HELPERS]
+    own = [entry.path for entry in entries if entry.name.endswith(".py")]
+    return own + [path for part in below for path in _files(part, deep)]
+
+
+def _defines(path: str, constants: tuple[str, ...]) -> bool:
+    with open(path, "rb") as source:
+        text = b"\n" + source.read()
+    return any(f"\n{name} = ".encode() in text or f"\n{name}: ".encode() in text for name in constants)
+
+
+def _entry_points(package: str) -> tuple[EntryPoint, ...]:
+    # Deferred: importlib.metadata takes longer to load than an empty interpreter takes to start.
+    from importlib.metadata import entry_points
+
+    return tuple(entry_points(group=f"fireassay.{package}"))

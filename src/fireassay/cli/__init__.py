@@ -1,0 +1,150 @@
+"""The command line: `assay VERB`.  The only place that exits the process.
+
+`assay --help` answers within three times an empty interpreter's start (benchmarks/startup.py).  Therefore it reads the
+verbs' summaries from the text of their files and imports none of them; a verb is imported when it is asked for.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import os
+import sys
+
+from fireassay import catalog, isolated
+from fireassay.exit_codes import BROKEN_PIPE, DEFECT, EXIT_CODES
+
+TYPE_CHECKING = False  # read by type checkers as true; see fireassay/__init__.py
+if TYPE_CHECKING:
+    from typing import Any
+
+    from fireassay.cli.support.stopping import Stop
+    from fireassay.cli.support.verb import Parser, Verb
+
+GROUPS = ("measure", "judge", "records", "instrument")
+HEAD = """\
+usage: assay VERB [options]     (assay VERB --help explains one verb)
+
+The measuring instrument for distributed AI: one experiment in, one sealed record out,
+a verdict over correctness, performance, cost and reliability.
+"""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one verb and return an exit code of `fireassay.exit_codes`."""
+    if arguments is None:  # this process is the command line's own
+        isolated.leave_current_folder()
+        _collect_rarely()
+    from fireassay.cli.support.stopping import heard
+
+    words = sys.argv[1:] if arguments is None else arguments
+    with heard() as stop:
+        return _run(words, stop)
+
+
+def _collect_rarely() -> None:
+    """A fifth of a report's time went into looking for garbage among what was imported, most of it at the end of the process."""
+    gc.set_threshold(50_000, 10, 10)
+    atexit.register(gc.freeze)
+
+
+def _run(words: list[str], stop: Stop) -> int:
+    code = BROKEN_PIPE
+    try:
+        code = _dispatch(words)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _silence_stdout()
+    except KeyboardInterrupt:
+        code = _explain_stop(stop, words)
+    except SystemExit as stop:
+        if not isinstance(stop.__context__, BrokenPipeError):  # rich turns a broken pipe into exit 1, our FAIL
+            raise
+    except Exception as error:
+        code = _explain(error)
+    return code
+
+
+def _dispatch(words: list[str]) -> int:
+    if not words or words[0] in ("-h", "--help"):
+        print(help_text())
+        return 0 if words else 2
+    if words[0] in ("-V", "--version"):
+        from fireassay import __version__
+
+        print(f"assay {__version__}")
+        return 0
+    if words[0] in catalog.names("cli.verbs") or words[0] in catalog.third_party("cli.verbs"):
+        verb: Verb = catalog.load("cli.verbs", words[0])
+        return verb.run(parser(verb).parse_args(words[1:]))
+    return _unknown(words[0])
+
+
+def parser(verb: Verb) -> Parser:
+    """The parser of one verb."""
+    from fireassay.cli.support.verb import Parser
+
+    result = Parser(prog=f"assay {verb.name}", description=verb.description)
+    verb.add_arguments(result)
+    return result
+
+
+def help_text() -> str:
+    """What `assay --help` prints."""
+    cards = {name: _card(name) for name in catalog.names("cli.verbs")}
+    width = max(map(len, cards), default=0)
+    lines = [HEAD]
+    for group in GROUPS:
+        members = [f"  {name:<{width}}  {card['summary']}" for name, card in cards.items() if card["group"] == group]
+        lines += [f"{group}:", *members, ""] if members else []
+    return "\n".join([*lines, "exit codes:", *(f"  {code:>3}  {meaning}" for code, meaning in EXIT_CODES.items())])
+
+
+def _card(name: str) -> dict[str, str]:
+    """The literal words in `VERB = Verb(...)` of a verb's file, read without importing it."""
+    path = os.path.join(os.path.dirname(__file__), "verbs", f"{name}.py")
+    with open(path, encoding="utf-8") as file:
+        _, start, rest = file.read().partition("\nVERB = ")
+    tree: Any = compile(start + rest, path, "exec", flags=0x400)  # ast.PyCF_ONLY_AST, without importing ast
+    return {word.arg: getattr(word.value, "value", "") for word in tree.body[0].value.keywords}
+
+
+def _unknown(word: str) -> int:
+    import difflib
+
+    verbs = (*catalog.names("cli.verbs"), *catalog.third_party("cli.verbs"))
+    close = difflib.get_close_matches(word, verbs, n=1, cutoff=0.5)
+    what = "option" if word.startswith("-") else "verb"
+    remedy = f"Did you mean `assay {close[0]}`?" if close else f"There are: {', '.join(verbs)}."
+    return _say(f"there is no {what} {word!r}. {remedy} `assay --help` explains them.", 2)
+
+
+def _explain(error: Exception) -> int:
+    from fireassay.errors import AssayError
+    from fireassay.printable import printable
+    from fireassay.record.secrets.redact import redact, secret_values
+
+    secrets = secret_values(os.environ)
+    if isinstance(error, AssayError):
+        return _say(printable(redact(str(error), secrets)), error.exit_code)  # it may quote a line of a file
+    import traceback
+
+    print(printable(redact("".join(traceback.format_exception(error)), secrets)), end="", file=sys.stderr)
+    return _say("this is a defect in assay; please report it with the lines above", DEFECT)
+
+
+def _explain_stop(stop: Stop, words: list[str]) -> int:
+    from fireassay.printable import printable
+
+    measures = bool(words) and words[0] in catalog.names("cli.verbs") and _card(words[0])["group"] == "measure"
+    return _say(printable(stop.sentence(measures=measures)), 130)
+
+
+def _say(sentence: str, code: int) -> int:
+    print(f"assay: {sentence}", file=sys.stderr)
+    return code
+
+
+def _silence_stdout() -> None:
+    # The reader of our output went away (`assay list | head`): the interpreter must not try to flush at its end.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,228 @@
+"""How does timing a command or a function become a record and a result?
+
+Shared by `assay time` and `fireassay.time`:
+
+    import fireassay, json
+    result = fireassay.time(json.dumps, [1, 2, 3], launches=5)
+    result.estimate.value, result.record
+
+The function must be importable by name in a fresh process, and its arguments must be JSON: nothing is ever pickled.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from fireassay.errors import Problem, SpecError
+from fireassay.spec.sections.timing import ROUNDS
+
+if TYPE_CHECKING:
+    from fireassay.estimates.estimate import Value
+    from fireassay.runners.experiment.context import Advice
+    from fireassay.runners.experiment.progress import RunProgress
+    from fireassay.spec.experiment import Experiment
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timed:
+    """The result of `fireassay.time`."""
+
+    estimate: Value  # seconds per call with interval, or why there is none
+    record: Path  # the sealed record
+    text: str  # the same as text
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def time(
+    function: Callable[..., object] | str,
+    *args: Any,
+    launches: int = ROUNDS,
+    round_s: float = 0.5,
+    precision: float | None = None,
+    warm_up: int = 1,
+    root: str | Path = "records",
+    name: str | None = None,
+    **kwargs: Any,
+) -> Timed:
+    """Time a function in fresh processes, each of which imports it and runs a round of trials.
+
+    Args:
+        function: "module:function", or a module-level function.
+        args, kwargs: passed to it; anything that JSON can hold.
+        launches: number of fresh processes; with `precision`, before the first interim look.
+        round_s: minimum seconds of counted calls per launch.
+        precision: add launches until the interval is this narrow (0.02: 2 % on each side).
+        warm_up: trials before the counted ones, in addition to those that calibrate the number of calls.
+        root: folder for the record.
+        name: record name; default: the function's.
+
+    Raises:
+        SpecError: a lambda, a function of the main script, or arguments that JSON cannot hold.
+        WorkloadError: the function raised.
+    """
+    from fireassay.cli.support import record_lookup
+    from fireassay.reports.rows.timing import summary, text
+
+    target, folder = target_of(function)
+    words = _json_arguments(args, kwargs)
+    spec = experiment(
+        target,
+        words,
+        runner="function",
+        name=name or target.replace(":", "."),
+        sections={
+            "launches": {"per_configuration": launches, **({} if precision is None else {"precision": precision})},
+            "timing": {"round_s": round_s, "warm_up": warm_up},
+        },
+        environment=_search_path(folder),
+    )
+    (path,) = measure([(spec, target)], root=Path(root))
+    side = record_lookup.side(path, target)
+    (configuration,) = side.measured.configurations
+    shown = text(summary(side.measured, side.judgement, target), what="trials")
+    return Timed(estimate=side.judgement.results["trial_time"][configuration], record=path, text=shown)
+
+
+# ---- the function's name -------------------------------------------------------------------------------------------
+
+
+def target_of(function: Callable[..., object] | str) -> tuple[str, Path | None]:
+    """ "module:function" and the folder to import its module from; None if every process finds it.
+
+    Raises:
+        SpecError: it cannot be imported by name in a fresh process.
+    """
+    if isinstance(function, str):
+        return function, None
+    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
+    if module is None or name is None:
+        raise _refused(repr(function), "It has no name of its own; give a function, or its name as a text.")
+    if inspect.ismethod(function) and not isinstance(function.__self__, type):
+        remedy = f"Write a function that makes the {type(function.__self__).__name__} and calls {name}."
+        raise _refused(f"{name} of an object, which a fresh process does not have", remedy)
+    if module == "__main__":
+        raise _refused(f"{name} of the main script", _mend_main(name))
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise _refused(f"{name} of {module}", "Give it a name: def step(): ... at the left margin of a module.")
+    _refuse_stranger(function, module, name)
+    return f"{module}:{name}", _folder_of(module)
+
+
+def _mend_main(name: str) -> str:
+    if not name.isidentifier():  # a lambda or a nested function
+        return "Write it as a function at the left margin of a module beside the script: def step(): ..."
+    return f'Move it into a module beside the script, say work.py, and write fireassay.time("work:{name}").'
+
+
+def _refused(problem: str, remedy: str) -> SpecError:
+    return SpecError(
+        (Problem(where="fireassay.time", found=problem, allowed="a function that a fresh process can import by name", mend=remedy),)
+    )
+
+
+def _refuse_stranger(function: Callable[..., object], module: str, name: str) -> None:
+    value: Any = importlib.import_module(module)
+    for part in name.split("."):
+        value = getattr(value, part, None)
+    if value is not function and getattr(value, "__func__", value) is not getattr(function, "__func__", function):
+        raise _refused(f"{name} of {module}, which is another object there", "Time the one that the module holds.")
+
+
+def _folder_of(module: str) -> Path | None:
+    """The sys.path entry of the module's top-level package, unless every interpreter has it."""
+    package = module.partition(".")[0]
+    file = getattr(sys.modules.get(package), "__file__", None)
+    if file is None:
+        return None
+    path = Path(file).resolve()
+    folder = path.parent.parent if path.name == "__init__.py" else path.parent
+    library = Path(inspect.getfile(os)).resolve().parent
+    everywhere = folder.is_relative_to(library) or folder.name in ("site-packages", "dist-packages", "lib-dynload")
+    return None if everywhere else folder
+
+
+def _search_path(folder: Path | None) -> dict[str, str]:
+    if folder is None:
+        return {}
+    outer = os.environ.get("PYTHONPATH", "")
+    return {"PYTHONPATH": os.pathsep.join(part for part in (str(folder), outer) if part)}
+
+
+def _json_arguments(args: Sequence[Any], kwargs: dict[str, Any]) -> list[str]:
+    try:
+        texts = [json.dumps(list(args), allow_nan=False), json.dumps(kwargs, allow_nan=False)]
+    except (TypeError, ValueError) as error:
+        raise SpecError(
+            (
+                Problem(
+                    where="the arguments of fireassay.time",
+                    found=str(error),
+                    allowed="what JSON can hold",
+                    mend="Make the argument inside of the function, from a name, a size or a seed.",
+                ),
+            )
+        ) from None
+    if json.loads(texts[0]) != list(args) or json.loads(texts[1]) != kwargs:
+        raise SpecError(
+            (
+                Problem(
+                    where="the arguments of fireassay.time",
+                    found="something that JSON changes (a tuple, or keys that are no text)",
+                    allowed="what JSON gives back as it was",
+                    mend="Use lists, and texts as keys.",
+                ),
+            )
+        )
+    return texts if kwargs else texts[:1] if args else []
+
+
+# ---- the experiment, its record, its judgement -----------------------------------------------------------------------
+
+
+def experiment(
+    script: str,
+    arguments: Sequence[str],
+    *,
+    runner: str,
+    name: str,
+    sections: Mapping[str, Mapping[str, Any]],
+    environment: Mapping[str, str] = MappingProxyType({}),
+) -> Experiment:
+    """A timing as an experiment: one level, no gates."""
+    from fireassay.spec.flags.experiment import NAME_LENGTH
+    from fireassay.spec.load import from_mapping
+
+    workload = {"runner": runner, "script": script, "arguments": list(arguments), "work": "calls", "environment": dict(environment)}
+    fixed = {"name": name[:NAME_LENGTH], "workload": workload, "factor": {"levels": [1]}, "gates": {"efficiency": "none"}}
+    return from_mapping({**sections, **fixed})
+
+
+def measure(arms: Sequence[tuple[Experiment, str]], *, root: Path, on_progress: Callable[[RunProgress], None] | None = None) -> list[Path]:
+    """Run one experiment, or several interleaved; returns the record paths."""
+    from fireassay.runners.experiment.run import run
+    from fireassay.runners.experiment.session import Arm, run_together
+
+    advice = _advice(arms)
+    if len(arms) == 1:
+        return [run(arms[0][0], root=root, on_progress=on_progress, advice=advice)]
+    sides = [Arm(experiment=spec, folder=Path.cwd(), label=label) for spec, label in arms]
+    return run_together(sides, root=root, on_progress=on_progress, advice=advice)
+
+
+def _advice(sides: Sequence[tuple[Experiment, str]]) -> Advice | None:
+    if all(spec.launches.precision is None for spec, _ in sides):
+        return None
+    from fireassay.cli.support.interim_analysis import advice
+
+    return advice()

@@ -1,0 +1,117 @@
+"""In which format does a verb show its result, and where does the output go?
+
+Every verb has every format: it makes a page, and a writer walks it; JSON is a separate document.  Formats readable in a terminal
+go to stdout, a page and a workbook into a file, unless --output says otherwise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from fireassay import catalog
+from fireassay.printable import say
+
+if TYPE_CHECKING:
+    from fireassay.reports.page import Page
+    from fireassay.reports.writers.writer import Writer
+
+WRITERS: Final = "reports.writers"
+TERMINAL: Final = "terminal"
+JSON: Final = "json"
+WIDEST: Final = 140  # columns; longer lines are hard to read
+STDOUT: Final = Path("-")  # as --output
+
+
+@dataclass(frozen=True, kw_only=True)
+class Output:
+    """What a verb can show; each part is made only on demand."""
+
+    name: str  # of the file, without its suffix
+    page: Callable[[], Page]
+    document: Callable[[], str]  # JSON
+
+
+def add_formats(parser: argparse.ArgumentParser, *, besides: tuple[str, ...] = (), output: bool = True) -> None:
+    """Add --output and a flag per format, except the terminal's and those in `besides`, which the verb declares itself."""
+    shape = parser.add_mutually_exclusive_group()
+    for name in (JSON, *catalog.names(WRITERS)):
+        if name not in (TERMINAL, *besides):
+            shape.add_argument(f"--{name}", dest="form", action="store_const", const=name, help=f"show it as {name}")
+    shape.add_argument("--format", dest="form", metavar="NAME", help="show it in a format that another package adds")
+    parser.set_defaults(form=TERMINAL)
+    if output:
+        parser.add_argument(
+            "--output", type=Path, metavar="PATH", help="write to this file, - for stdout (default: pages and workbooks here)"
+        )
+
+
+def plain_stdout(arguments: argparse.Namespace) -> bool:
+    """Whether stdout is for people, so that progress and paths may appear there too."""
+    return bool(arguments.form == TERMINAL)
+
+
+def emit(output: Output, arguments: argparse.Namespace) -> None:
+    """Print the output, or write it and say where.
+
+    Raises:
+        EnvironmentLacks: the format is not available.
+        RecordError: the file cannot be written.
+    """
+    target: Path | None = getattr(arguments, "output", None)
+    form = form_of(target) if arguments.form == TERMINAL else str(arguments.form)
+    writer = None if form == JSON else catalog.load(WRITERS, form)
+    if target is None and writer is not None and not writer.streams:
+        target = Path(f"{output.name}{writer.suffix}")
+    if target is None or target == STDOUT:
+        printed(output.document() if writer is None else shown(writer, output.page()))
+        return
+    write(target, output.document() if writer is None else writer.write(output.page()))
+    say(target)
+
+
+def form_of(target: Path | None) -> str:
+    """The format implied by a file's name, without a flag."""
+    if target is None or not target.suffix:
+        return TERMINAL
+    writers = catalog.load_all(WRITERS)
+    named = {f".{JSON}": JSON, **{writer.suffix: name for name, writer in writers.items()}}
+    return named.get(target.suffix, TERMINAL)
+
+
+def shown(writer: Writer, page: Page) -> str | bytes:
+    """The page for stdout: coloured and at window width on a terminal."""
+    if writer.fit is None or not sys.stdout.isatty():
+        return writer.write(page)
+    width = min(shutil.get_terminal_size().columns, WIDEST)
+    return writer.fit(page, width=width, colour="NO_COLOR" not in os.environ)
+
+
+def printed(content: str | bytes) -> None:
+    """Write to stdout; text ends with a line break."""
+    if isinstance(content, bytes):
+        sys.stdout.buffer.write(content)
+        return
+    sys.stdout.write(content if content.endswith("\n") else f"{content}\n")
+
+
+def write(path: Path, content: str | bytes, *, append: bool = False) -> None:
+    """Write a file, creating its folder if needed.
+
+    Raises:
+        RecordError: the file cannot be written.
+    """
+    from fireassay.errors import RecordError
+    from fireassay.record import files
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        files.write_output(path, content if isinstance(content, bytes) else content.encode(), append=append)
+    except OSError as error:
+        raise RecordError(f"cannot write {path}: {error.strerror}. Give another place with --output.") from error

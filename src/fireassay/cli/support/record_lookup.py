@@ -1,0 +1,164 @@
+"""How do verbs that judge several records find, open and judge them?
+
+A record is given by path, by name below the root, as `latest`, or by its address in a store, from which it is pulled and
+verified first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from fireassay.record.reader import Record
+    from fireassay.verdict.comparison.sessions import Days
+    from fireassay.verdict.comparison.types import Side
+
+
+def find(text: str, root: Path) -> Path:
+    """The folder of a record, pulled from its store if `text` is an address."""
+    from fireassay.record.lookup import resolve
+    from fireassay.record.store import Store, default_cache, is_address
+
+    if not is_address(text):
+        return resolve(text, root)
+    address, _, name = text.rstrip("/").rpartition("/")
+    return Store(address).pull(name, default_cache(os.environ))
+
+
+def whole(path: Path) -> Record:
+    """Open a record and check its seal: a record changed afterwards is no evidence against another.
+
+    Raises:
+        RecordError: it cannot be opened, or differs from what was sealed.
+    """
+    from fireassay.errors import RecordError
+    from fireassay.record.reader import open_record
+    from fireassay.record.sealing.verify import verify
+
+    record = open_record(path)
+    if record.sealed and (problems := verify(path)):
+        raise RecordError(f"{path} is not what was sealed: {problems[0]} `assay verify {path}` lists everything.")
+    return record
+
+
+def side(path: Path, label: str = "") -> Side:
+    """Open and judge one record."""
+    from fireassay.frames.record_data import from_record
+    from fireassay.record.unjudged import judged_from
+    from fireassay.verdict.comparison.types import Side
+    from fireassay.verdict.judge import judge
+
+    with judged_from(path):
+        measured = from_record(whole(path))
+        return Side(label=label or path.resolve().name, measured=measured, judgement=judge(measured))
+
+
+def sides(paths: Iterable[Path]) -> list[Side]:
+    """Open and judge several records; those that fail are skipped and reported on standard error."""
+    from fireassay.errors import RecordError
+
+    result = []
+    for path in paths:
+        try:
+            result.append(side(path))
+        except RecordError as error:
+            _left_out(error)
+    return result
+
+
+def _left_out(error: Exception) -> None:
+    from fireassay.printable import printable
+
+    print(f"assay: left out: {printable(str(error))}", file=sys.stderr)
+
+
+def refuse_itself(sides: Sequence[Side], where: str) -> None:
+    """Refuse to compare a record with itself or a copy, which would be equal whatever it holds.
+
+    Raises:
+        SpecError: two sides are one record; `where` names their source.
+    """
+    from fireassay.errors import Problem, SpecError
+
+    seen: dict[object, str] = {}
+    for item in sides:
+        identity = item.measured.manifest.get("id")
+        if identity in seen:
+            raise SpecError(
+                (
+                    Problem(
+                        where=where,
+                        found=f"{seen[identity]} and {item.label}, which are one record",
+                        allowed="another record",
+                        mend="`assay list` shows those that exist.",
+                    ),
+                ),
+                "the command line",
+            )
+        seen[identity] = item.label
+
+
+def folders_of(url: str) -> Iterator[Path]:
+    """The complete records of a folder or a store, oldest first; those of a store are pulled."""
+    from fireassay.errors import RecordError
+    from fireassay.record.store import Store, default_cache
+
+    store = Store(url)
+    if store.local is not None and not store.local.is_dir():
+        raise RecordError(f"{store.shown} does not exist. Give the folder or the address that holds the records.")
+    for entry in store.entries():
+        if entry.state != "complete":
+            continue
+        try:
+            yield store.local / entry.folder if store.local else store.pull(entry.folder, default_cache(os.environ))
+        except RecordError as error:  # one unavailable record must not hide the others
+            _left_out(error)
+
+
+def share(text: str) -> float:
+    """Argument type: a share between 0 and 1."""
+    with suppress(ValueError):
+        if 0.0 < (value := float(text)) < 1.0:
+            return value
+    raise argparse.ArgumentTypeError(f"{text} is not a share between 0 and 1, for example 0.05")
+
+
+def add_days(parser: argparse.ArgumentParser) -> None:
+    """Add the flags on how much sessions differ by themselves."""
+    parser.add_argument(
+        "--history",
+        metavar="PLACE",
+        help="a folder or address of records: 5 or more comparable ones say how much sessions differ by themselves",
+    )
+    parser.add_argument(
+        "--day-to-day",
+        type=share,
+        metavar="SHARE",
+        help="assumed deviation between sessions without a history (0.15); records made in turn need none",
+    )
+
+
+def days(arguments: argparse.Namespace, compared: Sequence[Side], varying: Sequence[str]) -> Days:
+    """Day-to-day variation, from --history and --day-to-day."""
+    from fireassay.verdict.comparison.sessions import DAYS, days_of
+
+    past: list[Side] = []
+    if arguments.history:
+        past = comparable(compared[0], sides(folders_of(arguments.history)), varying)
+    return days_of(past, compared, DAYS if arguments.day_to_day is None else arguments.day_to_day)
+
+
+def comparable(newest: Side, others: Sequence[Side], varying: Sequence[str]) -> list[Side]:
+    """The records comparable with the newest; skips inadmissible ones."""
+    from fireassay.verdict.comparison.comparability import differences, refusing
+
+    return [
+        other for other in others if other.judgement.verdict.status != "INVALID" and not refusing(differences((other, newest), varying))
+    ]

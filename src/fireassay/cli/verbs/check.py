@@ -1,0 +1,296 @@
+"""`assay check`: may this build go on?"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from fireassay.catalog import load
+from fireassay.cli.support.output import STDOUT, TERMINAL, WRITERS, Output, add_formats, emit, plain_stdout, shown, write
+from fireassay.cli.support.record_lookup import share
+from fireassay.cli.support.verb import Verb, add_root
+from fireassay.printable import say
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fireassay.verdict.checking.types import Check
+    from fireassay.verdict.comparison.types import Comparison, Side
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("record", nargs="?", metavar="RECORD", help="path, name, address, or latest (default; of --history: its newest)")
+    add("--against", metavar="BASELINE", help="the record to compare with: path, name, or address in a store")
+    add("--history", metavar="PLACE", help="a folder or address of records: all comparable ones say how days differ")
+    add_root(parser, "where records are looked up and made (records)")
+    add("--varying", action="append", metavar="NAME", help="what is studied and may differ (default: code)")
+    add("--force", action="store_true", help="check although other conditions differ; marked exploratory")
+    add("--primary", metavar="METRIC", help="the metric that decides (default: comparison.primary of the experiment)")
+    add("--at", metavar="NAME", help="the configuration that decides (default: the largest)")
+    add("--margin", type=share, metavar="SHARE", help="a regression beyond it must be excluded (comparison.equivalence)")
+    add("--day-to-day", type=share, metavar="SHARE", help="assumed deviation between days without a history (0.15)")
+    add("--all", action="store_true", help="every metric decides, not only the primary one and quality")
+    add("--accept", action="append", default=[], metavar="STATES", help="states that give exit code 0, by comma")
+    add(
+        "--confirm",
+        choices=("auto", "always", "never"),
+        default="auto",
+        help="measure both again, in turn: if a regression is suspected (auto), also if nothing is decided (always), never",
+    )
+    add("--baseline-folder", type=Path, metavar="DIR", help="the baseline's code, to measure again (default: its commit)")
+    add("--folder", type=Path, metavar="DIR", help="the record's code, to measure again (default: the working directory)")
+    add("--blocks", type=int, default=5, metavar="N", help="blocks that are measured again (default: 5, at least 3)")
+    add("--show", action="store_true", help="show the history as tables and write history.html")
+    add_formats(parser, besides=("junit", "markdown"))
+    add("--junit", type=Path, metavar="FILE", help="write a JUnit file as well")
+    add(
+        "--markdown",
+        type=Path,
+        nargs="?",
+        const=STDOUT,
+        metavar="FILE",
+        help="append a section to this file, for a job's summary; without a FILE, show it as markdown",
+    )
+    add("--push", metavar="PLACE", help="keep the record in this folder or store, if the check gave exit code 0")
+    add("--quiet", action="store_true", help="show no progress")
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from fireassay.record.arrow_import import without_pandas
+    from fireassay.verdict.checking.types import STATES
+
+    without_pandas()
+    accepted = _accepted(arguments.accept)
+    _refuse_nonsense(arguments)
+    result, record, fresh = _checked(arguments)
+    code = 0 if result.state in accepted else STATES[result.state][0]
+    _tell(arguments, result, fresh, accepted=result.state in accepted)
+    if arguments.push and code == 0:
+        from fireassay.record.store import Store
+
+        say(f"kept: {Store(arguments.push).push(record)}", file=sys.stderr)
+    return code
+
+
+def _accepted(texts: Sequence[str]) -> set[str]:
+    """The states that the pipeline goes on with."""
+    from fireassay.errors import Problem, SpecError
+    from fireassay.verdict.checking.types import STATES
+
+    known = [state.replace("_", "-") for state in STATES]
+    named = [word.strip() for text in texts for word in text.split(",") if word.strip()]
+    wrong = [word for word in named if word.replace("_", "-") not in known]
+    if wrong:
+        problem = Problem(where="--accept", found=", ".join(wrong), allowed=f"states: {', '.join(known)}")
+        raise SpecError((problem,), "the command line")
+    return {word.replace("-", "_") for word in named}
+
+
+def _refuse_nonsense(arguments: argparse.Namespace) -> None:
+    from fireassay.errors import Problem, SpecError
+
+    problems = []
+    if arguments.against is None and arguments.history is None:
+        problems.append(
+            Problem(
+                where="--against",
+                found="neither a baseline nor a history",
+                allowed="at least one of them",
+                mend="Add --against BASELINE or --history FOLDER.",
+            )
+        )
+    if arguments.blocks < 3:
+        problems.append(Problem(where="--blocks", found=str(arguments.blocks), allowed="3 or more: fewer launches decide nothing"))
+    if arguments.show and arguments.history is None:
+        problems.append(Problem(where="--show", found="no history", allowed="together with --history FOLDER"))
+    if problems:
+        raise SpecError(tuple(problems), "the command line")
+
+
+# ---- what is compared ------------------------------------------------------------------------------------------------
+
+
+def _checked(arguments: argparse.Namespace) -> tuple[Check, Path, list[Path]]:
+    """The check, confirmed if that is asked for and can be; the record's path; records made to confirm."""
+    from fireassay.cli.support import record_lookup
+
+    folders = list(record_lookup.folders_of(arguments.history)) if arguments.history else []
+    path = _record_path(arguments, folders)
+    record = record_lookup.side(path)
+    others = record_lookup.sides(folder for folder in folders if folder.resolve() != path.resolve())
+    earlier = [other for other in others if _is_earlier(other, record)]
+    past = record_lookup.comparable(record, earlier, _varying(arguments))
+    baseline: Side | None
+    if arguments.against is not None:
+        baseline = record_lookup.side(found_at := record_lookup.find(arguments.against, arguments.root))
+        record_lookup.refuse_itself((baseline, record), "--against")
+        if baseline.label == record.label:
+            baseline = record_lookup.side(found_at, f"{baseline.label} (baseline)")
+        result = _against(arguments, baseline, record, past)
+    else:
+        result, baseline = _along(arguments, past, record, left_out=len(earlier) - len(past))
+    result, fresh = _confirmed(arguments, result, baseline, record)
+    return result, path, fresh
+
+
+def _record_path(arguments: argparse.Namespace, folders: Sequence[Path]) -> Path:
+    from fireassay.cli.support import record_lookup
+    from fireassay.errors import RecordError
+
+    if arguments.record is not None or arguments.against is not None:
+        return record_lookup.find(arguments.record or "latest", arguments.root)
+    if not folders:
+        raise RecordError(f"{arguments.history} holds no complete record. `assay check --push` puts them there.")
+    return folders[-1]
+
+
+def _varying(arguments: argparse.Namespace) -> tuple[str, ...]:
+    return tuple(arguments.varying or ("code",))
+
+
+def _is_earlier(other: Side, record: Side) -> bool:
+    """Made before the record, and not a copy of it."""
+    manifest, other_manifest = record.measured.manifest, other.measured.manifest
+    return other_manifest.get("id") != manifest.get("id") and str(other_manifest.get("created_utc")) <= str(manifest.get("created_utc"))
+
+
+def _comparison(arguments: argparse.Namespace, baseline: Side, record: Side) -> Comparison:
+    from fireassay.verdict.comparison.compare import compare
+
+    return compare((baseline, record), varying=_varying(arguments), force=arguments.force, primary=arguments.primary, at=arguments.at)
+
+
+def _against(arguments: argparse.Namespace, baseline: Side, record: Side, past: Sequence[Side]) -> Check:
+    from fireassay.verdict.checking.check import check
+    from fireassay.verdict.comparison.sessions import DAYS
+
+    return check(
+        _comparison(arguments, baseline, record),
+        baseline,
+        record,
+        past=past,
+        margin=arguments.margin,
+        days=DAYS if arguments.day_to_day is None else arguments.day_to_day,
+        everything=arguments.all,
+    )
+
+
+def _along(arguments: argparse.Namespace, past: Sequence[Side], record: Side, *, left_out: int) -> tuple[Check, Side | None]:
+    """Against the history alone; the side that a fresh measurement would be made against."""
+    from fireassay.record.store import shown_url
+    from fireassay.verdict.checking.check import alone, check_history
+    from fireassay.verdict.checking.history import in_order
+
+    if not past:
+        return alone(record, shown_url(arguments.history), left_out), None
+    ordered = in_order(past)
+    comparison = _comparison(arguments, ordered[-1], record)
+    result = check_history(comparison, ordered, record, margin=arguments.margin, everything=arguments.all)
+    before = next((other for other in ordered if other.label == result.suspects_from), ordered[-1])
+    return result, before
+
+
+# ---- measured again --------------------------------------------------------------------------------------------------
+
+
+def _confirmed(arguments: argparse.Namespace, result: Check, baseline: Side | None, record: Side) -> tuple[Check, list[Path]]:
+    from fireassay.cli.support.remeasure import FAILURES, reason_of
+    from fireassay.errors import Interrupted
+    from fireassay.verdict.checking.confirmation import unconfirmed
+
+    always = arguments.confirm == "always" and result.state == "inconclusive" and result.design != "in turn"
+    if baseline is None or not (result.wants_confirmation or always):
+        return result, []
+    if arguments.confirm == "never":
+        return unconfirmed(result, "--confirm never"), []
+    try:
+        return _measured_again(arguments, result, baseline, record)
+    except Interrupted:
+        raise
+    except FAILURES as error:
+        return unconfirmed(result, reason_of(error)), []
+
+
+def _measured_again(arguments: argparse.Namespace, result: Check, baseline: Side, record: Side) -> tuple[Check, list[Path]]:
+    """Fresh launches of both codes, in turn.
+
+    Raises:
+        CannotConfirm, AssayError: it cannot be done here.
+    """
+    from fireassay.cli.support import record_lookup, remeasure
+    from fireassay.cli.support.progress import display
+    from fireassay.verdict.checking.confirmation import confirm
+
+    place = remeasure.Place(folder=arguments.folder, baseline=arguments.baseline_folder, here=Path.cwd())
+    code = remeasure.code_of(record.measured, place)
+    say(f"{result.sentence}\nmeasuring both again, in turn: {arguments.blocks} blocks", file=sys.stderr)
+    with remeasure.baseline_code(baseline.measured, place, code) as old, display(sys.stderr, quiet=arguments.quiet) as show:
+        fresh = remeasure.fresh(
+            record.measured.experiment, old, code, root=arguments.root / remeasure.FOLDER, blocks=arguments.blocks, on_progress=show
+        )
+    first, second = (record_lookup.side(path) for path in fresh)
+    remeasured = _against(arguments, first, second, [])
+    return confirm(result, remeasured, everything_in_doubt=arguments.confirm == "always"), fresh
+
+
+# ---- what is told ----------------------------------------------------------------------------------------------------
+
+
+def _tell(arguments: argparse.Namespace, finding: Check, fresh: Sequence[Path], *, accepted: bool) -> None:
+    from fireassay.reports.documents.check import render
+    from fireassay.reports.pages.check import page
+
+    if arguments.markdown == STDOUT:
+        arguments.form = "markdown"
+    where = sys.stdout if plain_stdout(arguments) else sys.stderr
+    if arguments.show:
+        _show(arguments, finding, where)
+    result = Output(name="check", page=lambda: page(finding), document=lambda: render(finding, accepted=accepted, fresh=map(str, fresh)))
+    emit(result, arguments)
+    for path in fresh:
+        say(f"record: {path}", file=where)
+    if accepted and finding.state != "pass":
+        say(f"accepted: {finding.state.replace('_', ' ')}", file=where)
+    if arguments.junit:
+        write(arguments.junit, load(WRITERS, "junit").write(page(finding)))
+    if arguments.markdown not in (None, STDOUT):
+        write(arguments.markdown, load(WRITERS, "markdown").write(page(finding)), append=True)
+
+
+def _show(arguments: argparse.Namespace, result: Check, where: TextIO) -> None:
+    """The history before the check: as text, and as a page beside its records."""
+    from fireassay.record.store import Store
+    from fireassay.reports.pages.history import page
+
+    history = page(result.histories, f"History of {result.record}")
+    where.write(str(shown(load(WRITERS, TERMINAL), history)))
+    local = Store(arguments.history).local
+    target = (arguments.output if plain_stdout(arguments) else None) or (local or Path()) / "history.html"
+    write(target, load(WRITERS, "html").write(history))
+    say(f"history: {target}", file=where)
+    if plain_stdout(arguments):
+        arguments.output = None
+
+
+VERB = Verb(
+    name="check",
+    group="judge",
+    summary="for CI: has this record become worse than a baseline or a history?",
+    description="""Check a record against a baseline record, against a history of records, or against a baseline with a history that says
+how much days differ. Only the primary metric and quality decide, unless --all is given.
+
+    assay check latest --against main-baseline
+    assay check latest --against base --history s3://bucket/records --push s3://bucket/records
+    assay check --history records --show
+    assay check latest --against base --accept improvement,inconclusive --junit check.xml
+
+A suspected regression is measured again before it fails the build, both codes in turn, where both can be found.
+Code is run only if its script is the one that was measured. Experiments decide what is compared; see comparison.primary.
+
+Exit codes: 0 pass, 1 regression, 2 bad input, 3 not comparable, 4 inconclusive, 5 nothing measured, 8 improvement.""",
+    add_arguments=_add_arguments,
+    run=_run,
+)

@@ -1,0 +1,82 @@
+"""`assay comm`: how fast and how right are the collectives between these workers?"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from fireassay.cli.support.output import JSON, plain_stdout
+from fireassay.cli.support.verb import Verb, add_root
+from fireassay.printable import say
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The operations, the sizes, and the flags of the verb."""
+    from fireassay.cli.verbs.run import add_display_flags
+    from fireassay.spec.flags.comm import add_flags
+
+    add_flags(parser)
+    parser.add_argument(
+        "--net",
+        nargs="+",
+        metavar="HOST",
+        help="look at the network instead: echoes, transfers there and back, interfaces; HOST or HOST:PORT of iperf3",
+    )
+    add_root(parser, "where the record is made (default: records)")
+    parser.add_argument("--dry-run", action="store_true", help="show the plan and its time; start nothing")
+    parser.add_argument("--toml", action="store_true", help="print the experiment as a file for `assay run`; start nothing")
+    add_display_flags(parser)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from fireassay.cli.verbs.run import dry_run, dry_run_json, show_notes
+    from fireassay.spec.flags.comm import experiment_from, under_flags
+
+    if arguments.net:
+        from fireassay.cli.support.network_probe import look
+
+        return look(arguments)
+    experiment = experiment_from(arguments)
+    if arguments.toml:
+        from fireassay.spec.load import to_toml
+
+        print(to_toml(experiment), end="")
+        return 0
+    show_notes(experiment)
+    if arguments.dry_run:
+        say(dry_run_json(experiment, arguments.root) if arguments.form == JSON else dry_run(experiment, arguments.root))
+        return 0
+    from fireassay.cli.support.experiment_run import run
+    from fireassay.cli.support.progress import display
+    from fireassay.cli.verbs.report import judge_and_show
+    from fireassay.record.arrow_import import without_pandas
+
+    without_pandas()
+    with display(sys.stdout if plain_stdout(arguments) else sys.stderr, quiet=arguments.quiet) as show, under_flags():
+        path = run(experiment, folder=Path(), root=arguments.root, on_progress=show)
+    return judge_and_show(path, arguments)
+
+
+VERB = Verb(
+    name="comm",
+    group="measure",
+    summary="time collectives between workers: bandwidth as nccl-tests, latency, data checked",
+    description="""Time collectives over torch.distributed, check the data of every timed call, seal the record, judge it.
+
+    assay comm --workers 2,4 --ops all_reduce,all_gather --sizes 1K:256M
+    assay comm --workers 8 --backend nccl --ops all --sizes 8:1G --factor 2
+    assay comm --workers 8 --matrix              every pair of ranks, and who is near whom
+    assay comm --net node1 node2                 round trip, bandwidth, interfaces' counters
+    assay comm --workers 2 --interface eth0 --nodes 2 --rendezvous-endpoint host0:29400
+
+Sizes, algbw and busbw are those of nccl-tests; the time is that of the slowest rank over calls back to back. Latency
+(alpha) and time per byte (beta) of a link are fitted over the sizes, and stand with their intervals over launches.
+A wrong result fails the record and is named: operation, size, ranks, and what happened to the data.
+The operations: all_reduce, all_gather, reduce_scatter, all_to_all, gather, scatter, broadcast, reduce, send_recv.
+--net needs ping and iperf3 here, and `iperf3 -s` on the other hosts; what is missing is told with the line that mends it.
+What the backend does not offer is told as such. As a file: runner = "collectives" and [collectives] (--toml prints one).
+Ctrl-C ends the launch cleanly and keeps what was measured; `assay resume RECORD` goes on.""",
+    add_arguments=add_arguments,
+    run=_run,
+)

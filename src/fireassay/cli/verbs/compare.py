@@ -1,0 +1,250 @@
+"""`assay compare`: is one record faster, cheaper or better than another, and may one ask at all?"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fireassay.cli.support.output import Output, add_formats, emit
+from fireassay.cli.support.record_lookup import add_days
+from fireassay.cli.support.verb import Verb, add_root
+from fireassay.printable import say
+
+if TYPE_CHECKING:
+    from fireassay.verdict.comparison.sessions import Days
+    from fireassay.verdict.comparison.types import Comparison, Side
+
+QUALITY = "quality"  # as --primary: that no speed decides
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "records",
+        nargs="+",
+        metavar="RECORD",
+        help="records' folders, unique beginnings of their names, or `latest`; the first is the baseline",
+    )
+    parser.add_argument(
+        "--varying",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a condition that is studied, so that it may differ: a field, a group of them, or code, engine, machine ... Repeat it for several",
+    )
+    parser.add_argument("--force", action="store_true", help="compare although conditions differ; everything is marked EXPLORATORY")
+    parser.add_argument(
+        "--primary",
+        metavar="METRIC",
+        help="the one metric that decides (default: the baseline's); quality: only whether quality is held decides the exit code",
+    )
+    parser.add_argument(
+        "--at",
+        action="append",
+        default=[],
+        metavar="CONFIGURATION",
+        help="the configuration that decides, for example workers=4 (default: the largest common one); with one record, give two or more to compare them, "
+        "with several one for each in their order; "
+        "or of a record of several engines the load at which these are compared",
+    )
+    add_days(parser)
+    add_formats(parser)
+    add_root(parser)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from fireassay.record.arrow_import import without_pandas
+    from fireassay.reports.documents.comparison import render
+    from fireassay.reports.pages.comparison import page
+    from fireassay.reports.rows.comparison import build
+
+    without_pandas()
+    sides = load_sides(arguments.records, arguments.root)
+    by_quality = arguments.primary == QUALITY
+    if by_quality:
+        arguments.primary = None
+    comparison = _compared(sides, arguments)
+    base = sides[0]
+    view = build(comparison, base.judgement.metrics, base.measured.experiment.workload.work)
+    emit(Output(name="comparison", page=lambda: page(view), document=lambda: render(comparison)), arguments)
+    if by_quality and comparison.quality:
+        states = ", ".join(f"{label} {state.lower().replace('_', ' ')}" for label, state in comparison.quality.items())
+        say(f"quality decides, not the speed: {states}", file=sys.stderr)
+    return exit_code(comparison, by_quality=by_quality)
+
+
+def _compared(sides: tuple[Side, ...], arguments: argparse.Namespace) -> Comparison:
+    from fireassay.cli.support import record_lookup
+    from fireassay.verdict.comparison.compare import compare, compare_at, compare_configurations, compare_engines
+
+    if len(sides) == 1 and len(arguments.at) < 2 and _engines(sides[0]) > 1:
+        at = _load_of(sides[0], arguments.at[0]) if arguments.at else None
+        return compare_engines(sides[0], primary=arguments.primary, at=at)
+    if len(sides) == 1:
+        _refuse_one_alone(sides[0], arguments.at)
+        return compare_configurations(sides[0], arguments.at, primary=arguments.primary)
+    if len(arguments.at) == len(sides):
+        return compare_at(
+            _once_each(sides),
+            arguments.at,
+            varying=arguments.varying,
+            force=arguments.force,
+            primary=arguments.primary,
+            days=_days(sides, arguments),
+        )
+    record_lookup.refuse_itself(sides, "RECORD")
+    if len(arguments.at) > 1:
+        from fireassay.errors import Problem, SpecError
+
+        raise SpecError(
+            (
+                Problem(
+                    where="--at",
+                    found=" ".join(arguments.at),
+                    allowed="one configuration that decides, or one for each record in their order",
+                    mend="To compare configurations of one record, name one record.",
+                ),
+            ),
+            "the comparison",
+        )
+    return compare(
+        sides,
+        varying=arguments.varying,
+        force=arguments.force,
+        primary=arguments.primary,
+        at=arguments.at[0] if arguments.at else None,
+        days=_days(sides, arguments),
+    )
+
+
+def _days(sides: tuple[Side, ...], arguments: argparse.Namespace) -> Days:
+    """Of a history count the baseline's own conditions: what is studied would be taken for the variation between sessions."""
+    from fireassay.cli.support import record_lookup
+
+    return record_lookup.days(arguments, sides, ("code",))
+
+
+def _once_each(sides: tuple[Side, ...]) -> tuple[Side, ...]:
+    """A record that is named several times under one label: its configurations tell its sides apart."""
+    from dataclasses import replace
+
+    records = {side.measured.manifest.get("id"): side for side in reversed(sides)}
+    folders = [side.label.rpartition(" (")[0] or side.label for side in records.values()]
+    names = labels_of([(side.measured.experiment.name, folder) for side, folder in zip(records.values(), folders, strict=True)])
+    label = dict(zip(records, names, strict=True))
+    return tuple(replace(side, label=label[side.measured.manifest.get("id")]) for side in sides)
+
+
+def _engines(side: Side) -> int:
+    """How many engines a record holds."""
+    return len({configuration.target for configuration in side.measured.varied if configuration.target})
+
+
+def _load_of(side: Side, text: str) -> float:
+    """The load that was meant: "8", "rate=8", or a configuration's name."""
+    from fireassay.errors import Problem, SpecError
+
+    loads = {configuration.name: configuration.load for configuration in side.measured.varied}
+    known = loads.get(text)
+    try:
+        return known if known is not None else float(text.rpartition("=")[2])
+    except ValueError:
+        problem = Problem(
+            where="--at",
+            found=repr(text),
+            allowed="a load, for example 8, or two or more configurations",
+            mend=f"This record holds {', '.join(loads)}.",
+        )
+        raise SpecError((problem,), "the comparison") from None
+
+
+def _refuse_one_alone(side: Side, configurations: list[str]) -> None:
+    from fireassay.errors import Problem, SpecError
+
+    if len(configurations) < 2:
+        known = " ".join(f"--at {name}" for name in side.measured.configurations)
+        raise SpecError(
+            (
+                Problem(
+                    where="RECORD",
+                    found=f"one record, {side.label}",
+                    allowed="two or more records, or one with two or more --at",
+                    mend=f"Add a record to compare with, or name configurations of this one: {known}.",
+                ),
+            ),
+            "the comparison",
+        )
+
+
+def load_sides(records: list[str], root: Path) -> tuple[Side, ...]:
+    """Open and judge the records, each once; their labels are the shortest names that tell them apart.
+
+    Raises:
+        RecordError: a record is missing, damaged, or not what was sealed.
+    """
+    from fireassay.cli.support.record_lookup import whole
+    from fireassay.frames.record_data import from_record
+    from fireassay.record.lookup import resolve
+    from fireassay.verdict.comparison.types import Side
+    from fireassay.verdict.judge import judge
+
+    paths = [resolve(name, root) for name in records]
+    measured = {path: from_record(whole(path)) for path in dict.fromkeys(paths)}
+    judged = {path: judge(record) for path, record in measured.items()}
+    labels = labels_of([(measured[path].experiment.name, path.name) for path in paths])
+    return tuple(Side(label=label, measured=measured[path], judgement=judged[path]) for label, path in zip(labels, paths, strict=True))
+
+
+def labels_of(names: list[tuple[str, str]]) -> list[str]:
+    """The experiments' names where they differ, else the folders'; a record that is named twice is numbered."""
+    short, long = [name for name, _ in names], [folder for _, folder in names]
+    chosen = short if len(set(short)) == len(short) else long
+    if len(set(chosen)) == len(chosen):
+        return chosen
+    return [f"{name} ({index + 1})" for index, name in enumerate(chosen)]
+
+
+def exit_code(comparison: Comparison, *, by_quality: bool = False) -> int:
+    """0 decided, 1 quality lost, 3 not comparable, 4 undecided, 5 nothing measured; see docs/reference/exit-codes.md."""
+    if comparison.state == "incomparable":
+        return 3
+    if by_quality:
+        states = set(comparison.quality.values())
+        return 1 if "DEGRADED" in states else 0 if states == {"HELD"} else 4
+    if comparison.state == "nothing_measured":
+        return 5
+    if "DEGRADED" in comparison.quality.values():
+        return 1
+    undecided = ("inconclusive", "not_measured", "struck_out")
+    return 4 if any(change.outcome in undecided for change in comparison.decisive()) else 0
+
+
+VERB = Verb(
+    name="compare",
+    group="judge",
+    summary="compare records: faster, slower, equivalent, undecided or not comparable",
+    description="""Compare records with the first one, metric by metric, at launch level. Refused unless they were made under the
+same conditions, but for what is studied; the refusal names the field, both values and the way on.
+
+    assay compare before after                     the same script, for example on another day
+    assay compare before after --varying code      before and after a change of the script
+    assay compare a b --varying engine             what is studied may differ, and what follows
+    assay compare a b c --markdown                 a table of many, each against the first
+    assay compare a --at workers=1 --at workers=4  two configurations of one record
+    assay compare a a q --at workers=1 --at workers=4 --at workers=1
+                                                   one worker, several, a quantised model;
+                                                   with --primary quality the exit code
+                                                   says whether all are as good as the first
+    assay compare a --at 8                         the engines of one record, at the load 8
+    assay compare a b --force --html               all the same: every verdict says EXPLORATORY
+
+Two records of two sessions differ by themselves, hosted machines by 15 % and more: that is put into the interval, from the
+records of --history or assumed (--day-to-day). Launches made in turn need none of it: `assay check --confirm always`
+measures both codes again, in turn.
+
+The exit code: 0 decided, whatever the direction; 1 quality was lost; 3 not comparable or inadmissible; 4 undecided;
+5 nothing measured on a side.""",
+    add_arguments=_add_arguments,
+    run=_run,
+)

@@ -1,0 +1,99 @@
+"""`assay load`: how does a serving engine behave under load?"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fireassay.cli.support.output import JSON, Output, emit, plain_stdout
+from fireassay.cli.support.verb import Verb, add_root
+from fireassay.printable import say
+
+if TYPE_CHECKING:
+    from fireassay.spec.experiment import Experiment
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The addresses, the load, and the flags of the verb."""
+    from fireassay.cli.verbs.run import add_display_flags
+    from fireassay.spec.flags.load import add_flags
+
+    add_flags(parser)
+    add_root(parser, "where the record is made (default: records)")
+    instead = parser.add_mutually_exclusive_group()
+    instead.add_argument("--check", action="store_true", help="send ten requests and report how the server answers; keeps no record")
+    instead.add_argument("--dry-run", action="store_true", help="show the plan and its time; send nothing")
+    instead.add_argument("--toml", action="store_true", help="print the experiment as a file for `assay run`; send nothing")
+    add_display_flags(parser)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from fireassay.cli.verbs.run import dry_run, dry_run_json, show_notes
+    from fireassay.runners.experiment.argument_check import refuse_secrets
+    from fireassay.spec.flags.load import experiment_from, notes
+
+    experiment = experiment_from(arguments)
+    refuse_secrets(experiment)  # before anything of it is printed
+    if arguments.toml:
+        from fireassay.spec.load import to_toml
+
+        print(to_toml(experiment), end="")
+        return 0
+    if arguments.check:
+        return _check(experiment, arguments)
+    for note in notes(arguments):
+        say(f"note: {note}", file=sys.stderr)
+    show_notes(experiment)
+    if arguments.dry_run:
+        say(dry_run_json(experiment, arguments.root) if arguments.form == JSON else dry_run(experiment, arguments.root))
+        return 0
+    from fireassay.record.arrow_import import without_pandas
+
+    without_pandas()
+    from fireassay.cli.support.experiment_run import run
+    from fireassay.cli.support.progress import display
+    from fireassay.cli.support.rate_search import ranged
+    from fireassay.cli.verbs.report import judge_and_show
+
+    with display(sys.stdout if plain_stdout(arguments) else sys.stderr, quiet=arguments.quiet) as show:
+        experiment = ranged(experiment, Path(), arguments.root, show)
+        path = run(experiment, folder=Path(), root=arguments.root, on_progress=show)
+    return judge_and_show(path, arguments)
+
+
+def _check(experiment: Experiment, arguments: argparse.Namespace) -> int:
+    from fireassay.cli.support.serving_check import announcement, check, exit_code, lines, of_ten
+    from fireassay.reports.documents.serving_check import render
+    from fireassay.reports.pages.serving_check import page
+
+    urls, small = tuple(dict.fromkeys(arguments.urls)), of_ten(experiment)
+    if plain_stdout(arguments) and not arguments.quiet:
+        say(announcement(small), file=sys.stderr)
+    seen = check(small)
+    results = lines(seen)
+    emit(Output(name="check", page=lambda: page(urls, results), document=lambda: render(urls, results)), arguments)
+    return exit_code(seen)
+
+
+VERB = Verb(
+    name="load",
+    group="measure",
+    summary="put a load on an LLM serving engine: latency, goodput, saturation, correctness",
+    description="""Put a load on a serving engine, seal what every request did, judge it and show the verdict.
+
+    assay load URL --model M --scenario "D(100,100)" --concurrency 1,8,16 --slo ttft=0.2,tpot=0.05
+    assay load URL --model M --rate 5,10,20 --arrival poisson --duration 120s --goodput
+    assay load http://a:8000 http://b:8000 --model M --concurrency 32 --identity 8 --canaries 0.02
+    assay load URL --model M --check
+
+--check sends ten requests and reports whether the server streams, which model answers, whether its usage is plausible, how many
+tokens an event holds, and whether a rate limit, compression or a cold start would spoil a load.
+Every latency starts when its request was due, so a stall hides nothing; in a closed loop, when it was sent. The arrivals and the texts are fixed before the
+load begins, and `assay doctor client` says how far this machine's client can be trusted.
+Engines that assay starts, faults, several engines side by side: in a file, with `assay run` (--toml prints one).
+Ctrl-C ends the load cleanly and keeps what was measured; `assay resume RECORD` goes on.""",
+    add_arguments=add_arguments,
+    run=_run,
+)

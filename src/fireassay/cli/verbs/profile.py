@@ -1,0 +1,147 @@
+"""`assay profile`: what takes the time inside of a few training steps?"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fireassay.cli.support.output import Output, emit, plain_stdout
+from fireassay.cli.support.verb import Verb, add_root
+
+if TYPE_CHECKING:
+    from fireassay.runners.experiment.progress import RunProgress
+    from fireassay.spec.experiment import Experiment
+    from fireassay.spec.flags.of_verb import KeyFlag
+
+NOTHING_KEPT = 4  # exit code: no step was kept
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The experiment's own flags, and those of the window."""
+    from fireassay.cli.verbs.run import add_display_flags
+    from fireassay.spec.flags.experiment import add_flags
+    from fireassay.spec.flags.of_verb import declare
+
+    window, others = _flags()
+    add_flags(parser, others)
+    declare(parser, window)
+    add_root(parser, "where the record is made (default: records)")
+    add_display_flags(parser)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from fireassay.cli.support.experiment_run import run
+    from fireassay.cli.support.progress import display
+    from fireassay.errors import WorkloadError
+    from fireassay.record.arrow_import import without_pandas
+    from fireassay.runners.experiment.argument_check import refuse_secrets
+
+    without_pandas()
+    experiment, folder = _asked(arguments)
+    refuse_secrets(experiment)
+    created: list[Path] = []
+
+    def note(progress: RunProgress) -> None:
+        created[:] = [progress.record]
+        if show is not None:
+            show(progress)
+
+    try:
+        with display(sys.stdout if plain_stdout(arguments) else sys.stderr, quiet=arguments.quiet) as show:
+            path = run(experiment, folder=folder, root=arguments.root, on_progress=note)
+    except WorkloadError:  # the script failed, perhaps long after its window
+        if created:
+            tell_what_is_left(created[0], arguments)
+        raise
+    return shown(path, arguments)
+
+
+def tell_what_is_left(path: Path, arguments: argparse.Namespace) -> None:
+    """Show what a record's profiled launches left before something failed, which is what is told of in the end."""
+    from fireassay.errors import AssayError
+
+    with suppress(AssayError, OSError):
+        if kept(profile := profile_of(path)):
+            emit(output(profile), arguments)
+
+
+def shown(path: Path, arguments: argparse.Namespace) -> int:
+    """Show what a record's profiled launches left; the exit code."""
+    profile = profile_of(path)
+    emit(output(profile), arguments)
+    return 0 if kept(profile) else NOTHING_KEPT
+
+
+def output(told: dict[str, Any]) -> Output:
+    """The summary, as a page and as JSON."""
+    from fireassay.reports.pages.profile import page
+
+    return Output(name="profile", page=lambda: page(told), document=lambda: json.dumps(told, indent=2))
+
+
+def _flags() -> tuple[list[KeyFlag], list[KeyFlag]]:
+    """The verb's flags: those of the window, and those that change what a profiled launch is."""
+    from fireassay.spec.flags.of_verb import flags_of
+
+    window = [item for item in flags_of("profile") if item.path.startswith("profile.")]
+    return window, [item for item in flags_of("profile") if item not in window]
+
+
+def _asked(arguments: argparse.Namespace) -> tuple[Experiment, Path]:
+    """The experiment with profiled launches and no others; one worker unless asked otherwise."""
+    from fireassay.spec.flags.experiment import experiment_from
+    from fireassay.spec.flags.of_verb import as_flag, experiment_of, given, put_all
+
+    if arguments.key_workers is None and arguments.experiment is None:
+        arguments.key_workers = "1"
+    window, others = _flags()
+    experiment, folder = experiment_from(arguments, others)
+    data = {**experiment.model_dump(by_alias=True), "profile": {"only": True}, "faults": ()}
+    problems = put_all(data, given(arguments, window))
+    return experiment_of(data, problems, lambda problem: as_flag(problem, window), folder), folder
+
+
+def profile_of(path: Path) -> dict[str, Any]:
+    """What a record's profiled launches left: their summaries, and what each rank said of its window."""
+    from fireassay.frames.record_data import from_record
+    from fireassay.record.reader import open_record
+    from fireassay.record.unjudged import judged_from
+    from fireassay.record.unsealed import launch_name
+    from fireassay.reports.rows.profile import of_record
+
+    with judged_from(path):
+        launches = of_record(from_record(open_record(path)))
+    return {
+        "record": str(path),
+        "launches": [{**launch, "folder": str(path / "traces" / launch_name(launch["launch"]))} for launch in launches],
+    }
+
+
+def kept(told: dict[str, Any]) -> bool:
+    """Whether any step was kept."""
+    return any(
+        any(window["kept"] for window in launch["windows"]) or any(part.get("file") for part in launch["nsys"])
+        for launch in told["launches"]
+    )
+
+
+VERB = Verb(
+    name="profile",
+    group="measure",
+    summary="profile a few training steps: traces kept in the record, and what they say",
+    description="""Run a training script once with a profiler over a few of its steps, keep the traces in a record and say what they show.
+
+    assay profile -- train.py                     5 steps are waited, 2 warm up, 3 are kept
+    assay profile --workers 2 --wait 20 -- train.py --lr 0.1
+    assay profile --tool nsys -- train.py         by NVIDIA Nsight Systems, if installed
+
+The script needs no change. The profiled launch is never timed: its steps are slower. In an experiment's file the section [profile] adds
+such launches to the timed ones, and `assay report` shows what they say.
+The exit code is 0 if steps were kept and 4 if the script made too few.""",
+    add_arguments=add_arguments,
+    run=_run,
+)

@@ -1,0 +1,169 @@
+"""`assay report`: what does a record say, as a terminal page, HTML, Markdown, JSON or a workbook?"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from fireassay import catalog
+from fireassay.cli.support import threads
+from fireassay.cli.support.output import JSON, STDOUT, WRITERS, Output, emit, form_of, plain_stdout, printed, shown, write
+from fireassay.cli.support.verb import Verb, add_root
+from fireassay.printable import say
+
+if TYPE_CHECKING:
+    from fireassay.reports.view import View
+    from fireassay.verdict.types import Status
+
+EXIT_OF_STATUS = {"PASS": 0, "FAIL": 1, "INVALID": 3, "INCONCLUSIVE": 4, "NOT_MEASURED": 4}
+PAGES: Final = "reports.pages"
+RECORD: Final = "record"  # the page that is shown unless another is named
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("record", metavar="RECORD", help="a record's folder, the unique beginning of its name, or `latest`")
+    for name in (JSON, *catalog.names(WRITERS), *(page for page in catalog.names(PAGES) if page != RECORD)):
+        parser.add_argument(f"--{name}", dest="formats", action="append_const", const=name, help=f"the {name} report")
+    parser.add_argument(
+        "--format", dest="formats", action="append", metavar="NAME", help="a format or a page by name, for those that other packages add"
+    )
+    parser.add_argument("--page", default=RECORD, metavar="NAME", help=f"what is shown: {', '.join(catalog.names(PAGES))} (record)")
+    parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="PATH",
+        help="write to this file or folder, - for stdout (default: terminal, Markdown and JSON to stdout, others into RECORD/reports)",
+    )
+    add_root(parser)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """One report: what it is called as a file, whether it goes to stdout by itself, and how it is made."""
+
+    file: str
+    streams: bool
+    content: Callable[[View, bool], str | bytes]  # the flag: whether stdout shows it
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from fireassay.cli.support.chart_process import ahead
+    from fireassay.record.arrow_import import without_pandas
+    from fireassay.record.lookup import resolve
+
+    without_pandas()
+    reports = [_report(name, arguments.page) for name in dict.fromkeys(arguments.formats or [form_of(arguments.output)])]
+    streams = arguments.output == STDOUT or (arguments.output is None and any(shown_report.streams for shown_report in reports))
+    where = sys.stderr if streams else sys.stdout  # a path between the lines would spoil JSON on stdout
+    path = resolve(arguments.record, arguments.root)
+    with ahead(any(shown_report.file.endswith(".html") for shown_report in reports)):
+        view, status = judged(path)
+        for shown_report in reports:
+            if arguments.output == STDOUT or (arguments.output is None and shown_report.streams):
+                printed(shown_report.content(view, True))
+            elif arguments.output is None:
+                say(write_inside(shown_report, view, path), file=where)
+            else:
+                target = arguments.output
+                target = target / shown_report.file if len(reports) > 1 or target.is_dir() else target
+                write(target, shown_report.content(view, False))
+                say(target, file=where)
+    return EXIT_OF_STATUS[status]
+
+
+def _report(name: str, page: str) -> Shown:
+    """A format of the page that was asked for, or a page in its own format."""
+    if name == JSON:
+        return Shown(file="report.json", streams=True, content=lambda view, _: document(view))
+    chosen, writer_name = page, name
+    if name in (*catalog.names(PAGES), *catalog.third_party(PAGES)):
+        chosen, writer_name = name, catalog.load(PAGES, name).writer
+    page_spec, writer = catalog.load(PAGES, chosen), catalog.load(WRITERS, writer_name)
+    stem = "report" if chosen == RECORD else f"report-{chosen}"
+    return Shown(
+        file=f"{stem}{writer.suffix}",
+        streams=writer.streams and writer_name == name,  # a page that is a flag of its own has a file of its own
+        content=lambda view, screen: shown(writer, page_spec.page(view)) if screen else writer.write(page_spec.page(view)),
+    )
+
+
+def document(view: View) -> str:
+    """The record as JSON."""
+    from fireassay.reports.documents.record import render
+
+    return render(view)
+
+
+def judged(path: Path) -> tuple[View, Status]:
+    """Open, judge and lay out a record: nothing is printed or written."""
+    threads.suited_to(path)
+    from fireassay.frames.record_data import from_record
+    from fireassay.record.reader import open_record
+    from fireassay.record.unjudged import judged_from
+    from fireassay.reports.view import build
+    from fireassay.verdict.judge import judge
+
+    with judged_from(path):
+        measured = from_record(open_record(path))
+        judgement = judge(measured)
+        return build(measured, judgement), judgement.verdict.status
+
+
+def judge_and_show(path: Path, arguments: argparse.Namespace) -> int:
+    """After a run: show the report, write the HTML page, say where it is, give the exit code."""
+    try:
+        return _judge_and_show(path, arguments)
+    except KeyboardInterrupt:
+        say(f"assay: interrupted; the record is kept. Judge it with: assay report {path}", file=sys.stderr)
+        return 130
+
+
+def _judge_and_show(path: Path, arguments: argparse.Namespace) -> int:
+    from fireassay.cli.support.chart_process import ahead
+
+    where = sys.stdout if plain_stdout(arguments) else sys.stderr
+    with ahead(True):
+        view, status = judged(path)
+        page = catalog.load(PAGES, RECORD).page
+        emit(Output(name="report", page=lambda: page(view), document=lambda: document(view)), arguments)
+        say(f"report: {write_inside(_report('html', RECORD), view, path)}", file=where)
+    say(f"record: {path}", file=where)
+    return EXIT_OF_STATUS[status]
+
+
+def write_inside(report: Shown, view: View, record: Path) -> Path:
+    """Write one report into a record's own folder `reports`, through no link that somebody put there. Gives the file's path.
+
+    Raises:
+        RecordError: the file cannot be written.
+    """
+    from fireassay.errors import RecordError
+    from fireassay.record.untrusted import paths
+
+    name = f"reports/{report.file}"
+    content = report.content(view, False)
+    try:
+        return paths.write(record, name, content if isinstance(content, bytes) else content.encode())
+    except OSError as error:
+        raise RecordError(f"cannot write {record / name}: {error.strerror}. Give another place with --output.") from error
+
+
+VERB = Verb(
+    name="report",
+    group="judge",
+    summary="judge a record again and show it: terminal, HTML, Markdown, JSON, Excel",
+    description="""Judge a record and show it. Works at any later time, from the record alone, without torch.
+
+    assay report latest                  the terminal report of the newest record in ./records
+    assay report RECORD --html           writes RECORD/reports/report.html and prints its path
+    assay report RECORD --json           the documented JSON on stdout
+    assay report RECORD --excel --output numbers.xlsx
+
+The exit code is the verdict's: 0 PASS, 1 FAIL, 3 INVALID, 4 INCONCLUSIVE.""",
+    add_arguments=_add_arguments,
+    run=_run,
+)

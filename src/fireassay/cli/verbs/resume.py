@@ -1,0 +1,68 @@
+"""`assay resume`: how does an interrupted experiment go on without repeating a finished launch?"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from fireassay.cli.support.output import plain_stdout
+from fireassay.cli.support.verb import Verb, add_root
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    from fireassay.cli.verbs.run import add_display_flags
+
+    parser.add_argument("record", metavar="RECORD", help="a record's folder, the unique beginning of its name, or `latest`")
+    add_root(parser)
+    parser.add_argument("--force", action="store_true", help="go on even if the script or the experiment has changed since")
+    add_display_flags(parser)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from fireassay.cli.support.experiment_run import resume
+    from fireassay.cli.support.progress import display
+    from fireassay.cli.verbs.profile import shown, tell_what_is_left
+    from fireassay.cli.verbs.report import judge_and_show
+    from fireassay.errors import AssayError, WorkloadError
+    from fireassay.record.arrow_import import without_pandas
+    from fireassay.record.lookup import resolve
+
+    without_pandas()
+    path = resolve(arguments.record, arguments.root)
+    try:
+        with display(sys.stdout if plain_stdout(arguments) else sys.stderr, quiet=arguments.quiet) as show:
+            resume(path, force=arguments.force, on_progress=show)
+    except WorkloadError:  # the script failed again, perhaps long after its window
+        with suppress(AssayError, OSError):
+            if only_profiled(path):
+                tell_what_is_left(path, arguments)
+        raise
+    if only_profiled(path):
+        return shown(path, arguments)
+    return judge_and_show(path, arguments)
+
+
+def only_profiled(path: Path) -> bool:
+    """Whether the record is one of `assay profile`: nothing was to be timed, so that there is nothing to judge."""
+    from fireassay.record.reader import open_record
+
+    profile = open_record(path).experiment.profile
+    return profile is not None and profile.only
+
+
+VERB = Verb(
+    name="resume",
+    group="records",
+    summary="go on with an interrupted record without repeating a finished launch",
+    description="""Go on with an interrupted record: every launch that is not finished is made, then the record is sealed and judged.
+
+    assay resume latest
+    assay resume records/digits-20261120T101500Z-1a2b3c
+
+A launch that was under way when the experiment was interrupted stays in the record as aborted, and is made again.
+Processes that it left behind are ended first. A changed script or experiment is refused, unless --force is given.""",
+    add_arguments=_add_arguments,
+    run=_run,
+)

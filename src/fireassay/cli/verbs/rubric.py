@@ -1,0 +1,144 @@
+"""`assay rubric`: what do these timings or throughputs from elsewhere amount to?"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fireassay.cli.support.output import Output, add_formats, emit
+from fireassay.cli.support.verb import Verb
+
+if TYPE_CHECKING:
+    from fireassay.spec.timings import Asked
+    from fireassay.verdict.rubric.types import Limits, Rubric
+
+DESCRIPTION = """\
+Judge a table of timings or throughputs that was measured elsewhere: speedup, efficiency, the serial
+part by Amdahl (strong scaling) or Gustafson (weak), the Universal Scalability Law, cost, energy, and
+which row to choose. Rows whose quality drifted more than the tolerance are refused.
+
+  assay rubric timings.csv
+  assay rubric timings.csv --deadline 600 --budget 1.50 --json
+  assay rubric timings.csv --predict 48
+  assay rubric table.md --use "Throughput - TF32" --where "Batch size / GPU=32"
+
+The file is CSV, TSV, semicolons or a Markdown table, with a header and one row for each number of
+workers. Columns, in any order, the unit in the heading or in each cell; percent signs, thousands
+separators and decimal commas are understood:
+  workers          or nodes, GPUs, # of GPUs, p
+  seconds          or time (min), time to train (h); step_seconds, ms/step: time of one step;
+                   or samples/s, tokens/s/GPU, throughput; or a speedup or an efficiency
+  price_per_hour   or $/h, of all the row's machines; or $/GPU/h; cost: of the row
+  quality          or accuracy, Top-1 (%)
+  work, steps      or items; global batch, batch size / GPU
+  energy (kWh)     or power (W), power per GPU: joules from mean power and time
+Rows with equal counts are repetitions, and their medians are taken. A number of workers beyond twice
+the largest row is not predicted.
+Exit code 1 if no row meets everything, or if the prediction is refused."""
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("table", metavar="TABLE", type=Path, help="the table: CSV, TSV, semicolons or Markdown")
+    parser.add_argument("--tolerance", metavar="Q", help="largest drift of quality, in its unit: 0.005 of a fraction, or 0.5%% (0.005)")
+    parser.add_argument("--efficiency", metavar="E", default="0.70", help="smallest efficiency, a fraction or percent (0.70)")
+    parser.add_argument("--deadline", metavar="S", help="longest time, seconds")
+    parser.add_argument("--budget", metavar="USD", help="highest cost of a row")
+    parser.add_argument("--work", metavar="N", help="units of work of every row, if the table has no such column")
+    parser.add_argument(
+        "--scaling", choices=("strong", "weak"), help="whether the work is fixed or grows with the workers, if the table does not tell"
+    )
+    parser.add_argument(
+        "--use", metavar="HEADING", action="append", default=[], help="the column that is meant, of several that say the same"
+    )
+    parser.add_argument(
+        "--where", metavar="HEADING=CELL", action="append", default=[], help="the rows that are meant, of several series in one table"
+    )
+    parser.add_argument("--predict", metavar="N", help="predict the speedup with N workers, or say why not")
+    add_formats(parser)
+
+
+WORKERS = "of at least 1"  # what --predict may be
+MOST_EFFICIENCY = 2.0  # more is meant in percent
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    import dataclasses
+
+    from fireassay.reports.pages.rubric import page
+    from fireassay.spec.timings import read_timings, with_tolerance
+    from fireassay.verdict.rubric.rubric import rubric
+
+    limits, requested, predict_at = _limits(arguments)
+    timings, tolerance = with_tolerance(read_timings(arguments.table, asked=requested), arguments.tolerance)
+    result = rubric(timings, dataclasses.replace(limits, tolerance=tolerance), predict_at=predict_at)
+    emit(Output(name="rubric", page=lambda: page(result, arguments.table.name), document=lambda: _json(result)), arguments)
+    refused = result.predicted is not None and result.predicted.speedup is None
+    return 1 if refused or result.recommended is None else 0
+
+
+def _limits(arguments: argparse.Namespace) -> tuple[Limits, Asked, float | None]:
+    """The flags' numbers. Raises SpecError with every wrong one."""
+    from fireassay.errors import Problem, SpecError
+    from fireassay.spec.timings import Asked
+    from fireassay.verdict.rubric.types import Limits
+
+    problems: list[Problem] = []
+
+    def number(flag: str, least: str, *, percent: bool = False) -> float | None:
+        text = getattr(arguments, flag)
+        signed = percent and text is not None and text.strip().endswith("%")
+        value = _finite(text.strip().removesuffix("%") if signed else text)
+        value = value / 100.0 if signed and value is not None else value
+        is_whole = value is not None and value >= 1 and value == int(value)
+        below = value is None or value < 0 or (value == 0 and least == "above 0") or (least == WORKERS and not is_whole)
+        if text is not None and below:
+            kind = "a whole number" if least == WORKERS else "a number"
+            problems.append(Problem(where=f"--{flag}", found=text or "nothing", allowed=f"{kind} {least}"))
+        return value
+
+    number("tolerance", "of at least 0", percent=True)  # its unit is that of the table: see `with_tolerance`
+    efficiency = number("efficiency", "above 0", percent=True)
+    if efficiency is not None and efficiency > MOST_EFFICIENCY:
+        remedy = f"Write {efficiency:g}%."
+        problems.append(
+            Problem(where="--efficiency", found=arguments.efficiency, allowed="a fraction (0.70) or percent (70%)", mend=remedy)
+        )
+    deadline, budget, work = number("deadline", "above 0"), number("budget", "above 0"), number("work", "above 0")
+    predict_at = number("predict", WORKERS)
+    where = [tuple(text.rsplit("=", 1)) for text in arguments.where]
+    problems += [Problem(where="--where", found=text, allowed="HEADING=CELL") for text in arguments.where if "=" not in text]
+    if problems or efficiency is None:
+        raise SpecError(tuple(problems), "the flags")
+    requested = Asked(
+        work=work, use=tuple(arguments.use), where=tuple((pair[0], pair[1]) for pair in where), scaling=arguments.scaling or ""
+    )
+    return Limits(efficiency=efficiency, deadline_s=deadline, budget_usd=budget), requested, predict_at
+
+
+def _finite(text: str | None) -> float | None:
+    import math
+
+    try:
+        value = float(text) if text is not None else math.nan
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def _json(result: Rubric) -> str:
+    import dataclasses
+    import json
+
+    document: dict[str, Any] = dataclasses.asdict(result)
+    return json.dumps({**document, "recommended": result.recommended, "intervals": None}, indent=2, ensure_ascii=False)
+
+
+VERB = Verb(
+    name="rubric",
+    group="judge",
+    summary="judge a table of timings from elsewhere (CSV)",
+    description=DESCRIPTION,
+    add_arguments=_add_arguments,
+    run=_run,
+)

@@ -1,0 +1,197 @@
+"""`assay run`: what does this experiment measure, and what is the verdict?"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fireassay.cli.support.output import JSON, add_formats, plain_stdout
+from fireassay.cli.support.verb import Verb, add_root
+from fireassay.printable import say
+from fireassay.units import NS_PER_S
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fireassay.frames.record_data import RecordData
+    from fireassay.spec.experiment import Experiment
+    from fireassay.verdict.power import Expectation
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The experiment's own flags, and those of the verb."""
+    from fireassay.spec.flags.experiment import add_flags
+    from fireassay.spec.flags.of_verb import flags_of
+
+    add_flags(parser, flags_of("run"))
+    add_root(parser, "where the record is made (default: records)")
+    parser.add_argument("--dry-run", action="store_true", help="show the plan, its time and what it will be able to show; run nothing")
+    add_display_flags(parser)
+
+
+def add_display_flags(parser: argparse.ArgumentParser) -> None:
+    """What is shown while it runs, and after; the same for `run` and `resume`."""
+    parser.add_argument("--quiet", action="store_true", help="show no progress")
+    add_formats(parser)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from fireassay.record.arrow_import import without_pandas
+    from fireassay.runners.experiment.argument_check import refuse_secrets
+    from fireassay.spec.flags.experiment import experiment_from
+    from fireassay.spec.flags.of_verb import flags_of
+
+    without_pandas()
+    experiment, folder = experiment_from(arguments, flags_of("run"))
+    show_notes(experiment)
+    refuse_secrets(experiment)  # before anything of it is printed
+    if arguments.dry_run:
+        say(dry_run_json(experiment, arguments.root) if arguments.form == JSON else dry_run(experiment, arguments.root))
+        return 0
+    from fireassay.cli.support.experiment_run import run
+    from fireassay.cli.support.progress import display
+    from fireassay.cli.support.rate_search import ranged
+    from fireassay.cli.verbs.report import judge_and_show
+
+    with display(sys.stdout if plain_stdout(arguments) else sys.stderr, quiet=arguments.quiet) as show:
+        experiment = ranged(experiment, folder, arguments.root, show)
+        path = run(experiment, folder=folder, root=arguments.root, on_progress=show)
+    return judge_and_show(path, arguments)
+
+
+def dry_run(experiment: Experiment, root: Path) -> str:
+    """The plan in order with seeds, the expected time, and what it will be able to show, as plain text."""
+    from fireassay.cli.support.progress import duration
+    from fireassay.estimates.format import count
+    from fireassay.runners.experiment.progress import planned_seconds
+    from fireassay.spec.plan import PLAN_COLUMNS, plan_table
+
+    rows = [PLAN_COLUMNS, *plan_table(experiment)]
+    widths = [max(len(row[index]) for row in rows) for index in range(len(PLAN_COLUMNS))]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    earlier = earlier_record(experiment, root)
+    expected = _expected_seconds(experiment, earlier)
+    most = "at most " if experiment.launches.precision is not None else ""
+    seconds = planned_seconds(experiment)
+    estimate = (
+        f"{most}about {duration(expected)}, as in an earlier record"
+        if expected is not None
+        else f"{most}{duration(seconds * (len(rows) - 1))}{' of load, and starts and ends beside' if experiment.serving else ' or so'}"
+        if seconds is not None
+        else f"unknown: no complete record in {root} ran this workload at all of these levels"
+    )
+    shows = [f"  {expectation.subject}: {expectation.sentence}" for expectation in _foreseen(experiment, earlier)]
+    plan = f"{most}{count(len(rows) - 1, 'launches')}; expected time: {estimate}"
+    return "\n".join([lines[0], "", *lines[1:], "", plan, "", "What it will be able to show:", "", *shows])
+
+
+def dry_run_json(experiment: Experiment, root: Path) -> str:
+    """The plan in order, the expected seconds (null where unknown) and what it will be able to show, for other programs."""
+    import json
+    from dataclasses import asdict
+
+    from fireassay.spec.plan import plan
+
+    launches = [asdict(launch) for launch in plan(experiment)]
+    earlier = earlier_record(experiment, root)
+    shows = [asdict(expectation) for expectation in _foreseen(experiment, earlier)]
+    return json.dumps(
+        {"launches": launches, "expected_s": _expected_seconds(experiment, earlier), "able_to_show": shows},
+        indent=2,
+        default=lambda value: value.model_dump(mode="json"),  # a fault as it was asked for
+    )
+
+
+def earlier_record(experiment: Experiment, root: Path) -> RecordData | None:
+    """The newest complete record that ran the same workload."""
+    from fireassay.errors import RecordError
+    from fireassay.frames.record_data import from_record
+    from fireassay.record.lookup import record_folders
+    from fireassay.record.reader import open_record
+    from fireassay.record.unjudged import judged_from
+
+    for path in sorted(record_folders(root), key=lambda path: path.stat().st_mtime, reverse=True):
+        try:
+            record = open_record(path)
+            if record.state == "complete" and _same_work(record.experiment, experiment):
+                with judged_from(path):
+                    return from_record(record)
+        except RecordError:
+            continue
+    return None
+
+
+def _same_work(earlier: Experiment, experiment: Experiment) -> bool:
+    """The same program; of a load the same traffic on the same engines, at whatever loads and objectives."""
+    free = {"concurrency", "rate", "search", "objectives", "client"}
+    serving, earlier_serving = (
+        None if candidate.serving is None else candidate.serving.model_dump(exclude=free) for candidate in (experiment, earlier)
+    )
+    return earlier.workload == experiment.workload and serving == earlier_serving
+
+
+def _expected_seconds(experiment: Experiment, earlier: RecordData | None) -> float | None:
+    """From the median seconds of a launch by configuration."""
+    import polars as pl
+
+    from fireassay.spec.plan import expected_seconds
+
+    if earlier is None:
+        return None
+    seconds = (pl.col("end_ns") - pl.col("begin_ns")) / NS_PER_S
+    ended = earlier.table("launches").filter(pl.col("status") == "ok")
+    return expected_seconds(experiment, dict(ended.group_by("configuration").agg(seconds.median()).iter_rows()))
+
+
+def _foreseen(experiment: Experiment, earlier: RecordData | None) -> Sequence[Expectation]:
+    from fireassay.verdict.judge import about, compute
+    from fireassay.verdict.power import foresee
+
+    results = None if earlier is None else compute(earlier, about(earlier))
+    return foresee(experiment, earlier, results, _noise_floor())
+
+
+def _noise_floor() -> float | None:
+    """What this machine can show between records made apart, by its last `assay doctor`."""
+    from datetime import UTC, datetime
+
+    from fireassay.record.machine_fitness import carried
+
+    fitness = carried(datetime.now(UTC))
+    floor = fitness.get("noise_floor_apart", fitness.get("noise_floor"))
+    return float(floor) if isinstance(floor, int | float) else None
+
+
+def show_notes(experiment: Experiment) -> None:
+    """What is allowed and perhaps not meant, on stderr."""
+    from datetime import UTC, datetime
+
+    from fireassay.spec.rules.notes import notes
+
+    messages = list(notes(experiment, datetime.now(UTC).date()))
+    if (serving := experiment.serving) is not None:
+        from fireassay.traffic.arrivals.mlperf import foreseen
+
+        messages += dict.fromkeys(foreseen(serving.arrivals, load) for load in serving.rate or (None,))
+    for note in filter(None, messages):
+        say(f"note: {note}", file=sys.stderr)
+
+
+VERB = Verb(
+    name="run",
+    group="measure",
+    summary="run an experiment: one sealed record, judged and reported",
+    description="""Run an experiment, seal its record, judge it and show the verdict.
+
+    assay run examples/digits.toml                                   an experiment from its file
+    assay run --workers 1,2,4 --launches 5 -- train.py --epochs 3    my own script, no file needed
+    assay run --workers 1,2 --steps 200 --only performance -- train.py   200 steps of a long job
+    assay run examples/digits.toml --dry-run                         the plan and the expected time
+
+In the script's arguments and in the values of --env {workers}, {seed} and {launch} are replaced for every launch.
+Ctrl-C ends the running launch cleanly and keeps what was measured; `assay resume RECORD` goes on.""",
+    add_arguments=add_arguments,
+    run=_run,
+)

@@ -1,0 +1,56 @@
+"""`assay schema`: which keys may an experiment's file, or a claim's, hold?"""
+
+from __future__ import annotations
+
+import argparse
+
+from fireassay.cli.support.verb import Verb
+
+DESCRIPTION = """\
+Print the JSON Schema of an experiment's TOML file, so that an editor completes and checks its keys.
+
+  assay schema > experiment.schema.json
+
+and in the first line of the experiment (VS Code with Even Better TOML, or any editor with Taplo):
+
+  #:schema ./experiment.schema.json
+
+`assay schema --keys` prints the same as a table for people. With --claim either is that of a claim's file, which `assay audit` reads."""
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--keys", action="store_true", help="print a table of the keys instead (Markdown)")
+    parser.add_argument("--claim", action="store_true", help="of a claim's file instead of an experiment's")
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    import json
+
+    from fireassay.spec.claim import Claim
+    from fireassay.spec.experiment import Experiment
+    from fireassay.spec.schema import claim_schema, json_schema, key_table
+
+    if arguments.keys:
+        print(_markdown(("key", "type", "default", "meaning"), key_table(Claim if arguments.claim else Experiment)))
+    else:
+        schema = claim_schema() if arguments.claim else json_schema()
+        print(json.dumps(schema, indent=2, ensure_ascii=False))
+    return 0
+
+
+def _markdown(headings: tuple[str, ...], rows: tuple[tuple[str, ...], ...]) -> str:
+    # A bar inside a cell would end it.
+    cells = [[f"`{row[0]}`", *row[1:]] for row in rows]
+    lines = [" | ".join(cell.replace("|", "\\|") for cell in row) for row in cells]
+    rule = " | ".join("---" for _ in headings)
+    return "\n".join(f"| {line} |" for line in (" | ".join(headings), rule, *lines))
+
+
+VERB = Verb(
+    name="schema",
+    group="instrument",
+    summary="print the JSON Schema of an experiment's file",
+    description=DESCRIPTION,
+    add_arguments=_add_arguments,
+    run=_run,
+)

@@ -1,0 +1,129 @@
+"""`assay tune`: which setting of these knobs is better than today's, with quality held?"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from fireassay.catalog import load
+from fireassay.cli.support.output import WRITERS, Output, add_formats, emit, plain_stdout, write
+from fireassay.cli.support.verb import Verb, add_root
+from fireassay.printable import say
+
+if TYPE_CHECKING:
+    from fireassay.spec.sections.tune import Tune
+    from fireassay.verdict.tuning import Tuned
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", type=Path, metavar="FILE", help="an experiment with a table [tune]")
+    add_root(parser, "where the records are made (default: records)")
+    parser.add_argument(
+        "--resume",
+        action="store_true",
+        help="go on with a tuning that was interrupted: rounds whose records are whole are taken as they are",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="show what would be tried out; run nothing")
+    parser.add_argument("--quiet", action="store_true", help="show no progress")
+    add_formats(parser, besides=("html",))
+    parser.add_argument(
+        "--html", type=Path, nargs="?", const=Path("tuning.html"), metavar="PATH", help="write a page of it as well (tuning.html)"
+    )
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from fireassay.cli.support.progress import display
+    from fireassay.cli.support.tuning_rounds import tuned
+    from fireassay.record.arrow_import import without_pandas
+    from fireassay.reports.documents.tuning import render
+    from fireassay.reports.pages.tuning import page
+    from fireassay.spec.knobs import check
+    from fireassay.spec.load import load as load_experiment
+
+    without_pandas()
+    experiment = load_experiment(arguments.file)
+    tune = check(experiment)
+    if arguments.dry_run:
+        say(planned(tune, len(experiment.factor.levels)))
+        return 0
+    folder = arguments.file.resolve().parent
+    with display(sys.stdout if plain_stdout(arguments) else sys.stderr, quiet=arguments.quiet) as show:
+        result = tuned(experiment, folder, arguments.root, show, resume=arguments.resume)
+    if arguments.html is not None:
+        _write(arguments.html, result, experiment.name)
+    emit(Output(name="tuning", page=lambda: page(result, experiment.name), document=lambda: render(result)), arguments)
+    return exit_code(result)
+
+
+def _write(path: Path, result: Tuned, name: str) -> None:
+    from fireassay.errors import RecordError
+    from fireassay.reports.pages.tuning import page
+
+    try:
+        write(path, load(WRITERS, "html").write(page(result, name)))
+    except RecordError as error:  # it was measured: the result is printed all the same
+        say(f"assay: {error} The result follows.", file=sys.stderr)
+
+
+UNDECIDED: Final = {"": 0, "quality lost": 1, "not comparable": 3, "failed": 5}  # no arm came to a last comparison
+DECIDED_BY_QUALITY: Final = ("HELD", "DEGRADED")
+
+
+def exit_code(found: Tuned) -> int:
+    """0 something better is shown, or that nothing is; 1 and 3 to 5 as `assay compare` where the last round does not decide."""
+    from fireassay.cli.verbs import compare
+
+    if found.adopted is not None:
+        return 0
+    if found.final is None:
+        return UNDECIDED[found.undecided]
+    better = [difference.side for difference in found.final.decisive() if difference.outcome == "improved"]
+    unknown = any(found.final.quality.get(side, "NOT_MEASURED") not in DECIDED_BY_QUALITY for side in better)
+    return compare.exit_code(found.final) or (4 if unknown else 0)
+
+
+def planned(tune: Tune, levels: int) -> str:
+    """What would be tried out."""
+    from fireassay.estimates.format import count
+    from fireassay.spec.knobs import rounds_at_most
+    from fireassay.spec.sections.tune import choices, left_out
+
+    *before, last = rounds_at_most(tune)
+    lines = [f"{count(len(choices(tune)), 'arms')}; the first is held against all others:", ""]
+    lines += [f"  {choice.label}" for choice in choices(tune)]
+    if more := left_out(tune):
+        lines.append(f"  {more} more are not tried out (tune.at_most = {tune.at_most})")
+    lines.append("")
+    lines += [
+        f"round {number}: at most {arms} arms, {count(blocks, 'launches')} of each; {tune.keep:.0%} of those beside today's go on"
+        for number, (arms, blocks) in enumerate(before, 1)
+    ]
+    total = levels * sum(arms * blocks for arms, blocks in (*before, last))
+    lines.append(f"last round, which alone decides: at most {last[0]} arms, {count(last[1], 'launches')} of each")
+    return "\n".join([*lines, f"at most {count(total, 'launches')} in all"])
+
+
+VERB = Verb(
+    name="tune",
+    group="measure",
+    summary="try out settings of a workload's knobs against today's, and say which is better",
+    description="""Try out settings of a training's knobs (bucket size, loader workers, accumulation, batch ...) against today's.
+
+    assay tune examples/tune.toml              halving over blocks, then a round that decides
+    assay tune examples/tune.toml --dry-run    what would be tried out
+    assay tune examples/tune.toml --resume     go on after Ctrl-C: whole rounds are kept
+
+    [workload]
+    arguments = ["--batch", "{batch}", "--loaders", "{loaders}"]
+    [tune.knobs]
+    batch = [64, 128]        # the first value is today's
+    loaders = [0, 2]
+
+An arm goes out if it does other work, loses quality, fails or gives a wrong result, however fast it is. Every arm of every round is
+a sealed record of its own. Knobs that change nothing win nothing: the last round says by how much they may differ at most.
+The exit code: 0 decided, else as `assay compare`; Ctrl-C keeps what was measured.""",
+    add_arguments=_add_arguments,
+    run=_run,
+)

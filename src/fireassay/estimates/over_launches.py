@@ -1,0 +1,113 @@
+"""How do per-launch values become an estimate?
+
+The launch is the unit of analysis. Times, rates and costs: Student t on the log of one value per launch. Ratios between two
+configurations: Student t on the log ratios within each block, so that drift of the machine cancels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.stats.intervals.intervals import Interval, log_t, mean_t
+
+
+def no_launch(configuration: str) -> Absent:
+    """No timed launch of this configuration succeeded."""
+    return Absent(reason="not_measured", detail=f"no timed launch of {configuration} succeeded; the launches table says why")
+
+
+def no_logarithm(values: Sequence[float], name: str) -> Absent | None:
+    """Times, rates and costs are above 0, or all 0 (free of charge); anything else is a damaged measurement."""
+    bad = sum(value <= 0.0 for value in values)
+    if bad == 0 or not any(values):
+        return None
+    metric_name = name.partition("|")[0]
+    detail = f"{bad} of {len(values)} launches give 0 or less for {metric_name}, which cannot be; look at their rows"
+    return Absent(reason="refused", detail=detail)
+
+
+def positive(values: Sequence[float], confidence: float, *, unit: str, aggregate: str, name: str, n_trials: int) -> Estimate:
+    """Student t on the logs of positive values. Three or more equal whole numbers are an exact count."""
+    if all(value == 0.0 for value in values) or _is_a_count(values):
+        how = f"{aggregate}; the same in all {len(values)} launches"
+        return exact(values[0], unit=unit, name=name, n_launches=len(values), n_trials=n_trials, how=how)
+    return of_interval(
+        log_t(values, confidence),
+        values,
+        confidence,
+        unit=unit,
+        name=name,
+        n_trials=n_trials,
+        method=f"Student t on the log of {len(values)} launch values; each is the {aggregate}",
+        tags=f"agg:{aggregate}|ci:t-log",
+    )
+
+
+def _is_a_count(values: Sequence[float]) -> bool:
+    """Determinism is tested, never assumed: at least 3 launches gave the same whole number (Hoefler & Belli, SC'15, rule 5)."""
+    return len(values) >= 3 and len(set(values)) == 1 and values[0] == int(values[0])
+
+
+def average(values: Sequence[float], confidence: float, *, unit: str, aggregate: str, name: str, n_trials: int) -> Estimate:
+    """Student t on the values themselves, for scores and fractions."""
+    return of_interval(
+        mean_t(values, confidence),
+        values,
+        confidence,
+        unit=unit,
+        name=name,
+        n_trials=n_trials,
+        method=f"Student t on {len(values)} launch values; each is the {aggregate}",
+        tags=f"agg:{aggregate}|ci:t",
+    )
+
+
+def of_interval(
+    interval: Interval, values: Sequence[float], confidence: float, *, unit: str, name: str, n_trials: int, method: str, tags: str
+) -> Estimate:
+    """An estimate from an interval."""
+    return Estimate(
+        value=interval.value,
+        low=interval.low,
+        high=interval.high,
+        unit=unit,
+        confidence=confidence,
+        n_launches=len(values),
+        n_trials=n_trials,
+        method=method,
+        signature=f"{name}|{tags}|k:{len(values)}|conf:{confidence:g}|v:1",
+        launch_values=tuple(values),
+    )
+
+
+def exact(value: float, *, unit: str, name: str, n_launches: int, n_trials: int, how: str) -> Estimate:
+    """A complete count: the interval is the value."""
+    return Estimate(
+        value=value,
+        low=value,
+        high=value,
+        unit=unit,
+        confidence=1.0,
+        n_launches=n_launches,
+        n_trials=n_trials,
+        method=how,
+        signature=f"{name}|exact|k:{n_launches}|v:1",
+    )
+
+
+def transform(source: Estimate, function: Callable[[float], float], *, unit: str, name: str, how: str) -> Estimate:
+    """A monotone function of an estimate; a decreasing one swaps the ends of the interval."""
+    ends = sorted((function(source.low), function(source.high)))
+    return Estimate(
+        value=function(source.value),
+        low=ends[0],
+        high=ends[1],
+        unit=unit,
+        confidence=source.confidence,
+        n_launches=source.n_launches,
+        n_trials=source.n_trials,
+        method=f"{how}; from: {source.method}",
+        signature=f"{name}|of:{source.signature}",
+        launch_values=tuple(function(v) for v in source.launch_values),
+    )

@@ -1,0 +1,50 @@
+"""Can assay's own proxy stand in front of an engine, and which keys does it take?
+
+Only where every address is http://.
+"""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from fireassay.errors import Problem, SpecError
+from fireassay.spec.model import LONGEST_S
+from fireassay.spec.sections.faults import Fault as Asked
+from fireassay.spec.sections.serving import Target
+from fireassay.traffic.proxy import Proxies
+
+
+class Shared(Asked):
+    """Keys of a proxy fault."""
+
+    share: float = Field(0.1, gt=0.0, le=1.0, description="the share of the connections that is hit.")
+
+
+class Delayed(Shared):
+    """Keys of a proxy fault that delays."""
+
+    delay_s: float = Field(0.5, ge=0.0, le=LONGEST_S, description="seconds by which everything is held back.")
+
+
+def check(asked: Asked, target: Target) -> None:
+    """Check that a proxy can stand in front of the target.
+
+    Raises:
+        SpecError: an address is not http://.
+    """
+    if unsupported := [url for url in target.urls if not url.startswith("http://")]:
+        raise SpecError(
+            (
+                Problem(
+                    where="faults[].kind",
+                    found=f"{asked.kind!r} for {unsupported[0]}",
+                    allowed="such a fault where the address is http://",
+                    mend="A certificate would not name the proxy: address the server without TLS for this experiment.",
+                ),
+            )
+        )
+
+
+def front(asked: Asked, target: Target, mark: str, seed: int) -> Proxies:
+    """Start the proxy."""
+    return Proxies(mark=mark, seed=seed)

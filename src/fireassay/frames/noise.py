@@ -1,0 +1,222 @@
+"""How was each launch disturbed, and is that more than the experiment allows?
+
+Shares are differences of counters between a launch's first and last reading. Per launch:
+
+* foreign = (busy - the launch's own processor time - assay's) / (busy + idle + steal); steal / the same;
+* throttled, psi_cpu, psi_io, psi_memory: seconds / seconds between the two readings;
+* switches_per_s: involuntary context switches of the launch's own threads;
+* gpu_throttled: the largest share of readings in which one GPU was throttled for one reason (hardware, heat, power brake);
+* clock_ratio: its median GPU clock / the median over launches, clock_lost = 1 - that; frequency_ratio: likewise for processors;
+* sentinel: the slower of the readings before and after it; sentinel_ratio: that / the median of all readings;
+  deviations: (sentinel - median) / (1.4826 MAD), in robust standard deviations.
+
+`disturbed` applies the experiment's `noise` limits, fixed before anything ran, and ignores the measured values. Waiting for
+a processor (psi_cpu) and involuntary switches are reported without a limit: four workers on two cores wait for each other,
+and that is the measurement; load from others shows as `foreign`. Cannot tell: whose load causes waits for disk and memory; a
+workload that reads a lot is flagged in every launch, and its limit should be raised. Nor what happened between two
+samples of a GPU. A gap in the counters is null, never 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import polars as pl
+
+from fireassay.estimates.format import given, reading
+from fireassay.frames.record_data import RecordData
+from fireassay.spec.sections.noise import Noise
+from fireassay.units import FRACTION
+
+MAD_TO_SIGMA: Final = 1.4826  # of the normal distribution
+LEAST_SLOWER: Final = 1.05  # a sentinel within 5 % of the median is no disturbance, however quiet the others are
+_TOTALS: Final = {
+    ("cpu", "busy"): "busy",
+    ("cpu", "idle"): "idle",
+    ("cpu", "steal"): "stolen",
+    ("launch", "cpu_time"): "own",
+    ("coordinator", "cpu_time"): "assay",
+    ("cgroup", "throttled"): "stopped",
+    ("cpu", "pressure_some"): "cpu_s",
+    ("io", "pressure_some"): "io_s",
+    ("memory", "pressure_some"): "memory_s",
+    ("launch", "involuntary_switches"): "switches",
+}
+COLUMNS: Final = (
+    "foreign",
+    "steal",
+    "throttled",
+    "psi_cpu",
+    "psi_io",
+    "psi_memory",
+    "switches_per_s",
+    "gpu_throttled",
+    "clock_ratio",
+    "clock_lost",
+    "frequency_ratio",
+    "sentinel",
+    "sentinel_ratio",
+    "deviations",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limit:
+    """The most that one kind of disturbance may reach."""
+
+    rule: str  # name of the finding
+    column: str
+    most: float
+    words: str  # with {value}, the share as text
+    remedy: str
+
+
+def limits(noise: Noise) -> tuple[Limit, ...]:
+    """The experiment's limits, the most common disturbance first. The sentinel has its own rule (`slow_sentinel`)."""
+    return (
+        Limit(
+            rule="foreign_load",
+            column="foreign",
+            most=noise.most_foreign,
+            words="other programs used {value} of the processors",
+            remedy="leave the machine to the experiment",
+        ),
+        Limit(
+            rule="steal",
+            column="steal",
+            most=noise.most_steal,
+            words="the hypervisor took {value} of the processors",
+            remedy="use a machine that is not shared, or more launches",
+        ),
+        Limit(
+            rule="throttled",
+            column="throttled",
+            most=noise.most_throttled,
+            words="the control group's quota stopped the processes for {value} of the launch",
+            remedy="raise the CPU quota",
+        ),
+        Limit(
+            rule="pressure_io",
+            column="psi_io",
+            most=noise.most_pressure,
+            words="tasks waited for input or output for {value} of the launch",
+            remedy="keep others off the disk; if the workload itself reads that much, raise noise.most_pressure",
+        ),
+        Limit(
+            rule="pressure_memory",
+            column="psi_memory",
+            most=noise.most_pressure,
+            words="tasks waited for memory for {value} of the launch",
+            remedy="give the launch more memory; if the workload itself needs that much, raise noise.most_pressure",
+        ),
+        Limit(
+            rule="gpu_slowdown",
+            column="gpu_throttled",
+            most=noise.most_gpu_throttled,
+            words="a GPU was slowed down for heat or power in {value} of the readings",
+            remedy="cool the GPU, or set a clock that it can hold",
+        ),
+        Limit(
+            rule="gpu_clock",
+            column="clock_lost",
+            most=noise.most_gpu_clock_lost,
+            words="a GPU's clock lay {value} below that of the median launch",
+            remedy="set a clock that the GPU can hold",
+        ),
+    )
+
+
+def fold(measured: RecordData) -> pl.DataFrame:
+    """One row per launch with telemetry: `launch` and `COLUMNS`; null if not read."""
+    rows = measured.table("telemetry")
+    launches = rows.select("launch").unique().sort("launch")
+    for part in (_shares(rows), _gpu(rows), _sentinel(rows)):
+        launches = launches.join(part, on="launch", how="left")
+    return launches.select("launch", *(pl.col(name).cast(pl.Float64) for name in COLUMNS))
+
+
+def disturbed(measured: RecordData, launch: int) -> str:
+    """Why a launch counts as disturbed by the experiment's limits; "" if it does not.
+
+    All launches recorded so far contribute to the median of the sentinel.
+    """
+    row = fold(measured).filter(pl.col("launch") == launch)
+    if row.height == 0:
+        return ""
+    noise = measured.experiment.noise
+    reasons = [
+        f"{limit.words.format(value=reading(value, FRACTION))} (at most {reading(limit.most, FRACTION)})"
+        for limit in limits(noise)
+        if (value := row[limit.column][0]) is not None and value > limit.most
+    ]
+    if slow(row, noise).height:
+        reasons.append(sentinel_words(float(row["sentinel_ratio"][0]), float(row["deviations"][0])))
+    return "; ".join(reasons)
+
+
+def slow(folded: pl.DataFrame, noise: Noise) -> pl.DataFrame:
+    """The rows whose sentinel was slow."""
+    far = pl.col("deviations") > noise.sentinel_deviations
+    return folded.filter(far & (pl.col("sentinel_ratio") > LEAST_SLOWER))
+
+
+def sentinel_words(ratio: float, deviations: float) -> str:
+    """How slow the sentinel was."""
+    far = f"{given(deviations, 2)} robust standard deviations" if deviations < float("inf") else "all others were equal"
+    return f"the sentinel took {given(ratio, 3)} times its median ({far})"
+
+
+def _shares(rows: pl.DataFrame) -> pl.DataFrame:
+    """Increases of the totals between the first and the last reading, as shares."""
+    key = pl.concat_str("device", "counter", separator="/")
+    names = {"/".join(pair): name for pair, name in _TOTALS.items()}
+    known = rows.with_columns(key.replace_strict(names, default=None, return_dtype=pl.String).alias("what"))
+    known = known.filter(pl.col("what").is_not_null())
+    totals = {name: pl.col("value").filter(pl.col("what") == name) for name in names.values()}
+    wide = known.group_by("launch").agg(
+        ((pl.col("ns").max() - pl.col("ns").min()) / 1e9).alias("window"),
+        *((total.max() - total.min()).alias(name) for name, total in totals.items()),
+    )
+    total = pl.col("busy") + pl.col("idle") + pl.col("stolen").fill_null(0.0)
+    foreign = (pl.col("busy") - pl.col("own") - pl.col("assay").fill_null(0.0)).clip(lower_bound=0.0)
+    seconds = {"throttled": "stopped", "psi_cpu": "cpu_s", "psi_io": "io_s", "psi_memory": "memory_s", "switches_per_s": "switches"}
+    return wide.select(
+        "launch",
+        _over(foreign, total).alias("foreign"),
+        _over(pl.col("stolen"), total).alias("steal"),
+        *(_over(pl.col(source), pl.col("window")).alias(name) for name, source in seconds.items()),
+    ).join(_relative(rows, "cpu", "frequency", "frequency_ratio"), on="launch", how="left")
+
+
+def _over(part: pl.Expr, whole: pl.Expr) -> pl.Expr:
+    """A share; null if the whole is zero."""
+    return pl.when(whole > 0.0).then(part / whole)
+
+
+def _gpu(rows: pl.DataFrame) -> pl.DataFrame:
+    """The largest throttled share, and the clock relative to the median launch."""
+    flags = rows.filter(pl.col("device").str.starts_with("gpu-") & pl.col("counter").str.starts_with("slowdown_"))
+    shares = flags.group_by("launch", "device", "counter").agg(pl.col("value").mean())
+    throttled = shares.group_by("launch").agg(pl.col("value").max().alias("gpu_throttled"))
+    clocks = _relative(rows, "gpu-", "sm_clock", "clock_ratio").with_columns(clock_lost=1.0 - pl.col("clock_ratio"))
+    return throttled.join(clocks, on="launch", how="full", coalesce=True)
+
+
+def _relative(rows: pl.DataFrame, device: str, counter: str, name: str) -> pl.DataFrame:
+    """A launch's median reading / the median over launches."""
+    readings = rows.filter(pl.col("device").str.starts_with(device) & (pl.col("counter") == counter))
+    medians = readings.group_by("launch").agg(pl.col("value").median().alias(name))
+    return medians.select("launch", pl.col(name) / pl.col(name).median())
+
+
+def _sentinel(rows: pl.DataFrame) -> pl.DataFrame:
+    """The slower of a launch's two readings, relative to all readings."""
+    readings = rows.filter(pl.col("device") == "sentinel")
+    median = readings["value"].median()
+    spread = (readings["value"] - median).abs().median() if isinstance(median, float) else None
+    sigma = MAD_TO_SIGMA * spread if isinstance(spread, float) else 0.0
+    above = pl.col("sentinel") - pl.lit(median, pl.Float64)
+    far = above / sigma if sigma > 0.0 else pl.when(above > 0.0).then(float("inf")).otherwise(0.0)
+    slowest = readings.group_by("launch").agg(pl.col("value").max().alias("sentinel"))
+    return slowest.with_columns((pl.col("sentinel") / pl.lit(median, pl.Float64)).alias("sentinel_ratio"), far.alias("deviations"))

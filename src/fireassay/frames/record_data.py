@@ -1,0 +1,203 @@
+"""Which data do metrics read?
+
+The record's tables, loaded once, and frames that several metrics share. Pure: a `RecordData` is built from frames; it never
+opens a file. Rules:
+* a step of a launch is its last incarnation's version, and its time is the slowest rank's (end - begin - checkpoint):
+  saving a checkpoint is not training time;
+* warm-up steps are detected per launch (`fireassay.stats.series.steady_state`) and excluded from steady-state numbers; a launch
+  without a steady state keeps the later half of its steps, and the audit `warm_up` names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final
+
+import polars as pl
+
+from fireassay.frames.ended_launches import ended
+from fireassay.frames.record_tables import RecordTables
+from fireassay.frames.serving.answers import scored
+from fireassay.frames.serving.other_tools import numbers
+from fireassay.frames.serving.requests import Served, serve
+from fireassay.frames.training import parallelism, scaling_mode
+from fireassay.frames.training.effective_steps import effective_steps as effective_steps
+from fireassay.frames.training.step_communication import Communicated, fold
+from fireassay.frames.training.watched_steps import levelled
+from fireassay.record.reader import Record
+from fireassay.stats.series.steady_state import SteadyState, steady_state
+
+
+@dataclass(frozen=True)
+class RecordData(RecordTables):
+    """One record, ready for metrics."""
+
+    @cached_property
+    def mode(self) -> scaling_mode.Mode:
+        """Strong or weak scaling: as declared, otherwise from the recorded work."""
+        declared = self.experiment.scaling.mode
+        if declared != "auto":
+            return declared
+        return scaling_mode.nearest(scaling_mode.items_per_step(self.steady_steps, self.timed), self.experiment.base_level)
+
+    @cached_property
+    def global_steps(self) -> pl.DataFrame:
+        """One row per (launch, step) of every launch: slowest rank's time, phases of that slowest rank, items of all ranks.
+
+        Columns: launch, step, step_s, data_s, forward_s, backward_s, optimizer_s, unknown_s, items, ranks, fastest_s.
+        Unrecorded phases are null; `unknown_s` is the rest of the step. No timestamps: ranks may be on hosts whose clocks differ,
+        and only durations are comparable across them (`fireassay.frames.clock_offsets` converts timestamps to one clock).
+        """
+        return parallelism.recount(self, fold_steps(self.tables["steps"]))
+
+    @cached_property
+    def communicated(self) -> Communicated:
+        """Communication time of each step: see `fireassay.frames.training.step_communication`."""
+        return fold(self.tables, effective_steps(self.tables["steps"]), self.steady_steps.select("launch", "step"))
+
+    @cached_property
+    def served(self) -> Served:
+        """The requests of a serving record: see `fireassay.frames.serving.requests`."""
+        return serve(self.experiment, self.tables, timeless=self.timeless)
+
+    @cached_property
+    def timed_requests(self) -> pl.DataFrame:
+        """`served.requests` of the timed launches: launches by block, each by due time."""
+        parts = {int(requests["launch"][0]): requests for requests in by_launch(self.served.requests)}  # slices: a join would copy them
+        frames = [parts[launch] for launch in self.timed.sort("block")["launch"].to_list() if launch in parts]
+        return pl.concat(frames) if frames else self.served.requests.clear()
+
+    @cached_property
+    def counted_requests(self) -> pl.DataFrame:
+        """The timed requests due in the measured window of their launch."""
+        return self.timed_requests.filter("counted")
+
+    @cached_property
+    def peers(self) -> pl.DataFrame:
+        """One row per answered, counted request, with its numbers by other tools' definitions: see `fireassay.metrics.serving.other_tools`."""
+        answered = self.counted_requests.filter("ok").select("launch", "request", "configuration")
+        return answered.join(numbers(self.tables), on=["launch", "request"])
+
+    @cached_property
+    def scores(self) -> pl.DataFrame:
+        """(launch, example, score, cluster, empty) of the deciding metric; of repeated scores the last incarnation's, last
+        rank's. `empty`: the prediction was kept and is empty.
+
+        For serving without other scores: `fireassay.frames.serving.answers`.
+        """
+        quality = self.experiment.quality
+        if self.kind.sends_requests and self.tables["examples"].height == 0:
+            return scored(self.experiment, self.tables)
+        return self.scores_of(quality.metric if quality else "")
+
+    def scores_of(self, metric: str) -> pl.DataFrame:
+        """The same for any reported metric, from launches that ran to completion."""
+        finished = ~pl.col("launch").is_in(sorted(ended(self)))  # the others have no final model
+        rows = self.tables["examples"].filter((pl.col("metric") == metric) & finished)
+        ordered = rows.sort("incarnation", "rank", maintain_order=True)
+        empty = (pl.col("prediction").str.strip_chars() == "").fill_null(value=False).alias("empty")
+        kept = (pl.col("score").last(), pl.col("cluster").last(), empty.last())
+        return ordered.group_by("launch", "example").agg(*kept).sort("launch", "example")
+
+    @cached_property
+    def steady(self) -> Mapping[int, SteadyState]:
+        """Per launch: the number of warm-up steps at its start, and the class of the series."""
+        states = {launch: steady_state(steps.to_numpy()) for launch, steps in self._step_series}
+        # counting a step's operations slows it: it is warm-up, whatever it took (a lone step stays)
+        counted = set(self.tables["events"].filter(pl.col("kind") == "flops")["launch"].unique().to_list())
+        for launch, steps in self._step_series:
+            if launch in counted and states[launch].warmup == 0 and len(steps) > 1:
+                states[launch] = replace(states[launch], warmup=1)
+        return states
+
+    @property
+    def _step_series(self) -> list[tuple[int, pl.Series]]:
+        groups = levelled(self.global_steps, self.tables["communication"]).partition_by("launch", maintain_order=True)
+        return [(int(group["launch"][0]), group["step_s"]) for group in groups]
+
+    @cached_property
+    def steady_steps(self) -> pl.DataFrame:
+        """`global_steps` of the timed launches without their warm-up."""
+        steps = self.global_steps.join(self.timed.select("launch", "configuration", "block"), on="launch")
+        first = pl.DataFrame(
+            {"launch": list(self.steady), "_warm": [state.warmup for state in self.steady.values()]},
+            schema={"launch": pl.Int32, "_warm": pl.Int64},
+        )
+        ranked = steps.with_columns(pl.int_range(pl.len()).over("launch").alias("_i"))
+        return ranked.join(first, on="launch").filter(pl.col("_i") >= pl.col("_warm")).drop("_i", "_warm")
+
+
+def from_record(record: Record) -> RecordData:
+    """Load a record's tables for judging."""
+    from fireassay.record.tables import TABLES
+
+    return RecordData(
+        experiment=record.experiment,
+        manifest=record.manifest,
+        state=record.state,
+        sealed=record.sealed,
+        seal=record.seal,
+        tables={name: record.table(name) for name in TABLES},
+        profiles=record.profiles,
+    )
+
+
+PORTION: Final = 100_000  # steps
+
+
+def portions(measured: RecordData, launches: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """The launches in groups of at most `PORTION` steps, or of one launch: derived frames take ten times a step's memory."""
+    rows = dict(measured.table("steps").group_by("launch").len().iter_rows())
+    groups: list[list[int]] = []
+    held = 0
+    for launch in launches["launch"].to_list():
+        if not groups or held + rows.get(launch, 0) > PORTION:
+            groups.append([])
+            held = 0
+        groups[-1].append(launch)
+        held += rows.get(launch, 0)
+    yield from (launches.filter(pl.col("launch").is_in(group)) for group in groups)
+
+
+def by_launch(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """The frame's rows launch by launch, to bound memory by one launch."""
+    ordered = frame if frame["launch"].is_sorted() else frame.sort("launch", maintain_order=True)
+    begin = 0
+    for length in ordered["launch"].rle().struct.field("len"):  # slices: a filter per launch would be quadratic
+        yield ordered.slice(begin, length)
+        begin += length
+
+
+def fold_steps(steps: pl.DataFrame) -> pl.DataFrame:
+    """Ranks -> one row per (launch, step). See `RecordData.global_steps`."""
+    folded = [_fold_launch(launch) for launch in by_launch(steps)]
+    return pl.concat(folded) if folded else _fold_launch(steps)
+
+
+def _fold_launch(steps: pl.DataFrame) -> pl.DataFrame:
+    duration = pl.col("end_ns") - pl.col("begin_ns") - pl.col("checkpoint_ns").fill_null(0)
+    phases = ("data", "forward", "backward", "optimizer")
+    known = pl.sum_horizontal(*(pl.col(f"{phase}_ns").fill_null(0) for phase in phases))
+    slowest = pl.col("_own").arg_max()
+    folded = (
+        effective_steps(steps)
+        .lazy()
+        .sort("launch", "step", "rank")  # the first of equally slow ranks gives the phases
+        .with_columns(_own=duration, _known=known)
+        .group_by("launch", "step")
+        .agg(
+            (pl.col("_own").max() / 1e9).alias("step_s"),
+            *((pl.col(f"{phase}_ns").get(slowest) / 1e9).alias(f"{phase}_s") for phase in phases),
+            ((pl.col("_own") - pl.col("_known")).get(slowest) / 1e9).alias("unknown_s"),
+            pl.col("items").sum().alias("items"),
+            pl.col("items").null_count().alias("_no_items"),
+            pl.len().alias("ranks"),
+            (pl.col("_own").min() / 1e9).alias("fastest_s"),
+        )
+        .with_columns(pl.when(pl.col("_no_items") == 0).then(pl.col("items")).alias("items"))
+        .drop("_no_items")
+        .sort("launch", "step")
+    )
+    return folded.collect()

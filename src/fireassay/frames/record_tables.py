@@ -1,0 +1,143 @@
+"""What is in a record: its tables, configurations and timed launches?
+
+Pure: built from frames; it never opens a file. Also memoises frames derived from them. A launch is *timed* if its role is timed
+and its status is ok.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Self, TypeVar
+
+import polars as pl
+
+from fireassay.spec.experiment import Experiment
+from fireassay.spec.kind import Kind, kind_of
+from fireassay.spec.plan import Configuration, configuration_name, configurations
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class RecordTables:
+    """One record as read. `tables` holds one frame per table of `fireassay.record.tables`."""
+
+    experiment: Experiment
+    manifest: Mapping[str, Any]
+    state: str  # complete | interrupted | failed
+    sealed: bool
+    tables: Mapping[str, pl.DataFrame] = field(repr=False)
+    seal: str = ""  # SHA-256 of the sealed manifest; empty if unknown
+    profiles: tuple[Mapping[str, Any], ...] = field(default=(), repr=False)  # summaries of the traces of profiled launches
+
+    def table(self, name: str) -> pl.DataFrame:
+        """A raw table."""
+        return self.tables[name]
+
+    @property
+    def seal_words(self) -> str:
+        """Whether it is sealed, and by which digest."""
+        return f"sealed, SHA-256 {self.seal}" if self.seal else "sealed" if self.sealed else "not sealed"
+
+    @property
+    def before(self) -> Mapping[str, Any]:
+        """State of machine, software and script before the first launch; empty if not recorded."""
+        before = (self.manifest.get("environment") or {}).get("before")
+        return before if isinstance(before, Mapping) else {}
+
+    @property
+    def confidence(self) -> float:
+        """The confidence of every interval: as requested, or after interim analyses the one that pays for them
+        (`fireassay.stats.comparing.sequential`), as the manifest states it."""
+        looks = self.looks
+        return float(looks[-1]["confidence"]) if looks else self.experiment.launches.confidence
+
+    @property
+    def looks(self) -> Sequence[Mapping[str, Any]]:
+        """The interim analyses between blocks, in order; empty if the number of launches was fixed."""
+        looks = self.manifest.get("looks")
+        return looks if isinstance(looks, list) else ()
+
+    @property
+    def session(self) -> Mapping[str, Any] | None:
+        """Which other records were interleaved with this one: only launches of one session share blocks."""
+        session = self.manifest.get("session")
+        return session if isinstance(session, Mapping) else None
+
+    @property
+    def foreign(self) -> Mapping[str, Any] | None:
+        """For an imported record: the program, what its numbers mean and what they lack."""
+        foreign = self.manifest.get("foreign")
+        return foreign if isinstance(foreign, Mapping) else None
+
+    @property
+    def timeless(self) -> bool:
+        """Whether an imported record lacks the send times of its requests, and so has no rates."""
+        return self.foreign is not None and self.foreign.get("times") != "whole"
+
+    @property
+    def noise_floor(self) -> float | None:
+        """The smallest relative difference this machine can show between interleaved launches; None: unknown."""
+        return self._doctors("noise_floor")
+
+    @property
+    def noise_floor_apart(self) -> float | None:
+        """The same between records made one after the other, from the machine's last `assay doctor`."""
+        return self._doctors("noise_floor_apart") or self.noise_floor
+
+    def _doctors(self, name: str) -> float | None:
+        doctor = self.before.get("doctor")
+        value = doctor.get(name) if isinstance(doctor, Mapping) else None
+        return float(value) if isinstance(value, int | float) else None
+
+    @cached_property
+    def kind(self) -> Kind:
+        """The kind of the record: which metrics, audits and gates apply to it, and how its parts are called."""
+        return kind_of(self.experiment)
+
+    @cached_property
+    def varied(self) -> tuple[Configuration, ...]:
+        """The configurations, in report order."""
+        return configurations(self.experiment)
+
+    @property
+    def levels(self) -> tuple[int, ...]:
+        """The worker count of each configuration; for serving the replicas of its engine."""
+        return tuple(configuration.workers for configuration in self.varied)
+
+    @property
+    def configurations(self) -> tuple[str, ...]:
+        """The names of the configurations: by ascending worker count, or engine by engine by ascending load."""
+        return tuple(configuration.name for configuration in self.varied)
+
+    @property
+    def base(self) -> str:
+        """The configuration that speedups are relative to; for serving the first."""
+        if self.experiment.serving is not None:
+            return self.varied[0].name
+        return configuration_name(self.experiment.base_level)
+
+    @cached_property
+    def timed(self) -> pl.DataFrame:
+        """The successful timed launches, in order."""
+        launches = self.tables["launches"]
+        return launches.filter((pl.col("role") == "timed") & (pl.col("status") == "ok")).sort("launch")
+
+    @cached_property
+    def timed_by_block(self) -> Mapping[str, tuple[tuple[int, int], ...]]:
+        """configuration -> (launch, block) of its timed launches, in the order of the blocks."""
+        ordered = self.timed.select("configuration", "launch", "block").sort("block")
+        return {name: tuple(pairs) for name, pairs in ordered.rows_by_key("configuration").items()}
+
+    @cached_property
+    def _kept(self) -> dict[str, Any]:
+        return {}
+
+    def once(self, name: str, fold: Callable[[Self], T]) -> T:
+        """Memoise a derived frame that several metrics share."""
+        if name not in self._kept:
+            self._kept[name] = fold(self)
+        frame: T = self._kept[name]
+        return frame

@@ -1,0 +1,49 @@
+"""Do the requests have objectives, and can they be judged?"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from fireassay.estimates.estimate import Absent
+from fireassay.estimates.format import count
+from fireassay.frames.record_data import RecordData
+
+NO_OBJECTIVES = Absent(
+    reason="not_measured",
+    detail="the experiment asks nothing of its requests; add serving.objectives, for example ttft_s = 0.5 and tpot_s = 0.05",
+)
+NEED_CHUNKS = Absent(
+    reason="not_applicable",
+    detail="serving.objectives asks for times of single tokens, and answers were not streamed (serving.stream = false)",
+)
+
+
+def no_objectives(measured: RecordData) -> Absent | None:
+    """Why there are no objectives; None if there are."""
+    serving = measured.experiment.serving
+    if serving is None or not serving.objectives.any:
+        return NO_OBJECTIVES
+    objectives = serving.objectives
+    chunked = (objectives.ttft_s, objectives.ttft_visible_s, objectives.tpot_s, objectives.itl_s)
+    if not serving.stream and any(value is not None for value in chunked):
+        return NEED_CHUNKS
+    return uncounted(measured)
+
+
+def uncounted(measured: RecordData) -> Absent | None:
+    """Why a required time per token is unknown for some answer; None if it is known, or not required.
+
+    An answer of one chunk has no time between tokens, however many it contains; one of several chunks could have any.
+    """
+    serving = measured.experiment.serving
+    if serving is None or (serving.objectives.tpot_s is None and serving.objectives.itl_s is None):
+        return None
+    open_ = pl.col("counted") & pl.col("ok") & pl.col("tokens").is_null() & (pl.col("text_chunks") > 1)
+    unknown = measured.served.requests.filter(open_).height
+    if not unknown:
+        return None
+    return Absent(
+        reason="not_measured",
+        detail=f"serving.objectives asks for a time per token, and nobody says how many tokens {count(unknown, 'answers')} had: the "
+        "server sent no usage; name the model's tokenizer (serving.tokenizer)",
+    )

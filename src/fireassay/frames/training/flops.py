@@ -1,0 +1,251 @@
+"""How much work is a step, and what is the peak of a launch's devices?
+
+Derived from the event `flops`. Operations of a launch's step: the sum over its ranks of the operations counted in the first step,
+times the mean items of its steady steps over the items of that step (the same batch: times 1); or a formula's operations per
+token times the tokens of a step.
+Peak of a launch: the sum over its devices. The peak of a device that multiplies in several precisions takes each at its own
+peak: F / sum(F_p / P_p). Two ranks on one GPU share one peak.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import polars as pl
+
+from fireassay.estimates.estimate import Absent, Reason
+from fireassay.frames.record_data import RecordData, effective_steps
+from fireassay.spec.peaks import QUANTISED, TERA, knows, peak_of
+from fireassay.spec.sections.flops import Flops
+from fireassay.stats.models.flops import Attention, FeedForward, megatron, megatron_2021, palm, torchtitan
+
+NOTHING_SAID: Final = (
+    "nothing was counted: the script's steps were not seen in torch, or flops.convention is none. A formula can be declared instead: "
+    'flops.convention = "palm" with its numbers'
+)
+LEAST_SHARE: Final = 1e-3  # of the products; below it a precision without a peak does not matter
+
+
+Best = Mapping[tuple[str, str, int | None], float]  # device, precision, threads -> operations per second
+
+
+@dataclass(frozen=True, kw_only=True)
+class Told:
+    """A rank's report on its first step."""
+
+    launch: int
+    rank: int
+    host: str
+    flops: float | None
+    detail: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Amount:
+    """A quantity of one launch, or why it is unknown."""
+
+    value: float | None
+    why: str = ""
+    reason: Reason = "not_measured"
+
+
+def told(measured: RecordData) -> Mapping[int, tuple[Told, ...]]:
+    """launch -> the report of each of its ranks, from the last start; timed launches only."""
+    return measured.once("flops told", _told)
+
+
+def _told(measured: RecordData) -> dict[int, tuple[Told, ...]]:
+    events = measured.table("events").filter(pl.col("kind") == "flops")
+    events = events.join(measured.timed.select("launch"), on="launch", how="semi").sort("launch", "rank", "incarnation")
+    last: dict[int, dict[int, Told]] = {}
+    for row in events.select("launch", "rank", "host", "value", "detail").iter_rows():
+        report = Told(launch=row[0], rank=row[1], host=row[2], flops=row[3], detail=json.loads(row[4]))
+        last.setdefault(report.launch, {})[report.rank] = report
+    return {launch: tuple(ranks.values()) for launch, ranks in last.items()}
+
+
+# ---- operations --------------------------------------------------------------------------------------------------------
+
+
+def per_token(flops: Flops) -> float:
+    """Operations per token by the declared convention; `fireassay.spec.sections.flops` checks that its numbers are given."""
+    layers, heads, sequence = flops.layers or 0, flops.heads or 0, flops.sequence or 0
+    size, hidden, vocabulary = flops.head_dim or 0, flops.hidden or 0, flops.vocabulary or 0
+    if flops.convention == "palm":
+        return palm(parameters=flops.parameters or 0.0, layers=layers, heads=heads, head_dim=size, sequence=sequence)
+    if flops.convention == "torchtitan":
+        return torchtitan(
+            parameters=flops.parameters or 0.0,
+            embedding_parameters=flops.embedding_parameters or 0.0,
+            layers=layers,
+            heads=heads,
+            sequence=sequence,
+            qk_dim=size,
+            v_dim=size,
+        )
+    if flops.convention == "megatron":
+        return megatron(
+            layers=layers,
+            hidden=hidden,
+            attention=Attention(heads=heads, head_dim=size, groups=flops.groups or heads),
+            feed_forward=FeedForward(width=flops.feed_forward or 0, gated=flops.gated),
+            vocabulary=vocabulary,
+            sequence=sequence,
+        )
+    return megatron_2021(layers=layers, hidden=hidden, vocabulary=vocabulary, sequence=sequence)
+
+
+def of_steps(measured: RecordData, *, with_recomputed: bool = False) -> dict[int, Amount]:
+    """launch -> the operations of one step of all its ranks; counted ones optionally with recomputed operations."""
+    if measured.experiment.flops.convention == "none":
+        return {}
+    if measured.experiment.flops.convention != "counter":
+        return _by_formula(measured)
+    workers = dict(measured.timed.select("launch", "workers").iter_rows())
+    items = _items(measured)
+    return {launch: _sum(ranks, workers[launch], items, again=with_recomputed) for launch, ranks in told(measured).items()}
+
+
+def _sum(ranks: tuple[Told, ...], workers: int, items: Mapping[tuple[int, int], float], *, again: bool) -> Amount:
+    if len(ranks) < workers:
+        return Amount(value=None, why=f"only {len(ranks)} of {workers} ranks counted their first step")
+    total = 0.0
+    for report in ranks:
+        if report.flops is None:
+            return Amount(value=None, why=f"rank {report.rank}: {report.detail.get('absent') or 'not counted'}")
+        counted, mean_items = report.detail.get("items"), items.get((report.launch, report.rank))
+        operations = report.flops + (report.detail.get("recomputed") or 0 if again else 0)
+        total += operations * (mean_items / counted if counted and mean_items else 1.0)
+    return Amount(value=total)
+
+
+def _items(measured: RecordData) -> dict[tuple[int, int], float]:
+    """(launch, rank) -> mean items of its steady steps, whose time these operations are divided by; repeated steps count in
+    their last version.
+    """
+    effective = effective_steps(measured.table("steps")).filter(pl.col("items").is_not_null())
+    steps = effective.join(measured.steady_steps.select("launch", "step"), on=["launch", "step"], how="semi")
+    means = steps.group_by("launch", "rank").agg(pl.col("items").mean())
+    return {(launch, rank): items for launch, rank, items in means.iter_rows()}
+
+
+def _by_formula(measured: RecordData) -> dict[int, Amount]:
+    flops = measured.experiment.flops
+    flops_per_token = per_token(flops)
+    if flops.tokens_per_step is not None:
+        return dict.fromkeys(measured.timed["launch"].to_list(), Amount(value=flops_per_token * flops.tokens_per_step))
+    tokens = 1 if measured.experiment.workload.work == "tokens" else flops.sequence or 1
+    steps = measured.steady_steps.group_by("launch").agg(pl.col("items").mean())
+    why = "the script counts no items, so that its tokens are not known: write flops.tokens_per_step"
+    return {
+        launch: Amount(value=None, why=why) if items is None else Amount(value=flops_per_token * tokens * items)
+        for launch, items in steps.iter_rows()
+    }
+
+
+# ---- peaks -------------------------------------------------------------------------------------------------------------
+
+
+def peaks(measured: RecordData) -> dict[int, Amount]:
+    """launch -> peak operations per second of all its devices together."""
+    workers = dict(measured.timed.select("launch", "workers").iter_rows())
+    reports = told(measured)
+    best = _best(report for ranks in reports.values() for report in ranks)
+    return {launch: _peak(measured, ranks, workers[launch], best) for launch, ranks in reports.items()}
+
+
+def source(measured: RecordData) -> str:
+    """The source of the peak: given, measured or datasheet."""
+    return "given" if measured.experiment.flops.peak_tflops is not None else measured.experiment.flops.peak
+
+
+def precisions(measured: RecordData) -> tuple[str, ...]:
+    """The precisions of the products, of all launches."""
+    declared = measured.experiment.flops.precision
+    if declared is not None:
+        return (declared,)
+    parts = (part for ranks in told(measured).values() for report in ranks for part in report.detail.get("by", ()))
+    return tuple(sorted({str(part["precision"]) for part in parts}))
+
+
+def _peak(measured: RecordData, ranks: tuple[Told, ...], workers: int, best: Best) -> Amount:
+    if len(ranks) < workers:
+        return Amount(value=None, why=f"only {len(ranks)} of {workers} ranks told their device")
+    devices: dict[tuple[str, str], float] = {}
+    for report in ranks:
+        for device, parts in _by_device(report, measured.experiment.flops.precision).items():
+            amount = _of_device(measured, best, parts)
+            if amount.value is None:
+                return amount
+            key = parts[0].get("uuid") or f"rank {report.rank} {device}"
+            devices[(report.host, key)] = amount.value
+    return Amount(value=sum(devices.values())) if devices else Amount(value=None, why="no rank told its device")
+
+
+def _by_device(report: Told, declared: str | None) -> dict[str, list[dict[str, Any]]]:
+    """device -> its parts {name, precision, flops}; without counts, the device with the declared precision."""
+    parts = report.detail.get("by") or [{**device, "precision": declared, "flops": 1} for device in report.detail.get("devices", ())]
+    threads = {measured_peak["device"]: measured_peak.get("threads") for measured_peak in report.detail.get("peaks") or ()}
+    devices: dict[str, list[dict[str, Any]]] = {}
+    for part in parts:
+        device_part = {**part, "precision": declared or part["precision"], "threads": threads.get(part["device"])}
+        devices.setdefault(str(part["device"]), []).append(device_part)
+    return devices
+
+
+def _of_device(measured: RecordData, best: Best, parts: list[dict[str, Any]]) -> Amount:
+    total = sum(part["flops"] for part in parts)
+    time = 0.0
+    for part in parts:
+        if part["precision"] in QUANTISED:
+            why = f"products in {part['precision']} are quantised: there is no peak that all of the step could be held against"
+            return Amount(value=None, why=why, reason="not_applicable")
+        speed = _speed(measured, best, part)
+        if speed is None and part["flops"] > LEAST_SHARE * total:
+            return Amount(value=None, why=_unknown(measured, str(part["name"]), part["precision"]))
+        time += part["flops"] / speed if speed else 0.0
+    return Amount(value=total / time) if time else Amount(value=None, why="no product was counted")
+
+
+def _speed(measured: RecordData, best: Best, part: Mapping[str, Any]) -> float | None:
+    flops = measured.experiment.flops
+    if flops.peak_tflops is not None:
+        return flops.peak_tflops * TERA
+    if flops.peak == "measured":
+        return best.get((str(part["name"]), str(part["precision"]), part["threads"])) or None
+    peak = None if part["precision"] is None else peak_of(str(part["name"]), str(part["precision"]))
+    return None if peak is None else peak.flops_per_s
+
+
+def _best(ranks: Iterable[Told]) -> dict[tuple[str, str, int | None], float]:
+    """(name of a device, precision, threads of a processor) -> the fastest product of any rank in any launch.
+
+    A peak belongs to the device, not to a launch; but a rank's processor counts as many cores as it has threads.
+    """
+    fastest: dict[tuple[str, str, int | None], float] = {}
+    for report in ranks:
+        names = {part["device"]: part["name"] for part in (*report.detail.get("by", ()), *report.detail.get("devices", ()))}
+        for measured_peak in report.detail.get("peaks") or ():
+            key = (str(names.get(measured_peak["device"])), str(measured_peak["precision"]), measured_peak.get("threads"))
+            fastest[key] = max(fastest.get(key, 0.0), float(measured_peak.get("flops_per_s") or 0.0))
+    return fastest
+
+
+def _unknown(measured: RecordData, device: str, precision: str | None) -> str:
+    remedy = 'Write flops.peak_tflops with its source, or flops.peak = "measured"; achieved_flops says what was reached'
+    if measured.experiment.flops.peak == "measured":
+        return f"no product in {precision} was made on {device} to measure its peak"
+    if precision is None:
+        return f"in which precision {device} multiplied was not seen: write flops.precision"
+    if knows(device):
+        return f"the table has no peak of {device} in {precision}. {remedy}"
+    return f"no peak is known of {device!r}. {remedy}"
+
+
+def absent(amounts: Iterable[Amount], otherwise: str = NOTHING_SAID) -> Absent:
+    """Why there is no number, from the first launch that gives a reason."""
+    first = next((amount for amount in amounts if amount.why), None)
+    return Absent(reason="not_measured", detail=otherwise) if first is None else Absent(reason=first.reason, detail=first.why)

@@ -1,0 +1,230 @@
+"""What does a record show of how a training is distributed over its ranks?
+
+Facts only; `fireassay.frames.training.parallelism` concludes. From one timed launch of a configuration, its first with the event
+`parallelism` (`fireassay.instruments.hooks.parallelism`): which modules are wrapped and sharded; with the tables `collectives`, `waits`,
+`fingerprints` and `samples` also the traffic of every step, whether the ranks began with the same parameters and kept them equal,
+and whether they used the same samples.
+
+A step *carries gradients* if its sums over ranks move at least `CARRIES` of the bytes of the model's gradients (half precision moves half),
+or its gathers exactly those of all ranks, which an evaluation's gathers rarely match by chance.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import polars as pl
+
+from fireassay.frames.training.hashed_state import hashes
+
+if TYPE_CHECKING:
+    from fireassay.frames.record_tables import RecordTables
+from fireassay.frames.training.watched_steps import all_watched
+
+KIND: Final = "parallelism"  # of the event
+CARRIES: Final = 0.4
+PEERS: Final = ("send", "recv")
+SMALL: Final = ("barrier", *PEERS)
+SUMMING: Final = ("all_reduce", "reduce", "reduce_scatter", "broadcast")
+GATHERING: Final = ("all_gather", "gather")
+AVERAGES: Final = 0.9
+EXACT: Final = 0.01
+LOOKED_AT: Final = 16  # steps whose samples are compared
+SAME_LOSS: Final = 1e-9  # relative
+Likeness = Literal["same", "different", "partly", "unknown"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """The evidence on one configuration."""
+
+    workers: int
+    group: int  # ranks of the largest group; 0: no group
+    told: Mapping[str, Any]  # from the event, over all ranks
+    steps: int  # with recorded communication
+    of_steps: str  # the same in words
+    training: int  # ranks that made steps
+    carrying: tuple[int, ...]  # steps that carry gradients
+    averaging: bool  # the carried amount equals all parameters
+    outside: float  # how often collectives outside of the steps carried as much
+    moved: float  # bytes moved by collectives per step, per byte of gradients
+    in_forward: int  # steps with collectives in the forward pass
+    peers: int  # steps with point-to-point calls
+    exchanges: int  # steps with all-to-all
+    unseen: bool  # the engine counted more collectives than were recorded
+    start: Likeness  # the parameters before the first step
+    stayed: bool  # parameters were equal at every check, and changed
+    rejoined: bool  # parameters were equal at some check after the first step
+    met_again: bool | None  # parameters were equal at every check after a carrying step; None: no such check
+    samples: Likeness  # of the ranks, in one step
+    sharing: int | None  # ranks that use the same samples, if known
+
+    def often(self, steps: int) -> bool:
+        """Whether this holds in at least half of the steps."""
+        return self.steps > 0 and 2 * steps >= self.steps
+
+
+def facts(measured: RecordTables, name: str) -> Facts | None:
+    """Facts of a configuration of several workers; None if no rank reported any."""
+    launches = measured.timed.filter(pl.col("configuration") == name)
+    events = measured.table("events").filter(pl.col("kind") == KIND)
+    events = events.join(launches.select("launch"), on="launch", how="semi").sort("launch", "rank", "incarnation")
+    if events.height == 0:
+        return None
+    launch = int(events["launch"][0])
+    details = [json.loads(text) for text in events.filter(pl.col("launch") == launch)["detail"].to_list()]
+    workers = int(launches.filter(pl.col("launch") == launch)["workers"][0])
+    return _facts(measured, launch, workers, details)
+
+
+def _facts(measured: RecordTables, launch: int, workers: int, details: list[dict[str, Any]]) -> Facts:
+    rows = {
+        name: measured.table(name).filter(pl.col("launch") == launch)
+        for name in ("collectives", "waits", "steps", "samples", "fingerprints")
+    }
+    merged = _together(details)
+    every = rows["steps"]["step"].n_unique()
+    rows |= {name: all_watched(rows[name], measured.table("communication")) for name in ("collectives", "waits", "steps")}
+    steps = rows["steps"]["step"].n_unique()
+    checks = hashes(measured).filter(pl.col("launch") == launch)
+    start = "different" if merged["shapes"] > 1 else _start(checks)
+    moved = _moved(rows["collectives"], merged["bytes"], workers)
+    carries = moved.filter((pl.col("summed") >= CARRIES) | pl.col("gathered").is_between(1.0 - EXACT, 1.0 + EXACT))
+    carrying = tuple(carries["step"].sort().to_list())
+    return Facts(
+        workers=workers,
+        group=max(merged["group"], _met(rows["collectives"])),
+        told=merged,
+        steps=steps,
+        of_steps=f"{steps} {'steps' if steps == every else 'watched steps'}",
+        training=rows["steps"]["rank"].n_unique(),
+        carrying=carrying,
+        averaging=bool((carries["share"] >= AVERAGES).all()),
+        outside=_outside(rows["collectives"], rows["steps"], merged["bytes"], workers),
+        moved=float(moved["share"].sum()) / max(1, steps),
+        in_forward=_ranks_steps(rows["waits"].filter((pl.col("phase") == "forward") & (pl.col("asking_ns") > 0)), workers),
+        peers=max(merged["p2p_steps"], _ranks_steps(rows["collectives"].filter(pl.col("op").is_in(PEERS)), workers)),
+        exchanges=_ranks_steps(rows["collectives"].filter(pl.col("op") == "all_to_all"), workers),
+        unseen=_unseen(rows["collectives"], details),
+        start=start,
+        stayed=checks.height > 1 and bool(checks["agree"].all()) and checks["text"].n_unique() > 1,
+        rejoined=bool(checks.filter(pl.col("step") > 0)["agree"].any()),
+        met_again=_met_again(checks, carrying),
+        samples=_likeness(rows, merged, start, workers),
+        sharing=_sharing(rows["samples"], workers),
+    )
+
+
+def _met(calls: pl.DataFrame) -> int:
+    """Ranks of the largest group with a call: the group itself may be destroyed before a check."""
+    return max((int(size) for size in calls["size"].unique() if size is not None and size > 1), default=0)
+
+
+def _together(details: list[dict[str, Any]]) -> dict[str, Any]:
+    """The reports of all ranks, merged."""
+
+    def every(key: str) -> list[Any]:
+        return [detail[key] for detail in details if key in detail]
+
+    def union(key: str) -> list[Any]:
+        return sorted({value for values in every(key) for value in values})
+
+    sums = ("group", "fsdp", "dtensor", "ddp_ignored", "sharing")
+    return {
+        **{key: max(every(key), default=0) for key in sums},
+        **{key: union(key) for key in ("ddp", "ddp_hooks", "layers", "libraries")},
+        "stage": any(every("stage")),
+        "p2p_steps": min(every("p2p_steps"), default=0),
+        "bytes": max(every("bytes"), default=0),
+        "shapes": len(set(every("shapes"))),
+        "models": len(every("shapes")),
+        "optimizers": sorted(set(every("optimizer"))),
+    }
+
+
+def _start(checks: pl.DataFrame) -> Likeness:
+    first = checks.filter(pl.col("step") == 0)
+    return "unknown" if first.height == 0 else "same" if bool(first["agree"].all()) else "different"
+
+
+def _moved(collectives: pl.DataFrame, gradient_bytes: int, workers: int) -> pl.DataFrame:
+    """(step, share, summed, gathered): bytes of a rank's collectives per step, per byte of gradients; sums and broadcasts, and
+    gathers per rank of the group."""
+    known = pl.col("step").is_not_null() & ~pl.col("op").is_in(SMALL) & (pl.col("size") > 1) & (gradient_bytes > 0)
+    share = pl.col("bytes") / (workers * max(1, gradient_bytes))
+    summed, gathered = (pl.col("op").is_in(names) for names in (SUMMING, GATHERING))
+    return (
+        collectives.filter(known)
+        .group_by("step")
+        .agg(
+            share.sum().alias("share"),
+            share.filter(summed).sum().alias("summed"),
+            (share / pl.col("size")).filter(gathered).sum().alias("gathered"),
+        )
+    )
+
+
+def _outside(collectives: pl.DataFrame, steps: pl.DataFrame, gradient_bytes: int, workers: int) -> float:
+    """Bytes of a rank's collectives between the steps, as a multiple of the gradients' bytes."""
+    if steps.height == 0 or not gradient_bytes:
+        return 0.0
+    spans = steps.group_by("rank").agg(pl.col("begin_ns").min().alias("first"), pl.col("end_ns").max().alias("last"))
+    calls = collectives.filter(pl.col("step").is_null() & ~pl.col("op").is_in(SMALL)).join(spans, on="rank")
+    between = calls.filter(pl.col("begin_ns").is_between(pl.col("first"), pl.col("last")))
+    return float(between["bytes"].sum()) / (workers * gradient_bytes)
+
+
+def _ranks_steps(rows: pl.DataFrame, workers: int) -> int:
+    """The least number of steps recorded by a rank; 0 unless every rank has some."""
+    counts = rows.filter(pl.col("step").is_not_null()).group_by("rank").agg(pl.col("step").n_unique())["step"]
+    return int(counts.min()) if counts.len() == workers else 0  # type: ignore[arg-type]
+
+
+def _unseen(collectives: pl.DataFrame, details: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether the default group made more calls between two checks than the hooks on torch.distributed recorded."""
+    for detail in details:
+        if len(checks := detail.get("engine", ())) == 2:
+            (first, before), (last, after) = checks
+            recorded = collectives.filter(pl.col("step").is_between(first, last, closed="left")).group_by("rank").len()
+            known = int(recorded["len"].max() or 0)  # type: ignore[arg-type]
+            if after - before - known > max(2, (last - first) / 2):
+                return True
+    return False
+
+
+def _met_again(checks: pl.DataFrame, carrying: tuple[int, ...]) -> bool | None:
+    after = checks.filter(pl.col("step").is_in([step + 1 for step in carrying]))
+    return bool(after["agree"].all()) if after.height else None
+
+
+def _likeness(rows: Mapping[str, pl.DataFrame], merged: Mapping[str, Any], start: Likeness, workers: int) -> Likeness:
+    """Whether the ranks use the same samples: by ids, by a distributed sampler, or by the losses of equal parameters."""
+    kinds = _kinds(rows["samples"], workers)
+    if kinds is not None:
+        return "same" if kinds == 1 else "different" if kinds == workers else "partly"
+    if merged["sharing"] > 1:
+        return "different" if merged["sharing"] == workers else "partly"
+    prints = rows["fingerprints"]
+    draws = prints.filter((pl.col("what") == "random_layers") & (pl.col("value") > 0)).height
+    losses = prints.filter((pl.col("what") == "loss") & (pl.col("step") == pl.col("step").min())).unique(["rank"])["value"]
+    if start != "same" or draws or losses.len() != workers or losses.null_count():
+        return "unknown"
+    least, most = float(losses.min()), float(losses.max())  # type: ignore[arg-type]
+    return "same" if most - least <= SAME_LOSS * abs(most) else "different"
+
+
+def _sharing(samples: pl.DataFrame, workers: int) -> int | None:
+    kinds = _kinds(samples, workers)
+    return workers // kinds if kinds and workers % kinds == 0 else None
+
+
+def _kinds(samples: pl.DataFrame, workers: int) -> int | None:
+    """Number of different sets of samples that the ranks used in the first steps; None unless every rank reported its own."""
+    first = samples.filter((pl.col("incarnation") == 0) & (pl.col("step") < pl.col("step").min() + LOOKED_AT))
+    sets = first.explode("ids").group_by("rank").agg(pl.struct("step", "ids").unique().sort())
+    if sets.height < workers:
+        return None
+    return len({tuple((step["step"], step["ids"]) for step in row) for row in sets["step"].to_list()})

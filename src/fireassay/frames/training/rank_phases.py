@@ -1,0 +1,184 @@
+"""How long did each rank itself work in each phase of a step, without waiting for the others?
+
+If ranks wait for each other in the backward pass, every rank's backward pass lasts as long as the slowest one's, and wall times
+hide who is slow. Each rank's waiting is subtracted by the best method its launch allows; all are durations on one host:
+* `thread`: time that the rank's own thread spent in communication, phase by phase (table waits); issuing collectives is
+  then a phase of its own, `communication`;
+* `ddp_logging`, `kineto`: the exposed communication of the step (table communication), subtracted from the backward pass, in
+  steps with a known value;
+* `durations`: how much longer the step's last collective lasted on this rank than on the rank where it was shortest
+  (with kernels: each collective, since a waiting kernel blocks those behind it);
+* none: the backward pass, and time between the phases, are not compared at all: they may be nothing but waiting.
+A rank whose total own time stands out while none of its phases does is reported for `throughout`.
+Only steady steps recorded on every rank count, and only with watched communication (`fireassay.frames.training.watched_steps`).
+`between` is the step's time in no phase and no pause. Transfer = minimum over ranks, wait = the rest.
+Cannot tell: a slow link or card whose rank calls in time (all ranks then end late together: `assay comm`);
+with durations only, whether a rank was late in its backward pass or in issuing the call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from fireassay.frames.record_data import RecordData, effective_steps
+from fireassay.frames.training.watched_steps import watched
+from fireassay.stats.groups.stragglers import Search, search
+from fireassay.units import NS_PER_S
+
+Array = NDArray[np.float64]
+
+PHASES: Final = ("data", "forward", "backward", "optimizer")
+BETWEEN: Final = "between"
+ASKING: Final = "communication"
+THROUGHOUT: Final = "throughout"  # no phase: the whole step, for ranks that are not slow enough in any single phase
+LOGGED: Final = ("ddp_logging", "kineto")  # methods of the table communication that show exposed communication on every device
+KEY: Final = ["step", "rank"]
+# logs are read in some steps only: this many are enough even if fewer than half
+SAMPLED: Final = 20
+ONE_RANK: Final = "one worker has no other to wait for"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Own:
+    """Own times of a launch, seconds, shape [steps, ranks]."""
+
+    launch: int
+    configuration: str
+    ranks: tuple[int, ...]
+    phases: Mapping[str, Array] = field(repr=False)
+    whole: Array | None = field(repr=False)  # of the whole step; None if waiting cannot be subtracted
+    step_s: Array = field(repr=False)  # of the slowest rank, shape [steps]
+    method: str  # thread, ddp_logging, kineto, durations or none
+
+    def searched(self) -> Search:
+        """The ranks and phases that are slower than the others; `rank` is the index in `ranks`."""
+        return self._searched
+
+    @cached_property
+    def _searched(self) -> Search:
+        """A rank that is slightly slow everywhere (a share of a processor, a clock, a neighbour) is slow as a whole."""
+        series = self.phases if self.whole is None or not self.phases else {**self.phases, THROUGHOUT: self.whole}
+        result = search(series, self.step_s)
+        elsewhere = {outlier.rank for outlier in result.found if outlier.phase != THROUGHOUT}
+        return replace(
+            result, found=tuple(outlier for outlier in result.found if outlier.phase != THROUGHOUT or outlier.rank not in elsewhere)
+        )
+
+
+def own_times(measured: RecordData) -> tuple[Own, ...]:
+    """For every timed launch of several workers with steady steps recorded on all of them, in launch order. Memoised."""
+    return measured.once("own_times", lambda data: tuple(_own_times(data)))
+
+
+def _own_times(measured: RecordData) -> Iterator[Own]:
+    steady = watched(measured.steady_steps.select("launch", "step", "ranks"), measured.table("communication"))
+    tables = {name: measured.table(name) for name in ("steps", "waits", "communication", "collectives")}
+    for launch, configuration, workers in measured.timed.select("launch", "configuration", "workers").iter_rows():
+        launch_steps = steady.filter((pl.col("launch") == launch) & (pl.col("ranks") == workers))
+        if workers > 1 and launch_steps.height:
+            in_launch = pl.col("launch") == launch
+            of_launch = {name: table.filter(in_launch) if table.height else table for name, table in tables.items()}
+            yield _own(launch, configuration, launch_steps["step"], of_launch)
+
+
+def _own(launch: int, configuration: str, steady: pl.Series, tables: Mapping[str, pl.DataFrame]) -> Own:
+    steps = effective_steps(tables["steps"]).filter(pl.col("step").is_in(steady.implode())).sort(KEY)
+    counted = steps.select(*KEY, "incarnation")
+    for method, (name, taken) in _METHODS.items():
+        rows = tables[name].join(counted, on=[*KEY, "incarnation"], how="semi") if tables[name].height else tables[name]
+        if not rows.height:
+            continue
+        complete = _complete(steps.join(taken(rows), on=KEY, how="inner"), steps["rank"].n_unique())
+        if 2 * complete["step"].n_unique() >= (min(len(steady), 2 * SAMPLED) if method in LOGGED else len(steady)):
+            return _arrays(launch, configuration, complete, method)
+    return _arrays(launch, configuration, steps, "none")
+
+
+def _complete(steps: pl.DataFrame, ranks: int) -> pl.DataFrame:
+    return steps.filter(pl.len().over("step") == ranks).sort(KEY)
+
+
+# ---- subtracted waiting: (step, rank, taken_<phase> ...), nanoseconds ---------------------------------------------------
+
+
+def _of_thread(waits: pl.DataFrame) -> pl.DataFrame:
+    recorded = waits.filter(pl.col("waiting_ns").is_not_null())
+    asking_and_waiting = pl.col("asking_ns") + pl.col("waiting_ns")
+    of_phase = [asking_and_waiting.filter(pl.col("phase") == phase).sum().alias(f"taken_{phase}") for phase in (*PHASES, BETWEEN)]
+    folded = recorded.group_by(KEY).agg(
+        *of_phase, pl.col("asking_ns").sum().alias("asking"), (pl.col("phase") == "backward").any().alias("_told")
+    )
+    return folded.filter("_told").drop("_told")
+
+
+def _of_logging(communication: pl.DataFrame, method: str) -> pl.DataFrame:
+    logged = communication.filter((pl.col("method") == method) & pl.col("exposed_ns").is_not_null())
+    return logged.group_by(KEY).agg(pl.col("exposed_ns").sum().alias("taken_backward"))
+
+
+def _of_durations(calls: pl.DataFrame) -> pl.DataFrame:
+    """A rank's waiting in the collective that ended last, or for kernels in each of them."""
+    call = ["incarnation", "group", "call"]
+    length = calls.filter(pl.col("end_ns").is_not_null()).with_columns(_length=pl.col("end_ns") - pl.col("begin_ns"))
+    complete = length.filter(pl.len().over(call) == pl.col("size"))  # otherwise the rank that waited least may be missing
+    waited = complete.with_columns(_waited=pl.col("_length") - pl.col("_length").min().over(call))
+    last = pl.col("_waited").get(pl.col("end_ns").arg_max())
+    kernels = (pl.col("method") == "kineto").all()
+    return waited.group_by(KEY).agg(pl.when(kernels).then(pl.col("_waited").sum()).otherwise(last).alias("taken_backward"))
+
+
+# method -> its table, and the waiting to subtract; the first with enough steps is used
+_METHODS: Final[Mapping[str, tuple[str, Callable[[pl.DataFrame], pl.DataFrame]]]] = {
+    "thread": ("waits", _of_thread),
+    **{name: ("communication", partial(_of_logging, method=name)) for name in LOGGED},
+    "durations": ("collectives", _of_durations),
+}
+
+
+# ---- arrays ------------------------------------------------------------------------------------------------------------
+
+
+def _arrays(launch: int, configuration: str, steps: pl.DataFrame, method: str) -> Own:
+    ranks = tuple(steps["rank"].unique().sort().to_list())
+    shape = (-1, len(ranks))
+    known = steps.fill_null(0)
+
+    def column(name: str) -> Array:
+        """Seconds, shape [steps, ranks]; 0 if missing."""
+        if name not in known.columns:
+            return np.zeros((steps.height // len(ranks), len(ranks)))
+        return np.asarray(known[name].to_numpy().reshape(shape) / NS_PER_S, dtype=np.float64)
+
+    length = _difference(steps).reshape(shape) - column("checkpoint_ns")
+    recorded = [phase for phase in PHASES if steps[f"{phase}_ns"].null_count() == 0]
+    between = length - sum((column(f"{phase}_ns") for phase in PHASES), np.zeros_like(length))
+    taken = sum((column(f"taken_{phase}") for phase in (*PHASES, BETWEEN)), np.zeros_like(length))
+    phases: dict[str, Any] = {phase: column(f"{phase}_ns") - column(f"taken_{phase}") for phase in recorded}
+    if method == "none":
+        phases.pop("backward", None)
+    else:
+        phases[BETWEEN] = between - column(f"taken_{BETWEEN}")
+    if method == "thread":
+        phases[ASKING] = column("asking")
+    asking = column("asking")
+    return Own(
+        launch=launch,
+        configuration=configuration,
+        ranks=ranks,
+        phases=phases,
+        step_s=length.max(axis=1),
+        method=method,
+        whole=None if method == "none" else length - taken + asking,
+    )
+
+
+def _difference(steps: pl.DataFrame) -> Array:
+    """Seconds of each row's step: subtracted as whole nanoseconds, which a float would round."""
+    return np.asarray((steps["end_ns"] - steps["begin_ns"]).to_numpy() / NS_PER_S, dtype=np.float64)

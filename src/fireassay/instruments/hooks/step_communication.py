@@ -1,0 +1,84 @@
+"""Which rows does a step's communication make, and when?
+
+Steady steps only append their raw times; the rows of many steps are made at once, in a third of the time per step, since code and data
+are cached by then. They are due after `MANY` steps, and before anything else makes or writes rows: the sink calls for them before every
+flush, so that a kill loses no more than with rows made at each step.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from fireassay.instruments.hooks.collective_calls import Call
+    from fireassay.instruments.recorder.recorder import Recorder
+
+MANY: Final = 16
+
+
+class StepCommunication(NamedTuple):
+    """A step's communication; nanoseconds."""
+
+    step: int
+    calls: list[Call]  # complete ones
+    tail: int | None  # from the last gradient to the end of the backward pass
+    exposed: int | None
+    asking: Mapping[str, int]  # by phase
+    waiting: Mapping[str, int]
+    waiting_seen: bool  # False on a GPU, whose waits are not visible
+
+
+class Pending:
+    """Steps whose rows are not made yet."""
+
+    def __init__(self, recorder: Recorder, failed: Callable[[Exception], None]) -> None:
+        self._recorder, self._failed = recorder, failed
+        self._steps: deque[StepCommunication] = deque()
+
+    def add(self, one: StepCommunication) -> None:
+        """Add a completed steady step."""
+        self._steps.append(one)
+        if len(self._steps) >= MANY:
+            self.tell()
+
+    def tell(self) -> None:
+        """Make the rows of all of them. Thread-safe: each step is taken once."""
+        steps = self._steps
+        try:
+            while steps:
+                tell(self._recorder, steps.popleft())
+        except IndexError:  # another thread has taken the last
+            return
+        except Exception as error:
+            self._failed(error)
+
+
+def tell(recorder: Recorder, one: StepCommunication) -> None:
+    """Write the rows of a step; the same for steady and other steps."""
+    append, key, step, tail = recorder._append, recorder._key, one.step, one.tail
+    for call in one.calls:
+        recorder.collective(call, "", "host")
+    if tail is not None:
+        append("communication", (*key, step, "engine", None, tail, None, None))
+    for phase in {**one.asking, **one.waiting}:
+        waiting = one.waiting.get(phase, 0) if one.waiting_seen else None
+        append("waits", (*key, step, phase, one.asking.get(phase, 0), waiting))
+    calls = [call for call in one.calls if call.step is not None]
+    if calls or tail is not None:
+        ends = [(call.begin, call.end) for call in calls if call.end is not None]
+        total = covered(ends) if len(ends) == len(calls) else None
+        nbytes = sum(call.nbytes for call in calls)
+        append("communication", (*key, step, "group", total, one.exposed, None, nbytes))
+
+
+def covered(intervals: Iterable[tuple[int, int]]) -> int:
+    """The total length of the union of the intervals."""
+    total, reach = 0, None
+    for begin, end in sorted(intervals):
+        if reach is None or begin > reach:
+            total, reach = total + end - begin, end
+        elif end > reach:
+            total, reach = total + end - reach, end
+    return total

@@ -1,0 +1,396 @@
+"""Where do we patch torch to measure an unmodified script, and how is it restored?
+
+| patched | records | does not cover |
+|---|---|---|
+| `_BaseDataLoaderIter.__next__`, `__init__`, `_reset` | waiting for a batch, its samples, the epoch | iterators other than DataLoader |
+| `nn.Module.__call__`, later of some classes (`outermost_modules`) | the outermost module's call, the loss too | functions, compiled code |
+| `autograd.graph._engine_run_backward` | every backward pass, with DDP's reduction | |
+| optimizer hooks, `Optimizer.__init__`, `GradScaler.step`, `.scale` | every step, also a skipped one | optimizers outside torch |
+
+Only the main thread is measured: recomputing activations in a backward thread is part of that backward pass. Under torch.compile
+`is_compiling` is constant, so no measuring code is traced into a graph and no graph breaks for it.
+Source: torch 2.13; each limit has a test with a script of its kind.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from fireassay.instruments.hooks import checkpoints, fast_step_hooks, parallelism, process_groups
+from fireassay.instruments.hooks.steps import Attached
+
+Undo = Callable[[], None]
+
+
+def install(torch: Any, attached: Attached, undo: list[Undo]) -> None:
+    """Install the hooks; the entries added to `undo` remove them, the last first."""
+    for part in (_loaders, _modules, _backward, _optimizers, _scalers, _collectives, checkpoints.install, _ending):
+        undo.extend(part(torch, attached))
+
+
+def install_communication(torch: Any, attached: Attached, undo: list[Undo]) -> None:
+    """Install only the hooks for communication, for a script that marks its own steps."""
+    for part in (_backward, _collectives):
+        undo.extend(part(torch, attached))
+
+
+def _nothing() -> None:
+    """It is gone, or not known."""
+
+
+def _replace(owner: Any, name: str, make: Callable[[Any], Any]) -> Undo:
+    original = getattr(owner, name)
+    replaced = functools.wraps(original)(make(original))
+    setattr(owner, name, replaced)
+
+    def undo() -> None:
+        if getattr(owner, name, None) is replaced:  # someone else may have patched it since
+            setattr(owner, name, original)
+
+    return undo
+
+
+# ---- data --------------------------------------------------------------------------------------------------------------
+
+
+def _loaders(torch: Any, attached: Attached) -> list[Undo]:
+    iterators = torch.utils.data.dataloader._BaseDataLoaderIter
+    return [*_epochs(torch, attached, iterators), *_batches(attached, iterators)]
+
+
+def _epochs(torch: Any, attached: Attached, iterators: Any) -> list[Undo]:
+    """An iterator's epoch and data, and whether its indices are samples."""
+    data = torch.utils.data.dataloader
+    torch_iterators = (data._SingleProcessDataLoaderIter, data._MultiProcessingDataLoaderIter)
+
+    def opened(iterator: Any, loader: Any) -> None:
+        before = getattr(iterator, "_assay_source", None)
+        if before is not None:  # it restarts and drops its pending batches
+            before.iterator = _nothing
+        iterator._assay_source = attached.sources.opened(loader, iterator)
+        attached.evidence.opened(loader)
+
+    def begun(iterator: Any) -> None:
+        """It is about to request its first indices."""
+        iterator._assay_ids = iterator._assay_source.tap(iterator, torchs=type(iterator) in torch_iterators)
+
+    def init(original: Any) -> Any:
+        def __init__(self: Any, loader: Any, *arguments: Any, **words: Any) -> None:
+            attached.shielded(opened, self, loader)
+            attached.outermost.look_again()
+            original(self, loader, *arguments, **words)
+            attached.shielded(begun, self)
+
+        return __init__
+
+    def reset(original: Any) -> Any:
+        def _reset(self: Any, loader: Any, first_iter: bool = False) -> Any:
+            if not first_iter:  # the same helper processes continue with another epoch
+                attached.shielded(opened, self, loader)
+            original(self, loader, first_iter)
+            attached.shielded(begun, self)
+
+        return _reset
+
+    return [_replace(iterators, "__init__", init), _replace(iterators, "_reset", reset)]
+
+
+def _batches(attached: Attached, iterators: Any) -> list[Undo]:
+    """Waiting for a batch, and its samples."""
+    main, current, ordinary = threading.main_thread().ident, threading.get_ident, attached.ordinary
+
+    def lost(iterator: Any) -> None:
+        if (source := getattr(iterator, "_assay_source", None)) is not None:
+            source.lost()
+            iterator._assay_ids = source.tap(iterator, torchs=False)
+
+    def following(original: Any) -> Any:
+        def slow(self: Any) -> Any:
+            if not attached.active or current() != main:
+                attached.shielded(lost, self)
+                return original(self)
+            attached.shielded(attached.ask)
+            inside, attached.inside = attached.inside, True  # modules that transform samples are no forward pass
+            try:
+                batch = original(self)
+            except StopIteration:
+                attached.inside = inside
+                ordinary.leave()
+                attached.shielded(attached.ran_out, self)
+                raise
+            except BaseException:
+                attached.shielded(attached.skipped, self)
+                raise
+            finally:
+                attached.inside = inside
+            came = ordinary.now()
+            if not (ordinary.on and ordinary.got(self, batch, came)):
+                attached.shielded(attached.got, self, batch)
+            return batch
+
+        return fast_step_hooks.following(attached, original, slow)
+
+    return [_replace(iterators, "__next__", following)]
+
+
+# ---- passes ------------------------------------------------------------------------------------------------------------
+
+
+def _modules(_: Any, attached: Attached) -> list[Undo]:
+    attached.outermost.start()
+    return [attached.outermost.stop]
+
+
+def _backward(torch: Any, attached: Attached) -> list[Undo]:
+    ordinary = attached.ordinary
+    main, is_compiling, current = threading.main_thread().ident, torch.compiler.is_compiling, threading.get_ident
+
+    def running(original: Any) -> Any:
+        def slow(roots: Any, *arguments: Any, **words: Any) -> Any:
+            if is_compiling() or current() != main:
+                return original(roots, *arguments, **words)
+            ordinary.refuse()
+            if not attached.active:
+                return original(roots, *arguments, **words)
+            begun = attached.shielded(attached.backward, roots, bool(words.get("accumulate_grad")))
+            try:
+                return original(roots, *arguments, **words)
+            finally:
+                if begun:
+                    attached.shielded(attached.backwarded)
+
+        return fast_step_hooks.running(torch, attached, original, slow)
+
+    engine_run = torch.autograd.graph._engine_run_backward
+    undo = _replace(torch.autograd.graph, "_engine_run_backward", running)
+    replaced = torch.autograd.graph._engine_run_backward
+    torch.autograd._engine_run_backward = replaced  # the same function under a second name
+
+    def undo_second() -> None:
+        if torch.autograd._engine_run_backward is replaced:
+            torch.autograd._engine_run_backward = engine_run
+
+    return [undo, undo_second]
+
+
+# ---- optimizers --------------------------------------------------------------------------------------------------------
+
+
+def _optimizers(torch: Any, attached: Attached) -> list[Undo]:
+    optimizers = importlib.import_module("torch.optim.optimizer")  # the package hides it
+    ordinary = attached.ordinary
+
+    dry: list[Any] = []  # the optimizer that steps only to create its state
+    thread = threading.local()  # thread ids are reused
+    threads: list[None] = []  # one entry per optimizer step in progress
+
+    def before(optimizer: Any, arguments: Any, words: Any) -> None:
+        ordinary.refuse()
+        if not attached.active:
+            return
+        if not hasattr(thread, "known"):
+            thread.known = True
+            threads.append(None)
+            if len(threads) > 1:
+                attached.failed(RuntimeError("optimizers step in several threads: which updates make a step is not known"))
+                return
+        if not attached.trains and _is_dry(optimizer, len(arguments) > 1 or words.get("closure") is not None):
+            dry.append(optimizer)
+            return
+        attached.shielded(attached.step, optimizer)
+
+    def after(optimizer: Any, _: Any, __: Any) -> None:
+        ordinary.refuse()
+        if dry and dry[-1] is optimizer:
+            dry.pop()
+        elif attached.active:
+            attached.shielded(attached.stepped, optimizer)
+
+    def init(original: Any) -> Any:
+        def __init__(self: Any, *arguments: Any, **words: Any) -> None:
+            original(self, *arguments, **words)
+            attached.shielded(attached.made, self)
+
+        return __init__
+
+    begins, ends = fast_step_hooks.stepping(attached, before, after)
+    hooks = (optimizers.register_optimizer_step_pre_hook(begins), optimizers.register_optimizer_step_post_hook(ends))
+    return [*(hook.remove for hook in hooks), _replace(optimizers.Optimizer, "__init__", init)]
+
+
+def _is_dry(optimizer: Any, closure: bool) -> bool:
+    """Whether a step before any training updates nothing, because its gradients are zero or absent.
+
+    torch creates an optimizer's state that way when it loads one (`torch.distributed.checkpoint.state_dict`). A closure computes gradients
+    first.
+    """
+    gradients = (tensor.grad for group in optimizer.param_groups for tensor in group["params"])
+    local = (tensor.to_local() if hasattr(tensor, "to_local") else tensor for tensor in gradients if tensor is not None)
+    return not closure and not any(bool(tensor.any()) for tensor in local)
+
+
+def _scalers(torch: Any, attached: Attached) -> list[Undo]:
+    """A step that the scaler skips is still a step, and its loss is the unscaled one."""
+    scaler = torch.amp.GradScaler
+
+    def stepping(original: Any) -> Any:
+        def step(self: Any, optimizer: Any, *arguments: Any, **words: Any) -> Any:
+            if not attached.active or not self.is_enabled():
+                return original(self, optimizer, *arguments, **words)
+            attached.ordinary.leave()
+            attached.shielded(attached.step, optimizer)
+            try:
+                return original(self, optimizer, *arguments, **words)
+            finally:
+                attached.shielded(attached.stepped, optimizer)
+
+        return step
+
+    def scaling(original: Any) -> Any:
+        def scale(self: Any, outputs: Any) -> Any:
+            scaled = original(self, outputs)
+            if scaled is not outputs and isinstance(scaled, torch.Tensor):
+                scaled._assay_unscaled, attached.scales = outputs, True
+            return scaled
+
+        return scale
+
+    return [_replace(scaler, "step", stepping), _replace(scaler, "scale", scaling)]
+
+
+# ---- collectives -------------------------------------------------------------------------------------------------------
+
+
+# Each model's timed group, while the model lives: the reducer alone does not keep the group's Python part alive, and goes on calling it
+# after the hooks are out.
+_TIMED: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+
+
+def _collectives(torch: Any, attached: Attached) -> list[Undo]:
+    distributed = torch.distributed
+    if not distributed.is_available():
+        return []
+
+    def given(words: dict[str, Any]) -> None:
+        words["process_group"] = process_groups.timed_group(torch, distributed.group.WORLD, attached.calls)
+
+    def kept(model: Any, group: Any) -> None:
+        """Restore the model's own group for other readers, now that its reducer has ours.
+
+        Copies, pickles and `Join` accept only groups made by torch, and end the training with any other.
+        """
+        _TIMED[model], model.process_group = group, distributed.group.WORLD
+
+    def init(original: Any) -> Any:
+        def __init__(self: Any, module: Any, *arguments: Any, **words: Any) -> None:
+            default_group = words.get("process_group") is None and words.get("device_mesh") is None and len(arguments) < 5
+            if default_group and distributed.is_initialized():  # otherwise DDP's own error is the right one
+                attached.shielded(given, words)
+            original(self, module, *arguments, **words)
+            if default_group and words.get("process_group") is not None:
+                attached.shielded(kept, self, words["process_group"])
+                attached.shielded(attached.watched_steps.add, self, words["process_group"])
+            attached.shielded(attached.reduces, self)
+
+        return __init__
+
+    def wait(original: Any) -> Any:
+        def wait(self: Any, *arguments: Any, **words: Any) -> Any:
+            begin = attached.calls.now()
+            done = original(self, *arguments, **words)
+            if threading.current_thread() is threading.main_thread():
+                attached.waited(attached.calls.now() - begin)
+            return done
+
+        return wait
+
+    sending = parallelism.point_to_point(torch, attached.evidence, lambda: attached.calls.step)
+    asking = process_groups.functions(torch, attached.calls)
+    replaced = [_replace_function(torch, name, make) for name, make in (*asking, *sending)]
+    return [
+        *replaced,
+        *_waiting(torch, attached),
+        _replace(torch.nn.parallel.DistributedDataParallel, "__init__", init),
+        _replace(distributed.Work, "wait", wait),
+    ]
+
+
+def _replace_function(torch: Any, name: str, make: Callable[[Any], Any]) -> Undo:
+    """Patch a function under both of its names, and in torch.compile's table, which identifies traceable collectives by identity."""
+    modules = (torch.distributed, torch.distributed.distributed_c10d)
+    original = getattr(torch.distributed, name)
+    replaced = functools.wraps(original)(make(original))
+    _swap(modules, name, original, replaced)
+
+    def undo() -> None:
+        _swap(modules, name, replaced, original)
+
+    return undo
+
+
+def _swap(modules: Iterable[Any], name: str, old: Any, new: Any) -> None:
+    for module in modules:
+        if getattr(module, name, None) is old:  # someone else may have patched it since
+            setattr(module, name, new)
+    traced = getattr(sys.modules.get("torch.distributed._functional_collectives"), "traceable_collective_remaps", {})
+    if old in traced:
+        traced[new] = traced.pop(old)
+
+
+def _waiting(torch: Any, attached: Attached) -> list[Undo]:
+    """Time DistributedDataParallel's other requests and waits: a script's comm hook, and the broadcast of buffers.
+
+    It broadcasts the model's buffers over the group that it reports as its own.
+    """
+    calls, parallel = attached.calls, torch.nn.parallel.DistributedDataParallel
+
+    def registering(original: Any) -> Any:
+        def register_comm_hook(self: Any, state: Any, hook: Any) -> None:
+            @functools.wraps(hook)  # its annotations are checked
+            def hooked(*arguments: Any) -> Any:
+                calls.waits.asks()
+                try:
+                    return hook(*arguments)
+                finally:
+                    calls.waits.asked()
+
+            original(self, state, hooked)
+
+        return register_comm_hook
+
+    def broadcasting(original: Any) -> Any:
+        def _distributed_broadcast_coalesced(self: Any, *arguments: Any, **words: Any) -> None:
+            if torch.compiler.is_compiling() or calls.unwatched:
+                original(self, *arguments, **words)
+                return
+            begin, group = attached.calls.now(), self.process_group
+            timed = _TIMED.get(self)
+            swapped = timed is not None and timed._inner is group  # else the script's own, or one set since
+            if swapped:
+                self.process_group = timed
+            try:
+                original(self, *arguments, **words)
+            finally:
+                if swapped and self.process_group is timed:
+                    self.process_group = group
+            if threading.current_thread() is threading.main_thread():
+                calls.waits.waited(attached.calls.now() - begin)
+
+        return _distributed_broadcast_coalesced
+
+    replacements = {"register_comm_hook": registering, "_distributed_broadcast_coalesced": broadcasting}
+    return [_replace(parallel, name, make) for name, make in replacements.items() if hasattr(parallel, name)]
+
+
+def _ending(_: Any, attached: Attached) -> list[Undo]:
+    """Register at exit, before the recorder's own handler."""
+    import atexit
+
+    atexit.register(attached.close)
+    return [lambda: atexit.unregister(attached.close), attached.ordinary.leave]

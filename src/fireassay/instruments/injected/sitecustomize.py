@@ -1,0 +1,44 @@
+"""What does Python run before an unmodified script?
+
+This file, since its folder comes first on PYTHONPATH. Python runs only one `sitecustomize`; the one hidden by this file is run first. In
+a worker of a launch by assay, hooks then wait for torch: nothing is imported here that the script does not import itself, except a
+small part of the standard library.
+"""
+
+import os
+import sys
+
+
+def _run_the_other() -> None:
+    """Run the sitecustomize that this one hides, of the user or of the virtual environment."""
+    from importlib.machinery import PathFinder
+    from importlib.util import module_from_spec
+
+    folder = os.path.dirname(os.path.abspath(__file__))
+    others = [entry for entry in sys.path if os.path.abspath(entry or os.curdir) != folder]
+    sys.path[:] = others
+    spec = PathFinder.find_spec("sitecustomize", others)
+    if spec is None or spec.loader is None:
+        return
+    module = module_from_spec(spec)
+    sys.modules["sitecustomize"] = module
+    spec.loader.exec_module(module)
+
+
+def _arm() -> None:
+    """Wait for torch, in workers only: not in the engine that starts workers, nor in a loader's helper."""
+    if os.environ.get("FIREASSAY_ATTACH") != "1" or "RANK" not in os.environ or "FIREASSAY_LAUNCH_DIR" not in os.environ:
+        return
+    if any(word.startswith(("from multiprocessing.", "--multiprocessing-fork")) for word in sys.orig_argv):
+        return
+    from fireassay.instruments import attach, loopback
+
+    loopback.arm()
+    attach.arm()
+
+
+_run_the_other()
+try:
+    _arm()
+except Exception as error:  # the script must run as it would without assay
+    print(f"assay: this worker's steps are not measured: {type(error).__name__}: {error}", file=sys.stderr, flush=True)

@@ -1,0 +1,49 @@
+"""How do workers on one machine keep their rendezvous off the network?
+
+Rank 0 of a job serves a `TCPStore` for the rendezvous. torch binds it to every interface, without authentication: anyone who reaches
+the port can read and change what the ranks exchange. If all ranks run on this machine (`FIREASSAY_LOOPBACK`), torch gets a socket bound
+to 127.0.0.1. The launcher does the rest: torchrun uses a file rendezvous, gloo and NCCL the loopback interface.
+Does not cover a store that the script creates itself, or a script run with `workload.attach = false`.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from typing import Any, Final
+
+from fireassay.instruments.hooks.import_hook import when_there
+
+VARIABLE: Final = "FIREASSAY_LOOPBACK"
+LOCAL: Final = ("127.0.0.1", "localhost")
+BACKLOG: Final = 1024
+
+
+def arm() -> None:
+    """Patch torch on import if the launcher says that all workers are local."""
+    if os.environ.get(VARIABLE) == "1":
+        when_there(_install, stays=True)
+
+
+def _install(torch: Any) -> None:
+    rendezvous = sys.modules.get("torch.distributed.rendezvous")
+    if rendezvous is None or not hasattr(rendezvous, "TCPStore"):  # a build without torch.distributed
+        return
+    rendezvous.TCPStore = here(rendezvous.TCPStore)  # type: ignore[attr-defined]
+
+
+def here(store: Any) -> Any:
+    """Wrap `TCPStore`: its server listens on the loopback interface only, if clients reach it there."""
+
+    def made(host_name: str, port: int, *rest: Any, **named: Any) -> Any:
+        server = named.get("is_master", rest[1] if len(rest) > 1 else False)
+        if not server or host_name not in LOCAL or named.get("master_listen_fd") is not None:
+            return store(host_name, port, *rest, **named)
+        with socket.socket() as listening:
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind((LOCAL[0], port))
+            listening.listen(BACKLOG)
+            return store(host_name, port, *rest, **named, master_listen_fd=listening.detach())
+
+    return made

@@ -1,0 +1,284 @@
+"""What did the machine do while a launch ran?
+
+A thread of the coordinator reads the counters and writes telemetry: when a launch begins, every `energy.sample_every_s` seconds, and
+when it ends, so a counter's first and last row enclose the launch. `COUNTERS` lists the counters. The meter's own cost is telemetry too
+(device `meter`). A failure here never ends a launch: rows are left out, with the reason in `absences`.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fireassay.clock import Clock
+from fireassay.instruments.machine.energy import LaunchEnergy, find, import_nvml, modelled, update_period_s
+from fireassay.instruments.machine.gpus import GpuState
+from fireassay.instruments.machine.host import HostNoise, TreeCounts, TreeTime, clock_ticks_per_s, coordinator_time
+from fireassay.instruments.machine.reading import Reading
+from fireassay.record.machine import Machine
+from fireassay.spec.sections.costs import Energy
+from fireassay.units import NS_PER_S
+
+Row = tuple[int, int, str, str, str, float, str, str]  # launch, ns, host, device, counter, value, unit, method
+MOST_COST: Final = 0.005  # CPU share for listing processes: a host may have many thousands
+JOIN_S: Final = 10.0  # a hanging driver must not block the experiment
+
+
+@dataclass(frozen=True)
+class Counter:
+    """One counter of the telemetry table."""
+
+    device: str
+    name: str
+    unit: str
+    method: str
+    meaning: str
+    source: str
+
+
+COUNTERS: Final = (
+    Counter("cpu", "busy", "s", "counter", "time of all processors spent in user, system and interrupts, since boot", "/proc/stat"),
+    Counter("cpu", "idle", "s", "counter", "idle time of all processors, waiting for disks included, since boot", "/proc/stat"),
+    Counter("cpu", "steal", "s", "counter", "time of all processors taken by the hypervisor, since boot", "/proc/stat"),
+    Counter(
+        "cpu, memory, io",
+        "pressure_some",
+        "s",
+        "counter",
+        "time in which at least one task waited for the resource, since boot",
+        "/proc/pressure",
+    ),
+    Counter(
+        "cpu, memory, io", "pressure_full", "s", "counter", "time in which all tasks waited for the resource, since boot", "/proc/pressure"
+    ),
+    Counter("cgroup", "throttled", "s", "counter", "time for which the control group was stopped by its quota", "cpu.stat"),
+    Counter("cgroup", "throttled_periods", "count", "counter", "periods in which the quota was used up", "cpu.stat"),
+    Counter("cpu", "frequency", "Hz", "sampled", "mean frequency of the processors (of 16 to 31, where there are more)", "cpufreq"),
+    Counter(
+        "net-NAME", "received_bytes", "B", "counter", "bytes that an interface has received, since boot; of the busiest 8", "/proc/net/dev"
+    ),
+    Counter("net-NAME", "sent_bytes", "B", "counter", "bytes that it has sent", "/proc/net/dev"),
+    Counter("net-NAME", "received_packets", "count", "counter", "packets that it has received", "/proc/net/dev"),
+    Counter("net-NAME", "sent_packets", "count", "counter", "packets that it has sent", "/proc/net/dev"),
+    Counter("net-NAME", "errors", "count", "counter", "packets that were damaged, both directions", "/proc/net/dev"),
+    Counter("net-NAME", "dropped", "count", "counter", "packets that were thrown away, both directions", "/proc/net/dev"),
+    Counter("tcp", "segments_sent", "count", "counter", "segments that TCP has sent, all interfaces", "/proc/net/snmp"),
+    Counter("tcp", "segments_sent_again", "count", "counter", "of these, sent again because they were lost or late", "/proc/net/snmp"),
+    Counter("launch", "cpu_time", "s", "counter", "processor time of the launch's processes, ended ones included", "/proc/PID/stat"),
+    Counter(
+        "launch",
+        "involuntary_switches",
+        "count",
+        "counter",
+        "processors taken away by the scheduler; 0 until the launch has ended",
+        "getrusage",
+    ),
+    Counter(
+        "launch", "major_faults", "count", "counter", "page faults of the launch that had to read a disk; 0 until it has ended", "getrusage"
+    ),
+    Counter("launch", "minor_faults", "count", "counter", "page faults of the launch that did not; 0 until it has ended", "getrusage"),
+    Counter("coordinator", "cpu_time", "s", "self", "processor time of assay's own process, since it began", "getrusage"),
+    Counter("meter", "cpu_time", "s", "self", "processor time of the meter in this launch, up to the reading before", "thread clock"),
+    Counter("sentinel", "before", "s", "self", "time of a fixed piece of work on the coordinator, just before the launch", "clock"),
+    Counter("sentinel", "after", "s", "self", "the same, just after the launch", "clock"),
+    Counter("gpu-N", "sm_clock", "Hz", "sampled", "clock of the GPU's processors", "NVML"),
+    Counter("gpu-N", "temperature", "degC", "sampled", "temperature of the GPU's core", "NVML"),
+    Counter("gpu-N", "slowdown_hardware", "flag", "sampled", "1 while the hardware holds the clocks down, for whatever reason", "NVML"),
+    Counter("gpu-N", "slowdown_thermal", "flag", "sampled", "1 while the clocks are held down because of heat", "NVML"),
+    Counter("gpu-N", "slowdown_power_brake", "flag", "sampled", "1 while the power supply holds the clocks down", "NVML"),
+    Counter(
+        "package-N, dram-N",
+        "energy",
+        "J",
+        "counter",
+        "energy of a processor package or its memory since the launch's first reading",
+        "RAPL",
+    ),
+    Counter("GPU-...", "energy", "J", "counter", "energy of a GPU since the launch's first reading", "NVML total energy"),
+    Counter(
+        "workers",
+        "energy",
+        "J",
+        "modelled",
+        "watts per worker x workers x time: an assumption, never added to counted joules",
+        "experiment",
+    ),
+    Counter(
+        "as energy",
+        "energy_doubts",
+        "count",
+        "counter",
+        "intervals in which energy may be missing; then `energy` is a lower bound",
+        "computed",
+    ),
+    Counter("as energy", "energy_errors", "count", "counter", "readings of the energy counter that failed", "computed"),
+    Counter(
+        "as energy",
+        "sensor_period",
+        "s",
+        "sampled",
+        "time between two moves of the energy counter; windows below 20 are too short",
+        "polling",
+    ),
+)
+
+
+class Meter:
+    """Reads the host's and the devices' counters during launches, one launch at a time."""
+
+    def __init__(
+        self,
+        energy: Energy,
+        emit: Callable[[Row], None],
+        clock: Clock,
+        *,
+        machine: Machine | None = None,
+        load_nvml: Callable[[], Any] = import_nvml,
+    ) -> None:
+        self._energy, self._emit, self._clock = energy, emit, clock
+        self._machine = machine or Machine()
+        self._name = socket.gethostname()
+        self._host = HostNoise(self._machine)
+        self._gpus = GpuState(load_nvml, self._machine.environ)
+        self._counters, self._absences = find(energy, self._machine, load_nvml)
+        self._periods: dict[str, float] | None = None  # measured during the first launch
+        self._run: _Run | None = None
+
+    def absences(self) -> dict[str, str]:
+        """What is not measured, and why: "energy" if there are no joules at all."""
+        return {**self._host.absences, **self._gpus.absences, **self._absences}
+
+    def start(self, launch: int, pids: Callable[[], Sequence[int]], *, workers: int | None = None) -> None:
+        """Start metering a launch: one reading now, then one every `sample_every_s`.
+
+        Args:
+            pids: returns the launch's processes at the time of the call.
+            workers: needed only for modelled energy.
+        """
+        self.stop()
+        if self._energy.source == "modelled" and workers is None:
+            self._absences["energy"] = "modelled energy needs the number of workers of the launch"
+        self._run = _Run(launch, pids, workers, LaunchEnergy(self._counters), self._tree(), self._clock.now_ns())
+        self._read(self._run)
+        self._run.thread = threading.Thread(target=self._loop, args=(self._run,), name="assay-meter", daemon=True)
+        self._run.thread.start()
+
+    def stop(self) -> None:
+        """Stop metering, with a last reading. No-op if no launch is metered."""
+        run, self._run = self._run, None
+        if run is None or run.thread is None:
+            return
+        run.stopped.set()
+        run.thread.join(JOIN_S)
+        if run.thread.is_alive():
+            self._absences["meter"] = f"a reading did not return within {JOIN_S:g} s; the last one of launch {run.launch} is missing"
+            return
+        self._read(run)
+
+    def _tree(self) -> TreeTime:
+        return TreeTime(self._machine, clock_ticks_per_s())
+
+    def _loop(self, run: _Run) -> None:
+        self._emit_all(run, self._sensor_periods(run))
+        due = run.begin_ns
+        while True:
+            due = max(due + round(self._energy.sample_every_s * NS_PER_S), self._clock.now_ns())
+            if run.stopped.wait((due - self._clock.now_ns()) / NS_PER_S):
+                return
+            self._read(run)
+
+    def _read(self, run: _Run) -> None:
+        """One row per counter."""
+        self._emit_all(run, self._readings(run))
+
+    def _emit_all(self, run: _Run, readings: Iterable[Reading]) -> None:
+        """Write the rows as they are read. Errors are noted, never raised: the launch matters more."""
+        began = time.thread_time_ns()
+        try:
+            for reading in readings:
+                self._write(run, reading)
+        except Exception as error:
+            self._note(error)
+        run.cost_ns += time.thread_time_ns() - began
+
+    def _note(self, error: Exception) -> None:
+        self._absences["meter"] = f"{type(error).__name__}: {error}"[:200]
+
+    def _readings(self, run: _Run) -> Iterator[Reading]:
+        """Every counter, read one by one, so that each row carries the time of its own reading."""
+        yield from run.energy.read(self._clock)
+        yield from self._host.read()
+        yield from self._gpus.read()
+        yield coordinator_time()
+        tree_time = run.tree.read(self._pids(run))
+        if tree_time is not None:
+            yield tree_time
+        yield from run.counts.read()
+        watts = self._energy.modelled_watts_per_worker
+        if self._energy.source == "modelled" and watts is not None and run.workers is not None:
+            yield modelled(watts, run.workers, (self._clock.now_ns() - run.begin_ns) / NS_PER_S)
+        yield Reading("meter", "cpu_time", run.cost_ns / NS_PER_S, "s", "self")
+
+    def _pids(self, run: _Run) -> Sequence[int]:
+        """The launch's processes, if listing them is cheap enough by now; known ones are followed anyway."""
+        now = self._clock.now_ns()
+        if now < run.ask_again_ns and not run.stopped.is_set():
+            return ()
+        began = time.thread_time_ns()
+        try:
+            return run.pids()
+        except Exception as error:  # the launcher's error; the other counters still work
+            self._note(error)
+            return ()
+        finally:
+            run.ask_again_ns = now + round((time.thread_time_ns() - began) / MOST_COST)
+
+    def _write(self, run: _Run, reading: Reading) -> None:
+        now = self._clock.now_ns()
+        self._emit((run.launch, now, self._name, reading.device, reading.counter, reading.value, reading.unit, reading.method))
+
+    def _sensor_periods(self, run: _Run) -> Iterator[Reading]:
+        """Each energy counter's update period: measured once, repeated in every launch's rows."""
+        if self._periods is None:
+            periods = {c.device: update_period_s(c, self._clock, run.stopped.is_set) for c in self._counters}
+            if run.stopped.is_set():
+                return  # too short a launch to measure them; the next one retries
+            self._periods = {device: period for device, period in periods.items() if period is not None}
+        for device, period in self._periods.items():
+            yield Reading(device, "sensor_period", period, "s", "sampled")
+
+
+class _Run:
+    """The launch being metered."""
+
+    def __init__(
+        self, launch: int, pids: Callable[[], Sequence[int]], workers: int | None, energy: LaunchEnergy, tree: TreeTime, begin_ns: int
+    ) -> None:
+        self.launch, self.pids, self.workers = launch, pids, workers
+        self.energy, self.tree, self.begin_ns = energy, tree, begin_ns
+        self.counts = TreeCounts()
+        self.cost_ns = 0
+        self.ask_again_ns = 0
+        self.stopped = threading.Event()
+        self.thread: threading.Thread | None = None
+
+
+def reference() -> str:
+    """The reference page docs/reference/telemetry.md, from `COUNTERS`."""
+    rows = [f"| {c.device} | `{c.name}` | {c.unit} | {c.method} | {c.meaning} | {c.source} |" for c in COUNTERS]
+    return "\n".join((_REFERENCE_HEAD, *rows, ""))
+
+
+_REFERENCE_HEAD: Final = """# The counters in the telemetry table
+
+Totals, so that the use between two readings is their difference. A counter that the machine does not have gives no row;
+the reason is in `manifest.json` under `environment`. Energy counters measure whole devices: what other programs use is in
+the joules too, and the joules of all devices with method `counter` may be added up, for none is counted twice.
+This page is generated from `COUNTERS` in `src/fireassay/instruments/machine/meter.py`.
+
+| device | counter | unit | method | meaning | source |
+|---|---|---|---|---|---|"""

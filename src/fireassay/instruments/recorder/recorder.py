@@ -1,0 +1,446 @@
+"""What does the probe record inside a launch, and when?
+
+Steps: a step's end is the next one's begin, so no time is lost between steps. Two things are excluded from both: hashing the model,
+and writing the rows up to a saved checkpoint. Those rows are written at once: a checkpoint's steps are never repeated after a kill,
+so without the rows the samples of a killed worker would look lost.
+Saving or loading a checkpoint and evaluating inside a step are pauses: their time goes into the step's `checkpoint_ns`, which readers
+subtract from the step's time; events say which kind it was. (Ending the step at the evaluation would lose the training of a script
+that evaluates first and marks no phases.)
+A loop left early (break, exception): its last step counts if its optimizer phase ran, or, in a script without phases, if anything was
+marked in it and the script went on. The loop cannot tell while an exception unwinds, so the step's row is held back until a loop or
+a pause begins or the recording ends.
+
+Time: `time.monotonic_ns` is called directly, not through `fireassay.clock`, because here an extra call per reading would be part of the
+measurement. It is the same clock.
+Errors: an error in here is printed once on stderr and ends the recording, never the training.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from types import MappingProxyType, TracebackType
+from typing import Any, Self
+
+from fireassay.instruments.fingerprints import later_gradients
+from fireassay.instruments.recorder import values as _values
+from fireassay.instruments.recorder.cuda_events import CudaPhases, Later, uses_cuda
+from fireassay.instruments.recorder.inactive import Batch, PhaseName
+from fireassay.instruments.recorder.launch_end import LaunchEnd
+from fireassay.instruments.recorder.phases import NAMES, OPTIMIZER, HostPhases, Times
+from fireassay.instruments.recorder.recorder_state import NOTHING, Communication, say, shielded
+from fireassay.instruments.recorder.step_iterator import Pause, Steps
+
+
+class Recorder(LaunchEnd):
+    """The probe that records."""
+
+    # ------------------------------------------------------------------ the loop
+
+    def steps(self, loader: Iterable[Batch], *, epoch: int = 0, start: int = 0) -> Iterator[Batch]:
+        """See `Probe.steps`."""
+        self._begin_loop(epoch, start)
+        return Steps(self, loader, self._loop)
+
+    @shielded
+    def _begin_loop(self, epoch: int, start: int) -> None:
+        self.leave(self._loop)
+        self._release()
+        self._choose_phases()
+        self._loop += 1
+        self._epoch = int(epoch)
+        self._step = max(self._step, int(start))
+        if self._watch is not None and not self._step:
+            self._go_on(self._watch, told=True)
+        if self._work is not None:
+            self._named = self._work.begin(self._named, None if self._watch is None else self._watch.device)
+        if self._profiled is not None:
+            self._profiled.begin(self._step)
+        if self._communication is not None:
+            self._communication.begun()
+        self.turn()
+
+    def turn(self, at: int | None = None) -> None:
+        """Request the next batch (at `at`, default now): the current step ends and the next begins."""
+        try:
+            now = self._now() if at is None else at
+            if self._in_step:
+                self._end_step(now)
+            if self._profiled is not None and self._profiled.due:
+                self._profiled.ended()
+                now = self._now()
+            if self._work is not None and self._work.told:
+                self._named, self._work = self._work.finish(self._event), None
+                now = self._now()
+            if self._saved:
+                self._saved = False
+                self._sink.flush()
+                now = self._now()
+            if self._watch is not None and self._watch.due(self._step):
+                self._hash(self._watch)
+                now = self._now()
+            if self._later_steps is not None and self._step >= self._later_steps.next:
+                self._wait_for_optimizer(self._later_steps)
+                now = self._now()
+            self._begin = now
+            if self.limit is not None and self.limit.reached(self._step):
+                self.limit.end(self._step)
+        except Exception as error:
+            self.fail(error)
+
+    def got(self, batch: Any) -> None:
+        """The batch has arrived."""
+        try:
+            self._data = self._now() - self._begin
+            self._items = _values.batch_items(batch)
+            self._pause = self._exposed = None
+            self._touched = False
+            self._phases.clear()
+            self._in_step = True
+        except Exception as error:
+            self.fail(error)
+
+    # ------------------------------------------------------------------ steps that hooks observe (`steps`)
+
+    def opened(self, epoch: int) -> None:
+        """Begin a step at the last turn; its wait and its work are reported during the step."""
+        self._epoch = epoch
+        self._batches = 0
+        self._data = self._pause = self._exposed = self._items = None
+        self._touched = False
+        self._phases.clear()
+        self._in_step = True
+
+    @property
+    def plain(self) -> bool:
+        """Whether a step's end is just a row, until the next step at which hashes are due."""
+        more = (self._later, self._work, self._profiled, self._communication, self._held)
+        phases = self._phases
+        idle = isinstance(phases, HostPhases) and not (phases.paused or phases.stack)
+        seen = self._first_step_seen and self._marks_optimizer and not self._saved
+        gradients_known = self._gradients is None or self._gradients.told
+        looking = self._later_steps is not None and self._later_steps.armed
+        return self.active and self._in_step and idle and seen and gradients_known and not looking and all(item is None for item in more)
+
+    @property
+    def due(self) -> int:
+        """The first step that needs more at its begin than the last one's row, hashes aside."""
+        later, limit = self._later_steps, self.limit
+        ends = limit.last if limit is not None else None
+        return min(later_gradients.NEVER if later is None else later.next, later_gradients.NEVER if ends is None else ends)
+
+    def withdraw(self) -> None:
+        """Drop the current step: its bounds are unknown, or it has not begun yet."""
+        self._in_step = False
+        if self._work is not None:
+            self._named = self._work.withdraw(self._named)
+
+    def waited(self, ns: int) -> None:
+        """Add to the step's wait for data."""
+        self._data = (self._data or 0) + ns
+
+    def fed(self, items: float | None, epoch: int | None = None, ids: list[int] | None = None) -> None:
+        """Add a batch to the current step, with its sample ids if it has an epoch."""
+        self._batches += 1
+        if items is not None:
+            self._items = (self._items or 0.0) + items
+        if epoch is not None and ids is not None:
+            self._epoch = epoch
+            self._append("samples", (*self._key, epoch, self._step, ids))
+
+    @shielded
+    def unknown_samples(self, reason: str) -> None:
+        """The samples of this launch are unknown."""
+        self._event("samples_unknown", self._now(), step=self._step, detail={"reason": reason})
+
+    def evaluated(self, data: str, samples: int, trained_on: int, same: bool) -> None:
+        """Record an evaluation: sample count, how many were trained on, and whether it uses the training's data set."""
+        detail = {"data": data, "samples": samples, "training_data": same}
+        self._event("evaluated_samples", self._now(), step=self._step, value=float(trained_on), detail=detail)
+
+    def lost(self, loss: Any) -> None:
+        """Record the loss of the current step."""
+        if type(loss) is float and self.active:
+            self._append("fingerprints", (*self._key, self._step, "loss", loss, None))
+        elif self.active:
+            self._number("loss", loss)
+
+    def communicated(
+        self,
+        method: str,
+        *,
+        total: int | None = None,
+        exposed: int | None = None,
+        compute: int | None = None,
+        nbytes: int | None = None,
+        of_step: bool = False,
+        ago: int = 0,
+    ) -> None:
+        """Record the communication of the current step, or of an earlier one, by one method.
+
+        `of_step`: the number is the step's own.
+        """
+        if of_step:
+            self._exposed = exposed
+        self._append("communication", (*self._key, self._step - ago, method, total, exposed, compute, nbytes))
+
+    def collective(self, call: Any, phase: str, method: str) -> None:
+        """Record a finished collective."""
+        where = (call.group, call.number, call.step)
+        what = (call.op, call.size, call.nbytes, call.dtype, phase, None, call.begin, call.end, call.blocked)
+        self._append("collectives", (*self._key, *where, *what, None, None, method))
+
+    def before_flush(self, tell: Callable[[], None]) -> None:
+        """Register a callback that delivers held-back rows before a flush."""
+        self._sink.before_flush(tell)
+
+    def sees(self, communication: Communication) -> None:
+        """Attach an observer of communication to a script that marks its steps."""
+        self._communication = communication
+
+    def set_aside(self, kind: str, begin: int, ns: int, detail: Mapping[str, Any] = MappingProxyType({})) -> None:
+        """Exclude a part of the current step from training time."""
+        self._pause = (self._pause or 0) + ns
+        self._event(kind, begin, ns, step=self._step, detail=detail)
+
+    def watched(self, model: Any) -> None:
+        """Watch a model from inside the first step, before it has changed; hashing is not training time."""
+        self.watch(model)
+        if self._watch is not None:
+            self._go_on(self._watch)
+        if self._choose_phases() and self._work is not None:  # CUDA was initialised since the step began
+            self._named = self._work.begin_again(self._named, None if self._watch is None else self._watch.device)
+        if self._watch is not None and self._watch.due(self._step):
+            before = self._hash_ns
+            self._phases.pause()
+            self._hash(self._watch)
+            self._phases.resume()
+            self._pause = (self._pause or 0) + self._hash_ns - before
+
+    def begin_outside(self) -> None:
+        """Begin the first step that hooks observe."""
+        self._begin_loop(0, 0)
+
+    def leave(self, loop: int, *, failed: bool = False) -> None:
+        """The loop ended before its loader: on purpose after a step, or by a failure within one."""
+        if not self._in_step or loop != self._loop:
+            return
+        if self._phases.seen[OPTIMIZER]:
+            self._end_step(self.ends_at or self._now())
+        elif not failed and not self._marks_optimizer and (self._touched or any(self._phases.seen)):
+            now = self._now()
+            self._held = (self._step, self._begin, now)
+            self._end_step(now)
+        self._in_step = False
+
+    def _release(self) -> None:
+        """The script went on after leaving the loop: its last step counts."""
+        if self._held is None:
+            return
+        last_step, self._held = self._held, None
+        for row in self._held_rows:
+            self._append("steps", row)
+        self._held_rows.clear()
+        self._tell_step(*last_step)
+
+    def _end_step(self, end: int) -> None:
+        step = self._step
+        if self._communication is not None:
+            self._communication.ended()
+        self._in_step = False
+        self._step = step + 1
+        self._marks_optimizer = self._marks_optimizer or self._phases.seen[OPTIMIZER]
+        if self._flights is not None:
+            self._flights.ended((step, self._begin, end))
+        self._phases.finish((step, self._begin, end, self._data, self._pause, self._exposed, self._items))
+        if self._work is not None:
+            self._work.tell(step, self._items)
+        if self._profiled is not None:
+            self._profiled.over()
+        if self._held is None:
+            self._tell_step(step, self._begin, end)
+        if self._later is not None:
+            self._later.poll()
+
+    def _tell_step(self, step: int, begin: int, end: int) -> None:
+        self._sink.step(step + 1, end)
+        if not self._first_step_seen:
+            self._first_step_seen = True
+            self._event("first_step", begin, end - begin, step=step)
+
+    def _step_row(self, fields: tuple[Any, ...], times: Times, method: str) -> None:
+        row = (*self._key, *fields[:4], *times, *fields[4:], method)
+        if self._held is not None and self._held[0] == fields[0]:
+            self._held_rows.append(row)
+        else:
+            self._append("steps", row)
+
+    def _choose_phases(self) -> bool:
+        """Switch to CUDA events if training runs on a GPU; whether that changed anything."""
+        torch = sys.modules.get("torch")
+        if torch is None or self._later is not None:
+            return False
+        if not uses_cuda(torch, None if self._watch is None else self._watch.device):
+            return False
+        self._later = Later(torch)
+        self._phases = CudaPhases(torch, self._later, self._step_row, self.fail)
+        self._named = self._phases.named
+        return True
+
+    # ------------------------------------------------------------------ marks inside a step
+
+    def phase(self, name: PhaseName) -> AbstractContextManager[None]:
+        """See `Probe.phase`."""
+        try:
+            return self._named[name]
+        except (KeyError, TypeError):
+            return self._unknown_phase(name)
+
+    def _unknown_phase(self, name: object) -> AbstractContextManager[None]:
+        if self.active:
+            allowed = ", ".join(NAMES)
+            say(f"probe.phase: found {name!r}; allowed: {allowed}. This phase is not timed; use one of these names.")
+            self._named = {**self._named, str(name): NOTHING}
+        return NOTHING
+
+    @shielded
+    def samples(self, ids: Any) -> None:
+        """See `Probe.samples`."""
+        self._touched = True
+        key = (*self._key, self._epoch, self._step)
+        if self._later is not None and _values.on_cuda(ids):
+            self._later.number(ids.reshape(-1), lambda values: self._append("samples", (*key, values)))
+        else:
+            self._append("samples", (*key, _values.as_ids(ids)))
+
+    @shielded
+    def log(self, *, loss: Any = None, grad_norm: Any = None, items: float | None = None, denominator: float | None = None) -> None:
+        """See `Probe.log`."""
+        self._touched = True
+        if denominator is not None:
+            self._fingerprint("denominator", value=_values.as_count("denominator", denominator))
+        if items is not None:
+            self._items = _values.as_count("items", items)
+        if loss is not None:
+            self._number("loss", loss)
+        if grad_norm is not None:
+            self._number("grad_norm", grad_norm)
+
+    # ------------------------------------------------------------------ pauses and events
+
+    def checkpoint_save(self) -> AbstractContextManager[None]:
+        """See `Probe.checkpoint_save`."""
+        return Pause(self, "checkpoint_save") if self.active else NOTHING
+
+    def checkpoint_load(self) -> AbstractContextManager[None]:
+        """See `Probe.checkpoint_load`."""
+        return Pause(self, "checkpoint_load") if self.active else NOTHING
+
+    def evaluation(self) -> AbstractContextManager[None]:
+        """See `Probe.evaluation`."""
+        return Pause(self, "evaluation") if self.active else NOTHING
+
+    def pause(self, kind: str = "") -> int:
+        """Begin a pause; returns its begin."""
+        try:
+            self._release()
+            self._phases.pause()
+            if kind == "checkpoint_save":
+                self._sink.saving(True)
+            return self._now()
+        except Exception as error:
+            self.fail(error)
+            return 0
+
+    @shielded
+    def resume(self, kind: str, begin: int, succeeded: bool, detail: Mapping[str, Any] = MappingProxyType({})) -> None:
+        """End a pause; it leaves an event only without an exception."""
+        duration = self._now() - begin
+        self._phases.resume()
+        if kind == "checkpoint_save":
+            self._sink.saving(False)
+        if self._in_step and not self._phases.paused:
+            self._pause = (self._pause or 0) + duration
+        if succeeded:
+            steps = self._finished()
+            self._event(kind, begin, duration, step=steps, detail=detail)
+            if kind == "checkpoint_save":
+                self._has_saved(steps)
+
+    @shielded
+    def saved(self, begin: int, ns: int, detail: Mapping[str, Any] = MappingProxyType({}), *, beside: bool = False) -> None:
+        """Record a checkpoint saved in the current step, after the fact; `beside`: in another thread, while training went on."""
+        steps = self._finished()
+        if self._in_step and not beside:
+            self._pause = (self._pause or 0) + ns
+        self._event("checkpoint_save", begin, ns, step=steps, detail=detail)
+        self._has_saved(steps, noted=not beside)
+
+    def _has_saved(self, steps: int, *, noted: bool = True) -> None:
+        """Count several files after the same step as one checkpoint."""
+        if noted and self.states is not None and self._watch is not None:
+            begin = self._now()
+            known = self.went_on is None or self.went_on.step is not None
+            self.states.note(self._watch.model, steps if known else None, saved=True)
+            self._hash_ns += self._now() - begin
+        if steps != self._saved_after:
+            self._saved_after = steps
+            self._sink.checkpoint(steps)
+        self._saved = True
+
+    def _finished(self) -> int:
+        """Steps finished; the current step counts once its optimizer is done."""
+        if not self._in_step:
+            return self._step
+        return self._step + 1 if self._phases.seen[OPTIMIZER] or not self._marks_optimizer else self._step
+
+    @shielded
+    def useful_work(self, n: float) -> None:
+        """See `Probe.useful_work`."""
+        if self.rank == 0:
+            self._event("useful_work", self._now(), value=_values.as_count("n", n))
+
+    # ------------------------------------------------------------------ the model, the data, the scores
+
+    # ------------------------------------------------------------------ begin and end
+
+    def close(self) -> None:
+        """See `Probe.close`."""
+        self._end(None)
+
+    @shielded
+    def _end(self, error: str | None) -> None:
+        self.leave(self._loop, failed=error is not None)
+        if error is None:
+            self._release()
+        elif self._held is not None:  # the close cut that step short: drop its row
+            self._step = self._held[0]
+        if self._communication is not None:
+            self._communication.close()
+        if self._profiled is not None:
+            self._profiled.close()
+        if self._watch is not None and self._watch.hashed != self._step:
+            self._hash(self._watch)
+        if self._later is not None:
+            self._later.drain()
+        flushed = self._sink.flush_cpu_ns()
+        if flushed is not None:
+            self._cost("flush_cpu", flushed, "ns")
+        self._cost("hash_total", self._hash_ns, "ns")
+        self._tell_memory()
+        self._tell_inventory()
+        if not self._first_step_seen:
+            self._tell_unseen()
+        self._event("worker_end", self._now(), step=self._step, detail={"error": error} if error else {})
+        self._last_look()
+        self._stop()
+
+    def __enter__(self) -> Self:
+        self._entered += 1
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:
+        self._entered -= 1
+        if self._entered <= 0:
+            self._end(None if kind is None else kind.__name__)

@@ -1,0 +1,192 @@
+"""What is a recorder's state, how does it write rows, and how does it handle its own errors?
+
+An error in here is printed once on stderr and ends the recording, never the training.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from types import MappingProxyType
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+
+from fireassay.instruments.fingerprints import first_gradients as _first_gradients
+from fireassay.instruments.fingerprints import later_gradients, model_hash
+from fireassay.instruments.recorder import values as _values
+from fireassay.instruments.recorder.cuda_events import CudaPhases, Later
+from fireassay.instruments.recorder.flight_recorder import Flights
+from fireassay.instruments.recorder.inactive import Probe
+from fireassay.instruments.recorder.phases import HostPhases, Times
+from fireassay.instruments.recorder.profiler import Profiled
+from fireassay.instruments.recorder.restored_step import Restored, States
+from fireassay.instruments.recorder.sink import Identity, Sink
+from fireassay.instruments.recorder.step_limit import StepLimit
+from fireassay.instruments.recorder.step_work import WorkOfAStep
+
+NOTHING: AbstractContextManager[None] = nullcontext()
+_P = ParamSpec("_P")
+R = TypeVar("R", bound="RecorderState")
+
+
+def shielded(method: Callable[Concatenate[R, _P], None]) -> Callable[Concatenate[R, _P], None]:
+    """Skip the method if nothing is recorded; its errors end the recording, not the training."""
+
+    def guarded(self: R, /, *args: _P.args, **kwargs: _P.kwargs) -> None:
+        if self.active:
+            try:
+                method(self, *args, **kwargs)
+            except Exception as error:
+                self.fail(error, f"probe.{method.__name__.lstrip('_')}")
+
+    functools.update_wrapper(guarded, method)
+    return guarded
+
+
+class Communication(Protocol):
+    """Observes communication beside a script's own marks (`marked_steps`)."""
+
+    def begun(self) -> None:
+        """A loop over steps begins."""
+        ...
+
+    def ended(self) -> None:
+        """The current step ends."""
+        ...
+
+    def close(self) -> None:
+        """The recording ends."""
+        ...
+
+
+class RecorderState(Probe):
+    """The state of a recording, and its rows."""
+
+    def __init__(
+        self, identity: Identity, sink: Sink, *, now: Callable[[], int] = time.monotonic_ns, on_close: Callable[[], None] = lambda: None
+    ) -> None:
+        self.active = True
+        self.seed, self.rank, self.workers = identity.seed, identity.rank, identity.workers
+        self._identity, self._sink, self._now, self._on_close = identity, sink, now, on_close
+        self._key = (identity.launch, identity.rank, identity.incarnation)
+        self._append = sink.append
+        self._phases: HostPhases | CudaPhases = HostPhases(now, self._step_row)
+        self._named: Mapping[str, AbstractContextManager[None]] = self._phases.named
+        self._later: Later | None = None  # values that a GPU still computes
+        self._last_look: Callable[[], None] = no_look  # last comparison with another host's clock
+        self.cost_ns = 0.0  # measured cost of marking a step
+        self._communication: Communication | None = None  # of a script that marks its own steps
+        self._work: WorkOfAStep | None = None  # counts the first step's FLOPs
+        self._profiled: Profiled | None = None  # in launches that are profiled, not timed
+        self.limit: StepLimit | None = None  # of a job that ends early
+        self._entered = 0
+        self._flights = Flights(now, self.workers) if self.workers > 1 else None  # for torch's own list of collectives
+        self._watching: model_hash.Watch | None = None
+        self.optimizers: Iterable[Any] = ()  # live ones, as reported by the hooks
+        self.states: States | None = None  # progress notes, if workers may be restarted
+        self.went_on: Restored | None = None  # where this incarnation resumed
+        self._hash_ns = 0
+        self._gradients: _first_gradients.FirstGradients | None = None
+        self._later_steps: later_gradients.LaterSteps | None = None
+        self._asks_sending = False  # whether to check that statistics of batch normalisation are broadcast
+        self._starts: Mapping[str, int] = {}  # of the parameters, for launches in which no rank may hold them all
+        self.ends_at: int | None = None  # end of the last step, if reported from outside
+        self._batches = 0  # used in the current step, if reported from outside
+        self._first_step_seen = False
+        self._step = 0  # number of the current step = steps finished before it
+        self._loop = 0  # number of the current `steps` loop
+        self._epoch = 0
+        self._in_step = False
+        self._held: tuple[int, int, int] | None = None  # a step that a failure may have cut short: number, begin, end
+        self._held_rows: list[tuple[Any, ...]] = []
+        self._saved = False  # whether a checkpoint was saved since the last step ended
+        self._saved_after: int | None = None  # number of steps at the last save
+        self._touched = False  # whether samples or log were called in the current step
+        self._marks_optimizer = False  # whether any step so far marked its optimizer
+        self._begin = 0
+        self._data: int | None = None
+        self._pause: int | None = None
+        self._exposed: int | None = None
+        self._items: float | None = None
+
+    def _number(self, what: str, value: Any) -> None:
+        """Read the value now if that does not wait, else when the GPU is done with it."""
+        key = (*self._key, self._step, what)
+        if self._later is not None and _values.on_cuda(value):
+            self._later.number(value.reshape(()), lambda x: self._append("fingerprints", (*key, float(x), None)))
+        else:
+            self._append("fingerprints", (*key, _values.as_number(value), None))
+
+    def _event(
+        self,
+        kind: str,
+        ns: int,
+        duration: int | None = None,
+        *,
+        step: int | None = None,
+        value: float | None = None,
+        detail: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
+        launch, rank, incarnation = self._key
+        host, text = self._identity.host, json.dumps(dict(detail))
+        self._append("events", (launch, ns, duration, host, rank, incarnation, kind, step, value, text))
+
+    @property
+    def _watch(self) -> model_hash.Watch | None:
+        """The hashing state of the trained model, while there is one."""
+        watch = self._watching
+        return None if watch is None or watch.model is None else watch
+
+    @contextmanager
+    def _set_aside_hashing(self) -> Iterator[None]:
+        """Exclude the work in this block from training time."""
+        self._phases.pause()
+        begin = self._now()  # inside the pause: the time between two clock readings must not count twice
+        yield
+        spent = self._now() - begin
+        self._phases.resume()
+        self._hash_ns += spent
+        if self._in_step and not self._phases.paused:
+            self._pause = (self._pause or 0) + spent
+
+    def _fingerprint(self, what: str, *, value: float | None = None, text: str | None = None) -> None:
+        self._append("fingerprints", (*self._key, self._step, what, value, text))
+
+    def _cost(self, counter: str, value: float, unit: str) -> None:
+        row = (self._key[0], self._now(), self._identity.host, "probe", counter, float(value), unit, "self")
+        self._append("telemetry", row)
+
+    def fail(self, error: Exception, where: str = "") -> None:
+        """End the recording, not the training; report it once, on stderr and in the record, with the failing call."""
+        if not self.active:
+            return
+        self.active = False
+        what = f"{where}{': ' if where else ''}{type(error).__name__}: {error}"
+        say(f"the probe of rank {self.rank} stopped recording at step {self._step}; the training goes on. {what}")
+        try:
+            self._release()
+            self._event("probe_error", self._now(), step=self._step, detail={"error": what})
+            self._stop()
+        except Exception as again:
+            say(f"nor could it close its files: {type(again).__name__}: {again}")
+
+    def _step_row(self, fields: tuple[Any, ...], times: Times, method: str) -> None:
+        raise NotImplementedError
+
+    def _release(self) -> None:
+        raise NotImplementedError
+
+    def _stop(self) -> None:
+        raise NotImplementedError
+
+
+def no_look() -> None:
+    """There is no other host."""
+
+
+def say(sentence: str) -> None:
+    with suppress(OSError, ValueError, AttributeError):  # standard error may be closed
+        print(f"assay: {sentence}", file=sys.stderr, flush=True)

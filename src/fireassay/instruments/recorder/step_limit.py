@@ -1,0 +1,169 @@
+"""When does a worker with a step limit end?
+
+After its last step, once all ranks have finished theirs. `workload.steps` measures a few hundred steps of a job that takes days. Each
+rank closes its recording after the same step, leaves a file in the launch's folder, waits for the others' files, and exits with 0. It
+waits because its exit would close sockets and abort GPU collectives that others may still need. No collective is added.
+
+The process ends by `os._exit`, between two steps. SystemExit would be caught by some loops and would run a script's end: a final
+evaluation, or saving a half-trained model over a good one. Helpers that load data are ended first.
+A rank that keeps the others waiting longer than `PATIENCE_S` hangs: the launch then fails and says so. Ranks of other machines may
+write to a folder not visible here: they get a short grace period.
+Does not help: a thread of the script that was writing a file; a recording that failed or recorded no step: then the job runs to its
+end, or to limits.launch_timeout_s.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+VARIABLE: Final = "FIREASSAY_STEPS"
+KIND: Final = "steps_reached"  # the event: value = steps made
+PATIENCE_S: Final = 600.0  # a rank may save or evaluate alone between two steps
+ELSEWHERE_S: Final = 2.0  # for ranks of other machines, which finish the same step
+POLL_S: Final = 0.02
+
+
+class EndedRecorder(Protocol):
+    """A recorder that closes with the last step."""
+
+    rank: int
+    workers: int
+
+    def reached(self, step: int, made: int) -> None:
+        """End this rank after the requested number of steps."""
+
+    def close(self) -> None:
+        """The recording ends."""
+
+
+class StepLimit:
+    """The number of steps that this rank makes."""
+
+    def __init__(
+        self,
+        steps: int,
+        folder: Path,
+        recorder: EndedRecorder,
+        incarnation: int,
+        *,
+        local: range | None = None,
+        exits: Callable[[int], object] = lambda status: os._exit(status),
+        patience_s: float = PATIENCE_S,
+    ) -> None:
+        """`local`: the ranks of this machine; default: all. Others may write to a folder that is not visible here."""
+        self._steps, self._folder, self._recorder, self._incarnation = steps, folder, recorder, incarnation
+        self._exits, self._patience_s = exits, patience_s
+        self._every = range(recorder.workers)
+        self.local = self._every if local is None else local
+        self._first: int | None = 0 if incarnation else None  # a restarted job continues the first one's numbers
+
+    @property
+    def last(self) -> int | None:
+        """The number of the first step beyond the limit; None before the first step."""
+        return None if self._first is None else self._first + self._steps
+
+    def reached(self, finished: int) -> bool:
+        """Whether the limit is reached, given the number of the next step."""
+        if self._first is None:
+            self._first = finished
+        return finished - self._first >= self._steps
+
+    def end(self, finished: int) -> None:
+        """Close the recording, wait for the other ranks, and end this process, whatever errors occur."""
+        together = False
+        try:
+            self._synchronise()
+            _close(self._recorder, finished, finished - (self._first or 0))
+            mark(self._folder, self._incarnation, self._recorder.rank)
+            together = self._wait()
+            _end_helpers()
+        except Exception as error:
+            self._say(f"could not end after its steps: {type(error).__name__}: {error}")
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(Exception):
+                stream.flush()
+        self._exits(0 if together else 1)
+
+    def _synchronise(self) -> None:
+        """Finish the GPU work that other ranks wait for."""
+        torch = sys.modules.get("torch")
+        if torch is not None and torch.cuda.is_initialized():
+            torch.cuda.synchronize()
+
+    def _wait(self) -> bool:
+        """Whether all ranks of this machine have finished; ranks of others get a grace period."""
+        deadline = time.monotonic() + self._patience_s
+        elsewhere = None
+        while not all_ended(self._folder, self._incarnation, self._every):
+            now = time.monotonic()
+            if all_ended(self._folder, self._incarnation, self.local):
+                elsewhere = elsewhere or min(deadline, now + ELSEWHERE_S)
+                if now >= elsewhere:
+                    return True
+            elif now > deadline:
+                self._say(
+                    f"has made its {self._steps} steps and waited {self._patience_s:g} s for the other ranks, which have not: they hang, or "
+                    "make other steps"
+                )
+                return False
+            time.sleep(POLL_S)
+        return True
+
+    def _say(self, what: str) -> None:
+        with suppress(OSError, ValueError, AttributeError):  # standard error may be closed
+            print(f"assay: rank {self._recorder.rank} {what}", file=sys.stderr, flush=True)
+
+
+def limit_from(environ: Mapping[str, str], folder: Path, recorder: EndedRecorder, incarnation: int) -> StepLimit | None:
+    """The launch's step limit.
+
+    Raises:
+        ValueError: the variable is not an integer.
+    """
+    limit = environ.get(VARIABLE)
+    if not limit:
+        return None
+    first = recorder.rank - int(environ.get("LOCAL_RANK") or recorder.rank)
+    local = range(first, first + int(environ.get("LOCAL_WORLD_SIZE") or recorder.workers))
+    return StepLimit(int(limit), folder, recorder, incarnation, local=local)
+
+
+def mark(folder: Path, incarnation: int, rank: int) -> None:
+    """Mark this rank as finished."""
+    ended = folder / "ended"
+    ended.mkdir(parents=True, exist_ok=True)
+    (ended / f"incarnation={incarnation}.rank={rank}").touch()
+
+
+def all_ended(folder: Path, incarnation: int, ranks: Iterable[int]) -> bool:
+    """Whether these ranks of an incarnation have finished."""
+    ended = folder / "ended"
+    return all((ended / f"incarnation={incarnation}.rank={rank}").exists() for rank in ranks)
+
+
+def _close(recorder: EndedRecorder, finished: int, steps: int) -> None:
+    attach = sys.modules.get("fireassay.instruments.attach")
+    attached: Any = attach.current() if attach is not None else None
+    if attached is not None:
+        attached.close()
+    recorder.reached(finished, steps)
+    recorder.close()
+
+
+def _end_helpers() -> None:
+    """End the loader processes; torch's handler would raise an exception for each of them."""
+    multiprocessing = sys.modules.get("multiprocessing")
+    if multiprocessing is None:
+        return
+    with suppress(ValueError):  # not in the main thread: no handler runs here
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    for child in multiprocessing.active_children():
+        with suppress(Exception):
+            child.terminate()

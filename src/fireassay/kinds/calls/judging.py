@@ -1,0 +1,60 @@
+"""What is the verdict on a record that only times a command or a function?
+
+It claims a time and nothing else: quality, cost and reliability are naturally not measured, and their absence decides
+nothing.  PASS: there is an interval over launches.  INCONCLUSIVE: fewer than 3 launches ended.  INVALID: as for every record.
+"""
+
+from __future__ import annotations
+
+from fireassay.estimates.estimate import Absent, Estimate, Value
+from fireassay.estimates.format import count, percent, show
+from fireassay.metrics.base import Results
+from fireassay.verdict.dimensions import dimensions
+from fireassay.verdict.gates.support.gate import FEWEST_LAUNCHES, too_few
+from fireassay.verdict.judging import Evidence, Judging, nothing_to_pick
+from fireassay.verdict.status import forced
+from fireassay.verdict.types import Recommendation, Status, Verdict
+
+
+def the_time(results: Results) -> Value:
+    """The time of a call; a timing has one configuration."""
+    return next(iter(results["trial_time"].values()))
+
+
+def status(evidence: Evidence, _: tuple[Recommendation, ...]) -> Status:
+    """One status for a record that only times."""
+    if forced(evidence.findings) == "INVALID":
+        return "INVALID"
+    value = the_time(evidence.results)
+    if isinstance(value, Absent) or value.n_launches < FEWEST_LAUNCHES:
+        return "INCONCLUSIVE"
+    return "PASS"
+
+
+def sentence(evidence: Evidence, verdict: Verdict) -> str:
+    """The quotable sentence of a timing."""
+    name, value = evidence.data.experiment.name, the_time(evidence.results)
+    if verdict.status == "INVALID":
+        worst = next(finding for finding in evidence.findings if finding.severity == "invalid")
+        return f"{name}: INVALID, no number of this record may be quoted: {worst.evidence}."
+    if isinstance(value, Absent):
+        return f"{name}: INCONCLUSIVE: {value.detail}."
+    if verdict.status == "INCONCLUSIVE":
+        return f"{name}: INCONCLUSIVE: {show(value).text}; {too_few(value.n_launches)}."
+    return f"{name}: {claim(value)}. Only time was measured: no quality, cost or reliability."
+
+
+def claim(value: Estimate) -> str:
+    """The number, its interval and what it rests on."""
+    return (
+        f"{show(value).full} a call ({percent(value.confidence, 4)} over {count(value.n_launches, 'launches')}, "
+        f"{count(value.n_trials, 'trials')} in all)"
+    )
+
+
+JUDGING = Judging(
+    dimensions=dimensions,
+    recommend=nothing_to_pick("a record of calls compares no configurations of a workload"),
+    status=status,
+    sentence=sentence,
+)

@@ -1,0 +1,53 @@
+"""Which collectives were asked for, and what carried them?"""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import Any, Final
+
+import polars as pl
+
+from fireassay.frames.record_data import RecordData
+from fireassay.metrics.base import Results
+from fireassay.verdict.conditions.condition import Condition, Read
+from fireassay.verdict.conditions.declare import EVENTS, IMPORT, SPEC, identity
+from fireassay.verdict.conditions.sources import imported
+
+
+def engine(key: str) -> Read:
+    """What carried the collectives, as their workers told it, or as far as another program's file does."""
+
+    def read(measured: RecordData, _: Results) -> Any:
+        if not measured.kind.sweeps:
+            return None
+        if measured.foreign is not None:
+            return (measured.foreign.get("meanings") or {}).get(key)
+        details = measured.table("events").filter(pl.col("kind") == "engine")["detail"]
+        value = json.loads(details[0]).get(key) if len(details) else None
+        return "chosen by the engine" if value is None and key == "interface" and len(details) else value
+
+    return read
+
+
+def asked(key: str) -> Read:
+    """A key of what was asked for; nothing of records that time no collectives."""
+
+    def read(measured: RecordData, _: Results) -> Any:
+        return getattr(measured.experiment.collectives_requested, key) if measured.kind.sweeps else None
+
+    return read
+
+
+_identity = partial(identity, about=("collectives",))
+
+CONDITIONS: Final[tuple[Condition, ...]] = (
+    _identity("collectives.machine", imported.unseen("collectives"), "another machine or network is another result", IMPORT),
+    _identity("collectives.backend", engine("backend"), "each backend has its own algorithms and transports", EVENTS),
+    _identity("collectives.convention", engine("convention"), "busbw is only comparable by one definition", EVENTS, absent="note"),
+    _identity("collectives.interface", engine("interface"), "another network is another speed", EVENTS, absent="note"),
+    _identity("collectives.dtype", asked("dtype"), "sums of other element types take other times", SPEC),
+    _identity("collectives.memory_mib", asked("memory_mib"), "what fits into a cache is faster", SPEC),
+    _identity("collectives.device", engine("device"), "another device has another speed", EVENTS, absent="note"),
+    _identity("collectives.nccl", engine("nccl"), "algorithms change between releases", EVENTS, absent="note"),
+)

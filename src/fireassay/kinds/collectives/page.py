@@ -1,0 +1,41 @@
+"""What is on the page of timed collectives?  A table for each operation, what a link costs, and who is near whom."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fireassay.kinds.collectives import tables
+from fireassay.reports.charts.links import collective_bandwidth, topology
+from fireassay.reports.charts.record_charts import Charts
+from fireassay.reports.page import Section
+from fireassay.reports.pages import record
+from fireassay.reports.pages.record_sheets import sheets
+from fireassay.reports.pages.results import results
+from fireassay.reports.view import View
+
+CHARTS: Final[Charts] = (
+    ("collective-bandwidth", collective_bandwidth.draw),
+    ("topology", lambda view: [topology.draw(one.matrix, one.classes) for one in view.pairs]),
+)
+
+
+def page(view: View) -> tuple[Section, ...]:
+    """The sections of such a record."""
+    return (
+        record.dimensions(view),
+        Section(key="numbers", title="Numbers", content=tables.numbers(view)),
+        record.charts(view),
+        *record.imported(view),
+        record.findings(view),
+        record.launches(view, record.TRAINING_COLUMNS),
+        *record.environment(view),
+        record.conditions(view),
+        record.methods(view),
+        *sheets(view),
+        *results(view),
+    )
+
+
+def charts(_: View) -> Charts:
+    """The charts of such a record."""
+    return CHARTS

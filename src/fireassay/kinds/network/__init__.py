@@ -1,0 +1,27 @@
+"""How fast is the way to other hosts, and does everything arrive?"""
+
+from fireassay.spec.kind import DIMENSION_QUESTIONS, STATUS_MEANINGS, Kind
+
+KIND = Kind(
+    name="network",
+    title="the network between hosts",
+    precedence=300,
+    applies=lambda experiment: experiment.workload.runner == "network",
+    questions={
+        **DIMENSION_QUESTIONS,
+        "correctness": "Was the result right?",
+        "performance": "How fast is the way to the other hosts?",
+        "cost": "What did looking cost?",
+        "reliability": "Does everything arrive?",
+    },
+    meanings={
+        **STATUS_MEANINGS,
+        "PASS": "every host answered, and every number has an interval over rounds",
+        "FAIL": "a host never answered",
+        "INCONCLUSIVE": "something that was asked for has no number that can be relied on",
+    },
+    chooses=False,
+    probes_hosts=True,
+    label="the network",
+    facts=("Workload", "Launches", "Intervals", "Record", "Made"),
+)

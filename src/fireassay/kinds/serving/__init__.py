@@ -1,0 +1,20 @@
+"""How do serving engines bear a load?"""
+
+from fireassay.spec.kind import Kind
+
+KIND = Kind(
+    name="serving",
+    title="a load on serving engines",
+    precedence=100,
+    applies=lambda experiment: experiment.serving is not None,
+    questions={
+        "correctness": "Are the answers right, and did everybody get their own?",
+        "performance": "How fast is it, and under how much load?",
+        "cost": "What does an answer cost?",
+        "reliability": "Does it survive?",
+    },
+    configurations="loads",
+    workers="Replicas",
+    own_cost="Client",
+    sends_requests=True,
+)

@@ -1,0 +1,5 @@
+"""Did a training on several workers stay right, and did the workers buy speed?"""
+
+from fireassay.spec.kind import Kind
+
+KIND = Kind(name="training", title="a training", precedence=1000, applies=lambda experiment: True, trains=True)

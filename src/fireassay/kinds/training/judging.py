@@ -1,0 +1,34 @@
+"""What is the verdict on a training?
+
+INVALID (an audit found the record inadmissible) > FAIL (distribution gave a wrong result, a fault was not survived, or what was
+required is not admissible) > INCONCLUSIVE (nothing can be recommended on this evidence) > PASS.
+"""
+
+from __future__ import annotations
+
+from fireassay.kinds.training.layers import layers
+from fireassay.kinds.training.recommendation import recommend, standing
+from fireassay.kinds.training.sentence import sentence
+from fireassay.spec.plan import configuration_name
+from fireassay.verdict.admissible import admissible
+from fireassay.verdict.dimensions import dimensions
+from fireassay.verdict.judging import Evidence, Judging
+from fireassay.verdict.status import forced
+from fireassay.verdict.types import Recommendation, Status
+
+
+def status(evidence: Evidence, recommendations: tuple[Recommendation, ...]) -> Status:
+    """One status for the record."""
+    data, findings, gates = evidence.data, evidence.findings, evidence.gates
+    if (already := forced(findings, gates)) is not None:
+        return already
+    required = data.experiment.gates.required_workers
+    if required is not None:
+        return standing(data, configuration_name(required), findings, gates)
+    if recommendations[0].configuration is not None:
+        return "PASS"
+    hopeless = all(admissible(name, findings, gates) == "FAIL" for name in data.configurations)
+    return "FAIL" if hopeless else "INCONCLUSIVE"
+
+
+JUDGING = Judging(dimensions=dimensions, recommend=recommend, status=status, sentence=sentence, layers=layers)

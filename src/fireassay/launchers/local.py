@@ -1,0 +1,139 @@
+"""How are workers started on this machine?
+
+By `torchrun`, which also restarts them in fault launches.  Every worker count goes through torchrun, one worker too, so that a speedup
+compares like with like.  Without torch, a single worker is started directly: a script that needs no torch can still be measured.
+On one node, nothing is reachable from other machines: torchrun's rendezvous is a file in a folder that only this user can open, and
+the workers listen on the loopback interface (`base.worker_environment`).
+Several nodes: start assay on each node with its own node_rank.  They meet by c10d rendezvous at rendezvous_endpoint; node 0 is declared
+its host, because the rendezvous hangs where host names resolve to 127.0.0.1.
+Source: https://docs.pytorch.org/docs/stable/elastic/run.html
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import platform
+import shutil
+import sys
+import tempfile
+from functools import partial
+from pathlib import Path
+
+from fireassay import isolated
+from fireassay.errors import EnvironmentLacks, Problem, SpecError
+from fireassay.launchers.support import processors, supervisor_client
+from fireassay.launchers.support.base import Handle, Launcher, Request
+from fireassay.launchers.support.ports import HOST
+from fireassay.spec.experiment import Experiment
+
+
+def torch_is_installed() -> bool:
+    """Whether the workers' Python has torch; imports nothing."""
+    return importlib.util.find_spec("torch") is not None
+
+
+def check(experiment: Experiment) -> None:
+    """Check that this machine can run the experiment.
+
+    Raises:
+        EnvironmentLacks: several workers but no torch, or CPU pinning is unavailable.
+        SpecError: a worker count does not divide over the nodes, or the workers cannot be pinned.
+    """
+    nodes = experiment.launcher.nodes
+    uneven = [level for level in experiment.factor.levels if level % nodes]
+    if uneven:
+        raise SpecError(
+            (
+                Problem(
+                    where="factor.levels",
+                    found=str(uneven),
+                    allowed=f"multiples of launcher.nodes = {nodes}",
+                    mend="Every node starts the same number of workers.",
+                ),
+            )
+        )
+    if max(experiment.factor.levels) > 1 and not torch_is_installed():
+        raise EnvironmentLacks(
+            f'torch is not installed for {sys.executable}, and launcher.kind = "local" starts several workers with torchrun. '
+            'Install it: pip install torch. For a script that needs no torch, set launcher.kind = "plain".'
+        )
+    processors.check(experiment)
+
+
+def command(request: Request, *, with_torch: bool, meeting: str = "") -> list[str]:
+    """The engine's command line. `meeting`: rendezvous file of a single node; "" leaves the rendezvous to torchrun."""
+    script_command, entry = [str(request.script), *request.arguments], processors.entry(request)
+    if not with_torch:
+        binding = [sys.executable, "-I", "-S", *entry] if entry else []
+        return [*binding, sys.executable, "-u", *script_command]
+    script = [*entry, sys.executable, "-u", *script_command] if entry else script_command
+    nodes = request.settings.nodes
+    return [
+        *isolated.python("-m", "torch.distributed.run"),
+        *_rendezvous(request, meeting),
+        "--nproc-per-node",
+        str(request.workers // nodes),
+        "--max-restarts",
+        str(request.max_restarts),
+        "--monitor-interval",
+        "0.1",
+        *script,
+    ]
+
+
+def _rendezvous(request: Request, meeting: str) -> list[str]:
+    settings = request.settings
+    if settings.nodes == 1:  # file rendezvous: the store of --standalone listens on every interface
+        return [
+            "--nnodes",
+            "1",
+            "--rdzv-backend",
+            "c10d",
+            "--rdzv-conf",
+            "store_type=file",
+            "--rdzv-endpoint",
+            meeting,
+            "--rdzv-id",
+            "assay",
+            "--local-addr",
+            HOST,
+        ]
+    endpoint = settings.rendezvous_endpoint or ""
+    is_host = settings.node_rank == 0
+    words = [
+        "--nnodes",
+        str(settings.nodes),
+        "--rdzv-backend",
+        "c10d",
+        "--rdzv-endpoint",
+        endpoint,
+        "--rdzv-id",
+        settings.rendezvous_id or "assay",
+        "--rdzv-conf",
+        f"is_host={int(is_host)}",
+    ]
+    return [*words, "--local-addr", endpoint.rpartition(":")[0]] if is_host else words
+
+
+def start(request: Request) -> Handle:
+    """Start torchrun, or the script itself without torch."""
+    if not torch_is_installed() or request.settings.nodes > 1:
+        return supervisor_client.start(request, command(request, with_torch=torch_is_installed()))
+    folder = tempfile.mkdtemp(prefix="assay-")  # on a local disk: file locks fail on some network file systems
+    words = command(request, with_torch=True, meeting=str(Path(folder) / "rendezvous"))
+    return supervisor_client.start(request, words, after=partial(shutil.rmtree, folder, ignore_errors=True))
+
+
+def describe(request: Request) -> dict[str, object]:
+    """The launch's placement."""
+    return {
+        "launcher": "local",
+        "engine": "torchrun" if torch_is_installed() else "python",
+        "host": platform.node(),
+        "nodes": request.settings.nodes,
+        "node_rank": request.settings.node_rank,
+        **processors.placed(request),
+    }
+
+
+LAUNCHER = Launcher(name="local", check=check, start=start, describe=describe)

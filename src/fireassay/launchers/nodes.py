@@ -1,0 +1,209 @@
+"""How does one experiment span several machines?
+
+One torchrun per machine, started through a command prefix; they meet by c10d rendezvous.
+
+    [launcher]
+    kind = "nodes"
+    hosts = [
+      { name = "a", address = "10.0.0.1", prefix = ["ssh", "a"], environment = { GLOO_SOCKET_IFNAME = "eth0" } },
+      { name = "b", address = "10.0.0.2", prefix = ["ssh", "b"], environment = { GLOO_SOCKET_IFNAME = "eth0" } },
+    ]
+
+The engine is torch elastic; assay starts it on every node under a local supervisor (`launchers/support/supervisor.py`), so a broken
+connection leaves nothing running.  The first host runs the rendezvous.
+Requirements: the files of assay and of the script and the record's folder at the same paths on every node (a shared folder), and a
+Python at this Python's path.  Workers identify their host by its name here (FIREASSAY_HOST), because machines from one image, and
+namespaces, share a host name.
+Source: https://docs.pytorch.org/docs/stable/elastic/run.html
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import shlex
+import socket
+import sys
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+from fireassay import isolated
+from fireassay.errors import EnvironmentLacks, Problem, SpecError
+from fireassay.launchers.local import torch_is_installed
+from fireassay.launchers.support import node_group, processors, supervisor, supervisor_client
+from fireassay.launchers.support.base import Handle, Launcher, Request
+from fireassay.spec.experiment import Experiment
+from fireassay.spec.sections.launcher import Host
+
+HOST = "FIREASSAY_HOST"  # the host name that a node's workers report
+SHELLS = ("ssh",)  # programs that pass their arguments to a remote shell
+
+
+def check(experiment: Experiment) -> None:
+    """Check that this machine can run the experiment.
+
+    Raises:
+        EnvironmentLacks: torch is not installed.
+        SpecError: no hosts, duplicate names, or worker counts that do not divide over them.
+    """
+    hosts = experiment.launcher.hosts
+    problems = [*_hosts(hosts), *_levels(experiment)]
+    if experiment.launcher.nodes > 1:
+        problems.append(
+            Problem(
+                where="launcher.nodes",
+                found=str(experiment.launcher.nodes),
+                allowed='1 with launcher.kind = "nodes"',
+                mend="The nodes are those of launcher.hosts.",
+            )
+        )
+    if experiment.launcher.pin != "none":
+        problems.append(
+            Problem(
+                where="launcher.pin",
+                found=repr(experiment.launcher.pin),
+                allowed='"none" with launcher.kind = "nodes"',
+                mend="The processors of another machine are not known here.",
+            )
+        )
+    remote = [host.name for host in hosts if host.prefix and Path(host.prefix[0]).name in SHELLS]
+    if experiment.faults and remote:
+        problems.append(
+            Problem(
+                where="faults",
+                found=f"a fault, and {', '.join(remote)} through ssh",
+                allowed="faults where every node is of this machine",
+                mend="A worker of another machine cannot be hit from here.",
+            )
+        )
+    if problems:
+        raise SpecError(tuple(problems))
+    if not torch_is_installed():
+        raise EnvironmentLacks(f"torch is not installed for {sys.executable}, and several nodes are started with torchrun.")
+
+
+def _hosts(hosts: tuple[Host, ...]) -> list[Problem]:
+    if not hosts:
+        return [
+            Problem(
+                where="launcher.hosts",
+                found="none",
+                allowed="one table for each node",
+                mend='For example hosts = [{ name = "a", address = "10.0.0.1", prefix = ["ssh", "a"] }].',
+            )
+        ]
+    duplicates = [name for name, times in Counter(host.name for host in hosts).items() if times > 1]
+    return (
+        [Problem(where="launcher.hosts", found=f"the name {', '.join(duplicates)} twice", allowed="a name of its own for each host")]
+        if duplicates
+        else []
+    )
+
+
+def _levels(experiment: Experiment) -> list[Problem]:
+    count = len(experiment.launcher.hosts)
+    uneven = [level for level in experiment.factor.levels if count and level % count]
+    return (
+        [
+            Problem(
+                where="factor.levels",
+                found=str(uneven),
+                allowed=f"multiples of the {count} hosts",
+                mend="Every node starts the same number of workers.",
+            )
+        ]
+        if uneven
+        else []
+    )
+
+
+def engine(request: Request, host: Host, endpoint: str, run_id: str) -> list[str]:
+    """Command line of a node's torchrun."""
+    hosts = request.settings.hosts
+    first = host.name == hosts[0].name
+    return [
+        *isolated.python("-m", "torch.distributed.run"),
+        "--nnodes",
+        str(len(hosts)),
+        "--nproc-per-node",
+        str(request.workers // len(hosts)),
+        "--rdzv-backend",
+        "c10d",
+        "--rdzv-endpoint",
+        endpoint,
+        "--rdzv-id",
+        run_id,
+        "--rdzv-conf",
+        f"is_host={int(first)}",
+        "--local-addr",
+        host.address,
+        "--max-restarts",
+        str(request.max_restarts),
+        "--monitor-interval",
+        "0.1",
+        str(request.script),
+        *request.arguments,
+    ]
+
+
+def over(prefix: tuple[str, ...], words: list[str]) -> list[str]:
+    """Run a command through a prefix; arguments are quoted for programs that join them for a shell."""
+    return [*prefix, *(shlex.join([word]) if prefix and Path(prefix[0]).name in SHELLS else word for word in words)]
+
+
+def told(request: Request, endpoint: str) -> dict[str, object]:
+    """The engine's job: for each node, its supervisor's command line and the job sent to that supervisor."""
+    nodes = []
+    for host in request.settings.hosts:
+        mark = f"{request.mark}{host.name}."  # starts with the launch's mark, which matches all nodes; this one matches one node
+        job = {
+            "command": engine(request, host, endpoint, request.mark),
+            "cwd": str(request.cwd),
+            "log": str(log_of(request, host)),
+            "log_bytes": request.log_bytes,
+            "environment": {**host.environment, HOST: host.name, supervisor.MARK: mark},
+            "secrets": list(request.secrets),
+            "grace_s": request.grace_s,
+            "mark": mark,
+        }
+        nodes.append({"name": host.name, "start": over(host.prefix, [sys.executable, "-I", "-S", supervisor.__file__]), "job": job})
+    return {"grace_s": request.grace_s, "nodes": nodes}
+
+
+def log_of(request: Request, host: Host) -> Path:
+    """A node's log, beside the launch's own."""
+    return request.log.with_name(f"{request.log.stem}.{host.name}{request.log.suffix}")
+
+
+def start(request: Request) -> Handle:
+    """Start an engine on every node."""
+    plan = json.dumps(told(request, endpoint_of(request)))
+    planned = replace(request, environment={**request.environment, node_group.NODES: plan})
+    return supervisor_client.start(planned, [sys.executable, "-I", "-S", node_group.__file__])
+
+
+def endpoint_of(request: Request) -> str:
+    """host:port of the rendezvous: as configured, else the first host's address and a port that is free here."""
+    if request.settings.rendezvous_endpoint:
+        return request.settings.rendezvous_endpoint
+    with socket.socket() as probe:
+        probe.bind(("", 0))
+        return f"{request.settings.hosts[0].address}:{probe.getsockname()[1]}"
+
+
+def describe(request: Request) -> dict[str, object]:
+    """Placement of the launch."""
+    hosts = request.settings.hosts
+    return {
+        "launcher": "nodes",
+        "engine": "torchrun",
+        "host": platform.node(),
+        "nodes": len(hosts),
+        "node_rank": 0,
+        "hosts": [host.name for host in hosts],
+        **processors.placed(request),
+    }
+
+
+LAUNCHER = Launcher(name="nodes", check=check, start=start, describe=describe)

@@ -1,0 +1,69 @@
+"""What must a metric's file declare?
+
+A file holds a family of metrics, `METRICS`; a percentile, another tool's definition or a price is a row of its table. A declaration
+is complete: what the metric answers, what it needs, where and in which order it is shown; no other file lists metrics by name.
+`compute` is pure: it takes the record and the results of the metrics in `after`, and returns one value per configuration, or one
+under `ALL` for the whole experiment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from fireassay.estimates.estimate import Value
+from fireassay.frames.record_data import RecordData
+from fireassay.spec.experiment import Dimension as Dimension
+from fireassay.spec.kind import EVERY
+from fireassay.stats.intervals.means import Kind
+
+Better = Literal["higher", "lower", "neither"]
+Results = Mapping[str, Mapping[str, Value]]  # metric name -> configuration (or ALL) -> value
+
+LAUNCHED: tuple[str, ...] = ("training", "calls")
+EVERYTHING: tuple[str, ...] = (EVERY,)
+WORKLOADS: tuple[str, ...] = ("training", "calls", "serving")  # workloads whose result can be good or bad
+
+ALL = "all"  # the key of a value for the whole experiment
+
+
+Table = Literal["engines", "faults", "cold", "checks", "overview", "paper", "results", "panel", "workbook", "curve across", "curve up"]
+# Requirements on a record: a measured window, due times of requests, chunks with their own times, the kinds of chunks
+# as in our log, connection set-up, a model in this process, objectives, joules.
+Need = Literal["window", "due_times", "chunks", "own_chunk_kinds", "connections", "in_process", "objectives", "energy"]
+LAST = 10_000  # the default rank: third-party metrics come last
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """One column that shows a metric: its table, its head, and the group head it shares with its neighbours."""
+
+    table: Table
+    head: str = ""  # empty: the metric's title
+    above: str = ""
+    position: int = 0  # in its table, from the left
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric:
+    """A metric's name, meaning and computation."""
+
+    name: str
+    title: str  # as shown to people: "Parallel efficiency"
+    unit: str
+    kind: Kind  # decides which mean over configurations is meaningful: fireassay.stats.intervals.means
+    better: Better
+    dimension: Dimension
+    formula: str  # one line
+    compute: Callable[[RecordData, Results], Mapping[str, Value]]
+    after: tuple[str, ...] = ()  # metrics that must be computed first
+    about: tuple[str, ...] = LAUNCHED  # the kinds of records it is computed for
+    primary: bool = False  # shown in the vector table of every report
+    question: str = ""  # the first sentence of its entry in the metric dictionary
+    caveat: str = ""  # what it cannot tell
+    needs: frozenset[Need] = frozenset()  # checked by `fireassay.metrics.needs` before `compute`
+    shown: tuple[Shown, ...] = ()
+    decides: int = 0  # its priority as a comparison's metric, from 1; 0: it never decides
+    tool: str = ""  # the tool with this definition; empty: ours
+    rank: int = LAST  # position in tables, within its dimension; ties are ordered by name

@@ -1,0 +1,121 @@
+"""How long does a call take, in wall and processor time, and how much memory?
+
+A call is a start of a command or a call of a function. A launch's value aggregates its counted trials, without warm-up
+(`fireassay.frames.trials`); the interval is Student t on the logs of the launch values. Processor time and memory of a command are those
+of wait4(2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Final
+
+import polars as pl
+
+from fireassay.estimates.estimate import Absent, Estimate, Value
+from fireassay.estimates.format import reading
+from fireassay.frames.per_launch import from_frame
+from fireassay.frames.record_data import RecordData
+from fireassay.frames.trials import counted, per_launch, refused
+from fireassay.metrics.base import Metric, Results, Shown
+from fireassay.units import BYTES, SECONDS
+
+NEAR_FLOOR: Final = 1.02  # memory within 2 % of the starter's cannot be told from it
+
+
+def _per_call(measured: RecordData, _: Results, *, name: str, unit: str, column: str, fold: str, missing: str) -> Mapping[str, Value]:
+    if (refusal := refused(measured)) is not None:
+        return dict.fromkeys(measured.configurations, refusal)
+    return from_frame(
+        measured,
+        per_launch(counted(measured), column, fold),
+        unit=unit,
+        name=name,
+        trials="trials",
+        missing=missing,
+        aggregate=f"{fold} of the counted trials",
+    )
+
+
+TRIAL_TIME = Metric(
+    name="trial_time",
+    title="Time of a call",
+    unit=SECONDS,
+    kind="cost",
+    better="lower",
+    dimension="performance",
+    formula="median over trials of (end - begin) / calls",
+    compute=partial(_per_call, name="trial_time", unit=SECONDS, column="seconds", fold="median", missing="no counted trial has ended"),
+    question="How long does one call take: a start of a command, or a call of a function?",
+    caveat="A command's time includes starting its process; `assay time` shows an empty command beside it.",
+    shown=(Shown(table="overview", position=6), Shown(table="results", position=1)),
+    rank=1610,
+    decides=3,
+)
+TRIAL_CPU_TIME = Metric(
+    name="trial_cpu_time",
+    title="Processor time of a call",
+    unit=SECONDS,
+    kind="cost",
+    better="lower",
+    dimension="performance",
+    formula="mean over trials of (user + system) / calls",
+    compute=partial(
+        _per_call,
+        name="trial_cpu_time",
+        unit=SECONDS,
+        column="cpu_s",
+        fold="mean",  # kernels that count in ticks give 0 for short calls
+        missing="this system did not say how much processor time the calls used",
+    ),
+    question="How much processor time does one call use, in user mode and in the kernel together?",
+    caveat="Includes children that the command waited for, not daemons that it left behind.",
+    shown=(Shown(table="results", position=2),),
+    rank=1611,
+)
+
+
+def _memory(measured: RecordData, results: Results) -> Mapping[str, Value]:
+    missing = "this system did not say how much memory the calls used"
+    values = _per_call(measured, results, name="trial_memory", unit=BYTES, column="max_rss_bytes", fold="median", missing=missing)
+    floor = starter_bytes(measured)
+    return {name: _unless_below(value, floor) for name, value in values.items()}
+
+
+def starter_bytes(measured: RecordData) -> float | None:
+    """The memory of assay's starter, as shown by an empty command. None for functions, which are not spawned."""
+    rows = measured.table("telemetry").filter((pl.col("device") == "spawn") & (pl.col("counter") == "start_rss"))
+    middle = rows["value"].median()
+    return float(middle) if isinstance(middle, int | float) else None
+
+
+def _unless_below(value: Value, floor: float | None) -> Value:
+    """Linux includes the memory of the spawning process in a command's: exec keeps the high-water mark."""
+    if floor is None or not isinstance(value, Estimate) or value.value > NEAR_FLOOR * floor:
+        return value
+    detail = f"at most {reading(floor, BYTES)}, which is what assay's starter holds itself"
+    return Absent(reason="not_measured", detail=detail)
+
+
+TRIAL_MEMORY = Metric(
+    name="trial_memory",
+    title="Memory of a call",
+    unit=BYTES,
+    kind="level",
+    better="lower",
+    dimension="performance",
+    formula="median over trials of the largest resident set",
+    compute=_memory,
+    question="How much memory does one call hold at most?",
+    caveat="A command smaller than the starter that spawned it has a bound only; memory shared with others counts too.",
+    shown=(Shown(table="results", position=3),),
+    rank=1612,
+)
+
+METRICS = (TRIAL_TIME, TRIAL_CPU_TIME, TRIAL_MEMORY)
+
+
+def of_calls(results: Results) -> Results:
+    """The results that apply to calls; for a record of calls the others are empty."""
+    return {metric.name: results[metric.name] for metric in METRICS if metric.name in results}

@@ -1,0 +1,172 @@
+"""What does a token, request or good token cost in dollars and joules?
+
+Dollars are replicas x price x window: the price of a worker-hour ([prices], with its date and source) is that of a replica. Ramp and
+drain are neither charged nor credited, so the length of a launch does not change the cost. Joules are those of the window, by
+hardware counters (RAPL, NVML, or an endpoint of the server that exposes them), interpolated between two samples; counters measure
+whole devices, idle power and other programs included, and the method marks modelled joules. A good token belongs to a request that
+met every objective.
+Cannot tell: what idle or reserved replicas cost outside of the load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+import polars as pl
+
+from fireassay.estimates.estimate import Value
+from fireassay.frames.record_data import RecordData
+from fireassay.frames.serving.requests import ENDED
+from fireassay.metrics.base import Metric, Need, Results, Shown
+from fireassay.metrics.serving.support.rates import within
+from fireassay.metrics.serving.support.window_cost import dollars_per, good_tokens, joules_per, per_dollar, tokens_in_window
+from fireassay.units import JOULES_PER_REQUEST, JOULES_PER_TOKEN, TOKENS_PER_USD, USD_PER_REQUEST, USD_PER_TOKEN
+
+COST = partial(Metric, kind="rate", dimension="cost", about=("serving",))
+NO_TOKENS: Final = "no tokens in the window, or nobody counted them: name the model's tokenizer (serving.tokenizer)"
+NO_READING: Final = "no energy reading before and after the window, or"
+ELSEWHERE: Final = "Where the engine runs on another machine, whose counters nobody reads, the joules are those of the client: see the devices in telemetry."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Made:
+    """A product counted per window and launch."""
+
+    amount: Callable[[RecordData], pl.DataFrame]  # (launch, above)
+    words: str
+    missing: str
+    needs: frozenset[Need] = frozenset()
+
+
+def _answered(measured: RecordData) -> pl.DataFrame:
+    return within(measured, ENDED, pl.col("ok"))
+
+
+TOKEN: Final = Made(amount=tokens_in_window, words="output tokens in it", missing=NO_TOKENS)
+REQUEST: Final = Made(amount=_answered, words="answers that ended in it", missing="no request was answered")
+GOOD_TOKEN: Final = Made(
+    amount=good_tokens,
+    words="tokens of good requests that ended in it",
+    missing="no request met every objective",
+    needs=frozenset({"objectives"}),
+)
+
+
+def _dollars(name: str, output: Made, unit: str, **declared: Any) -> Metric:
+    aggregate = f"replicas x price x window / {output.words}"
+
+    def compute(measured: RecordData, _: Results) -> Mapping[str, Value]:
+        return dollars_per(measured, output.amount(measured), unit=unit, name=name, aggregate=aggregate, missing=output.missing)
+
+    return COST(name=name, unit=unit, better="lower", formula=aggregate, compute=compute, needs=output.needs | {"window"}, **declared)
+
+
+def _joules(name: str, output: Made, unit: str, *, formula: str = "", missing: str = "nothing was made in it", **declared: Any) -> Metric:
+    aggregate = f"joules in the window / {output.words}"
+
+    def compute(measured: RecordData, _: Results) -> Mapping[str, Value]:
+        why = f"{NO_READING} {missing}"
+        return joules_per(measured, output.amount(measured), unit=unit, name=name, aggregate=aggregate, missing=why)
+
+    return COST(
+        name=name,
+        unit=unit,
+        better="lower",
+        formula=formula or aggregate,
+        compute=compute,
+        needs=output.needs | {"window", "energy"},
+        **declared,
+    )
+
+
+def _bought(measured: RecordData, _: Results) -> Mapping[str, Value]:
+    return per_dollar(
+        measured,
+        tokens_in_window(measured),
+        unit=TOKENS_PER_USD,
+        name="tokens_per_dollar",
+        aggregate="output tokens in the window / (replicas x price x window)",
+        missing=NO_TOKENS,
+    )
+
+
+COST_PER_REQUEST: Final = _dollars(
+    "cost_per_request", REQUEST, USD_PER_REQUEST, title="Cost per request", question="What does an answered request cost?", rank=600
+)
+COST_PER_TOKEN: Final = _dollars(
+    "cost_per_token",
+    TOKEN,
+    USD_PER_TOKEN,
+    title="Cost per output token",
+    question="What does an output token cost?",
+    caveat="Prompt tokens are paid for in it too: between loads with other prompts it is not comparable.",
+    primary=True,
+    rank=601,
+    shown=(
+        Shown(table="engines", above="Cost", head="", position=16),
+        Shown(table="paper", head="", position=16),
+        Shown(table="workbook", head="Cost per output token (USD)", position=7),
+    ),
+)
+COST_PER_GOOD_TOKEN: Final = _dollars(
+    "cost_per_good_token",
+    GOOD_TOKEN,
+    USD_PER_TOKEN,
+    title="Cost per good token",
+    question="What does an output token of a request that met every objective cost?",
+    caveat="Late and failed answers are paid for and not counted, so it shows where saving on replicas costs more than it saves.",
+    rank=602,
+)
+TOKENS_PER_DOLLAR: Final = COST(
+    name="tokens_per_dollar",
+    title="Output tokens per dollar",
+    unit=TOKENS_PER_USD,
+    better="higher",
+    formula="output tokens in the window / (replicas x price x window)",
+    question="How many output tokens does a dollar buy?",
+    caveat="The reciprocal of cost_per_token.",
+    compute=_bought,
+    needs=frozenset({"window"}),
+    rank=603,
+)
+ENERGY_PER_TOKEN: Final = _joules(
+    "energy_per_token",
+    TOKEN,
+    JOULES_PER_TOKEN,
+    title="Energy per output token",
+    question="How many joules does an output token take?",
+    caveat=ELSEWHERE,
+    rank=604,
+)
+ENERGY_PER_REQUEST: Final = _joules(
+    "energy_per_request",
+    REQUEST,
+    JOULES_PER_REQUEST,
+    title="Energy per request",
+    question="How many joules does an answered request take?",
+    caveat=ELSEWHERE,
+    rank=605,
+)
+ENERGY_PER_GOOD_TOKEN: Final = _joules(
+    "energy_per_good_token",
+    GOOD_TOKEN,
+    JOULES_PER_TOKEN,
+    formula="joules in the window / output tokens of good requests",
+    missing="no request met every objective",
+    title="Energy per good token",
+    question="How many joules does an output token of a request that met every objective take?",
+    caveat="Late and failed answers take joules and are not counted.",
+    rank=606,
+)
+METRICS = (
+    COST_PER_REQUEST,
+    COST_PER_TOKEN,
+    COST_PER_GOOD_TOKEN,
+    TOKENS_PER_DOLLAR,
+    ENERGY_PER_TOKEN,
+    ENERGY_PER_REQUEST,
+    ENERGY_PER_GOOD_TOKEN,
+)

@@ -1,0 +1,432 @@
+"""How long do users wait, by quantity and percentile?
+
+Percentiles are over the answered requests due in the measured window, pooled over launches
+(`fireassay.metrics.serving.support.percentiles`), and absent if there are too few. The clock starts when a request was due, in a closed
+loop when it was sent, so that a stall cannot hide the requests it delayed (coordinated omission: Tene, "How NOT to Measure Latency",
+2013). The first token is the first chunk with text: content, reasoning or a tool call; an empty role chunk is no token. Tokens are
+counted by the server's usage, otherwise by the tokenizer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from fireassay.estimates.estimate import Absent, Estimate, Value
+from fireassay.estimates.percentiles import tail_value
+from fireassay.frames.per_launch import from_frame
+from fireassay.frames.record_data import RecordData
+from fireassay.frames.serving.requests import WINDOW
+from fireassay.frames.serving.stamp_uncertainty import UNKNOWN
+from fireassay.metrics.base import Metric, Need, Results, Shown
+from fireassay.metrics.needs import BEHIND_A_SERVER
+from fireassay.metrics.serving.support.percentiles import ANSWERED, NO_COUNT, NO_TEXT, gap_percentile, in_series, nothing, percentile
+from fireassay.metrics.serving.support.rates import quotients, tally
+from fireassay.units import FRACTION, NS_PER_S, SECONDS
+
+CHUNKS: Final[frozenset[Need]] = frozenset({"chunks"})
+LATENCY = partial(Metric, unit=SECONDS, kind="level", better="lower", dimension="performance", about=("serving",))
+ASIDE: Final = {50: "as a rule", 95: "one request in twenty aside", 99: "one request in a hundred aside"}
+
+
+def of_requests(name: str, p: int, column: str, missing: str, only: pl.Expr = ANSWERED, **declared: Any) -> Metric:
+    """A percentile of a column of `Served.requests`."""
+
+    def compute(measured: RecordData, _: Results) -> Mapping[str, Value]:
+        return percentile(measured, column, p / 100, name=name, missing=missing, only=only)
+
+    return LATENCY(name=name, compute=compute, **declared)
+
+
+# ---- quantity x percentile ---------------------------------------------------------------------------------------
+
+
+def _shown(head: str, p: int, position: int, *more: Shown) -> tuple[Shown, ...]:
+    return (Shown(table="engines", above=head, head=f"p{p}", position=position), *more)
+
+
+PAPER: Final = partial(Shown, table="paper", head="")
+TTFT_P50, TTFT_P95, TTFT_P99 = (
+    of_requests(
+        f"ttft_p{p}",
+        p,
+        "ttft_s",
+        NO_TEXT,
+        title=f"Time to first token, p{p}",
+        formula=f"{p / 100:g}-quantile of first chunk with text (content, reasoning or tool call) - start",
+        question=f"How long does a user wait for the first token, {ASIDE[p]}?",
+        caveat="It cannot tell queueing from prefill.",
+        primary=True,
+        needs=CHUNKS,
+        rank=320 + index,
+        decides={95: 4}.get(p, 0),
+        shown=_shown("TTFT", p, 5 + index, PAPER(position=5 + index), *more),
+    )
+    for index, (p, more) in enumerate(
+        {
+            50: (
+                Shown(table="cold", above="TTFT", head="warm, p50", position=2),
+                Shown(table="panel", head="TTFT p50", position=5),
+                Shown(table="curve up", head="", position=3),
+            ),
+            95: (Shown(table="panel", head="TTFT p95", position=6), Shown(table="curve up", head="", position=1)),
+            99: (),
+        }.items()
+    )
+)
+TPOT_P50, TPOT_P95, TPOT_P99 = (
+    of_requests(
+        f"tpot_p{p}",
+        p,
+        "tpot_s",
+        NO_COUNT,
+        title=f"Time per output token, p{p}",
+        formula=f"{p / 100:g}-quantile of (last token - first token) / (output tokens - those of the first chunk)",
+        question=f"How fast do the tokens after the first come, {ASIDE[p]}?",
+        caveat="A mean over the answer: it cannot tell an even flow from bursts, which itl_p99 shows. An answer of one token has none.",
+        primary=p == 50,
+        needs=CHUNKS,
+        rank=325 + index,
+        shown=_shown("TPOT", p, 9 + index, *more),
+    )
+    for index, (p, more) in enumerate(
+        {50: (PAPER(position=9), Shown(table="panel", head="TPOT p50", position=7)), 95: (), 99: (PAPER(position=11),)}.items()
+    )
+)
+E2E_P50, E2E_P95, E2E_P99 = (
+    of_requests(
+        f"e2e_p{p}",
+        p,
+        "e2e_s",
+        "no request of the measured window was answered",
+        title=f"End-to-end latency, p{p}",
+        formula=f"{p / 100:g}-quantile of last token - start",
+        question=f"How long does a user wait for the whole answer, {ASIDE[p]}?",
+        caveat="It depends on how long the answers are: compare it between equal lengths only. An answer without tokens (an embedding) "
+        "ends when it is whole.",
+        primary=p != 50,
+        rank=331 + index,
+        decides={95: 5}.get(p, 0),
+        shown=_shown("End to end", p, 12 + index, PAPER(position=12 + index), *more),
+    )
+    for index, (p, more) in enumerate(
+        {
+            50: (Shown(table="curve up", head="", position=4),),
+            95: (Shown(table="panel", head="end to end p95", position=8), Shown(table="curve up", head="", position=2)),
+            99: (),
+        }.items()
+    )
+)
+
+
+def _gaps(p: int, aside: str, rank: int) -> Metric:
+    def compute(measured: RecordData, _: Results) -> Mapping[str, Value]:
+        return gap_percentile(measured, p / 100, name=f"itl_p{p}")
+
+    return LATENCY(
+        name=f"itl_p{p}",
+        title=f"Inter-token latency, p{p}",
+        formula=f"{p / 100:g}-quantile of gaps between chunks / tokens of the later chunk",
+        question=f"How long are the pauses between two tokens of an answer, {aside}?",
+        caveat="A chunk's tokens: one where there are as many chunks as tokens, else the tokenizer's count, else an even share of the "
+        "answer's (the method says how many answers that was). It cannot tell in which order the tokens of a chunk were made.",
+        compute=compute,
+        needs=CHUNKS,
+        rank=rank,
+    )
+
+
+# ---- how exact the times are -------------------------------------------------------------------------------------
+
+
+def _uncertainty(stem: str, quantity: str, formula: str, words: str, rank: int, **declared: Any) -> Metric:
+    return of_requests(
+        f"{stem}_uncertainty_p99",
+        99,
+        f"{stem}_uncertainty_s",
+        UNKNOWN,
+        title=f"Uncertainty of {stem.upper()}, p99",
+        formula=f"0.99-quantile of {formula}",
+        question=f"How unsure is the {quantity}, one request in a hundred aside?",
+        caveat=f"{words}, and the audit stamp_uncertainty judges by how much. It cannot tell by how much a time is off, only by how much "
+        "at most (`fireassay.frames.serving.stamp_uncertainty`).",
+        rank=rank,
+        **declared,
+    )
+
+
+UNCERTAINTIES: Final = (
+    _uncertainty(
+        "ttft",
+        "time to the first token",
+        "how much earlier than its stamp the first chunk with text may have come",
+        "The true TTFT lies at most this much below the one reported",
+        323,
+        needs=CHUNKS,
+        shown=(Shown(table="engines", above="TTFT", head="uncertainty, p99", position=8),),
+    ),
+    _uncertainty(
+        "tpot",
+        "time per output token",
+        "(uncertainty of the first + of the last chunk with text) / tokens after the first chunk",
+        "The true TPOT lies within this much on either side",
+        328,
+        needs=CHUNKS,
+    ),
+    _uncertainty(
+        "e2e",
+        "time of a whole answer",
+        "how much earlier than its stamp the last chunk with text may have come",
+        "Without text it is the uncertainty of the answer's end",
+        334,
+    ),
+)
+
+# ---- first tokens of other kinds ---------------------------------------------------------------------------------
+
+TTFT_VISIBLE: Final = of_requests(
+    "ttft_visible_p50",
+    50,
+    "ttft_visible_s",
+    "no answer brought any text that is not reasoning",
+    title="Time to first visible token, p50",
+    formula="0.5-quantile of first text that is not reasoning - start",
+    question="How long does a user wait for the first text that is not reasoning, as a rule?",
+    caveat="Content and tool calls are visible. For a model that does not reason it equals ttft_p50. An answer of reasoning alone has "
+    "none, so it cannot tell how many never said anything.",
+    needs=CHUNKS,
+    rank=324,
+)
+STEP_TTFT: Final = of_requests(
+    "step_ttft_p50",
+    50,
+    "ttft_s",
+    "no request of the measured window follows another in its conversation; give serving.prompts.turns or tool_steps",
+    ANSWERED & (pl.col("turn") > 0),
+    title="Time to first token of later steps, p50",
+    formula="0.5-quantile of first chunk with text - start, turns above 0",
+    question="How long does a later step of a conversation or of a tool session wait for its first token, as a rule?",
+    caveat="The user's pause, tool or retrieval before the step is not in it. Where the engine caches prefixes it is shorter than "
+    "ttft_p50, else longer, since the context has grown.",
+    needs=CHUNKS,
+    rank=338,
+)
+TTFT_SENT: Final = of_requests(
+    "ttft_sent_p99",
+    99,
+    "ttft_sent_s",
+    NO_TEXT,
+    title="Time to first token from sending, p99",
+    formula="0.99-quantile of first chunk with text - sent",
+    question="What would the p99 of the time to the first token be, had the clock started when the request was sent?",
+    caveat="Beside ttft_p99, never instead of it: the difference is what requests waited in the client, and a clock that starts at sending "
+    "hides the requests that a stall delayed.",
+    needs=CHUNKS,
+    rank=339,
+)
+
+
+def _cold(measured: RecordData, _: Results) -> Mapping[str, Value]:
+    """Median over cold requests per launch, then over launches."""
+    started = measured.table("events").filter(pl.col("kind") == "server_ready").select("launch").unique()
+    is_cold = (pl.col("phase") == "cold") & (pl.col("kind") == "normal")  # other kinds are sent alone, for comparison
+    cold = measured.timed_requests.filter(is_cold & pl.col("ok") & pl.col("ttft_s").is_not_null())
+    fresh = cold.join(started, on="launch", how="semi") if started.height else cold
+    values = fresh.group_by("launch").agg(pl.col("ttft_s").median().alias("value"), pl.len().alias("requests"))
+    return from_frame(
+        measured,
+        values,
+        unit=SECONDS,
+        name="ttft_cold",
+        trials="requests",
+        aggregate="median over the cold requests",
+        missing="no cold request was answered; give serving.arrivals.cold at least 1",
+    )
+
+
+TTFT_COLD: Final = LATENCY(
+    name="ttft_cold",
+    title="Time to first token, cold",
+    formula="median of first chunk with text - start over cold requests",
+    question="How long does the first request after an engine's start wait for its first token?",
+    caveat="Cold requests are sent one by one before the load (serving.arrivals.cold) and are in no other number. Where assay starts the "
+    "engine, only launches for which it was started afresh count; of other engines it cannot tell whether they were cold.",
+    compute=_cold,
+    rank=335,
+    shown=(Shown(table="cold", above="TTFT", head="cold", position=1),),
+)
+
+# ---- sessions ----------------------------------------------------------------------------------------------------
+
+
+def _session_times(measured: RecordData, _: Results) -> Mapping[str, Value]:
+    series = in_series(measured, _sessions(measured))
+    return {name: _session_time(measured, name, series[name]) for name in measured.configurations}
+
+
+def _sessions(measured: RecordData) -> pl.DataFrame:
+    """(launch, configuration, value) of the complete sessions, launches by block, by their begin; seconds."""
+    keys = ["launch", "session"]
+    planned = measured.table("arrivals").filter(pl.col("session").is_not_null()).group_by(keys).agg(pl.len().alias("turns"))
+    rows = measured.timed_requests.filter(pl.col("session").is_not_null() & (pl.col("phase") != "cold"))
+    folded = (
+        rows.group_by(keys, maintain_order=True)
+        .agg(
+            pl.col("configuration").first(),
+            pl.col("counted").first(),
+            pl.len().alias("seen"),
+            pl.col("ok").all(),
+            pl.col("scheduled_ns").min().alias("begin"),
+            pl.coalesce("last_token_ns", "done_ns").max().alias("end"),
+        )
+        .join(planned, on=keys, maintain_order="left")
+    )
+    complete = folded.filter(pl.col("counted") & pl.col("ok") & (pl.col("seen") == pl.col("turns")) & (pl.col("turns") > 1))
+    return complete.select("launch", "configuration", ((pl.col("end") - pl.col("begin")) / NS_PER_S).alias("value"))
+
+
+def _session_time(measured: RecordData, configuration: str, series: Sequence[NDArray[np.float64]]) -> Value:
+    if not series:
+        missing = "no conversation of more than one turn was completed; give serving.prompts.turns, or the load more time"
+        return nothing(measured, configuration, missing)
+    value = tail_value(series, 0.5, SESSION_TIME.name, measured.confidence, "sessions", few=True)
+    return replace(value, method=f"{value.method}; {WINDOW}") if isinstance(value, Estimate) else value
+
+
+SESSION_TIME: Final = LATENCY(
+    name="session_time_p50",
+    title="Session time, p50",
+    formula="0.5-quantile of last token of the last turn - first turn due",
+    question="How long does a whole conversation or tool session take, as a rule?",
+    caveat="Over the sessions that began in the measured window and all of whose turns were answered; thinking, tools and retrievals are "
+    "in it. Sessions that the end of the load cut off are left out, so in short loads it leans to short ones.",
+    compute=_session_times,
+    rank=336,
+)
+
+
+def _tool_share(measured: RecordData, _: Results) -> Mapping[str, Value]:
+    planned = measured.table("arrivals").select("launch", "request", "pause_ns", "pause_kind")
+    tool_s = pl.when(pl.col("pause_kind").is_in(["tool", "retrieval"])).then(pl.col("pause_ns") / NS_PER_S).otherwise(0.0)
+    answered = measured.counted_requests.filter(pl.col("ok") & pl.col("session").is_not_null())
+    rows = answered.join(planned, on=["launch", "request"]).with_columns(tool_s.alias("tool_s"))
+    using = rows.filter(pl.col("tool_s") > 0).select("launch", "session").unique()
+    return quotients(
+        measured,
+        tally(rows.join(using, on=["launch", "session"], how="semi"), pl.col("tool_s"), pl.col("tool_s") + pl.col("e2e_s")),
+        unit=FRACTION,
+        name="tool_share",
+        aggregate="time inside of tools / (that + time of generation)",
+        missing="no session uses tools; give serving.prompts.tool_steps",
+    )
+
+
+TOOL_SHARE: Final = Metric(
+    name="tool_share",
+    title="Time inside tools",
+    unit=FRACTION,
+    kind="ratio",
+    better="neither",
+    dimension="performance",
+    about=("serving",),
+    formula="time inside tools / (that + generation)",
+    question="Which share of a session's time is spent inside tools and retrieval, and not in generation?",
+    caveat="Over the answered requests of sessions with tools. The tools' times are those requested (serving.prompts.tool_s), not those of "
+    "real tools; a user's thinking is in neither.",
+    compute=_tool_share,
+    rank=337,
+)
+
+# ---- parts of a request ------------------------------------------------------------------------------------------
+
+SEND_LAG: Final = of_requests(
+    "send_lag_p99",
+    99,
+    "lag_s",
+    "no request of the measured window was sent",
+    pl.col("sent_ns").is_not_null(),
+    title="Send lag, p99",
+    formula="0.99-quantile of sent - scheduled - connection set-up",
+    question="How late was the client, one request in a hundred aside?",
+    caveat="Over all requests that were due in the measured window and were sent, whatever became of them; the audit send_lag invalidates "
+    "a record in which it is too large. Requests that were never sent have no lag: the ledger counts them.",
+    needs=frozenset({"due_times"}),
+    rank=340,
+)
+CONNECT_TIME: Final = of_requests(
+    "connect_time_p50",
+    50,
+    "connect_s",
+    "every request of the measured window used a connection that was kept alive",
+    pl.col("connect_s").is_not_null(),
+    title="Connection set-up, p50",
+    formula="0.5-quantile of the set-up of new connections",
+    question="How long does setting up a connection take, as a rule?",
+    caveat="TLS included. It is inside ttft and e2e, because a user waits for it, and shown apart, because it is the network's. Requests "
+    "on a connection that was kept alive have none.",
+    needs=frozenset({"connections"}),
+    rank=360,
+)
+
+
+def _inside(name: str, column: str, rank: int, **declared: Any) -> Metric:
+    """The median time of an in-process model (backend `process`) before its first token; servers do not report it."""
+
+    def compute(measured: RecordData, _: Results) -> Mapping[str, Value]:
+        values = percentile(measured, column, 0.5, name=name, missing="no answer tells it", only=pl.col(column).is_not_null())
+        serving = measured.experiment.serving
+        if serving is not None and any(target.backend == "process" for target in serving.targets):
+            return values
+        return {
+            configuration: replace(value, reason="not_applicable", detail=BEHIND_A_SERVER) if isinstance(value, Absent) else value
+            for configuration, value in values.items()
+        }
+
+    caveat = "It is inside ttft and e2e. Only where the model runs in this process; a server does not tell it."
+    return LATENCY(name=name, compute=compute, caveat=caveat, needs=frozenset({"in_process"}), rank=rank, **declared)
+
+
+METRICS = (
+    TTFT_P50,
+    TTFT_P95,
+    TTFT_P99,
+    TTFT_VISIBLE,
+    TTFT_SENT,
+    TTFT_COLD,
+    STEP_TTFT,
+    TPOT_P50,
+    TPOT_P95,
+    TPOT_P99,
+    _gaps(50, "as a rule", 329),
+    _gaps(99, "one in a hundred aside", 330),
+    E2E_P50,
+    E2E_P95,
+    E2E_P99,
+    *UNCERTAINTIES,
+    SESSION_TIME,
+    TOOL_SHARE,
+    SEND_LAG,
+    CONNECT_TIME,
+    _inside(
+        "tokenize_time_p50",
+        "tokenize_s",
+        361,
+        title="Tokenising the prompt, p50",
+        formula="0.5-quantile of the time to turn a prompt into tokens",
+        question="How long does it take to turn a prompt, chat template included, into tokens, as a rule?",
+    ),
+    _inside(
+        "prefill_time_p50",
+        "prefill_s",
+        362,
+        title="Prefill, p50",
+        formula="0.5-quantile of the time from the prompt's tokens to the first token of the answer",
+        question="How long does the first pass over a prompt take, as a rule?",
+    ),
+)

@@ -1,0 +1,320 @@
+"""How much goes in and out per second, and how much is in flight?
+
+Rates are amounts in the measured window / its length, without ramp and drain; they count arrivals and ends in the window, whenever
+the request was due. A token has the time of its chunk; for chunks with several tokens see `fireassay.frames.serving.requests`. Tokens are
+counted by the server's usage, otherwise by the tokenizer. Little's law, L = lambda W: Little, Operations Research 9, 1961
+(`fireassay.stats.models.queueing`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Final
+
+import polars as pl
+
+from fireassay.estimates.estimate import Absent, Value
+from fireassay.estimates.format import count
+from fireassay.frames.record_data import RecordData
+from fireassay.frames.serving.requests import ENDED
+from fireassay.metrics.base import Metric, Need, Results, Shown
+from fireassay.metrics.serving.support.percentiles import spread
+from fireassay.metrics.serving.support.rates import per_second, quotients, tally, windows, within
+from fireassay.stats.models.queueing import little
+from fireassay.units import FRACTION, NS_PER_S, PER_SECOND, RATIO, REQUESTS, TOKENS
+
+WINDOW: Final[frozenset[Need]] = frozenset({"window"})
+THROUGHPUT = partial(Metric, dimension="performance", about=("serving",))
+RATE = partial(THROUGHPUT, unit=PER_SECOND, kind="rate", needs=WINDOW)
+NO_TOKENS: Final = Absent(reason="not_applicable", detail="the answers hold no tokens: embeddings and scores have none")
+NO_COUNT: Final = "nobody says how many tokens they had: the server sends no usage; name the model's tokenizer (serving.tokenizer)"
+
+
+def _rate(name: str, time_ns: pl.Expr, aggregate: str, missing: str, only: pl.Expr | None = None, **declared: Any) -> Metric:
+    """Requests with a time in the window, per second."""
+
+    def compute(measured: RecordData, _: Results) -> Mapping[str, Value]:
+        amounts = within(measured, time_ns, only)
+        return per_second(measured, amounts, unit=PER_SECOND, name=name, aggregate=aggregate, missing=missing)
+
+    return RATE(name=name, compute=compute, **declared)
+
+
+# ---- tokens ------------------------------------------------------------------------------------------------------
+
+
+def _tokens_out(measured: RecordData, _: Results) -> Mapping[str, Value]:
+    answered = measured.timed_requests.filter("ok")
+    if answered.height and not (answered["tokens"].fill_null(0) > 0).any() and not (answered["text_chunks"] > 0).any():
+        return dict.fromkeys(measured.configurations, NO_TOKENS)
+    known = windows(measured).filter(pl.col("tokens").is_not_null())
+    launches = measured.timed.join(known, on=["launch", "configuration", "block"], how="inner")
+    rates = per_second(
+        measured,
+        launches.select("launch", pl.col("tokens").alias("above")),
+        unit=PER_SECOND,
+        name=OUTPUT_THROUGHPUT.name,
+        aggregate=f"output tokens in the window ({spread(int(launches['evenly'].sum()))})",
+        missing="",
+    )
+    return {name: _uncounted(measured, name) or value for name, value in rates.items()}
+
+
+def _uncounted(measured: RecordData, configuration: str) -> Absent | None:
+    """Why the tokens of a configuration are unknown; None if they are known."""
+    launches = windows(measured).filter(pl.col("configuration") == configuration)
+    unknown = int(launches["unknown"].sum())
+    if not unknown:
+        return None
+    return Absent(
+        reason="not_measured",
+        detail=f"nobody says how many tokens {count(unknown, 'answers')} had: the server sent no usage; name the model's "
+        "tokenizer (serving.tokenizer)",
+    )
+
+
+OUTPUT_THROUGHPUT: Final = RATE(
+    name="output_throughput",
+    title="Output tokens per second",
+    better="higher",
+    formula="tokens whose time lies in the window / window",
+    question="How many output tokens come per second?",
+    caveat="The tokens of every answered request that arrived in the window. It cannot tell useful tokens from others: see goodput.",
+    compute=_tokens_out,
+    primary=True,
+    rank=310,
+    decides=2,
+    shown=(
+        Shown(table="engines", above="Throughput", head="output tokens/s", position=1),
+        Shown(table="paper", head="", position=1),
+        Shown(table="panel", head="output tokens/s", position=1),
+        Shown(table="curve across", head="", position=1),
+        Shown(table="workbook", head="Output throughput (tokens/s)", position=3),
+    ),
+)
+
+
+def _tokens_in(measured: RecordData, _: Results) -> Mapping[str, Value]:
+    if measured.timed_requests.filter("ok")["tokens_in"].null_count():
+        return dict.fromkeys(measured.configurations, UNCOUNTED_PROMPTS)
+    read = pl.coalesce("first_token_ns", "done_ns")
+    return per_second(
+        measured,
+        within(measured, read, pl.col("ok"), amount=pl.col("tokens_in")),
+        unit=PER_SECOND,
+        name="input_throughput",
+        aggregate="prompt tokens read in the window",
+        missing="no request was answered",
+    )
+
+
+UNCOUNTED_PROMPTS: Final = Absent(
+    reason="not_measured",
+    detail="nobody says how many tokens some prompts had: the server sent no usage; name the model's tokenizer (serving.tokenizer)",
+)
+INPUT_THROUGHPUT: Final = RATE(
+    name="input_throughput",
+    title="Input tokens per second",
+    better="higher",
+    formula="prompt tokens whose answer began in the window / window",
+    question="How many prompt tokens are taken in per second?",
+    caveat="The prompts of answered requests whose first token (without one: end) lies in the window. What came from a cache counts too: "
+    "cached_share tells how much that was.",
+    compute=_tokens_in,
+    rank=312,
+    shown=(
+        Shown(table="panel", head="input tokens/s", position=3),
+        Shown(table="curve across", head="", position=3),
+        Shown(table="workbook", head="Input throughput (tokens/s)", position=2),
+    ),
+)
+
+# ---- requests ----------------------------------------------------------------------------------------------------
+
+REQUEST_THROUGHPUT: Final = _rate(
+    "request_throughput",
+    ENDED,
+    "answers that ended in the window",
+    "no request was answered",
+    pl.col("ok"),
+    title="Request throughput",
+    better="higher",
+    formula="answers that ended in the window / window",
+    question="How many requests are answered per second?",
+    caveat="Warm-up requests that end in the window count, drained ones do not, so ramp and drain neither add nor take. It cannot tell how "
+    "long the answers were: see output_throughput.",
+    rank=311,
+    decides=3,
+    shown=(
+        Shown(table="engines", above="Throughput", head="requests/s", position=2),
+        Shown(table="paper", head="", position=2),
+        Shown(table="panel", head="requests/s", position=2),
+        Shown(table="curve across", head="", position=2),
+        Shown(table="workbook", head="Requests/s", position=1),
+    ),
+)
+OFFERED_RATE: Final = _rate(
+    "offered_rate",
+    pl.col("scheduled_ns"),
+    "requests due in the window",
+    "no request was due",
+    title="Offered rate",
+    better="neither",
+    formula="requests due in the window / window",
+    question="How much load was requested, in requests per second?",
+    caveat="Requests that were due in the window, whatever became of them; of n equal gaps the window holds n requests. In a closed loop "
+    "the answers decide when requests are due, so it cannot tell more than request_throughput there.",
+    needs=frozenset({"window", "due_times"}),
+    rank=350,
+)
+ACHIEVED_RATE: Final = _rate(
+    "achieved_rate",
+    pl.col("sent_ns"),
+    "requests sent in the window",
+    "no request was sent",
+    title="Achieved rate",
+    better="neither",
+    formula="requests sent in the window / window",
+    question="How much of the load did the client really send, in requests per second?",
+    caveat="Below offered_rate the client did not keep up, or ran out of connections: the audit send_lag invalidates a record where it falls "
+    "short by more than serving.client.least_achieved. It cannot tell whether the server would have kept up with more.",
+    rank=351,
+)
+
+# ---- in flight ---------------------------------------------------------------------------------------------------
+
+SIDES: Final = {"launch": pl.Int32, "area_s": pl.Float64, "latency_s": pl.Float64, "seconds": pl.Float64}
+
+
+def _both_sides(measured: RecordData) -> pl.DataFrame:
+    """(launch, area_s, latency_s, seconds) of the timed launches: request-seconds in the window, the sum of the latencies
+    of the requests due in it, and its length. Requests that were never sent, or have no end, are in neither."""
+    rows = measured.timed_requests.filter((pl.col("phase") != "cold") & pl.col("sent_ns").is_not_null() & pl.col("done_ns").is_not_null())
+    end = pl.coalesce("last_token_ns", "done_ns")
+    spans = rows.select("launch", "start_ns", pl.max_horizontal(end, "start_ns").alias("end"))
+    sides = [_sides(spans.filter(pl.col("launch") == window["launch"]), window) for window in windows(measured).to_dicts()]
+    return pl.DataFrame([row for row in sides if row is not None], schema=SIDES, orient="row")
+
+
+def _sides(spans: pl.DataFrame, window: Mapping[str, int | float]) -> tuple[int, float, float, float] | None:
+    begin_ns, end_ns = int(window["begin_ns"]), int(window["end_ns"])
+    overlapping = spans.filter((pl.col("start_ns") < end_ns) & (pl.col("end") > begin_ns) & (pl.col("end") > pl.col("start_ns")))
+    if overlapping.height == 0:
+        return None
+    begins, ends = ((overlapping[name] - begin_ns).to_numpy() / NS_PER_S for name in ("start_ns", "end"))
+    seconds = float(window["seconds"])
+    sides = little(begins, ends, (0.0, seconds))
+    return int(window["launch"]), sides.in_flight * seconds, sides.in_flight * seconds * (1.0 - sides.residual), seconds
+
+
+def _of_sides(name: str, above: str, below: str, aggregate: str, unit: str, **declared: Any) -> Metric:
+    """One of the columns of `_both_sides` over another."""
+
+    def compute(measured: RecordData, _: Results) -> Mapping[str, Value]:
+        rows = _both_sides(measured).select("launch", pl.col(above).alias("above"), pl.col(below).alias("below"))
+        return quotients(measured, rows, unit=unit, name=name, aggregate=aggregate, missing="no request was under way")
+
+    return THROUGHPUT(name=name, unit=unit, better="neither", compute=compute, needs=WINDOW, **declared)
+
+
+# ---- per request -------------------------------------------------------------------------------------------------
+
+
+def _mean_tokens(name: str, column: str, token_kind: str, **declared: Any) -> Metric:
+    def compute(measured: RecordData, _: Results) -> Mapping[str, Value]:
+        rows = measured.counted_requests.filter(pl.col("ok") & pl.col(column).is_not_null())
+        return quotients(
+            measured,
+            tally(rows, pl.col(column)),
+            unit=TOKENS,
+            name=name,
+            aggregate=f"{token_kind} tokens / answers",
+            missing=NO_COUNT,
+            trials="below",
+        )
+
+    formula = f"{token_kind} tokens / answers"
+    return THROUGHPUT(name=name, unit=TOKENS, kind="rate", better="neither", formula=formula, compute=compute, **declared)
+
+
+def _cached(measured: RecordData, _: Results) -> Mapping[str, Value]:
+    known = pl.col("ok") & pl.col("tokens_cached").is_not_null() & pl.col("tokens_in").is_not_null()
+    return quotients(
+        measured,
+        tally(measured.counted_requests.filter(known), pl.col("tokens_cached"), pl.col("tokens_in")),
+        unit=FRACTION,
+        name="cached_share",
+        aggregate="cached prompt tokens / prompt tokens",
+        missing="the server does not tell which prompt tokens came from its cache",
+    )
+
+
+METRICS = (
+    OUTPUT_THROUGHPUT,
+    REQUEST_THROUGHPUT,
+    INPUT_THROUGHPUT,
+    OFFERED_RATE,
+    ACHIEVED_RATE,
+    _of_sides(
+        "in_flight_mean",
+        "area_s",
+        "seconds",
+        "time under way inside of the window / its length",
+        REQUESTS,
+        kind="level",
+        title="Requests in flight",
+        formula="time under way inside of the window / window",
+        question="How many requests are under way at a time?",
+        caveat="From being due to their end. A request that failed was under way until it failed; one that was never sent was not. The left "
+        "side of Little's law: see little_ratio.",
+        rank=352,
+    ),
+    _of_sides(
+        "little_ratio",
+        "latency_s",
+        "area_s",
+        "rate x mean time / mean number under way",
+        RATIO,
+        kind="ratio",
+        title="Little's law",
+        formula="rate x mean latency / mean number in flight",
+        question="Does Little's law hold for the requests that were written down?",
+        caveat="1 in a stable system with a long window; below 1 more flowed in before the window than was left at its end, above 1 a queue "
+        "was growing. It cannot tell which of a record's rows are missing.",
+        rank=353,
+    ),
+    _mean_tokens(
+        "tokens_in_mean",
+        "tokens_in",
+        "prompt",
+        title="Prompt tokens per request",
+        question="How long are the prompts?",
+        caveat="By the server's usage (chat template included), else by the tokenizer. Shared beginnings count in full: cached_share tells "
+        "what was not computed again.",
+        rank=370,
+    ),
+    _mean_tokens(
+        "tokens_out_mean",
+        "tokens",
+        "output",
+        title="Output tokens per answer",
+        question="How long are the answers?",
+        caveat="Latencies and throughputs of answers of other lengths are not comparable; the audit output_lengths compares it with what was "
+        "requested.",
+        rank=371,
+    ),
+    THROUGHPUT(
+        name="cached_share",
+        title="Prompt tokens from the cache",
+        unit=FRACTION,
+        kind="ratio",
+        better="neither",
+        formula="cached prompt tokens / prompt tokens",
+        question="Which share of the prompt tokens came from the engine's cache?",
+        caveat="By the server's usage, over the answered requests that tell both. High where prompts share beginnings, or where the same text "
+        "was sent before: latencies are then those of a warm cache. It cannot tell a server that caches in silence.",
+        compute=_cached,
+        rank=372,
+    ),
+)

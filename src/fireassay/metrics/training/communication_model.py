@@ -1,0 +1,166 @@
+"""What does the communication model predict for other worker counts?
+
+T(p) = T1 (s + (1 - s)/p) + c(p): c(p) from the alpha, beta and bytes of the same record, s and T1 fitted to the measured steps.
+Sources: Amdahl 1967; Gustafson 1988; Hockney 1994; Patarasuk & Yuan 2009 for the ring. It models rings only, whatever algorithm
+the engine uses.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+from fireassay.estimates.estimate import Absent, Value
+from fireassay.frames.record_data import RecordData
+from fireassay.frames.training.communication_model import held_out, model, of_model, refusal
+from fireassay.metrics.base import ALL, Metric, Results
+from fireassay.stats.intervals.intervals import Interval, mean_t
+from fireassay.stats.models.communication_wall import FARTHEST, Curve, parameter, predict
+from fireassay.units import FRACTION, RATIO, SECONDS, WORKERS
+
+
+def _step_times(measured: RecordData, _: Results) -> Mapping[str, Value]:
+    fitted = model(measured)
+    if isinstance(fitted, Absent):
+        return dict.fromkeys(measured.configurations, fitted)
+    values: dict[str, Value] = {}
+    for level, name in zip(measured.levels, measured.configurations, strict=True):
+        interval = predict(fitted.fitted, level, measured.confidence, launches=0, others=fitted.others)
+        values[name] = of_model(measured, fitted, interval, unit=SECONDS, name="communication_wall", how=f"T({level}) of")
+    return values
+
+
+COMMUNICATION_WALL = Metric(
+    name="communication_wall",
+    title="Step time by the model of communication",
+    unit=SECONDS,
+    kind="cost",
+    better="lower",
+    dimension="performance",
+    formula="T1 (s + (1 - s)/p) + c(p), c(p) from alpha and beta of the same record",
+    compute=_step_times,
+    question="How long would a step take at each worker count by the model that knows the links?",
+    caveat="It assumes a ring; step_time beside it is what was measured.",
+    rank=1340,
+)
+
+
+def _error(measured: RecordData, _: Results) -> Mapping[str, Value]:
+    held = held_out(measured)
+    if isinstance(held, Absent):
+        return {ALL: held}
+    interval = mean_t(held.errors, measured.confidence)
+    how = f"T_model / T - 1 at p = {held.workers}, predicted without it, of"
+    return {ALL: of_model(measured, held.rest, interval, unit=FRACTION, name="communication_wall_error", how=how, values=held.errors)}
+
+
+COMMUNICATION_WALL_ERROR = Metric(
+    name="communication_wall_error",
+    title="Error of the model at the largest p",
+    unit=FRACTION,
+    kind="ratio",
+    better="neither",
+    dimension="performance",
+    formula="T_model(p) / T(p) - 1 at the largest p, fitted without it",
+    compute=_error,
+    question="How far off would the model have predicted the largest worker count from the smaller ones?",
+    caveat="It needs two smaller counts; a small error does not show that the model holds at larger p.",
+    rank=1341,
+)
+
+
+def _fastest(measured: RecordData, _: Results) -> Mapping[str, Value]:
+    fitted = model(measured)
+    if isinstance(fitted, Absent):
+        return {ALL: fitted}
+    if (refused := refusal(measured)) is not None:
+        return {ALL: refused}
+    if measured.mode == "weak":
+        return {ALL: Absent(reason="not_applicable", detail="where work grows with the workers, no step gets shorter")}
+    middle = fitted.fitted.middle.fastest()
+    every = [curve.fastest() for fit in (fitted.fitted, *fitted.others) for curve in fit.curves]
+    if middle is None or any(best is None for best in every):
+        return {ALL: Absent(reason="undefined", detail=f"by the model a step gets shorter with every worker, up to {FARTHEST:,.0f}")}
+    logs = parameter(fitted.fitted, measured.confidence, lambda curve: math.log(curve.fastest() or 1), fitted.others)
+    low, high = (0.0, math.inf) if math.isinf(logs.high) else (math.exp(logs.low), math.exp(logs.high))
+    interval = Interval(value=float(middle), low=max(1.0, min(low, middle)), high=max(high, middle))
+    return {ALL: of_model(measured, fitted, interval, unit=WORKERS, name="fastest_workers", how="the least T(p) of", at=float(middle))}
+
+
+FASTEST_WORKERS = Metric(
+    name="fastest_workers",
+    title="Workers of the shortest step",
+    unit=WORKERS,
+    kind="level",
+    better="neither",
+    dimension="performance",
+    formula="p of the least T1 (s + (1 - s)/p) + c(p)",
+    compute=_fastest,
+    question="With how many workers is a step shortest, beyond which one more makes it longer?",
+    caveat="Beyond twice the largest measured count it is an extrapolation; an engine may change its algorithm before that.",
+    rank=1342,
+)
+
+
+def _scaled(measured: RecordData, _: Results) -> Mapping[str, Value]:
+    fitted = model(measured)
+    if isinstance(fitted, Absent):
+        return {ALL: fitted}
+    if (refused := refusal(measured)) is not None:
+        return {ALL: refused}
+    p = fitted.next
+    interval = predict(fitted.fitted, p, measured.confidence, launches=fitted.fitted.blocks, others=fitted.others, what=Curve.scaled)
+    how = f"(s + (1 - s) p) T1 / (T1 + c(p)) at p = {p} of"
+    return {ALL: of_model(measured, fitted, interval, unit=RATIO, name="predicted_scaled_speedup", how=how, at=float(p))}
+
+
+PREDICTED_SCALED_SPEEDUP = Metric(
+    name="predicted_scaled_speedup",
+    title="Predicted scaled speedup at twice the workers",
+    unit=RATIO,
+    kind="ratio",
+    better="higher",
+    dimension="performance",
+    formula="(s + (1 - s) p) T1 / (T1 + c(p)) at p = 2 max(p)",
+    compute=_scaled,
+    question="If the work grew with the workers, how much more would twice the largest measured count do in the same time?",
+    caveat="The larger problem is assumed to send no more bytes in a step; in weak scaling all work counts as growing.",
+    rank=1343,
+)
+
+
+def _serial_fraction(measured: RecordData, _: Results) -> Mapping[str, Value]:
+    fitted = model(measured)
+    if isinstance(fitted, Absent):
+        return {ALL: fitted}
+    if measured.mode == "weak":
+        return {ALL: Absent(reason="not_applicable", detail="where work grows with the workers, serial and parallel work look alike")}
+    # Fits of blocks may be negative: clipping them would bias the mean of a small fraction and hide its scatter.
+    interval = parameter(fitted.fitted, measured.confidence, lambda curve: curve.free, fitted.others)
+    clipped = replace(interval, value=_share(interval.value))
+    if math.isfinite(interval.high):
+        clipped = Interval(value=clipped.value, low=_share(interval.low), high=_share(interval.high))
+    values = tuple(_share(curve.free) for curve in fitted.fitted.curves)
+    return {ALL: of_model(measured, fitted, clipped, unit=FRACTION, name="serial_fraction_apart", how="s of", values=values)}
+
+
+def _share(value: float) -> float:
+    return min(1.0, max(0.0, value))
+
+
+SERIAL_FRACTION_APART = Metric(
+    name="serial_fraction_apart",
+    title="Serial fraction without communication",
+    unit=FRACTION,
+    kind="level",
+    better="lower",
+    dimension="performance",
+    formula="s of T1 (s + (1 - s)/p) + c(p)",
+    compute=_serial_fraction,
+    question="Which share of a step on one worker does not get shorter, once communication is taken out?",
+    caveat="Serial work cannot be told from anything else that every worker does.",
+    rank=1344,
+)
+
+METRICS = (COMMUNICATION_WALL, COMMUNICATION_WALL_ERROR, FASTEST_WORKERS, PREDICTED_SCALED_SPEEDUP, SERIAL_FRACTION_APART)

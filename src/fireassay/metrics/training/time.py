@@ -1,0 +1,228 @@
+"""How long are steps and runs?
+
+A launch's step time is the median over its steady steps of the slowest rank's time; a percentile pools the steady steps of all
+timed launches, and its interval comes from the spread between launches of the share of steps above it (cluster-Woodruff).
+Throughput is a ratio of sums, never a mean of rates (Hoefler & Belli 2015, rule 3). The autocorrelation time uses Sokal's window
+(Sokal 1997).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Final
+
+import polars as pl
+
+from fireassay.estimates.estimate import Absent, Value
+from fireassay.estimates.over_launches import no_launch, of_interval
+from fireassay.estimates.percentiles import Series, tail_value
+from fireassay.frames.per_launch import from_frame
+from fireassay.frames.record_data import RecordData
+from fireassay.frames.training.steady_series import MARK_STEPS, steady_series
+from fireassay.frames.training.work_time import wall_seconds
+from fireassay.metrics.base import Metric, Results, Shown
+from fireassay.stats.intervals.autocorrelation import integrated_time
+from fireassay.stats.intervals.intervals import log_t
+from fireassay.units import FRACTION, NS_PER_S, PER_SECOND, SECONDS, STEPS
+
+LEAST_STEPS: Final = 20  # with fewer, the window of five autocorrelation times does not fit
+
+
+def _step_time(measured: RecordData, _: Results) -> Mapping[str, Value]:
+    medians = measured.steady_steps.group_by("launch").agg(pl.col("step_s").median().alias("value"), pl.len().alias("steps"))
+    return from_frame(
+        measured,
+        medians,
+        unit=SECONDS,
+        name="step_time",
+        missing=MARK_STEPS,
+        trials="steps",
+        aggregate="median over steady steps of the slowest rank's time",
+    )
+
+
+STEP_TIME = Metric(
+    name="step_time",
+    title="Step time",
+    unit=SECONDS,
+    kind="cost",
+    better="lower",
+    dimension="performance",
+    formula="median over steps of max over ranks (end - begin - checkpoint)",
+    compute=_step_time,
+    primary=True,
+    question="How long does a training step take?",
+    caveat="It does not separate communication from computation where they overlap.",
+    shown=(Shown(table="overview", position=2), Shown(table="results", position=4)),
+    rank=1210,
+    decides=2,
+)
+
+
+def _percentile(measured: RecordData, _: Results, *, percent: int) -> Mapping[str, Value]:
+    name = f"step_time_p{percent}"
+    return {
+        configuration: tail_value(series, percent / 100, name, measured.confidence, "steps")
+        if series
+        else _no_steps(measured, configuration)
+        for configuration, series in steady_series(measured).items()
+    }
+
+
+def _no_steps(measured: RecordData, configuration: str) -> Absent:
+    if configuration not in measured.timed["configuration"]:
+        return no_launch(configuration)
+    return Absent(reason="not_measured", detail=MARK_STEPS)
+
+
+STEP_TIME_P50, STEP_TIME_P95, STEP_TIME_P99 = (
+    Metric(
+        name=f"step_time_p{percent}",
+        title=f"Step time, p{percent}",
+        unit=SECONDS,
+        kind="level",
+        better="lower",
+        dimension="performance",
+        formula=f"{percent / 100:.2f}-quantile of step_time over the pooled steady steps",
+        compute=partial(_percentile, percent=percent),
+        question=f"Which step time do {percent} % of the steps not exceed?",
+        caveat="It does not say what slow steps waited for.  A launch with more steps weighs more.",
+        shown=(Shown(table="overview", position=rank - 1208),),
+        rank=rank,
+    )
+    for rank, percent in enumerate((50, 95, 99), 1211)
+)
+
+
+def _autocorrelation(measured: RecordData, _: Results) -> Mapping[str, Value]:
+    return {name: _integrated(measured, name, series) for name, series in steady_series(measured).items()}
+
+
+def _integrated(measured: RecordData, configuration: str, series: Series) -> Value:
+    if configuration not in measured.timed["configuration"] or not series:
+        return _no_steps(measured, configuration)
+    shortest = min(map(len, series))
+    if shortest < LEAST_STEPS:
+        detail = f"autocorrelation shows from {LEAST_STEPS} steady steps in each launch on; a launch has {shortest}"
+        return Absent(reason="insufficient", detail=detail)
+    times = [integrated_time([steps]) for steps in series]
+    aggregate = "integrated autocorrelation time of the steady steps"
+    return of_interval(
+        log_t(times, measured.confidence),
+        times,
+        measured.confidence,
+        unit=STEPS,
+        name="step_autocorrelation",
+        n_trials=sum(map(len, series)),
+        tags=f"agg:{aggregate}|ci:t-log",
+        method=f"Student t on the log of {len(times)} launch values; each is the {aggregate}",
+    )
+
+
+STEP_AUTOCORRELATION = Metric(
+    name="step_autocorrelation",
+    title="Step autocorrelation",
+    unit=STEPS,
+    kind="level",
+    better="neither",
+    dimension="performance",
+    formula="1 + 2 sum of autocorrelations of step_time, Sokal's window of 5",
+    compute=_autocorrelation,
+    question="How many successive steps carry the information of one independent step?",
+    caveat="It misses a memory longer than the launch; a percentile's effective sample size rests on exceedances instead.",
+    rank=1214,
+)
+
+
+def _throughput(measured: RecordData, _: Results) -> Mapping[str, Value]:
+    rates = (
+        measured.steady_steps.filter(pl.col("items").is_not_null())
+        .group_by("launch")
+        .agg((pl.col("items").sum() / pl.col("step_s").sum()).alias("value"), pl.len().alias("steps"))
+    )
+    return from_frame(
+        measured,
+        rates,
+        unit=PER_SECOND,
+        name="throughput",
+        trials="steps",
+        missing="the script did not say how many items a step works on; call probe.log(items=n)",
+        aggregate="items of all ranks / time of the steady steps",
+    )
+
+
+THROUGHPUT = Metric(
+    name="throughput",
+    title="Throughput",
+    unit=PER_SECOND,
+    kind="rate",
+    better="higher",
+    dimension="performance",
+    formula="sum items / sum step_time over steady steps",
+    compute=_throughput,
+    primary=True,
+    question="How much work do all ranks do per second in steady state?",
+    caveat="Start-up, evaluation and checkpoints are left out.",
+    shown=(Shown(table="overview", position=1), Shown(table="results", position=6)),
+    rank=1215,
+    decides=1,
+)
+
+
+def _wall_time(measured: RecordData, _: Results) -> Mapping[str, Value]:
+    return from_frame(
+        measured, wall_seconds(measured), unit=SECONDS, name="wall_time", missing="no launch has ended", trials="", aggregate="whole launch"
+    )
+
+
+WALL_TIME = Metric(
+    name="wall_time",
+    title="Wall time of a run",
+    unit=SECONDS,
+    kind="cost",
+    better="lower",
+    dimension="performance",
+    formula="end - begin of the launch",
+    compute=_wall_time,
+    primary=True,
+    question="How long does a whole run take, from the launcher's start until its last process is gone?",
+    caveat="It does not say how long the same run would take with more steps.",
+    shown=(Shown(table="overview", position=7), Shown(table="results", position=5)),
+    rank=1216,
+    decides=4,
+)
+
+
+def _overhead(measured: RecordData, _: Results) -> Mapping[str, Value]:
+    telemetry = measured.table("telemetry")
+    readings = telemetry.filter((pl.col("device") == "probe") & (pl.col("counter") == "cost_per_step"))
+    cost = readings.group_by("launch").agg((pl.col("value").max() / NS_PER_S).alias("cost_s"))
+    steps = measured.steady_steps.group_by("launch").agg(pl.col("step_s").median().alias("median_s"))
+    share = cost.join(steps, on="launch").select("launch", (pl.col("cost_s") / pl.col("median_s")).alias("value"))
+    return from_frame(
+        measured,
+        share.filter(pl.col("value") > 0),
+        unit=FRACTION,
+        name="instrument_overhead",
+        trials="",
+        missing="no steps were seen, so that there is nothing of which it could be a share",
+        aggregate="slowest rank's self-measured cost per step / median step time",
+    )
+
+
+INSTRUMENT_OVERHEAD = Metric(
+    name="instrument_overhead",
+    title="Cost of measuring",
+    unit=FRACTION,
+    kind="ratio",
+    better="lower",
+    dimension="performance",
+    formula="probe cost per step / step_time",
+    compute=_overhead,
+    question="How much of a step is the probe's own cost?",
+    caveat="Self-measured on marked steps, or by the hooks of an unmodified script; disturbed caches and other ranks are not seen.",
+    rank=1217,
+)
+
+METRICS = (STEP_TIME, STEP_TIME_P50, STEP_TIME_P95, STEP_TIME_P99, STEP_AUTOCORRELATION, THROUGHPUT, WALL_TIME, INSTRUMENT_OVERHEAD)

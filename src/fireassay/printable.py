@@ -1,0 +1,57 @@
+"""How is untrusted text shown in a terminal, a page or XML without letting it control them?
+
+A record, a claim file or a script's output may hold anything.  Control characters move the cursor, set a window's title or
+hide earlier text; bidirectional overrides (Unicode TR 36, section 3.4) reorder words on display; lone surrogates cannot be
+encoded.  Each becomes U+FFFD, so that the replacement is visible.
+Cannot tell a name from a look-alike.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+TYPE_CHECKING = False  # type checkers assume true; see fireassay/__init__.py
+if TYPE_CHECKING:
+    from typing import TextIO
+
+# The characters that XML 1.0 allows, except the controls between DEL and NBSP and bidirectional marks.
+_STEERING = re.compile("[^\t\n\x20-\x7e\xa0-\u061b\u061d-\u200d\u2010-\u2029\u202f-\u2065\u206a-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def printable(text: str) -> str:
+    """The text with U+FFFD for every control character; line breaks and tabs stay."""
+    return _STEERING.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def say(text: object, *, file: TextIO | None = None, flush: bool = False) -> None:
+    """Print without control characters: the name of a folder, a file or an experiment may be hostile."""
+    print(printable(str(text)), file=file, flush=flush)
+
+
+def json_text(text: str) -> str:
+    """JSON that is safe for a terminal: control characters are escaped, so parsers still read the same text."""
+    return _STEERING.sub(lambda found: _escaped(found[0]), text)
+
+
+def _escaped(letter: str) -> str:
+    units = letter.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+
+
+def one_line(text: str) -> str:
+    """The same in one line: each run of white space becomes one space."""
+    return printable(" ".join(text.split()))
+
+
+def columns(rows: Iterable[Sequence[str]], *, right: int = 0) -> list[str]:
+    """Rows with equal numbers of cells as aligned, printable lines; the last `right` columns are right-aligned."""
+    cells = [[one_line(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    left = len(widths) - right
+    return [
+        "  ".join(
+            cell.ljust(width) if place < left else cell.rjust(width) for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in cells
+    ]

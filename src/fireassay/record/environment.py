@@ -1,0 +1,331 @@
+"""On which machine and with which software did this run, so that two records may be compared?
+
+`capture` reads it before and after an experiment; `FIELDS` gives the meaning and source of each key.
+An unreadable value is `{"absent": "<reason>"}`, never 0 or an empty string.  Nothing here imports torch or
+needs a GPU, and nothing raises: a machine that cannot be described can still be measured.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import re
+import socket
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from fireassay.record import repository
+from fireassay.record.hardware import (
+    cpu_model,
+    cpu_quota,
+    cpu_ticks,
+    governors,
+    memory_bytes,
+    memory_limit,
+    numa_nodes,
+    nvidia_gpus,
+    physical_cores,
+    pressure,
+    smt,
+    steal_ticks,
+    throttled,
+    usable_processors,
+)
+from fireassay.record.machine import Machine, Unread, absent, or_absent, tool_output
+from fireassay.record.secrets.redact import redact, redact_environment, secret_values
+
+GIT_TIMEOUT_S: Final = 2.0
+
+
+def _os_name(machine: Machine) -> str:
+    try:
+        text = machine.text("/etc/os-release")
+    except Unread:
+        return f"{platform.system()} {platform.release()}"
+    match = re.search(r'^PRETTY_NAME="?([^"\n]+)', text, re.MULTILINE)
+    return match.group(1) if match else text.splitlines()[0]
+
+
+def _virtualisation(machine: Machine) -> str:
+    """The hypervisor, as far as this machine reveals it: a CPU flag shows that there is one, DMI names it."""
+    for path in ("/sys/hypervisor/type", "/sys/class/dmi/id/sys_vendor"):
+        try:
+            vendor = machine.text(path)
+        except Unread:
+            continue
+        names = ("xen", "qemu", "kvm", "vmware", "microsoft", "amazon", "google", "virtualbox", "innotek", "parallels")
+        if any(name in vendor.lower() for name in names):
+            return vendor
+    if re.search(r"^flags\s*:.*\bhypervisor\b", machine.text("/proc/cpuinfo"), re.MULTILINE):
+        return "yes; the hypervisor is not named"
+    return "none seen"
+
+
+def _container(machine: Machine) -> list[str]:
+    """Signs of a container or a batch system. Empty if none was found."""
+    hints = [path for path in ("/.dockerenv", "/run/.containerenv") if (machine.root / path.lstrip("/")).exists()]
+    try:
+        groups = machine.text("/proc/self/cgroup")
+        engines = ("docker", "kubepods", "containerd", "lxc", "libpod", "crio", "slurm", "garden")
+        hints += [f"cgroup: {name}" for name in engines if name in groups]
+    except Unread:
+        pass
+    variables = ("KUBERNETES_SERVICE_HOST", "SLURM_JOB_ID", "container", "APPTAINER_CONTAINER", "SINGULARITY_CONTAINER")
+    return hints + [f"environment: {name}" for name in variables if name in machine.environ]
+
+
+def _uptime(machine: Machine) -> float:
+    return float(machine.text("/proc/uptime").split()[0])
+
+
+def _load(machine: Machine) -> dict[str, float]:
+    minute, five, fifteen = machine.text("/proc/loadavg").split()[:3]
+    return {"1min": float(minute), "5min": float(five), "15min": float(fifteen)}
+
+
+def _threads(machine: Machine) -> dict[str, int]:
+    runnable, total = machine.text("/proc/loadavg").split()[3].split("/")
+    return {"runnable": int(runnable), "total": int(total)}
+
+
+def _aslr(machine: Machine) -> str:
+    value = machine.number("/proc/sys/kernel/randomize_va_space")
+    return {0: "off", 1: "stack and libraries", 2: "full"}.get(value, str(value))
+
+
+def _python() -> dict[str, Any]:
+    return {
+        "version": platform.python_version(),
+        "implementation": platform.python_implementation(),
+        "build": " ".join(platform.python_build()),
+        "compiler": platform.python_compiler(),
+        "executable": Path(sys.executable).name or absent("the interpreter does not know its file"),
+        "flags": {name: getattr(sys.flags, name) for name in _FLAGS if getattr(sys.flags, name, 0)},
+        "utf8_mode": bool(sys.flags.utf8_mode),
+        "gil": getattr(sys, "_is_gil_enabled", lambda: True)(),
+    }
+
+
+_FLAGS: Final = ("debug", "optimize", "dont_write_bytecode", "no_user_site", "no_site", "isolated", "dev_mode", "hash_randomization")
+
+
+def _packages() -> dict[str, str]:
+    """Every installed distribution and its version, without damaged ones that lack either."""
+    versions: dict[str, str] = {}
+    for distribution in importlib.metadata.distributions():
+        metadata = distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or ""
+        # Only the headers, by regular expression: parsing the whole as an email message takes five times as long.
+        head = dict(reversed(_NAMED.findall(_BLANK.split(metadata, maxsplit=1)[0])))
+        if head.get("Name") and head.get("Version"):
+            versions.setdefault(head["Name"].lower(), head["Version"])  # the first on the path is the one imported
+    return dict(sorted(versions.items()))
+
+
+_BLANK: Final = re.compile(r"\r?\n\r?\n")
+_NAMED: Final = re.compile(r"^(Name|Version):[ \t]*(.*?)[ \t\r]*$", re.MULTILINE)
+
+
+def _torch(machine: Machine) -> dict[str, Any]:
+    """The torch build, from its installed files: importing torch would cost seconds and memory."""
+    try:
+        distribution = importlib.metadata.distribution("torch")
+    except importlib.metadata.PackageNotFoundError as error:
+        raise Unread("torch is not installed") from error
+    text = or_absent(lambda: Path(str(distribution.locate_file("torch/version.py"))).read_text())
+    source = text if isinstance(text, str) else ""
+    names = ("cuda", "hip", "git_version", "debug")
+    threads = {name: machine.environ.get(name) or absent("not set") for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS")}
+    return {"version": distribution.version, **{name: _assigned(source, name) for name in names}, "threads": threads}
+
+
+def _assigned(source: str, name: str) -> Any:
+    """The literal assigned to `name` in torch/version.py."""
+    match = re.search(rf"^{name}(?:\s*:[^=\n]+)?\s*=\s*(.+?)\s*$", source, re.MULTILINE)
+    if match is None:
+        return absent("torch/version.py does not say")
+    literal = match.group(1).strip("'\"")
+    return absent("not built in") if literal == "None" else literal
+
+
+def _git(machine: Machine) -> dict[str, Any]:
+    """The commit of the workload's folder. Raises Unread if it is not a repository."""
+
+    off: tuple[str, ...] = ()
+
+    def git(*arguments: str) -> str:
+        settings = {**machine.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+        return tool_output(repository.command(machine.folder, *arguments, off=off), GIT_TIMEOUT_S, env=settings)
+
+    commit = git("rev-parse", "HEAD")
+    with suppress(Unread):  # no filters are configured
+        off = repository.without_filters(git)
+    return {
+        "commit": commit,
+        "branch": or_absent(lambda: git("rev-parse", "--abbrev-ref", "HEAD")),
+        "dirty": or_absent(lambda: bool(git("status", "--porcelain", "--untracked-files=no"))),
+    }
+
+
+_RELEVANT: Final = re.compile(
+    r"^(OMP_|MKL_|OPENBLAS_|BLIS_|GOMP_|KMP_|NUMEXPR_|NCCL_|RCCL_|GLOO_|TP_|UCX_|FI_|MPI_|OMPI_|CUDA|CUBLAS_|CUDNN_|NVIDIA_|TF32|"
+    r"HIP_|ROCR_|HSA_|XLA_|TORCH|PYTORCH_|TORCHELASTIC_|TRITON_|FIREASSAY_|SLURM_|PBS_|LSB_|RAY_|VLLM_|SGLANG_|LLAMA_|"
+    r"HF_|TRANSFORMERS_|TOKENIZERS_|DATASETS_|MALLOC_|LD_PRELOAD$|LD_LIBRARY_PATH$|PYTHON|VIRTUAL_ENV$|CONDA_DEFAULT_ENV$|"
+    r"MASTER_|RANK$|WORLD_SIZE$|LOCAL_RANK$|LOCAL_WORLD_SIZE$|GROUP_RANK$|KUBERNETES_SERVICE_HOST$|container$|TZ$|LANG$|LC_ALL$)"
+)
+
+
+def _variables(machine: Machine, secrets: tuple[str, ...]) -> dict[str, str]:
+    chosen = {name: value for name, value in machine.environ.items() if _RELEVANT.match(name)}
+    return dict(sorted(redact_environment(chosen, secrets).items()))
+
+
+@dataclass(frozen=True)
+class Field:
+    """One key of the captured environment."""
+
+    key: str  # group.name
+    meaning: str
+    source: str
+    read: Callable[[Machine], Any]
+
+
+FIELDS: Final = (
+    Field("host.name", "name of the host", "gethostname(2)", lambda _: socket.gethostname()),
+    Field("host.os", "operating system", "/etc/os-release", _os_name),
+    Field("host.kernel", "kernel release", "uname(2)", lambda _: platform.release()),
+    Field("host.machine", "instruction set", "uname(2)", lambda _: platform.machine()),
+    Field("host.uptime_s", "seconds since boot", "/proc/uptime", _uptime),
+    Field("host.virtualisation", "hypervisor, if one is seen", "/sys/class/dmi/id, /sys/hypervisor, CPU flags", _virtualisation),
+    Field(
+        "host.container",
+        "hints at a container or batch system; an empty list says that none was found",
+        "/.dockerenv, cgroup, environment",
+        _container,
+    ),
+    Field("host.aslr", "address space randomisation", "/proc/sys/kernel/randomize_va_space", _aslr),
+    Field("cpu.model", "processor model", "/proc/cpuinfo", cpu_model),
+    Field("cpu.logical", "logical processors of the machine", "sysconf", lambda _: os.cpu_count()),
+    Field("cpu.physical", "physical cores of the machine", "/proc/cpuinfo", physical_cores),
+    Field("cpu.usable", "processors that this process may run on", "sched_getaffinity(2)", usable_processors),
+    Field(
+        "cpu.smt",
+        "simultaneous multithreading: on, off, forceoff, notsupported, notimplemented",
+        "/sys/devices/system/cpu/smt/control",
+        smt,
+    ),
+    Field("cpu.governors", "frequency governors in use", "/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor", governors),
+    Field("cpu.numa", "NUMA nodes and their processors", "/sys/devices/system/node", numa_nodes),
+    Field("memory.total_bytes", "physical memory", "/proc/meminfo MemTotal", lambda m: memory_bytes(m, "MemTotal")),
+    Field(
+        "memory.available_bytes",
+        "memory that could be given out now",
+        "/proc/meminfo MemAvailable",
+        lambda m: memory_bytes(m, "MemAvailable"),
+    ),
+    Field(
+        "memory.swap_total_bytes",
+        "swap space; 0 means that there is none",
+        "/proc/meminfo SwapTotal",
+        lambda m: memory_bytes(m, "SwapTotal"),
+    ),
+    Field("memory.swap_free_bytes", "free swap space", "/proc/meminfo SwapFree", lambda m: memory_bytes(m, "SwapFree")),
+    Field("noise.load", "load average over 1, 5 and 15 minutes", "/proc/loadavg", _load),
+    Field("noise.threads", "runnable and existing threads", "/proc/loadavg", _threads),
+    Field("noise.steal_ticks", "processor time taken by the hypervisor since boot, clock ticks", "/proc/stat cpu, 8th number", steal_ticks),
+    Field("noise.cpu_ticks", "processor time since boot by use, clock ticks", "/proc/stat cpu", cpu_ticks),
+    Field(
+        "noise.pressure_cpu",
+        "time since boot in which tasks waited for a processor, microseconds",
+        "/proc/pressure/cpu",
+        lambda m: pressure(m, "cpu"),
+    ),
+    Field(
+        "noise.pressure_memory",
+        "time since boot in which tasks waited for memory, microseconds",
+        "/proc/pressure/memory",
+        lambda m: pressure(m, "memory"),
+    ),
+    Field(
+        "noise.pressure_io",
+        "time since boot in which tasks waited for input or output, microseconds",
+        "/proc/pressure/io",
+        lambda m: pressure(m, "io"),
+    ),
+    Field("cgroup.cpu_quota", "processors that the control group may use", "cpu.max (v2), cpu.cfs_quota_us (v1)", cpu_quota),
+    Field("cgroup.throttled", "how often and how long the quota stopped the group", "cpu.stat", throttled),
+    Field("cgroup.memory_limit", "memory that the control group may use", "memory.max (v2), memory.limit_in_bytes (v1)", memory_limit),
+    Field("gpu.nvidia", "driver and devices", "NVML (package nvidia-ml-py), else nvidia-smi", nvidia_gpus),
+    Field("software.python", "interpreter, its build and the flags that are set", "sys, platform", lambda _: _python()),
+    Field("software.packages", "every installed distribution and its version", "importlib.metadata", lambda _: _packages()),
+    Field(
+        "software.torch", "torch build: version, CUDA, HIP, commit; thread settings", "torch/version.py, not imported; environment", _torch
+    ),
+    Field("workload.git", "commit, branch and whether tracked files were changed, of the workload's folder", "git", _git),
+)
+
+# `capture` writes this key itself because it needs the secrets.
+VARIABLES: Final = "workload.variables"
+VARIABLES_MEANING: Final = "environment variables that can change a measurement; secrets are removed"
+
+
+def capture(secrets: Iterable[str] = (), *, folder: Path | None = None, machine: Machine | None = None) -> dict[str, Any]:
+    """The environment now, JSON-able: group -> name -> value or `{"absent": reason}`. Never raises.
+
+    Args:
+        secrets: values to remove wherever they occur, besides those found in the environment itself.
+        folder: the workload's folder, whose git commit is recorded; default: the current folder.
+        machine: where to read; default: this machine.
+    """
+    machine = machine or Machine(folder=folder or Path("."))
+    known = (*secret_values(machine.environ), *secrets)
+    captured: dict[str, Any] = {}
+    for item in FIELDS:
+        _put(captured, item.key, _cleaned(or_absent(partial(item.read, machine)), known))
+    _put(captured, VARIABLES, or_absent(partial(_variables, machine, known)))
+    return captured
+
+
+def capture_keys(keys: Iterable[str], machine: Machine | None = None) -> dict[str, Any]:
+    """The given keys of the environment now, in order: key -> value or `{"absent": reason}`. Never raises."""
+    machine = machine or Machine()
+    fields = {item.key: item for item in FIELDS}
+    return {key: or_absent(partial(fields[key].read, machine)) for key in keys}
+
+
+def _put(captured: dict[str, Any], key: str, value: Any) -> None:
+    group, name = key.split(".", 1)
+    captured.setdefault(group, {})[name] = value
+
+
+def _cleaned(value: Any, secrets: tuple[str, ...]) -> Any:
+    """`value` with secrets removed from every string: even a branch or package name may hold one."""
+    if isinstance(value, str):
+        return redact(value, secrets)
+    if isinstance(value, Mapping):
+        return {key: _cleaned(inner, secrets) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_cleaned(inner, secrets) for inner in value]
+    return value
+
+
+def reference() -> str:
+    """The page docs/reference/environment.md, generated from `FIELDS`."""
+    rows = [f"| `{item.key}` | {item.meaning} | {item.source} |" for item in FIELDS]
+    rows.append(f"| `{VARIABLES}` | {VARIABLES_MEANING} | environment |")
+    return "\n".join((_REFERENCE_HEAD, *rows, ""))
+
+
+_REFERENCE_HEAD: Final = """# The environment in a record
+
+`manifest.json` holds the environment twice, under `environment.before` and `environment.after`. What could not be read is
+`{"absent": "<reason>"}`: never 0 and never an empty text. Secrets are replaced by `[redacted]`.
+This page is generated from `FIELDS` in `src/fireassay/record/environment.py`.
+
+| key | meaning | source |
+|---|---|---|"""

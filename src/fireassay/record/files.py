@@ -1,0 +1,172 @@
+"""How are files written so that a crash leaves the old or the new content, and a full disk gives a clear message?
+
+Replacing: write a temporary file beside the target, fsync it, rename it over the target, fsync the folder.
+Source: the rename and fsync contracts of POSIX; T. S. Pillai et al., "All File Systems Are Not Created Equal", OSDI 2014.
+Every operation by which the coordinator changes a record's folder goes through this module, so that tests can
+interrupt each one.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+from fireassay.errors import RecordError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TEMPORARY = ".tmp"
+
+
+def replace(path: Path, content: bytes) -> None:
+    """Replace a file's content atomically: after a crash it holds either the whole old or the whole new content."""
+    temporary = path.with_name(path.name + TEMPORARY)
+    with _fresh(temporary) as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    rename(temporary, path)
+
+
+def write_output(path: Path, content: bytes, *, append: bool = False) -> None:
+    """Write a file that the user named, atomically: a link is replaced, its target left unchanged.
+
+    A device or a pipe (/dev/stdout, a shell's >(...)) is written in place: it has no content to lose.
+
+    Raises:
+        OSError: the file cannot be written, or `append` was given for a link.
+    """
+    if _is_special(path):
+        with path.open("wb") as file:
+            file.write(content)
+        return
+    if append:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        with open(os.open(path, flags, 0o666), "ab") as file:
+            file.write(content)
+        return
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    temporary = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}{TEMPORARY}")
+    try:
+        with _fresh(temporary) as file:
+            file.write(content)
+            if path.is_file() and not path.is_symlink():  # keep the permissions
+                os.fchmod(file.fileno(), stat.S_IMODE(path.lstat().st_mode))
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _is_special(path: Path) -> bool:
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def _fresh(path: Path) -> BinaryIO:
+    """A new file: a crash's leftover or a planted link of this name is removed, never written into."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        return open(os.open(path, flags, 0o666), "wb")
+    except FileExistsError:
+        path.unlink()
+        return open(os.open(path, flags, 0o666), "wb")
+
+
+def rename(source: Path, target: Path) -> None:
+    """Rename durably."""
+    os.replace(source, target)
+    sync_folder(target.parent)
+
+
+def sync_file(path: Path) -> None:
+    """Make a file's content durable."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sync_folder(path: Path) -> None:
+    """Make the names in a folder durable."""
+    sync_file(path)
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a folder and its content, if it exists."""
+    if os.path.lexists(path):
+        shutil.rmtree(path)  # refuses a link and follows none
+
+
+def digest(path: Path) -> str:
+    """SHA-256 of a file in hexadecimal, read in pieces; for a symbolic link, of its target path."""
+    if path.is_symlink():
+        return hashlib.sha256(os.fsencode(path.readlink())).hexdigest()
+    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def size(path: Path) -> int:
+    """Bytes of a file; a symbolic link is not followed."""
+    return path.lstat().st_size
+
+
+def free_bytes(path: Path) -> int:
+    """Bytes available to an unprivileged user on the file system of the path or its nearest existing parent."""
+    while not path.exists() and path != path.parent:
+        path = path.parent
+    state = os.statvfs(path)
+    return state.f_bavail * state.f_frsize
+
+
+def explain(error: OSError, path: Path, doing: str) -> RecordError:
+    """The error for a failed file operation, in one sentence: what failed, where, why, and what to do."""
+    return RecordError(f"cannot {doing} {path}: {reason(error, path)}")
+
+
+def reason(error: OSError, path: Path) -> str:
+    """Why a file operation failed and what to do about it, in one sentence."""
+    number = error.errno
+    if number in (errno.ENOSPC, errno.EDQUOT):
+        what = "the disk is full" if number == errno.ENOSPC else "the disk quota is used up"
+        return (
+            f"{what} ({free_bytes(path)} bytes free). Free some space and run `assay resume` on the record, "
+            "or choose another folder; what was already written stays readable."
+        )
+    if number in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return f"{os.strerror(number)}. Give yourself the right to write there, or choose another folder."
+    if number in (errno.ENOTDIR, errno.EEXIST):
+        return "a file stands where a folder is needed. Move it away, or choose another folder."
+    return f"{error.strerror or error}. What was already written stays readable."
+
+
+def write_parquet(path: Path, table: pa.Table) -> None:
+    """Write a table as zstd-compressed Parquet and make it durable, with its folder."""
+    write_parquet_groups(path, table.schema, (table,))
+
+
+def write_parquet_groups(path: Path, schema: pa.Schema, tables: Iterable[pa.Table]) -> None:
+    """The same for a table that comes in parts, one row group each."""
+    import pyarrow.parquet as pq
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with _fresh(path) as file:
+        with pq.ParquetWriter(file, schema, compression="zstd") as writer:
+            for table in tables:
+                writer.write_table(table)
+        file.flush()
+        os.fsync(file.fileno())
+    sync_folder(path.parent)

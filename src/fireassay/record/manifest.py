@@ -1,0 +1,129 @@
+"""What does a record's manifest say, and did assay write it?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from fireassay import __version__
+from fireassay.errors import RecordError
+from fireassay.record import coordinator, files
+from fireassay.record.migrations import Migration, steps_from
+from fireassay.record.tables import FORMAT_VERSION
+from fireassay.record.untrusted import paths as inside
+from fireassay.record.untrusted import strict_json
+
+STATES = ("running", "complete", "interrupted", "failed")
+MOST_MANIFEST: Final = 24 * inside.MIB  # at most 20 times as much in memory; enough for 100,000 sealed files
+LONGEST_REASON: Final = 300
+
+
+def read_manifest(path: Path) -> dict[str, Any]:
+    """The manifest as written, whatever its format version.
+
+    Raises:
+        RecordError: there is none, or assay did not write it.
+    """
+    try:
+        return _parse_manifest(path)
+    except (OSError, ValueError) as error:  # a path with a NUL is a ValueError
+        raise files.explain(error if isinstance(error, OSError) else OSError(0, str(error)), path, "read") from error
+
+
+def _parse_manifest(path: Path) -> dict[str, Any]:
+    if not path.exists():
+        raise RecordError(f"{path} does not exist. `assay list` shows the records that exist.")
+    if not path.is_dir():
+        raise RecordError(f"{path} is a file, not a record folder. Give the folder that holds manifest.json.")
+    file = path / "manifest.json"
+    try:
+        manifest = strict_json.json_of(inside.read(path, file.name, MOST_MANIFEST))
+    except FileNotFoundError:
+        what = "has no manifest.json" if any(path.iterdir()) else "is empty"
+        raise RecordError(f"{path} is not a record of assay: it {what}. Give the folder that `assay run` printed.") from None
+    except OSError as error:
+        raise files.explain(error, file, "read") from error
+    except ValueError as error:
+        raise RecordError(f"{file} is damaged or foreign: it is not JSON ({error}). Restore the file from a copy.") from error
+    if not isinstance(manifest, dict) or type(manifest.get("format_version")) is not int:
+        raise RecordError(f"{path} is not a record of assay: its manifest.json names no format_version.")
+    return manifest
+
+
+def effective_state(path: Path, manifest: Mapping[str, Any], sealed: bool) -> str:
+    """The record's state: without a seal it is running while its coordinator lives, else interrupted."""
+    if sealed:
+        return str(manifest["state"])
+    if manifest["state"] != "interrupted" and coordinator.is_alive(manifest["coordinator"], path):
+        return "running"
+    return "interrupted"
+
+
+def migrations_of(path: Path, manifest: Mapping[str, Any]) -> tuple[Migration, ...]:
+    version = manifest["format_version"]
+    if version > FORMAT_VERSION:
+        raise RecordError(
+            f"{path} is of record format {version}; this assay ({__version__}) reads formats up to {FORMAT_VERSION}. "
+            f"Open it with the assay that wrote it ({manifest.get('assay_version')}) or a newer one."
+        )
+    steps = steps_from(version)
+    if steps is None:
+        raise RecordError(f"{path} is of record format {version}, which assay {__version__} cannot read.")
+    return steps
+
+
+def check_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
+    wrong = [key for key, kind in _KINDS.items() if not isinstance(manifest.get(key), kind)]
+    wrong += [key for key, kind in _OPTIONAL.items() if not isinstance(manifest.get(key), kind | None)]
+    if manifest.get("state") not in STATES:
+        wrong.append("state")
+    if "coordinator" not in wrong and not _is_process(manifest["coordinator"]):
+        wrong.append("coordinator")
+    sealed = has_seal(path)
+    if not sealed and (path / "tables").exists() and not (path / "streams").exists():
+        raise RecordError(f"{path / 'SEAL'} is missing, and without it the record cannot be trusted. Restore it from a copy.")
+    if sealed and "sealed" not in wrong and not _stays_inside((manifest.get("sealed") or {}).get("files")):
+        wrong.append("sealed.files")
+    if wrong:
+        raise RecordError(f"{path / 'manifest.json'} is damaged: {', '.join(dict.fromkeys(wrong))} is missing or of the wrong kind.")
+
+
+_KINDS: Final[Mapping[str, type]] = {"id": str, "name": str, "created_utc": str, "state": str, "coordinator": dict}
+_OPTIONAL: Final[Mapping[str, type]] = {
+    "assay_version": str,
+    "reason": str,
+    "plan_signature": str,
+    "environment": dict,
+    "session": dict,
+    "looks": list,
+    "looks_ended": str,
+    "simulated": dict,
+    "foreign": dict,
+    "schedules": dict,
+    "sentinel": dict,
+    "nulls": list,
+    "sealed": dict,
+}
+
+
+def _is_process(process: Mapping[str, Any]) -> bool:
+    pid, created = process.get("pid"), process.get("create_time")
+    known = type(pid) is int and 0 < pid < 1 << 31 and type(created) in (int, float) and isinstance(process.get("host"), str)
+    return known and isinstance(process.get("boot_id"), str | None)
+
+
+def _stays_inside(names: Any) -> bool:
+    """Whether this maps paths below the record to the seal's entries."""
+    return isinstance(names, dict) and all(isinstance(entry, dict) and not inside.problem_of_name(name) for name, entry in names.items())
+
+
+def has_seal(path: Path) -> bool:
+    """Whether there is a seal. Raises RecordError if it is not a plain file."""
+    try:
+        inside.plain(path, "SEAL")
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise files.explain(error, path / "SEAL", "read") from error
+    return True

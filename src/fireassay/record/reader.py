@@ -1,0 +1,180 @@
+"""What does a record say?  Opens sealed and unfinished records alike and returns their tables.
+
+A sealed record is read from its Parquet files, an unfinished one from its streams, each up to its first damaged byte.
+Nothing in a record is ever executed or unpickled.  A record is untrusted: it is read only from plain files, never through a link
+(`fireassay.record.untrusted.paths`), within a memory limit proportional to its files (`fireassay.record.untrusted.memory_bound`), and any defect
+raises one RecordError.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from fireassay.errors import RecordError, SpecError
+from fireassay.record import files
+from fireassay.record.manifest import MOST_MANIFEST, check_manifest, effective_state, has_seal, migrations_of, read_manifest
+from fireassay.record.migrations import Migration
+from fireassay.record.sealed import first_problem, read_arrow, read_frame, refuse_gaps
+from fireassay.record.tables import arrow_schema
+from fireassay.record.unsealed import launch_folders, launch_name, launches_named, losses, read_launch
+from fireassay.record.untrusted import paths as inside
+from fireassay.record.untrusted import strict_json
+from fireassay.spec.experiment import Experiment
+from fireassay.spec.plan import refuse_endless
+
+if TYPE_CHECKING:
+    import polars as pl
+    import pyarrow as pa
+
+MOST_EXPERIMENT: Final = inside.MIB
+
+
+@dataclass(frozen=True, kw_only=True)
+class Record:
+    """A record on disk."""
+
+    path: Path
+    manifest: Mapping[str, Any]
+    experiment: Experiment
+    state: str  # running | complete | interrupted | failed
+    sealed: bool
+    _migrations: tuple[Migration, ...] = field(default=(), repr=False)
+
+    def table(self, name: str) -> pl.DataFrame:
+        """One table in the schema of `fireassay.record.tables`, ordered; empty if nothing was written.
+
+        Raises:
+            RecordError: a sealed file is missing or damaged.
+        """
+        import polars as pl
+
+        if self.sealed and not self._migrations:  # fast path for large records: no second copy in Arrow
+            frame = read_frame(self.path, self._parts(name), name)
+            refuse_gaps(self.path, name, frame.null_count().row(0, named=True))
+            return frame
+        loaded = pl.from_arrow(self.arrow(name))
+        assert isinstance(loaded, pl.DataFrame)
+        return loaded
+
+    def arrow(self, name: str) -> pa.Table:
+        """One table as Arrow, ordered. Raises like `table`."""
+        read = self._read_sealed if self.sealed else self._read_streams
+        for step in self._migrations:
+            read = _migrated(step, read)
+        table = read(name)
+        schema = arrow_schema(name)
+        if table is None:
+            return schema.empty_table()
+        refuse_gaps(self.path, name, dict(zip(table.column_names, (column.null_count for column in table.columns), strict=True)))
+        try:
+            return table.cast(schema) if table.schema != schema else table
+        except (ValueError, TypeError, NotImplementedError) as error:  # base classes of Arrow's exceptions
+            raise RecordError(f"{self.path} is damaged: the columns of its table {name} are not those that assay writes.") from error
+
+    @cached_property
+    def seal(self) -> str:
+        """The seal: SHA-256 of manifest.json, which lists the digests of all other files; "" if not sealed.
+
+        Records with equal seals are the same record; knowing the seal from a trusted source exposes a forgery.
+        """
+        return hashlib.sha256(inside.read(self.path, "manifest.json", most=MOST_MANIFEST)).hexdigest() if self.sealed else ""
+
+    @cached_property
+    def profiles(self) -> tuple[dict[str, Any], ...]:
+        """The trace summaries of profiled launches, with launch numbers; a damaged one is marked as such."""
+        return tuple(
+            {"launch": launch, "ranks": [], "nsys": [], **_summary(self.path, f"traces/{launch_name(launch)}/summary.json")}
+            for launch in _traced(self.path)
+        )
+
+    @cached_property
+    def salvaged(self) -> tuple[str, ...]:
+        """Losses in the streams: one sentence per damaged or truncated stream."""
+        if self.sealed:
+            return tuple(self.manifest["sealed"].get("salvaged", ()))
+        return tuple(note for launch in launch_folders(self.path) for note in losses(self.path, launch))
+
+    def _read_sealed(self, name: str) -> pa.Table | None:
+        parts = self._parts(name)
+        return read_arrow(self.path, parts, name, todays=not self._migrations) if parts else None
+
+    def _parts(self, name: str) -> list[str]:
+        """The table's sealed files, by launch."""
+        return sorted(file for file in self.manifest["sealed"]["files"] if file.startswith(f"tables/{name}/"))
+
+    def _read_streams(self, name: str) -> pa.Table | None:
+        import pyarrow as pa
+
+        launches = (read_launch(self.path, launch, name)[0] for launch in launch_folders(self.path))
+        parts = [part for part in launches if part is not None]
+        if has_seal(self.path):
+            raise RecordError(f"{self.path} was sealed while it was being read. Read it again.")
+        return pa.concat_tables(parts) if parts else None
+
+
+def _traced(path: Path) -> list[int]:
+    """The launches that have a trace summary."""
+    return sorted(launches_named(entry.parent.name for entry in (path / "traces").glob("launch=*/summary.json")))
+
+
+def _summary(path: Path, file: str) -> dict[str, Any]:
+    try:
+        summary = strict_json.json_of(inside.read(path, file, MOST_MANIFEST))
+    except (OSError, ValueError, RecordError) as error:
+        return {"absent": f"summary.json cannot be read: {error}"}
+    return summary if isinstance(summary, dict) else {"absent": "summary.json holds no object"}
+
+
+def open_record(path: Path) -> Record:
+    """Open a record folder.
+
+    Raises:
+        RecordError: the folder is missing, empty, foreign, damaged or of a newer format.
+    """
+    manifest = read_manifest(path)
+    migrations = migrations_of(path, manifest)
+    for step in migrations:
+        manifest = step.manifest(manifest)
+    check_manifest(path, manifest)
+    sealed = has_seal(path)
+    return Record(
+        path=path,
+        manifest=manifest,
+        experiment=_read_experiment(path, manifest, migrations),
+        state=effective_state(path, manifest, sealed),
+        sealed=sealed,
+        _migrations=migrations,
+    )
+
+
+def _migrated(step: Migration, read: Any) -> Any:
+    return lambda name: step.table(name, read)
+
+
+def _read_experiment(path: Path, manifest: Mapping[str, Any], migrations: tuple[Migration, ...]) -> Experiment:
+    file = path / "experiment.toml"
+    try:
+        content = strict_json.toml_of(inside.read(path, file.name, MOST_EXPERIMENT))
+        for step in migrations:
+            content = step.experiment(content)
+        for key in manifest.get("nulls") or ():
+            _set_null(content, str(key).split("."))
+        experiment = Experiment.model_validate(content)
+        refuse_endless(experiment)
+        return experiment
+    except OSError as error:
+        raise files.explain(error, file, "read") from error
+    except (ValueError, TypeError, AttributeError, RecursionError, SpecError) as error:
+        raise RecordError(f"{file} is damaged: {first_problem(error)}. `assay verify {path}` tells which files were changed.") from error
+
+
+def _set_null(content: dict[str, Any], keys: list[str]) -> None:
+    """Set keys to None: TOML has no null, so the manifest names the keys that are null against a non-null default."""
+    for key in keys[:-1]:
+        content = content.setdefault(key, {})
+    content[keys[-1]] = None

@@ -1,0 +1,137 @@
+"""How are secrets removed from a million rows without a Python call per string?
+
+Arrow's search (RE2, without the GIL) finds the strings with a key's prefix, a word that precedes secrets, or a known value;
+only these are searched in Python.  All other arrays are passed through unchanged.
+From model outputs (`ANSWERS`) only keys and known values are removed: the outputs are measurement results.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+from fireassay.record.secrets.known import declared_values
+from fireassay.record.secrets.redact import redact
+from fireassay.record.secrets.shapes import PLACES, key_heads
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ANSWERS: Final = frozenset({"text", "reasoning", "prediction", "target"})
+LONGEST_ERROR: Final = 500  # characters; cut after redaction, because half a key is not recognisable
+# Up to these numbers of distinct strings and rows Python is faster: compiling the RE2 expression and importing pyarrow.compute,
+# which alone delays a training by 50 ms, take longer.
+FEW: Final = 32
+SHORT: Final = 1024
+
+
+def cleaned_batch(batch: pa.RecordBatch, secrets: Iterable[str] = ()) -> pa.RecordBatch:
+    """The batch with secrets redacted from its strings; the same object if there are none."""
+    import pyarrow as pa
+
+    known, before = tuple(secrets), batch.columns
+    columns = [
+        (_cut if name == "error" else _whole)(cleaned(column, known, keys_only=name in ANSWERS))
+        for name, column in zip(batch.schema.names, before, strict=True)
+    ]
+    if all(new is old for new, old in zip(columns, before, strict=True)):
+        return batch
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
+
+
+def _whole(column: pa.Array) -> pa.Array:
+    return column
+
+
+def _cut(errors: pa.Array) -> pa.Array:
+    """Server error messages, truncated to the length that a record keeps."""
+    import pyarrow.compute as pc
+
+    longest = pc.max(pc.utf8_length(errors)).as_py() if is_text(errors.type) else None
+    return pc.utf8_slice_codeunits(errors, 0, LONGEST_ERROR) if (longest or 0) > LONGEST_ERROR else errors
+
+
+def cleaned(column: pa.Array, secrets: Sequence[str] = (), *, keys_only: bool = False) -> pa.Array:
+    """An array with secrets redacted from its strings or lists of strings; the same object if there are none."""
+    import pyarrow as pa
+
+    from fireassay.record.columns import to_array
+
+    known = tuple(secrets)
+    if is_text(column.type):
+        return _texts(column, known, keys_only=keys_only)
+    if pa.types.is_list(column.type) and is_text(column.type.value_type):
+        values = column.flatten()
+        if _texts(values, known, keys_only=keys_only) is values:
+            return column
+        rows = column.to_pylist()
+        return to_array([row and [_clean(text, known, keys_only) for text in row] for row in rows], column.type)
+    return column
+
+
+def is_text(kind: Any) -> bool:
+    """Whether a column of this type holds strings."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _texts(column: pa.Array, secrets: tuple[str, ...], *, keys_only: bool) -> pa.Array:
+    from fireassay.record.columns import to_array
+
+    before = column.to_pylist() if len(column) <= SHORT else None
+    if before is not None and len(different := set(before)) <= FEW:
+        clean = {text: _clean(text, secrets, keys_only) for text in different}
+        changed = any(text != after for text, after in clean.items())
+        return to_array([clean[text] for text in before], column.type) if changed else column
+    texts: list[str | None] | None = None
+    for row in suspicious(column, secrets, keys_only=keys_only):
+        text = column[row].as_py()
+        after = _clean(text, secrets, keys_only)
+        if after != text:
+            texts = column.to_pylist() if texts is None else texts
+            texts[row] = after
+    return column if texts is None else to_array(texts, column.type)
+
+
+@lru_cache(maxsize=1024)
+def _short(text: str, secrets: tuple[str, ...], keys_only: bool) -> str:
+    return redact(text, secrets, keys_only=keys_only)
+
+
+def _clean(text: str | None, secrets: tuple[str, ...], keys_only: bool) -> str | None:
+    if text is None:
+        return None
+    # host and counter names repeat many times
+    return _short(text, secrets, keys_only) if len(text) < 80 else redact(text, secrets, keys_only=keys_only)
+
+
+def suspicious(column: pa.Array, secrets: tuple[str, ...] = (), *, keys_only: bool = False) -> Iterator[int]:
+    """Rows whose text may hold a secret; a superset of those that do."""
+    import pyarrow.compute as pc
+
+    if column.null_count == len(column):
+        return
+    if len(column) <= FEW:
+        yield from (row for row in range(len(column)) if column[row].is_valid)
+        return
+    matches = pc.match_substring_regex(pc.ascii_lower(column), pattern=_beginnings(keys_only))
+    if values := (*secrets, *declared_values()):
+        matches = pc.or_(matches, pc.match_substring_regex(column, pattern=_one_of(values)))
+    yield from pc.indices_nonzero(matches).to_pylist()  # skips nulls
+
+
+@lru_cache(maxsize=2)
+def _beginnings(keys_only: bool) -> str:
+    """The prefixes of everything shaped like a secret. A key is a long run of characters, which ordinary words are not."""
+    keys = f"(?:{'|'.join(map(re.escape, key_heads()))})[a-z0-9_+/=.~-]{{8}}"
+    triggers = () if keys_only else sorted({place.trigger.decode() for place in PLACES})
+    return "|".join((keys, *map(re.escape, triggers)))
+
+
+@lru_cache(maxsize=8)
+def _one_of(values: tuple[str, ...]) -> str:
+    """Matches each value in full, or its first or last characters where a text was cut or a line broken."""
+    return "|".join(sorted({re.escape(value[:8]) for value in values} | {re.escape(value[-8:]) for value in values}))

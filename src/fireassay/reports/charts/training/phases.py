@@ -1,0 +1,138 @@
+"""Where does the time of a step go, and which part does not shrink with more workers?"""
+
+from __future__ import annotations
+
+from fireassay.estimates.format import Scale
+from fireassay.metrics.training.communication import COMM_EXPOSED
+from fireassay.metrics.training.phases import BACKWARD_TIME, DATA_TIME, FORWARD_TIME, OPTIMIZER_TIME, UNKNOWN_TIME
+from fireassay.metrics.training.time import STEP_TIME
+from fireassay.reports.charts import vega
+from fireassay.reports.charts.chart import (
+    Drawing,
+    Key,
+    Missing,
+    Rows,
+    above,
+    absence,
+    colour,
+    common_scale,
+    estimates,
+    in_words,
+    interval_key,
+    interval_row,
+    number_axis,
+    points,
+    sized,
+    top_of,
+)
+from fireassay.reports.view import MetricRow, View
+
+TITLE = "Phases of a step"
+PHASES = (  # metric, name, colour; bottom to top
+    (DATA_TIME.name, "data wait", "fourth"),
+    (FORWARD_TIME.name, "forward", "main"),
+    (BACKWARD_TIME.name, "backward", "second"),
+    (COMM_EXPOSED.name, "exposed communication", "fifth"),
+    (OPTIMIZER_TIME.name, "optimizer", "third"),
+    (UNKNOWN_TIME.name, "not attributed", "rest"),
+)
+# Phases that contain communication, which is subtracted in this order.
+HOLD_COMMUNICATION = (BACKWARD_TIME.name, FORWARD_TIME.name, UNKNOWN_TIME.name)
+
+
+def draw(view: View) -> Drawing | Missing:
+    """Stacked phases per worker count, with the whole step and its interval on top."""
+    rows = {name: view.metric(name) for name, _, _ in PHASES}
+    seen = {name: row for name, row in rows.items() if row is not None and estimates(view, row)}
+    step = view.metric(STEP_TIME.name)
+    if not seen.keys() - {COMM_EXPOSED.name}:  # a record of profiled launches only
+        return Missing(title=TITLE, reason=absence(view, rows[UNKNOWN_TIME.name] or step, "The phases of a step"))
+    scale = common_scale(step if step is not None else next(iter(seen.values())))
+    chart = vega.layer(*_bars(view, seen, scale), *_whole(view, step, scale))
+    keys = [Key(mark="bar", role=role, text=name) for metric, name, role in PHASES if metric in seen]
+    keys += interval_key(estimates(view, step).values(), view, "whole step", "ink")
+    return Drawing(
+        title=TITLE,
+        chart=sized(chart.properties(title=above(f"time per step, {scale.label}"))),
+        caption=_caption(rows, seen),
+        key=tuple(keys),
+        description=" ".join(in_words(view, row) for row in (step, *seen.values()) if row is not None),
+    )
+
+
+def _x(view: View) -> vega.Spec:
+    order = [str(column.workers) for column in view.columns]
+    return vega.x(
+        "x:O",
+        sort=order,
+        scale=vega.scale(domain=order, paddingInner=0.45, paddingOuter=0.3),
+        axis=vega.axis(title="workers", labelAngle=0, grid=False),
+    )
+
+
+def _y(field: str, top: float) -> vega.Spec:
+    return vega.y(f"{field}:Q", scale=vega.scale(domain=[0, top], nice=False), axis=number_axis(title=None))
+
+
+def _top(view: View, seen: dict[str, MetricRow], scale: Scale) -> float:
+    step = view.metric(STEP_TIME.name)
+    whole = top_of(estimates(view, step).values(), scale.factor) if step is not None else 0.0
+    sums: dict[str, float] = {}
+    for parts in _parts(view, seen).values():
+        for key, value in parts.items():
+            sums[key] = sums.get(key, 0.0) + value * scale.factor
+    return max(whole, 1.05 * max(sums.values()))
+
+
+def _parts(view: View, seen: dict[str, MetricRow]) -> dict[str, dict[str, float]]:
+    """Metric -> configuration -> seconds in the bar.
+
+    Exposed communication lies inside of phases, and is subtracted from them so that it is drawn once.
+    """
+    parts = {name: {key: max(value.value, 0.0) for key, value in estimates(view, row).items()} for name, row in seen.items()}
+    between = dict(view.series.between)
+    for key, exposed in parts.get(COMM_EXPOSED.name, {}).items():
+        left = exposed
+        # first the part recorded between phases, which is in none of them but in the unnamed rest
+        for name, most in ((UNKNOWN_TIME.name, between.get(key, 0.0)), *((name, left) for name in HOLD_COMMUNICATION)):
+            seconds = parts.get(name, {}).get(key, 0.0)
+            taken = min(seconds, left, most)
+            if taken:
+                parts[name][key] = seconds - taken
+                left -= taken
+        parts["comm_exposed"][key] = exposed - left
+    return parts
+
+
+def _bars(view: View, seen: dict[str, MetricRow], scale: Scale) -> list[vega.Chart]:
+    """One rectangle per phase, stacked here rather than by Vega, to fix the order."""
+    workers = {column.key: str(column.workers) for column in view.columns}
+    at: dict[str, float] = {}
+    rows: Rows = []
+    parts = _parts(view, seen)
+    for name, _, role in PHASES:
+        for key, value in parts.get(name, {}).items():
+            begin = at.get(key, 0.0)
+            at[key] = begin + value * scale.factor
+            rows.append({"x": workers[key], "begin": begin, "end": at[key], "role": colour(role)})
+    bars = vega.chart(rows).mark("bar", stroke=colour("paper"), strokeWidth=1)
+    fill = vega.color("role:N", scale=None, legend=None)
+    return [bars.encode(x=_x(view), y=_y("begin", _top(view, seen, scale)), y2="end:Q", color=fill)]
+
+
+def _whole(view: View, step: MetricRow | None, scale: Scale) -> list[vega.Chart]:
+    workers = {column.key: str(column.workers) for column in view.columns}
+    step_times = estimates(view, step)
+    top = top_of(step_times.values(), scale.factor) if step_times else 1.0
+    seen = {name: row for name, _, _ in PHASES if (row := view.metric(name)) is not None and estimates(view, row)}
+    top = max(top, _top(view, seen, scale))
+    rows = [{"x": workers[key], **interval_row(value, scale.factor, 0.0, top)} for key, value in step_times.items()]
+    return points(rows, _x(view), lambda field: _y(field, top), "ink")
+
+
+def _caption(rows: dict[str, MetricRow | None], seen: dict[str, MetricRow]) -> str:
+    absent = [name for metric, name, _ in PHASES if metric not in seen and (rows[metric] is not None or metric != COMM_EXPOSED.name)]
+    text = "Medians of the slowest worker; what no phase explains is “not attributed”."
+    if COMM_EXPOSED.name in seen:
+        text += " Exposed communication is a part of the phases that hold it, and is taken out of them here."
+    return f"{text} Not marked by the script: {', '.join(absent)}." if absent else text

@@ -1,0 +1,84 @@
+"""Where does the time of a profiled step go?
+
+By unions of intervals of what ran; one bar per profiled rank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from fireassay.estimates.format import percent, reading, scale_for
+from fireassay.reports.charts import vega
+from fireassay.reports.charts.chart import Drawing, Key, Rows, above, colour, number_axis, sized
+from fireassay.reports.rows.profile import NO_OPERATOR
+from fireassay.reports.view import View
+
+TITLE: Final = "Inside of profiled steps"
+PARTS: Final = (
+    ("compute_ns", "computing", "main"),
+    ("exposed_ns", "exposed communication", "fifth"),
+    ("copy_ns", "copies", "third"),
+    ("idle_ns", "idle", "rest"),
+)
+MOST: Final = 16  # bars
+
+
+def draw(view: View) -> list[Drawing]:
+    """The mean step of each rank with a trace; empty without traces."""
+    bars = dict(list(_bars(view))[:MOST])
+    if not bars:
+        return []
+    wholes = {name: sum(parts.values()) for name, parts in bars.items()}
+    scale = scale_for("s", tuple(wholes.values()))
+    rows: Rows = []
+    for name, parts in bars.items():
+        at = 0.0
+        for key, _, role in PARTS:
+            if parts[key]:
+                rows.append({"y": name, "from": at, "to": at + parts[key] * scale.factor, "role": colour(role)})
+                at += parts[key] * scale.factor
+    names, top = list(bars), max(wholes.values()) * scale.factor * 1.04
+    x = vega.x("from:Q", scale=vega.scale(domain=[0, top], nice=False), axis=number_axis(title=f"time per step, {scale.label}", grid=False))
+    y = vega.y("y:N", sort=names, scale=vega.scale(domain=names, paddingInner=0.3), axis=vega.axis(title=None, grid=False))
+    chart = vega.chart(rows).mark("bar", stroke=colour("paper"), strokeWidth=1)
+    chart = chart.encode(x=x, x2="to:Q", y=y, color=vega.color("role:N", scale=None, legend=None))
+    return [
+        Drawing(
+            title=TITLE,
+            chart=sized(chart.properties(title=above("means of the profiled steps")), 70 + 30 * len(names)),
+            caption="Computing hides whatever communication runs beside it. Profiled steps are slower than timed ones: read the shares, not the times.",
+            description=" ".join(_words(view, name, parts, wholes[name]) for name, parts in bars.items()),
+            key=tuple(
+                Key(mark="bar", role=role, text=_named(view, text))
+                for key, text, role in PARTS
+                if any(parts[key] for parts in bars.values())
+            ),
+        )
+    ]
+
+
+def _bars(view: View) -> Iterator[tuple[str, dict[str, float]]]:
+    """(bar name, seconds of each part of the mean step)."""
+    several = len(view.profiles) > 1
+    for launch in view.profiles:
+        label = f"{view.label(launch['configuration'])}, " if several else ""
+        for rank in launch["ranks"]:
+            steps = rank.get("steps") or ()
+            if steps and not rank["absent"]:
+                yield f"{label}rank {rank['rank']}", _mean(steps)
+
+
+def _mean(steps: list[Mapping[str, Any]]) -> dict[str, float]:
+    return {key: sum(step[key] for step in steps) / len(steps) / 1e9 for key, _, _ in PARTS}
+
+
+def _named(view: View, text: str) -> str:
+    """Label of a part: without a device, time outside of operators is not idle but may be Python."""
+    on_device = any(rank.get("on_device") for launch in view.profiles for rank in launch["ranks"])
+    return NO_OPERATOR if text == "idle" and not on_device else text
+
+
+def _words(view: View, name: str, parts: Mapping[str, float], whole: float) -> str:
+    shares = ", ".join(f"{_named(view, text)} {percent(parts[key] / whole)}" for key, text, _ in PARTS if whole and parts[key])
+    return f"{name}: {reading(whole, 's')}: {shares}."

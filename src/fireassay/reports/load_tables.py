@@ -1,0 +1,236 @@
+"""Which tables does a report on a load have?  Engines beside each other at every load, and what lies behind the numbers.
+
+Units stand in the heads of columns, so that a cell is a number with
+its interval below it.  A column without any number is left out, and the table's notes say why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from fireassay.estimates.format import Shown, reading, scale_for
+from fireassay.metrics.base import ALL
+from fireassay.metrics.base import Shown as Place
+from fireassay.metrics.serving.latency import TTFT_COLD
+from fireassay.metrics.serving.objectives import CAPACITY
+from fireassay.reports import grouping
+from fireassay.reports.page import Cell, Head, Number, Table, Words, said
+from fireassay.reports.view import Column, MetricRow, View
+
+ONE_LAUNCH: Final = "no interval: one launch"
+GRADES: Final[Mapping[str, str]] = {
+    "fail": "different",
+    "distribution_close": "distribution-close",
+    "near_tie": "near tie",
+    "token_identical": "token-identical",
+    "bitwise": "bitwise identical",
+}
+
+
+def numbers(view: View) -> tuple[Table, ...]:
+    """Engines at each load: a table per scenario."""
+    scenarios = tuple(dict.fromkeys(column.scenario for column in view.columns))
+    quality = [(Place(table="engines", head=row.title), row) for row in view.primary if row.name.startswith("quality")]
+    shown = [*view.shown_in("engines"), *quality]
+    tables = []
+    for place, scenario in enumerate(scenarios):
+        columns = [column for column in view.columns if column.scenario == scenario]
+        columns.sort(key=lambda column: column.load or 0.0)  # stable: engines stay in their order at each load
+        title = scenario if len(scenarios) > 1 else "Numbers"
+        notes = () if place < len(scenarios) - 1 else grouping.absences(view, [*(row for _, row in shown), *_rows(view, CAPACITY.name)])
+        tables.append(_of_metrics(view, f"numbers-{place + 1}", title, columns, shown, notes))
+    return tuple(table for table in tables if table is not None)
+
+
+def capacity(view: View) -> tuple[str, ...]:
+    """How much the engines can take within the objectives, one sentence each; where it is not known, the notes say why."""
+    row = view.metric(CAPACITY.name)
+    if row is None:
+        return ()
+    groups: dict[str, list[Column]] = {}
+    for column in view.columns:
+        shown = row.cells.get(column.key) or row.cells.get(ALL)
+        if shown is not None and shown.measured:
+            groups.setdefault(_load_in_words(view, shown), []).append(column)
+    return tuple(f"Capacity{_of(view, columns)}: {words}." for words, columns in groups.items())
+
+
+def _load_in_words(view: View, shown: Shown) -> str:
+    bare = said(cell(shown))
+    unit = {"concurrency": "requests in flight", "rate": "requests per second"}.get(view.load_word, "")
+    return f"{bare.text} {unit} {bare.below if bare.below.startswith('[') else f'({bare.below})'}"
+
+
+def _of(view: View, columns: Sequence[Column]) -> str:
+    groups = dict.fromkeys(column.group for column in columns if column.group)
+    return f" of {'; '.join(groups)}" if groups and len(columns) < len(view.columns) else ""
+
+
+def details(view: View) -> tuple[Table, ...]:
+    """What lies behind the numbers: faults, cold starts, checks of answers, failures by class, replicas."""
+    tables = (
+        _of_metrics(view, "faults", "Under faults", view.columns, view.shown_in("faults"), only_measured=True),
+        _of_metrics(view, "cold", "Cold start beside warm", view.columns, view.shown_in("cold"), needs=TTFT_COLD.name),
+        _checks(view),
+        _errors(view),
+        _replicas(view),
+    )
+    return tuple(table for table in tables if table is not None)
+
+
+# ---- tables of metrics -------------------------------------------------------------------------------------------
+
+
+def _of_metrics(
+    view: View,
+    name: str,
+    title: str,
+    columns: Sequence[Column],
+    shown: Sequence[tuple[Place, MetricRow]],
+    notes: tuple[str, ...] = (),
+    *,
+    only_measured: bool = False,
+    needs: str = "",
+) -> Table | None:
+    """A row per configuration; `only_measured` leaves out those without any number, `needs` names a metric without which
+    there is no table."""
+    rows = [(place, row) for place, row in shown if _known(row, columns)]
+    if not rows or (needs and all(row.name != needs for _, row in rows)):
+        return None
+    if only_measured:
+        columns = [column for column in columns if any(_known(row, [column]) for _, row in rows)]
+    head = [_head(place, row) for place, row in rows]
+    body = [[cell(row.cells.get(column.key)) for _, row in rows] for column in columns]
+    if {said(entry).below for cells in body for entry in cells if said(entry).tone != "absent"} <= {ONE_LAUNCH, "exact"}:
+        body = [[replace(entry, interval=False) if isinstance(entry, Number) else entry for entry in cells] for cells in body]
+        notes = (*notes, "One launch each, so no interval; counts are exact.")
+    stub = _stub_heads(columns, view)
+    named = tuple((*_stub(stub, column), *cells) for column, cells in zip(columns, body, strict=True))
+    return Table(inline=True, name=name, title=title, stub=len(stub), heads=(*stub, *head), rows=named, notes=notes)
+
+
+def _known(row: MetricRow, columns: Sequence[Column]) -> bool:
+    return any((shown := row.cells.get(column.key)) is not None and shown.measured for column in columns)
+
+
+def _head(place: Place, row: MetricRow) -> Head:
+    unit = "" if row.unit in ("1/s", "fraction", "requests") else row.shown_unit
+    return Head(text=", ".join(part for part in (place.head, unit) if part), above=place.above)
+
+
+def _stub_heads(columns: Sequence[Column], view: View) -> tuple[Head, ...]:
+    """The load, and engine and scenario where these columns have several."""
+    load = {"concurrency": "In flight", "rate": "Offered, req/s"}.get(view.load_word, "Load")
+    engine = [Head(text="Engine")] if len({column.engine for column in view.columns}) > 1 else []
+    scenario = [Head(text="Scenario")] if len({column.scenario for column in columns}) > 1 else []
+    return (Head(text=load), *engine, *scenario)
+
+
+def _stub(heads: Sequence[Head], column: Column) -> tuple[Cell, ...]:
+    load = column.brief.partition(" ")[0] if column.load is not None else column.brief
+    texts = {"Engine": column.engine, "Scenario": column.scenario}
+    return tuple(Words(text=texts.get(head.text, load)) for head in heads)
+
+
+def cell(shown: Shown | None) -> Cell:
+    """A number without the unit that stands in the head, except for shares; a short word where there is none."""
+    return None if shown is None else Number(shown=shown, bare=True)
+
+
+def _rows(view: View, *names: str) -> list[MetricRow]:
+    return [row for name in names if (row := view.metric(name)) is not None]
+
+
+# ---- tables of counts --------------------------------------------------------------------------------------------
+
+
+def _checks(view: View) -> Table | None:
+    """Whether answers went to those who asked, and how nearly equal prompts were answered alike."""
+    assert view.serving is not None
+    table = _of_metrics(view, "checks", "Correctness of the answers", view.columns, view.shown_in("checks"))
+    grades = view.serving.agreement
+    if table is None or not grades:
+        return table
+    rows = [(*row, *_grade(view, column)) for column, row in zip(view.columns, table.rows, strict=True)]
+    head = (*table.heads, Head(text="grade of agreement"), Head(text="answers that differ"))
+    return Table(inline=True, name=table.name, title=table.title, stub=table.stub, heads=head, rows=tuple(rows))
+
+
+def _grade(view: View, column: Column) -> tuple[Cell, Cell]:
+    assert view.serving is not None
+    agreement = view.serving.agreement.get(column.key)
+    if agreement is None:
+        return None, None
+    shown, possible = GRADES[agreement.shown], GRADES[agreement.possible]
+    below = "" if shown == possible else f"or better, up to {possible}: not all could be told"
+    return Words(text=shown, below=below), Words(text=f"{agreement.differing} of {agreement.answers}", below=agreement.where)
+
+
+def _errors(view: View) -> Table | None:
+    """Requests of the measured windows that failed, by class."""
+    assert view.serving is not None
+    errors = view.serving.errors
+    classes = sorted({status for counts in errors.values() for status in counts})
+    if not classes:
+        return None
+    columns = [column for column in view.columns if errors.get(column.key)]
+    stub = _stub_heads(columns, view)
+    rows = [(*_stub(stub, column), *(Words(text=f"{errors[column.key].get(status, 0):,}") for status in classes)) for column in columns]
+    return Table(
+        inline=True,
+        name="errors",
+        title="Failed requests by class",
+        stub=len(stub),
+        heads=(*stub, *(Head(text=status) for status in classes)),
+        rows=tuple(rows),
+        notes=("Counted requests of the timed launches; what is not listed had none.",),
+    )
+
+
+def _replicas(view: View) -> Table | None:
+    """How the load was shared out, and what the engines said of themselves."""
+    assert view.serving is not None
+    replicas = view.serving.replicas
+    notes = tuple(f"{engine} is behind a router: which replica answered is not seen." for engine in view.serving.routed)
+    if len(replicas) < 2:
+        return None
+    latency = scale_for("s", (replica.ttft_s for replica in replicas if replica.ttft_s is not None))
+    read = {name for replica in replicas for name in replica.readings}
+    rows = [
+        (
+            Words(text=replica.engine),
+            Words(text=str(replica.replica)),
+            Words(text=f"{replica.sent:,}"),
+            Words(text=f"{replica.sent - replica.answered:,}"),
+            Words(text=reading(replica.ttft_s, "s", latency).removesuffix(latency.after)),
+            *_readings(replica.readings, read),
+        )
+        for replica in replicas
+    ]
+    head = ("Engine", "Replica", "requests", "failed", f"TTFT, median, {latency.label}", *(READ[n] for n in READ if n in read))
+    return Table(
+        inline=True,
+        name="replicas",
+        title="Replicas",
+        stub=2,
+        heads=tuple(Head(text=text) for text in head),
+        rows=tuple(rows),
+        notes=(*notes, f"Counted requests of the timed launches{'; means of what the engines told of themselves' if read else ''}."),
+    )
+
+
+READ: Final[Mapping[str, str]] = {
+    "kv_cache_used": "KV cache in use",
+    "requests_running": "in the batch",
+    "requests_waiting": "in the queue",
+}
+
+
+def _readings(values: Mapping[str, float], read: set[str]) -> Iterator[Cell]:
+    for name in READ:
+        if name in read:
+            known = values.get(name)
+            unit = "fraction" if name == "kv_cache_used" else ""
+            yield None if known is None else Words(text=reading(known, unit))

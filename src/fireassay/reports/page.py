@@ -1,0 +1,308 @@
+"""What is on a page?  Sections of tables, facts, bullets, prose and charts, from which every format is made by one walk.
+
+A page holds values and not strings: a workbook keeps numbers, a terminal words.  How deep a section stands says who shows it:
+a terminal and a comment stop after `front`, Markdown after `detail`, a page of its own shows `appendix` too.  Sections of depth
+`data` replace all others in a workbook, those of depth `paper` in LaTeX, where a page has such.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from fireassay.estimates.estimate import Estimate, Value
+from fireassay.estimates.format import Scale, Shown, count, show
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from fireassay.reports.charts.chart import Drawing, Missing
+
+Tone = Literal["good", "bad", "void", "open", "absent", "struck", "plain"]  # void: inadmissible; open: undecided; struck: does not count
+Depth = Literal["front", "detail", "appendix", "data", "paper"]
+Weight = Literal["lead", "body", "quiet", "code"]
+Outcome = Literal["passed", "failure", "error", "skipped"]
+GENERAL: Final = "General"
+DASH: Final = "–"
+DIGITS: Final = frozenset("0123456789$−–")
+
+# ---- cells -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mark:
+    """A status as a word, which colour only repeats; `why` is the sentence behind it."""
+
+    word: str
+    tone: Tone = "plain"
+    why: str = ""
+    sign: str = ""  # before the word where there is room for it; empty: that of the tone
+
+
+@dataclass(frozen=True, kw_only=True)
+class Number:
+    """A value with its interval, or the reason why there is none."""
+
+    shown: Shown
+    bare: bool = False  # its unit stands in the head of the column
+    interval: bool = True
+    strong: bool = False
+    struck: bool = False
+    extra: str = ""  # below its interval
+
+    @property
+    def value(self) -> Value:
+        """The number itself."""
+        return self.shown.value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """A raw number with the Excel format that suits its unit."""
+
+    value: float
+    style: str = GENERAL
+    text: str = ""  # for people; empty: as it is
+
+
+@dataclass(frozen=True, kw_only=True)
+class Words:
+    """Text in a cell: every other cell as well, once a writer of text has asked what it says."""
+
+    text: str
+    below: str = ""
+    tone: Tone = "plain"
+    strong: bool = False
+    code: bool = False
+    title: str = ""  # of what is folded away
+    fold: str = ""
+    note: str = ""  # how a number was made, or why there is none
+
+
+Cell = str | int | float | Mark | Number | Figure | Words | None
+
+
+def number(value: Value, scale: Scale | None = None, work: str = "items", *, bare: bool = False) -> Number:
+    """A value as it is shown in its scale."""
+    return Number(shown=show(value, scale, work), bare=bare)
+
+
+def said(cell: Cell) -> Words:
+    """What a cell says in words."""
+    match cell:
+        case Words():
+            return cell
+        case Mark():
+            return Words(text=cell.word, tone=cell.tone, title="why", fold=cell.why)
+        case Number():
+            return _number_words(cell)
+        case None:
+            return Words(text=DASH, tone="absent")
+        case Figure():
+            return Words(text=cell.text or f"{cell.value:g}")
+        case float():
+            return Words(text=f"{cell:g}")
+        case _:
+            return Words(text=str(cell))
+
+
+def _number_words(cell: Number) -> Words:
+    shown, value = cell.shown, cell.value
+    if not isinstance(value, Estimate):
+        brief = "too few data" if value.reason == "insufficient" else DASH
+        return Words(text=brief if cell.bare else shown.text, below=cell.extra, tone="struck" if cell.struck else "absent", note=shown.note)
+    method = f"{value.method}. {count(value.n_launches, 'launches')}, {count(value.n_trials, 'trials')}."
+    text = _without_unit(shown, value.unit) if cell.bare else shown.text
+    below = "\n".join(line for line in (shown.interval if cell.interval else "", cell.extra) if line)
+    return Words(text=text, below=below, tone="struck" if cell.struck else "plain", strong=cell.strong, note=method)
+
+
+def _without_unit(shown: Shown, unit: str) -> str:
+    minus = "−" if shown.text.startswith("−") else ""
+    kept = shown.text.removeprefix(minus).removeprefix(shown.scale.before)
+    return f"{minus}{kept if unit == 'fraction' else kept.removesuffix(shown.scale.after)}"
+
+
+def one_line(cell: Cell) -> str:
+    """A cell's text and what stands below it, in one line; the reason where there is no number."""
+    if isinstance(cell, Number) and not cell.bare and cell.interval:
+        return f"{cell.shown.full} {cell.extra}".strip()
+    words = said(cell)
+    return "" if cell is None else f"{words.text} {words.below}".strip().replace("\n", " ")
+
+
+# ---- blocks ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Head:
+    """The head of a column; neighbours with the same `above` share one head over theirs."""
+
+    text: str
+    above: str = ""
+
+    @property
+    def full(self) -> str:
+        """Both, in one line."""
+        return f"{self.above}, {self.text}" if self.above and self.text else self.above or self.text
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bullet:
+    """An item of a list: `where` it holds and `text`, and `more` of such pairs."""
+
+    text: str
+    mark: Mark | None = None
+    title: str = ""
+    where: str = ""
+    more: tuple[tuple[str, str], ...] = ()
+    todo: str = ""
+    folded: bool = False  # the text is read once the item is opened, where that is possible
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """Rows of which the first `stub` cells are their names; a row with one cell more than these says it of all columns."""
+
+    name: str  # anchor
+    heads: tuple[Head, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    title: str = ""
+    stub: int = 1
+    notes: tuple[str, ...] = ()
+    reasons: tuple[Bullet, ...] = ()  # behind its marks and dashes, for a writer whose cells hold only words
+    explained: bool = False  # the marks' reasons stand in the cells, where there is room
+    opens: bool = False  # a number can be opened to how it was made
+    inline: bool = False  # an interval stands beside its number, for tables of many rows
+    folded: str = ""  # what is read before the table is opened; empty: it is open
+    opened: bool = False  # although it can be folded away
+
+    def whole(self, row: tuple[Cell, ...]) -> bool:
+        """Whether a row says one thing of all columns."""
+        return len(row) == self.stub + 1 < len(self.heads)
+
+    def numeric(self, place: int) -> bool:
+        """Whether a column holds numbers, or texts that all begin like one."""
+        cells = [row[place] for row in self.rows if not self.whole(row)]
+        if any(isinstance(cell, (Number, Figure, int, float)) for cell in cells):
+            return True
+        return place >= self.stub and bool(cells) and all(said(cell).text[:1] in DIGITS for cell in cells)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """Names and what stands behind them."""
+
+    rows: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bullets:
+    """Findings, gates, recommendations, reasons; `empty` is said where there is none."""
+
+    items: tuple[Bullet, ...]
+    empty: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prose:
+    """A paragraph; of the weight `code`, lines as they are."""
+
+    text: str
+    weight: Weight = "body"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chart:
+    """A chart, or why there is none, drawn by the writers that show it."""
+
+    name: str
+    draw: Callable[[], Drawing | Missing]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Raw:
+    """A table of any length, for a workbook alone; `rows` stand below those of the frame."""
+
+    name: str
+    heads: tuple[str, ...]
+    frame: pl.DataFrame = field(repr=False)
+    rows: tuple[tuple[Cell, ...], ...] = ()
+
+
+Block = Table | Facts | Bullets | Prose | Chart | Raw
+Blocks = tuple[Block, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """A heading and what stands below it; `content` is made once a writer shows it."""
+
+    key: str
+    title: str
+    content: Blocks | Callable[[], Blocks]
+    depth: Depth = "front"
+    question: str = ""  # that it answers
+    half: bool = False  # beside another such section, where there is room
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """What stands below the heading."""
+        return self.content if isinstance(self.content, tuple) else self.content()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """What a CI server counts."""
+
+    name: str
+    group: str
+    outcome: Outcome
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """Everything that is said of one thing."""
+
+    title: str
+    sections: tuple[Section, ...]
+    mark: Mark | None = None
+    meaning: str = ""
+    lead: str = ""  # the sentence that may be quoted
+    about: tuple[str, ...] = ()  # quiet lines below it
+    footer: tuple[str, ...] = ()
+    properties: Mapping[str, str] = field(default_factory=dict)
+    cases: tuple[Case, ...] = ()
+
+    def of_depth(self, *depths: Depth) -> tuple[Section, ...]:
+        """The sections of these depths, in their order, without those that hold nothing."""
+        return tuple(section for section in self.sections if section.depth in depths and section.blocks)
+
+
+def heads(*texts: str) -> tuple[Head, ...]:
+    """Heads without anything above them."""
+    return tuple(Head(text=text) for text in texts)
+
+
+def notes(texts: Iterable[str]) -> Bullets:
+    """Plain sentences as a list."""
+    return Bullets(items=tuple(Bullet(text=text) for text in texts))
+
+
+def mapped(value: Any, change: Callable[[str], str]) -> Any:
+    """A page, or a part of one, with every text changed: for what nobody looked through before."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, tuple):
+        return tuple(mapped(item, change) for item in value)
+    if isinstance(value, dict):
+        return {name: change(text) for name, text in value.items()}
+    if isinstance(value, Section):
+        return replace(value, title=change(value.title), content=mapped(value.blocks, change))
+    if isinstance(value, (Page, Case, Table, Head, Facts, Bullets, Bullet, Prose, Mark, Words)):
+        return replace(value, **{part.name: mapped(getattr(value, part.name), change) for part in fields(value)})
+    return value

@@ -1,0 +1,153 @@
+"""What does the page of a comparison show?
+
+The sentence, differing conditions, the deciding metric and the others, and the sides next to each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from fireassay.estimates.format import count
+from fireassay.reports.page import Blocks, Bullet, Bullets, Cell, Chart, Head, Mark, Number, Page, Section, Table, Tone, Words, heads, notes
+from fireassay.reports.rows.comparison import ChangeRow, ComparisonView, MismatchRow
+
+if TYPE_CHECKING:
+    from fireassay.reports.charts.chart import Drawing, Missing
+
+STATES: Final[dict[str, Tone]] = {"compared": "good", "exploratory": "open", "incomparable": "bad", "nothing_measured": "bad"}
+STANDINGS: Final[dict[str, Tone]] = {"refuses": "bad", "forced": "open", "studied": "good", "noted": "absent", "context": "plain"}
+
+
+def page(view: ComparisonView) -> Page:
+    """The page of a comparison."""
+    return Page(
+        title=" | ".join(view.sides),
+        mark=Mark(word=view.word, tone=STATES[view.state]),
+        lead=view.sentence,
+        about=(f"Studied: {', '.join(view.varying)}.",) if view.varying else (),
+        sections=tuple(sections(view)),
+        footer=(*footer(view), "A comparison is made from the records alone and can be made again at any time."),
+    )
+
+
+def sections(view: ComparisonView) -> Iterator[Section]:
+    """Differing conditions, changes, sides, notes; context that never matters last."""
+    if view.important:
+        yield Section(key="differs", title="What differs", content=(differing(view.important, view.sides),))
+    elif view.rows:
+        yield Section(key="differs", title="What differs", depth="detail", content=(Bullets(items=(), empty="Nothing that matters."),))
+    yield from _changes(view)
+    if view.overview:
+        depth = "front" if len(view.sides) > 2 or not view.deciding else "detail"
+        yield Section(key="sides", title="Side by side", depth=depth, content=(_overview(view),))  # type: ignore[arg-type]
+    if view.notes:
+        yield Section(key="notes", title="To know", content=(notes(view.notes),))
+    if context := [row for row in view.mismatches if row.kind == "context"]:
+        yield Section(key="context", title="Context that differs", depth="detail", content=(_context(context, view.sides),))
+
+
+def _changes(view: ComparisonView) -> Iterator[Section]:
+    """The deciding configuration, then the others; primary metrics first, then all."""
+    first = [row for row in view.deciding if len(view.sides) == 2 or row.shown or row.primary]
+    second = [row for row in view.elsewhere if row.shown]
+    if first:
+        chart = Chart(name="forest", draw=partial(_forest, view))
+        where = {row.configuration for row in first}
+        title = f"Changes at {where.pop()}" if len(where) == 1 else "Changes"
+        yield Section(key="changes", title=title, content=(changes("changes", first), chart))
+    if second:
+        yield Section(key="elsewhere", title="Other configurations", content=(changes("elsewhere", second),))
+    if rest := [row for row in (*view.deciding, *view.elsewhere) if row not in first and row not in second]:
+        yield Section(key="further", title="Further changes", depth="detail", content=(changes("further", rest, folded=True),))
+
+
+def changes(name: str, rows: Sequence[ChangeRow], *, folded: bool = False) -> Table:
+    """One line per metric."""
+    several = len({row.side for row in rows}) > 1 or len({row.configuration for row in rows}) > 1 or folded
+    return Table(
+        name=name,
+        heads=heads("Metric", "Verdict", "Change", "From", "To", "p"),
+        rows=tuple(_change(row, several) for row in rows),
+        folded=count(len(rows), "changes") if folded else "",
+    )
+
+
+def _change(row: ChangeRow, several: bool) -> tuple[Cell, ...]:
+    where = row.side if row.side.endswith(row.configuration) else f"{row.side}, {row.configuration}"
+    title = f"{row.title} (decides)" if row.primary else row.title
+    detectable = row.detectable if row.primary else ""
+    effect = None if row.effect is None else Number(shown=row.effect, struck=row.struck, extra=detectable)
+    ends = (Number(shown=shown, interval=False, struck=row.struck) for shown in (row.baseline, row.value))
+    why = f"{row.sentence}. Method: {row.method}."
+    name = Words(text=title, below=where if several else "", strong=row.primary)
+    return (name, Mark(word=row.word, tone=row.tone, why=why), effect, *ends, Words(text=row.probability or "–"))
+
+
+def differing(rows: Sequence[MismatchRow], sides: tuple[str, ...]) -> Bullets:
+    """Each differing condition with its values, why it matters, and its override."""
+    return Bullets(items=tuple(_mismatch(row, sides) for row in rows))
+
+
+def _mismatch(row: MismatchRow, sides: tuple[str, ...]) -> Bullet:
+    way = ""
+    if row.standing == "refuses":
+        way = f" To compare all the same: {row.override}." if row.override else " Nothing overrides this."
+    return Bullet(
+        mark=Mark(word=row.standing, tone=STANDINGS[row.standing]),
+        title=row.field,
+        where=row.kind,
+        text=f"{_values(row, sides)}. It matters because {row.why}.{way}",
+    )
+
+
+def _values(row: MismatchRow, sides: tuple[str, ...]) -> str:
+    """Each side with its value; one value if a record is compared with itself."""
+    named = (
+        zip(sides, row.values, strict=False) if len(sides) == len(row.values) else ((f"value {n}", v) for n, v in enumerate(row.values, 1))
+    )
+    return "; ".join(f"{side}: {value}" for side, value in named)
+
+
+def _overview(view: ComparisonView) -> Table:
+    return Table(
+        name="sides",
+        heads=heads("Side", *view.heads, "Against the first"),
+        rows=tuple((row.side, *(Number(shown=shown) for shown in row.cells), row.word) for row in view.overview),
+    )
+
+
+def _context(rows: Sequence[MismatchRow], sides: tuple[str, ...]) -> Table:
+    wide = max(len(row.values) for row in rows)
+    columns = sides if wide == len(sides) else tuple(f"value {index + 1}" for index in range(wide))
+    return Table(
+        name="context",
+        heads=(Head(text="Field"), *heads(*columns)),
+        rows=tuple((Words(text=row.field, code=True), *row.values, *[""] * (wide - len(row.values))) for row in rows),
+        folded=f"{count(len(rows), 'fields')}, recorded and never a reason to refuse",
+    )
+
+
+def footer(view: ComparisonView) -> Iterator[str]:
+    """What the numbers mean."""
+    if not view.rows:
+        return
+    if any(row.struck for row in view.rows):
+        yield "Struck out: the numbers stay, and decide nothing."
+    yield (
+        f"Intervals: {view.confidence} confidence, the launch is the unit. Rows marked (decides) decide; the others are corrected for "
+        f"their number. Noise floor by assay doctor: {view.floor}."
+    )
+
+
+def _forest(view: ComparisonView) -> Drawing | Missing:
+    from fireassay.reports.charts import forest
+
+    return forest.draw(view)
+
+
+def last_round(view: ComparisonView) -> Blocks:
+    """For a tuning: the deciding metric with every arm, and the chart."""
+    rows = [row for row in view.deciding if row.primary]
+    return (changes("last", rows), Chart(name="forest", draw=partial(_forest, view)), notes(view.notes)) if rows else ()

@@ -1,0 +1,22 @@
+"""How do eight metrics compare side by side?
+
+The 2 x 4 panel, once per condition that the record varies: engine, scenario, load.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from fireassay.reports.charts.serving.panel import conditions, draw
+from fireassay.reports.page import Chart, Page, Section
+from fireassay.reports.pages.page_plugin import RecordPage
+from fireassay.reports.view import View
+
+
+def page(view: View) -> Page:
+    """The panels of a load."""
+    charts = tuple(Chart(name=f"panel-{by}", draw=partial(draw, view, by)) for by in conditions(view))
+    return Page(title=view.name, lead=view.sentence, sections=(Section(key="panels", title="Eight numbers", content=charts),))
+
+
+PAGE = RecordPage(name="panel", summary="eight numbers over the load, by engine, scenario and load", page=page, writer="html")

@@ -1,0 +1,41 @@
+"""What does the page of a profile show?
+
+The contents of each profiled launch's traces, and how to open them.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from fireassay.reports.page import Page, Prose, Section
+from fireassay.reports.rows.profile import launch_lines
+
+SHOWN: Final = 8  # rows per list
+
+
+def page(told: Mapping[str, Any]) -> Page:
+    """The page of a record's profiled launches."""
+    return Page(
+        title=str(told["record"]), sections=tuple(_sections(told)), footer=(f"record: {told['record']}",), properties={"verb": "profile"}
+    )
+
+
+def _sections(report: Mapping[str, Any]) -> Iterator[Section]:
+    for index, launch in enumerate(report["launches"], 1):
+        head, *lines = launch_lines(launch, most=SHOWN)
+        yield Section(key=f"launch-{index}", title=head, content=(Prose(text="\n".join(lines), weight="code"),))
+    if lines := list(_how_to_open(report)):
+        yield Section(key="traces", title="Traces", content=(Prose(text="\n".join(lines), weight="code"),))
+
+
+def _how_to_open(report: Mapping[str, Any]) -> Iterator[str]:
+    traces = [f"{launch['folder']}/{rank['file']}" for launch in report["launches"] for rank in launch["ranks"]]
+    captures = [f"{launch['folder']}/{part['file']}" for launch in report["launches"] for part in launch["nsys"] if part["file"]]
+    yield from (f"trace: {path}" for path in (*traces, *captures))
+    if traces:
+        yield "open it: https://ui.perfetto.dev (Open trace file), chrome://tracing, or with TensorBoard:"
+        yield f"    pip install torch-tb-profiler && tensorboard --logdir {shlex.quote(traces[0].rpartition('/')[0])}"
+    if captures:
+        yield f"open it: nsys-ui {shlex.quote(captures[0])}"

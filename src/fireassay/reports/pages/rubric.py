@@ -1,0 +1,187 @@
+"""What does the page of an external table show?
+
+Its rows with derived values, the fitted laws, and which row to choose. Decimals are fixed, those of the reference tables: without
+launches there is no interval that could set the number of significant digits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from fireassay.reports.page import GENERAL, Bullet, Bullets, Cell, Figure, Mark, Page, Section, Table, heads, notes
+
+if TYPE_CHECKING:
+    from fireassay.verdict.rubric.types import Fit, Gustafson, Row, Rubric, Scaling
+
+EFFECTIVE = ("$/effective item", "$/effective step")  # cost divided by efficiency
+STYLES: Final = {".2f": "0.00", ".3f": "0.000", ".0f": "0", ".4f": "0.0000", ".3e": "0.000E+00"}
+
+
+def page(result: Rubric, title: str = "rubric") -> Page:
+    """The page of a table."""
+    chosen = next((row for row in result.rows if row.workers == result.recommended), None)
+    picks = tuple(Bullet(title=pick.goal, text=_pick(result, pick.workers, pick.sentence)) for pick in result.picks)
+    return Page(
+        title=title,
+        mark=Mark(word="no row qualifies", tone="bad")
+        if chosen is None
+        else Mark(word=f"{chosen.workers} {_workers(result, chosen)}", tone="good"),
+        lead=_verdict(result),
+        sections=(
+            Section(key="rows", title="Rows", content=(_table(result),)),
+            Section(key="laws", title="What they say", content=(notes(_sentences(result)),)),
+            Section(key="picks", title="Which row", content=(Bullets(items=picks, empty="none was asked for"),)),
+            *((Section(key="notes", title="To know", content=(notes(result.notes),)),) if result.notes else ()),
+        ),
+        properties={"verb": "rubric"},
+    )
+
+
+def _table(result: Rubric) -> Table:
+    """The table of rows, without empty columns."""
+    of_steps = any(row.usd_per_step is not None for row in result.rows)
+    steps_only = all(row.usd_per_step == row.usd for row in result.rows)
+    every: tuple[tuple[str, Callable[[Row], Cell]], ...] = (
+        (result.worker_word, lambda row: row.workers),
+        ("seconds", lambda row: _figure(row.seconds, ".10g")),
+        (f"{result.rate}/s", lambda row: _figure(row.per_second if result.rate else None, ".10g")),
+        ("S", lambda row: _figure(row.speedup, ".2f")),
+        ("E", lambda row: _figure(row.efficiency, ".3f")),
+        ("E %", lambda row: _figure(100 * row.efficiency, ".0f")),
+        ("Karp-Flatt", lambda row: _figure(row.karp_flatt, ".4f")),
+        ("serial", lambda row: _figure(row.serial_share, ".4f")),
+        ("quality %" if result.percent else "quality", lambda row: _quality_figure(result, row.quality)),
+        ("$", lambda row: None if steps_only or row.usd is None else Figure(value=row.usd, text=_dollars(row.usd) or "")),
+        ("$/item", lambda row: _figure(row.usd_per_item, ".3e")),
+        ("items/$", lambda row: _figure(row.items_per_usd, ".0f")),
+        ("$/step", lambda row: _figure(row.usd_per_step, ".4f")),
+        (EFFECTIVE[of_steps], lambda row: _figure(row.usd_per_effective_work, ".4f" if of_steps else ".3e")),
+        ("J", lambda row: _figure(row.joules, ".4g")),
+        ("J/item", lambda row: _figure(row.joules_per_item, ".4g")),
+        ("", lambda row: _standing(result, row)),
+    )
+    columns = [(heading, [of(row) for row in result.rows]) for heading, of in every]
+    shown = [(heading, cells) for heading, cells in columns if any(cell is not None for cell in cells)]
+    rows = zip(*([cell if heading or cell else "" for cell in cells] for heading, cells in shown), strict=True)
+    return Table(name="rows", heads=heads(*(heading for heading, _ in shown)), rows=tuple(rows), inline=True)
+
+
+def _figure(value: float | None, form: str) -> Figure | None:
+    return None if value is None else Figure(value=value, style=STYLES.get(form, GENERAL), text=format(value, form))
+
+
+def _standing(result: Rubric, row: Row) -> Mark | None:
+    if row.refused:
+        return Mark(word="refused", tone="bad", why=row.refused)
+    return Mark(word="recommended", tone="good") if row.workers == result.recommended else None
+
+
+def _quality_figure(result: Rubric, value: float | None) -> Figure | None:
+    text = _quality(result, value)
+    return None if value is None or text is None else Figure(value=100.0 * value if result.percent else value, text=text)
+
+
+def _quality(result: Rubric, value: float | None) -> str | None:
+    """A quality in its given unit."""
+    decimals, factor = _quality_decimals(result), 100.0 if result.percent else 1.0
+    return None if value is None else f"{factor * value:.{max(1, decimals - 2) if result.percent else decimals}f}"
+
+
+def _quality_decimals(result: Rubric) -> int:
+    """Three decimals, or more if the tolerance is finer."""
+    tolerance = result.limits.tolerance
+    return max(3, min(9, math.ceil(-math.log10(tolerance)))) if tolerance > 0 else 6
+
+
+def _dollars(usd: float | None) -> str | None:
+    return None if usd is None else f"{usd:.2f}" if usd >= 0.1 or usd == 0 else f"{usd:.3g}"
+
+
+def _sentences(result: Rubric) -> list[str]:
+    """The fitted laws, the prediction, and whether quality was held."""
+    lines = _fit_lines(result, result.fit) if result.fit else []
+    lines += _gustafson_lines(result, result.gustafson) if result.gustafson else []
+    lines += _scaling_lines(result.scaling) if result.scaling else []
+    lines += [result.predicted.sentence] if result.predicted else []
+    if result.largest_drift is not None:
+        held = "held" if result.quality_held else f"not held in {_refused(result)}"
+        drift, tolerance = (_quality(result, result.largest_drift), result.limits.tolerance * (100.0 if result.percent else 1.0))
+        unit = " points" if result.percent else ""
+        lines.append(f"quality: {held} (largest drift {drift}{unit}, tolerance {tolerance:g}{unit})")
+    return lines
+
+
+def _refused(result: Rubric) -> str:
+    counts = [str(row.workers) for row in result.rows if row.refused]
+    return f"{len(counts)} of {len(result.rows)} rows (p = {', '.join(counts)})"
+
+
+def _fit_lines(result: Rubric, fit: Fit) -> list[str]:
+    base = result.base_workers
+    relative = "" if base == 1 else f", relative to {base} {result.worker_word}"
+    lines = [f"Amdahl serial fraction: s = {fit.serial_fraction:.4f}{relative}"]
+    if fit.ceiling is not None:
+        lines.append(f"speedup ceiling 1/s: {fit.ceiling:.1f}")
+    if fit.half_efficiency_workers is not None:
+        lines.append(f"efficiency expected to fall to 0.50 at: p = {fit.half_efficiency_workers:.1f}")
+    expected = f"measured {fit.measured_there:.2f}, model {fit.expected_there:.2f}"
+    return [*lines, f"speedup at p = {fit.at_workers}: {expected}"]
+
+
+def _gustafson_lines(result: Rubric, fit: Gustafson) -> list[str]:
+    relative = "" if result.base_workers == 1 else f", relative to {result.base_workers} {result.worker_word}"
+    return [
+        f"Gustafson serial share: s = {fit.serial_share:.4f} of the time on p workers{relative}",
+        f"scaled speedup at p = {fit.at_workers}: measured {fit.measured_there:.2f}, model {fit.expected_there:.2f}",
+    ]
+
+
+def _scaling_lines(scaling: Scaling) -> list[str]:
+    usl = next((law for law in scaling.laws if law.law == "usl"), None)
+    lines = []
+    if usl is not None:
+        bound = f" ({', '.join(usl.on_bound)} on its bound)" if usl.on_bound else ""
+        gamma, alpha, beta = (usl.parameters[name] for name in ("gamma", "alpha", "beta"))
+        lines.append(
+            f"Universal Scalability Law: contention alpha = {alpha:.4g}, coherency beta = {beta:.4g}, "
+            f"gamma = {gamma:.4g} {scaling.per_second}/s{bound}"
+        )
+    return [*lines, f"law: {scaling.why}", f"peak: {scaling.peak}", f"largest row held out: {scaling.held_out}"]
+
+
+def _pick(result: Rubric, workers: int | None, sentence: str) -> str:
+    row = next((row for row in result.rows if row.workers == workers), None)
+    return f"none (wanted: {sentence})" if row is None else f"p = {workers} ({sentence}; {_in_short(row)})"
+
+
+def _in_short(row: Row) -> str:
+    return f"S = {row.speedup:.2f}, E = {row.efficiency:.3f}{_cost(row)}"
+
+
+def _verdict(result: Rubric) -> str:
+    """The quotable sentence."""
+    row = next((row for row in result.rows if row.workers == result.recommended), None)
+    wanted = result.picks[0].sentence
+    if row is None:
+        return f"Verdict: no row qualifies ({wanted})."
+    held = "quality held" if row.quality is not None else "quality not measured"
+    counted = f"{row.workers} {_workers(result, row)}"
+    if row.workers == result.base_workers:
+        return f"Verdict: stay at {counted}: no larger row qualifies ({wanted}); from single timings, without intervals."
+    speedup = f"{row.speedup:.2f} times as fast as {result.base_workers}" + (" (superlinear)" if row.workers in result.superlinear else "")
+    efficiency = f"efficiency {row.efficiency:.2f} (at least {result.limits.efficiency:.2f})"
+    return f"Verdict: {counted}: {speedup}, {efficiency}, {held}{_cost(row)}; from single timings, without intervals."
+
+
+def _workers(result: Rubric, row: Row) -> str:
+    return result.worker_word if row.workers != 1 else result.worker_word.rstrip("s")
+
+
+def _cost(row: Row) -> str:
+    if row.usd is None and row.usd_per_item is not None:
+        return f", ${row.usd_per_item:.3e} an item"
+    if row.usd_per_step is not None and row.usd_per_step == row.usd:
+        return f", ${row.usd_per_step:.4f} a step"
+    return f", ${_dollars(row.usd)} a run" if row.usd is not None else ""

@@ -1,0 +1,46 @@
+"""What does the page of a serving engine's quick check show?
+
+A line per question, marked if it would spoil a load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from fireassay.estimates.format import count
+from fireassay.reports.page import Case, Mark, Page, Section, Table, heads
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """One finding; `warning`: it would spoil a load or distort its results."""
+
+    name: str
+    text: str
+    warning: bool = False
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+
+def page(urls: Sequence[str], lines: Sequence[Line]) -> Page:
+    """The page of a quick check."""
+    warnings = sum(line.warning for line in lines)
+    rows = tuple(
+        (line.name, Mark(word="warning", tone="open", sign="!") if line.warning else Mark(word="ok", tone="good"), line.text)
+        for line in lines
+    )
+    return Page(
+        title=" ".join(urls),
+        mark=Mark(word=count(warnings, "warnings"), tone="open") if warnings else Mark(word="ready for a load", tone="good"),
+        sections=(
+            Section(
+                key="lines", title="Ten requests", content=(Table(name="lines", heads=heads("Question", "State", "Answer"), rows=rows),)
+            ),
+        ),
+        properties={"verb": "load"},
+        cases=tuple(
+            Case(name=line.name, group="check", outcome="failure" if line.warning else "passed", kind="warning", text=line.text)
+            for line in lines
+        ),
+    )

@@ -1,0 +1,227 @@
+"""What does a comparison show?  Rows with values, from which its page is made.
+
+Where the comparison is exploratory, the mark stands in the words themselves, so that no format can leave it out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from fireassay.estimates.estimate import Absent, Estimate, Value
+from fireassay.estimates.format import Scale, Shown, given, reading, scale_for, show
+from fireassay.metrics.base import Metric
+from fireassay.reports.page import Tone
+from fireassay.units import FRACTION
+from fireassay.verdict.comparison.change_phrases import EXPLORATORY, change_text, detectable_text, needed_text, probability_text
+from fireassay.verdict.comparison.phrases import shortened
+from fireassay.verdict.comparison.types import Change, Comparison, Mismatch, State
+
+STATE_WORDS: Final[Mapping[State, str]] = {
+    "compared": "compared",
+    "exploratory": f"{EXPLORATORY}: compared although conditions differ",
+    "incomparable": "not comparable",
+    "nothing_measured": "nothing measured",
+}
+_TONES: Final[Mapping[str, Tone]] = {"improved": "good", "worse": "bad", "equivalent": "good", "struck_out": "struck"}
+DECIDED: Final = ("improved", "worse", "higher", "lower")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangeRow:
+    """One metric of one configuration on one side, in words; `change` holds the numbers."""
+
+    title: str
+    metric: str
+    configuration: str
+    side: str
+    word: str  # with the mark where the comparison is exploratory
+    tone: Tone
+    baseline: Shown
+    value: Shown
+    effect: Shown | None  # "+4.8 %" and "[3.1, 6.5]"
+    detectable: str
+    needed: str
+    probability: str
+    method: str
+    sentence: str
+    struck: bool
+    primary: bool
+    shown: bool  # on the first page: a number that every report of a record shows first too
+    change: Change
+
+
+@dataclass(frozen=True, kw_only=True)
+class MismatchRow:
+    """A condition that differs."""
+
+    field: str
+    kind: str
+    values: tuple[str, ...]
+    standing: str  # refuses, declared, forced, noted, context
+    why: str
+    override: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverviewRow:
+    """One side in the table of many."""
+
+    side: str
+    cells: tuple[Shown, ...]
+    word: str  # the primary metric against the first side; empty for the first
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparisonView:
+    """Everything that any rendering shows."""
+
+    state: State
+    word: str
+    sentence: str
+    exploratory: bool
+    sides: tuple[str, ...]
+    varying: tuple[str, ...]
+    primary: str
+    configuration: str
+    rows: tuple[ChangeRow, ...]
+    mismatches: tuple[MismatchRow, ...]
+    heads: tuple[str, ...]  # of the overview's columns
+    overview: tuple[OverviewRow, ...]
+    quality: tuple[tuple[str, str], ...]
+    notes: tuple[str, ...]
+    confidence: str
+    floor: str
+    equivalence: float
+    comparison: Comparison
+
+    @property
+    def deciding(self) -> tuple[ChangeRow, ...]:
+        """The rows at the configuration that decides."""
+        primaries = {row.configuration for row in self.rows if row.primary}
+        return tuple(row for row in self.rows if row.configuration in primaries)
+
+    @property
+    def elsewhere(self) -> tuple[ChangeRow, ...]:
+        """The rows at other configurations."""
+        shown = set(map(id, self.deciding))
+        return tuple(row for row in self.rows if id(row) not in shown)
+
+    @property
+    def important(self) -> tuple[MismatchRow, ...]:
+        """What differs, without the context that never matters."""
+        return tuple(row for row in self.mismatches if row.kind != "context")
+
+
+def build(comparison: Comparison, metrics: Mapping[str, Metric], work: str = "items") -> ComparisonView:
+    """The whole tree; `metrics` says what the names mean, `work` names one item in the plural."""
+    columns = sorted((place.position, name) for name, metric in metrics.items() for place in metric.shown if place.table == "overview")
+    names = [name for _, name in columns if any(isinstance(row.get(name), Estimate) for row in comparison.table.values())]
+    return ComparisonView(
+        state=comparison.state,
+        word=STATE_WORDS[comparison.state],
+        sentence=comparison.sentence,
+        exploratory=comparison.exploratory,
+        sides=comparison.sides,
+        varying=comparison.varying,
+        primary=metrics[comparison.primary].title if comparison.primary in metrics else comparison.primary,
+        configuration=comparison.configuration,
+        rows=tuple(_row(change, metrics[change.metric], comparison, work) for change in comparison.changes),
+        mismatches=tuple(_mismatch(mismatch, comparison) for mismatch in comparison.mismatches),
+        heads=tuple(metrics[name].title for name in names),
+        overview=_overview(comparison, names, metrics, work),
+        quality=tuple((side, _marked(held.lower().replace("_", " "), comparison)) for side, held in comparison.quality.items()),
+        notes=comparison.notes,
+        confidence=f"{given(comparison.confidence * 100)} %",
+        floor=reading(comparison.floor, FRACTION) if comparison.floor else "not known",
+        equivalence=comparison.equivalence,
+        comparison=comparison,
+    )
+
+
+def _marked(word: str, comparison: Comparison) -> str:
+    return f"{word} ({EXPLORATORY})" if comparison.exploratory else word
+
+
+def _row(change: Change, metric: Metric, comparison: Comparison, work: str) -> ChangeRow:
+    values = [value.value for value in (change.baseline, change.value) if isinstance(value, Estimate)]
+    scale = scale_for(metric.unit, values, work)
+    p = change.p_adjusted if change.p_adjusted is not None else change.p_value
+    return ChangeRow(
+        title=metric.title,
+        metric=change.metric,
+        configuration=change.configuration,
+        side=change.side,
+        word=_marked(change.word, comparison),
+        tone=_TONES.get(change.outcome, "open"),
+        baseline=_short(change.baseline, scale, change),
+        value=_short(change.value, scale, change),
+        effect=_effect(change, metric, comparison),
+        detectable=detectable_text(change) if change.low is not None else "",
+        needed=needed_text(change),
+        probability=probability_text(p),
+        method=change.method,
+        sentence=change.sentence,
+        struck=change.outcome == "struck_out",
+        primary=change.primary,
+        shown=metric.primary,
+        change=change,
+    )
+
+
+def _effect(change: Change, metric: Metric, comparison: Comparison) -> Shown | None:
+    if change.low is None or change.high is None:
+        return None
+    unit, value = ("ratio", change.ratio) if change.ratio is not None else (metric.unit, change.difference or 0.0)
+    text = change_text(change)
+    return effect(text, change_estimate(value, change.low, change.high, unit=unit, confidence=comparison.confidence, method=change.method))
+
+
+def change_estimate(value: float, low: float, high: float, *, unit: str, confidence: float, method: str) -> Estimate:
+    """A ratio or a difference with its interval, as a workbook keeps it."""
+    return Estimate(
+        value=value, low=low, high=high, unit=unit, confidence=confidence, n_launches=2, n_trials=0, method=method, signature=""
+    )
+
+
+def effect(text: str, value: Estimate) -> Shown:
+    """A change as it is said: the number, and below it its interval."""
+    words, bracket, interval = text.partition(" [")
+    return Shown(text=words, interval=f"{bracket.strip()}{interval}", note="", value=value, scale=Scale(factor=1.0))
+
+
+def _short(value: Value, scale: Scale, change: Change) -> Shown:
+    """Two numbers that are said to differ do not read alike."""
+    pair = (change.baseline, change.value) if change.outcome in DECIDED else ()
+    beside = [other.value for other in pair if isinstance(other, Estimate) and other is not value]
+    return show(value, None if isinstance(value, Absent) else scale, beside=beside)
+
+
+def _mismatch(mismatch: Mismatch, comparison: Comparison) -> MismatchRow:
+    standing = "context" if mismatch.kind == "context" else "noted"
+    if mismatch.refuses:
+        standing = "studied" if mismatch.declared else "forced" if comparison.exploratory else "refuses"
+    elif mismatch.declared:
+        standing = "studied"
+    return MismatchRow(
+        field=mismatch.field,
+        kind=mismatch.kind,
+        values=tuple(shortened(value) for value in mismatch.values),
+        standing=standing,
+        why=mismatch.why,
+        override=mismatch.override,
+    )
+
+
+def _overview(comparison: Comparison, names: list[str], metrics: Mapping[str, Metric], work: str) -> tuple[OverviewRow, ...]:
+    scales = {}
+    for name in names:
+        values = [row[name] for row in comparison.table.values() if name in row]
+        scales[name] = scale_for(metrics[name].unit, [v.value for v in values if isinstance(v, Estimate)], work)
+    words = {change.side: _marked(change.word, comparison) for change in comparison.decisive()}
+    missing = Absent(reason="not_measured", detail="this record has no such metric")
+    return tuple(
+        OverviewRow(side=side, word=words.get(side, ""), cells=tuple(show(row.get(name, missing), scales[name], work) for name in names))
+        for side, row in comparison.table.items()
+    )

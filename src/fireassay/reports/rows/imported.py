@@ -1,0 +1,137 @@
+"""How does a report show that a record came from another program?  Where from, what its numbers mean, and what it reported itself.
+
+The program's own numbers stand beside ours, which are made of the same requests by our definitions; where they differ, the
+meanings say why.  What the file does not say is called so, and never shown as the default that stands in for it.  Pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from fireassay.estimates.estimate import Estimate
+from fireassay.estimates.format import count, given, percent, reading, show
+from fireassay.frames.record_data import RecordData
+from fireassay.metrics.base import Results
+from fireassay.spec.plan import targets_of
+from fireassay.spec.sections.serving import Serving
+from fireassay.verdict.imported import titled
+
+UNSAID: Final = "not said by the file"
+SECONDS: Final = {"s": 1.0, "sec": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+MEANINGS: Final = {
+    "first_token": "First token",
+    "end": "End of an answer",
+    "tokens": "Tokens counted by",
+    "connection": "Connections",
+    "stamps": "Time stamps",
+    "left_out": "Left out",
+}
+TIMES: Final = {
+    "whole": "every request has its own",
+    "none": "none, so that there is no measured window and no rate",
+    "sampled": "of a sample of the requests only, so that there is no rate",
+}
+MOST_REPORTED: Final = 200  # of the program's own numbers
+
+
+def facts(measured: RecordData, results: Results) -> Iterator[tuple[str, str]]:
+    """(name, text) of everything that a reader of an imported record must know; nothing for a record of our own."""
+    foreign = measured.foreign
+    if foreign is None:
+        return
+    yield "Imported from", f"{titled(foreign)}: {foreign.get('file')}, SHA-256 {str(foreign.get('sha256'))[:16]} ..."
+    if measured.kind.sweeps:
+        yield from _of_collectives(foreign)
+        return
+    yield "Clock", clock(foreign)
+    yield ("Times of day", TIMES.get(str(foreign.get("times")), UNSAID) if foreign.get("requests") else "none: totals only")
+    meanings = foreign.get("meanings") or {}
+    for key, name in MEANINGS.items():
+        if key in meanings:
+            yield name, str(meanings[key])
+    for index, words in enumerate(foreign.get("missing") or ()):
+        yield "Not said" if index == 0 else "", str(words)
+    yield from _reported(foreign, results)
+
+
+def _of_collectives(foreign: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    meanings = foreign.get("meanings") or {}
+    yield "Time", f"{meanings.get('time', UNSAID)}; over the ranks: {meanings.get('rank', UNSAID)}"
+    yield "Data checked", str(meanings.get("check", UNSAID))
+    for words in foreign.get("missing") or ():
+        yield "Not said", str(words)
+    for words in foreign.get("doubts") or ():
+        yield "Contradiction", str(words)
+
+
+def clock(foreign: Mapping[str, Any]) -> str:
+    """Where every latency begins."""
+    if foreign.get("clock") == "scheduled":
+        return "every latency begins when its request was due"
+    return "every latency begins when its request was sent; when it was due is not said"
+
+
+def _reported(foreign: Mapping[str, Any], results: Results) -> Iterator[tuple[str, str]]:
+    """The program's own numbers, each beside the nearest of ours."""
+    reported = [entry for entry in foreign.get("reported") or () if isinstance(entry, Mapping)]
+    for entry in reported[:MOST_REPORTED]:
+        yield (f"{entry.get('name')} ({entry.get('configuration')})", f"{_value(entry)} by {foreign.get('title')}{_ours(entry, results)}")
+    if len(reported) > MOST_REPORTED:
+        yield "Further numbers", f"{len(reported) - MOST_REPORTED:,} more stand in manifest.json"
+
+
+def _value(entry: Mapping[str, Any]) -> str:
+    value, unit = entry.get("value"), str(entry.get("unit", ""))
+    if not isinstance(value, int | float):
+        return UNSAID
+    if unit in SECONDS:
+        return reading(value * SECONDS[unit], "s")
+    if unit == "fraction":
+        return percent(value)
+    return f"{value:,.0f}" if unit == "count" else f"{given(value, 4)}{'/s' if unit == '1/s' else f' {unit}' if unit else ''}"
+
+
+def _ours(entry: Mapping[str, Any], results: Results) -> str:
+    """What is made here of the same requests, by the nearest of our definitions; empty where none is near."""
+    metric = str(entry.get("ours") or "")
+    value = results.get(metric, {}).get(str(entry.get("configuration")))
+    if isinstance(value, Estimate):
+        return f"; here {metric} {show(value, work='requests').full}"
+    return f"; here {metric} is not known" if metric else ""
+
+
+# ---- what was asked --------------------------------------------------------------------------------------------------
+
+
+def conditions(words: Mapping[str, str], measured: RecordData) -> dict[str, str]:
+    """The conditions of a load with what the file does not say called so; of our own records as they are."""
+    foreign, serving = measured.foreign, measured.experiment.serving
+    if foreign is None or serving is None:
+        return dict(words)
+    unsaid = frozenset(foreign.get("unsaid") or ())
+
+    def said(field: str, text: str) -> str:
+        return UNSAID if field in unsaid else text
+
+    stream = said("serving.stream", "streamed" if serving.stream else "not streamed")
+    return {
+        **words,
+        "Engines": f"{said('engine.backend', targets_of(serving)[0].backend)}; replicas, flags and version {UNSAID}",
+        "Model": f"{said('serving.model', serving.model)}; lengths by {said('serving.tokenizer', serving.tokenizer)}",
+        "Task": f"{said('serving.task', serving.task)}; stream: {stream}; temperature: {said('serving.temperature', given(serving.temperature))}",
+        "Scenarios": said("serving.scenarios", ", ".join(serving.scenarios)),
+        "Prompts": said("serving.prompts", serving.prompts.source),
+        "Load": _load(serving),
+        "Clock": clock(foreign),
+        "Launches": f"{count(measured.table('launches').height, 'runs')} in the file, in its order",
+        "Energy": "not measured",
+        "Faults": UNSAID,
+        "Made": f"measured {foreign.get('begin_utc') or f'at a time {UNSAID}'}; imported {words.get('Made', '')}",
+    }
+
+
+def _load(serving: Serving) -> str:
+    loads = ", ".join(given(float(load)) for load in serving.concurrency or serving.rate)
+    process = serving.arrivals.process.replace("_", " ")
+    return f"{process}, {loads} {'in flight' if serving.concurrency else 'requests/s'}" if loads else process

@@ -1,0 +1,324 @@
+"""What is in the tree from which all reports are made?  Frozen rows, every text already written.
+
+The raw value stays beside its text for JSON, Excel and the pictures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from fireassay.estimates.format import Shown
+from fireassay.frames.links.network_probe import Network
+from fireassay.frames.links.pairs import Pairs
+from fireassay.metrics.base import ALL
+from fireassay.metrics.base import Shown as Place
+from fireassay.metrics.base import Table as PlaceTable
+from fireassay.reports.series import training as series
+from fireassay.reports.series.serving import ServingSeries
+from fireassay.reports.words import WHOLE
+from fireassay.spec.kind import Kind
+from fireassay.spec.sections.collectives import Cell as CollectiveCell
+from fireassay.verdict.artifact import ArtifactField
+from fireassay.verdict.hoefler_belli import Rule
+from fireassay.verdict.types import DIMENSIONS, LayerState, Status
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """A configuration: its key in records and JSON, what people call it, and its worker count."""
+
+    key: str
+    label: str
+    workers: int
+    engine: str = ""  # of a load
+    scenario: str = ""
+    load: float | None = None  # requests in flight, or requests per second
+    group: str = ""  # of a load: engine and scenario, as far as there are several
+    brief: str = ""  # of a load: the label without the group
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One dimension of one configuration."""
+
+    status: Status
+    word: str
+    sentence: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class VectorRow:
+    """A configuration and its four dimensions, in the order of DIMENSIONS."""
+
+    column: Column
+    cells: Mapping[str, Cell]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricRow:
+    """A metric with its value per configuration key, or under ALL."""
+
+    name: str
+    title: str
+    dimension: str
+    unit: str  # as in the record
+    shown_unit: str  # as in this row: "ms", "%"
+    better: str
+    formula: str
+    primary: bool
+    cells: Mapping[str, Shown]
+    tool: str = ""  # the load generator that defines it so; empty for a definition of ours
+    shown: tuple[Place, ...] = ()  # the columns in which it stands
+
+    @property
+    def known(self) -> bool:
+        """Whether it has a number anywhere."""
+        return any(shown.measured for shown in self.cells.values())
+
+
+@dataclass(frozen=True, kw_only=True)
+class GateRow:
+    """One gate on one configuration."""
+
+    gate: str
+    configuration: str
+    label: str
+    status: Status
+    word: str
+    sentence: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerRow:
+    """One layer of the correctness of a training on several workers."""
+
+    configuration: str
+    label: str
+    layer: str
+    title: str
+    state: LayerState
+    sentence: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class FindingRow:
+    """What an audit found."""
+
+    rule: str
+    severity: str
+    configuration: str | None  # None: the whole record
+    where: str
+    evidence: str
+    remedy: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecommendationRow:
+    """A configuration picked for a reason; `configuration` is None where nothing qualifies."""
+
+    goal: str
+    configuration: str | None
+    label: str
+    sentence: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaunchRow:
+    """One launch as it happened. `wall_s` and `step_s` are raw readings, with their texts beside them."""
+
+    number: int
+    configuration: str
+    label: str
+    workers: int
+    block: int
+    order: int
+    attempt: int
+    role: str
+    seed: int
+    begin_utc: str
+    status: str
+    reason: str
+    exit_code: int | None
+    restarts: int
+    wall_s: float
+    wall: str
+    steps: int
+    step_s: float | None
+    step: str
+    warmup: int | None
+    shape: str
+    due: int = 0  # of a load: its requests without the cold ones
+    answered: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnvironmentRow:
+    """One fact about the machine, before and after the experiment."""
+
+    key: str
+    before: str
+    after: str
+    changed: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnvironmentGroup:
+    """The facts under one heading."""
+
+    name: str
+    rows: tuple[EnvironmentRow, ...]
+
+    @property
+    def changed(self) -> int:
+        """How many facts differ between before and after."""
+        return sum(row.changed for row in self.rows)
+
+    @property
+    def surprising(self) -> bool:
+        """Whether something changed that is no counter: a version, a commit, a setting."""
+        return any(row.changed and not (_numeric(row.before) and _numeric(row.after)) for row in self.rows)
+
+
+def _numeric(text: str) -> bool:
+    try:
+        float(text.replace("−", "-"))
+    except ValueError:
+        return False
+    return True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fact:
+    """A condition under which the numbers hold."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """Everything that any report shows."""
+
+    name: str
+    record: str
+    created: str
+    assay_version: str
+    state: str
+    sealed: bool
+    seal: str  # SHA-256 of the sealed manifest; empty where it is not known
+    seal_words: str  # sealed, and by which digest, or not sealed
+    confidence: str
+    status: Status
+    word: str
+    meaning: str
+    sentence: str
+    columns: tuple[Column, ...]
+    base: str
+    vector: tuple[VectorRow, ...]
+    metrics: tuple[MetricRow, ...]
+    gates: tuple[GateRow, ...]
+    findings: tuple[FindingRow, ...]
+    recommendations: tuple[RecommendationRow, ...]
+    launches: tuple[LaunchRow, ...]
+    environment: tuple[EnvironmentGroup, ...]
+    conditions: tuple[Fact, ...]
+    overhead: tuple[tuple[str, Shown], ...]  # the instrument's own cost, per configuration or for the whole experiment
+    # `rules`, worked out by whoever shows them
+    answers: Callable[[], tuple[Rule, ...]] = field(repr=False, compare=False)
+    artifact: tuple[ArtifactField, ...]  # what a paper's checklist asks for
+    series: series.Series
+    efficiency_gate: float | None
+    quality_metric: str | None
+    quality_margin: float | None
+    serving: ServingSeries | None = None  # of a record about serving
+    load_word: str = ""  # of a load: what `Column.load` counts, "concurrency" or "rate"
+    foreign: tuple[Fact, ...] = ()  # of an imported record: its origin, its meanings, what its tool reported
+    collectives: tuple[CollectiveCell, ...] = ()  # of a record that times collectives: what was asked for
+    network: Network | None = None  # of a look at the network
+    pairs: tuple[Pairs, ...] = ()  # of a record that times messages between pairs of ranks
+    layers: tuple[LayerRow, ...] = ()  # of a training on several workers: does it compute what one worker computes?
+    profiles: tuple[Mapping[str, Any], ...] = ()  # profiled launches: see `fireassay.reports.profiled`
+    kind: Kind
+    wanted: tuple[str, ...] = DIMENSIONS  # the dimensions that were asked about
+    timing: tuple[Fact, ...] = ()  # of a record that times a command or a function: what the time rests on
+
+    @cached_property
+    def dimensions(self) -> tuple[str, ...]:
+        """The dimensions that are shown: those asked about, and those in which something is wrong."""
+        wrong = {d for row in self.vector for d, cell in row.cells.items() if cell.status in ("FAIL", "INVALID")}
+        return tuple(d for d in DIMENSIONS if d in self.wanted or d in wrong)
+
+    @property
+    def dimensions_title(self) -> str:
+        """What their table is called."""
+        return "Four dimensions" if self.dimensions == DIMENSIONS else "Asked about"
+
+    @property
+    def shown_layers(self) -> tuple[LayerRow, ...]:
+        """The layers of correctness, where that is shown."""
+        return self.layers if "correctness" in self.dimensions else ()
+
+    @property
+    def of_links(self) -> bool:
+        """Whether it is about what lies between workers or hosts, and not about a workload."""
+        return bool(self.collectives) or self.network is not None
+
+    @cached_property
+    def rules(self) -> tuple[Rule, ...]:
+        """The twelve rules of Hoefler and Belli, answered."""
+        return self.answers()
+
+    @property
+    def questions(self) -> Mapping[str, str]:
+        """What each dimension asks."""
+        return self.kind.questions
+
+    @property
+    def primary(self) -> tuple[MetricRow, ...]:
+        """The metrics of the summary table, of the dimensions that are shown."""
+        return tuple(row for row in self.metrics if row.primary and row.dimension in self.dimensions)
+
+    def of_dimension(self, dimension: str) -> tuple[MetricRow, ...]:
+        """The metrics of one dimension, as we define them."""
+        return tuple(row for row in self.metrics if row.dimension == dimension and not row.tool)
+
+    @property
+    def of_tools(self) -> tuple[MetricRow, ...]:
+        """Other tools' definitions of the same quantities."""
+        return tuple(row for row in self.metrics if row.tool)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Engines and scenarios, each once, as far as there are several."""
+        return tuple(dict.fromkeys(column.group for column in self.columns))
+
+    def metric(self, name: str) -> MetricRow | None:
+        """A metric by name."""
+        return next((row for row in self.metrics if row.name == name), None)
+
+    def shown_in(self, table: PlaceTable) -> tuple[tuple[Place, MetricRow], ...]:
+        """The columns of a table of metrics, from the left."""
+        places = [(place, row) for row in self.metrics for place in row.shown if place.table == table]
+        return tuple(sorted(places, key=lambda pair: pair[0].position))
+
+    def label(self, key: str) -> str:
+        """What people call a configuration."""
+        return next((column.label for column in self.columns if column.key == key), WHOLE if key == ALL else key)
+
+    def reportable(self, key: str) -> bool:
+        """Whether a configuration's numbers may stand in a paper: the record is admissible, its result was not found wrong."""
+        row = next(row for row in self.vector if row.column.key == key)
+        return self.status != "INVALID" and row.cells["correctness"].status in ("PASS", "NOT_MEASURED")
+
+    @property
+    def recommended(self) -> str | None:
+        """The key of the recommended configuration."""
+        return next((row.configuration for row in self.recommendations if row.goal == "recommended"), None)
+
+    @property
+    def changes(self) -> int:
+        """How many facts about the machine changed during the experiment."""
+        return sum(group.changed for group in self.environment)

@@ -1,0 +1,219 @@
+"""How does a page become a spreadsheet?
+
+A workbook of real numbers, with units in the column heads. Numbers are raw, in the unit of the record; only Excel formats them. Text is
+written as text whatever its first character, so that a script called `=cmd()` stays a name. If a page has sections of depth `data`, these
+are the sheets; else every table, list and set of facts is one.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import polars as pl
+import xlsxwriter
+
+from fireassay.estimates.estimate import Estimate
+from fireassay.reports.figures import ends
+from fireassay.reports.page import GENERAL, Block, Bullets, Cell, Facts, Figure, Mark, Number, Page, Prose, Raw, Section, Table, heads, said
+from fireassay.reports.writers.writer import Writer
+
+LONGEST_TEXT: Final = 32_767  # characters in a cell, Excel's limit
+LONGEST_NAME: Final = 31  # characters of a sheet's name, Excel's limit
+WIDEST: Final = 60  # column width in characters
+COLOURS: Final = {"good": "#E0F3E8", "bad": "#FDE6E3", "void": "#FDE6E3", "open": "#FFF0CC", "absent": "#E9ECEF", "struck": "#E9ECEF"}
+NO_DATE: Final = datetime(2026, 1, 1)
+
+
+def write(page: Page) -> bytes:
+    """Render the page as a workbook. Equal pages give equal numbers; the creation time is the page's."""
+    buffer = io.BytesIO()
+    options = {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
+    with xlsxwriter.Workbook(buffer, options) as book:
+        title = f"{page.title}: {page.mark.word}" if page.mark else page.title
+        book.set_properties({"title": title, "created": _created(page.properties.get("created", ""))})
+        styles = _Styles(book)
+        for name, sheet in sheets(page):
+            _write(book, styles, name, sheet)
+    return buffer.getvalue()
+
+
+def _created(text: str) -> datetime:
+    """The page's time for Excel; a fixed day if it has none."""
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC).replace(tzinfo=None)
+    except ValueError:
+        return NO_DATE
+
+
+# ---- sheets ----------------------------------------------------------------------------------------------------------
+
+
+def sheets(page: Page) -> list[tuple[str, Table | Raw]]:
+    """Every sheet with its name."""
+    data = page.of_depth("data")
+    named = [
+        *((_front(page),) if not data else ()),
+        *(sheet for section in data or page.of_depth("front", "detail", "appendix") for sheet in _of(section)),
+    ]
+    return list(zip(sheet_names([name for name, _ in named]), (sheet for _, sheet in named), strict=True))
+
+
+def _front(page: Page) -> tuple[str, Table]:
+    """The sheet of text outside of tables: the verdict and every sentence."""
+    rows: list[tuple[Cell, ...]] = [("Page", page.title)]
+    rows += [("Verdict", page.mark)] if page.mark else []
+    prose = (block.text for section in page.of_depth("front") for block in section.blocks if isinstance(block, Prose))
+    rows += [("", text) for text in (page.lead, *page.about, *prose, *page.footer) if text]
+    return "Verdict", Table(name="verdict", heads=heads("What", "Sentence"), rows=tuple(rows))
+
+
+def _of(section: Section) -> Iterator[tuple[str, Table | Raw]]:
+    for block in section.blocks:
+        sheet = _sheet(block, of_data=section.depth == "data")
+        if sheet is not None:
+            yield getattr(block, "title", "") or section.title, sheet
+
+
+def _sheet(block: Block, *, of_data: bool) -> Table | Raw | None:
+    match block:
+        case Raw():
+            return block
+        case Table():
+            return block if of_data else _widened(block)
+        case Facts():
+            return Table(name="facts", heads=heads("What", "Value"), rows=block.rows)
+        case Bullets() if block.items:
+            rows = tuple(
+                (item.mark, item.title, where, text, item.todo)
+                for item in block.items
+                for where, text in ((item.where, item.text), *item.more)
+            )
+            return Table(name="list", heads=heads("Status", "What", "Where", "Text", "To do"), rows=rows)
+    return None
+
+
+def _widened(table: Table) -> Table:
+    """Expand every number column into value, low, high and unit; a common unit goes into the head."""
+    names: list[str] = []
+    columns: list[list[Cell]] = []
+    rows = [(*row, *(row[-1:] * (len(table.heads) - len(row)))) for row in table.rows]
+    for index, head in enumerate(table.heads):
+        cells = [row[index] for row in rows]
+        units = {cell.value.unit for cell in cells if isinstance(cell, Number) and isinstance(cell.value, Estimate)}
+        if not units:
+            names.append(head.full)
+            columns.append([_plain(cell) for cell in cells])
+            continue
+        unit = f" ({next(iter(units))})" if len(units) == 1 else ""
+        names += [f"{head.full}{unit}", f"{head.full}, low{unit}", f"{head.full}, high{unit}", *([] if unit else [f"{head.full}, unit"])]
+        triples = [
+            ends(cell.value) if isinstance(cell, Number) and isinstance(cell.value, Estimate) else [_plain(cell), None, None]
+            for cell in cells
+        ]
+        columns += [[triple[part] for triple in triples] for part in range(3)]
+        columns += (
+            [] if unit else [[cell.value.unit if isinstance(cell, Number) and isinstance(cell.value, Estimate) else None for cell in cells]]
+        )
+    return Table(name=table.name, heads=heads(*names), rows=tuple(zip(*columns, strict=True)))
+
+
+def _plain(cell: Cell) -> Cell:
+    if isinstance(cell, Number):
+        return cell.shown.text
+    words = said(cell)
+    return f"{words.text} {words.below}".strip() if cell is not None and words is cell else cell
+
+
+def sheet_names(texts: Sequence[str]) -> list[str]:
+    """Valid Excel names: at most 31 characters, none of []:*?/\\, no apostrophe at either end, unique regardless of case."""
+    taken: set[str] = set()
+    names = []
+    for text in texts:
+        clean = "".join("-" if letter in "[]:*?/\\" or not letter.isprintable() else letter for letter in text)
+        endings = ("", *(f" {number}" for number in range(2, len(texts) + 2)))
+        shortened = (f"{clean[: LONGEST_NAME - len(ending)].strip(chr(39))}{ending}" for ending in endings)
+        name = next(name for name in shortened if name.casefold() not in taken)
+        taken.add(name.casefold())
+        names.append(name)
+    return names
+
+
+# ---- writing ---------------------------------------------------------------------------------------------------------
+
+
+class _Styles:
+    """Excel formats, each created once per workbook."""
+
+    def __init__(self, book: Any) -> None:
+        self._book = book
+        self._made: dict[str, Any] = {}
+        self.head = book.add_format({"bold": True, "bottom": 1, "text_wrap": True, "valign": "top"})
+        self.text = book.add_format({"text_wrap": True, "valign": "top"})
+
+    def number(self, style: str) -> Any:
+        """A number format."""
+        return self._get(style, {"num_format": style, "valign": "top"})
+
+    def mark(self, tone: str) -> Any:
+        """A status colour."""
+        return self._get(tone, {"bold": True, "bg_color": COLOURS[tone], "valign": "top"}) if tone in COLOURS else self.text
+
+    def _get(self, key: str, properties: dict[str, object]) -> Any:
+        if key not in self._made:
+            self._made[key] = self._book.add_format(properties)
+        return self._made[key]
+
+
+def _write(book: Any, styles: _Styles, name: str, sheet: Table | Raw) -> None:
+    page = book.add_worksheet(name)
+    titles = sheet.heads if isinstance(sheet, Raw) else tuple(head.full for head in sheet.heads)
+    for column, title in enumerate(titles):
+        page.write_string(0, column, title, styles.head)
+        page.set_column(column, column, _width([title, *(row[column] for row in sheet.rows)]))
+    height = _write_frame(page, sheet.frame) if isinstance(sheet, Raw) else 0
+    for row_index, row in enumerate(sheet.rows, start=1 + height):
+        for column, content in enumerate(row):
+            _write_cell(page, styles, row_index, column, content)
+    page.freeze_panes(1, 0)
+    if height + len(sheet.rows):
+        page.autofilter(0, 0, height + len(sheet.rows), len(titles) - 1)
+
+
+def _write_frame(page: Any, frame: pl.DataFrame) -> int:
+    """Write a frame by column, without per-cell formats, because it may have many rows. Returns the number of rows."""
+    for column, series in enumerate(frame):
+        texts = series.dtype == pl.String
+        write = page.write_string if texts else page.write_number
+        for row_index, content in enumerate(series.str.slice(0, LONGEST_TEXT) if texts else series, start=1):
+            if content is not None:
+                write(row_index, column, content)
+    return frame.height
+
+
+def _write_cell(page: Any, styles: _Styles, row: int, column: int, content: Cell) -> None:
+    match content:
+        case None:
+            return
+        case Figure() if not math.isfinite(content.value):
+            page.write_string(row, column, "no bound" if math.isinf(content.value) else "not a number", styles.text)
+        case Figure():
+            page.write_number(row, column, content.value, styles.number(content.style))
+        case Mark():
+            page.write_string(row, column, content.word, styles.mark(content.tone))
+        case int() | float():
+            page.write_number(row, column, content, styles.number(GENERAL))
+        case _:
+            page.write_string(row, column, said(content).text[:LONGEST_TEXT], styles.text)
+
+
+def _width(contents: Iterable[Cell]) -> float:
+    """A width that fits most cells, within a readable limit."""
+    lengths = [len(c) if isinstance(c, str) else len(c.word) if isinstance(c, Mark) else 12 for c in contents if c is not None]
+    return float(min(WIDEST, max(lengths, default=8) + 2))
+
+
+WRITER = Writer(name="excel", suffix=".xlsx", summary="a workbook of real numbers with their units", write=write)

@@ -1,0 +1,134 @@
+"""What must a runner do, and what does it receive?
+
+A runner is one file with one `RUNNER`; it makes the remaining launches and reports how it ended.  Most runners only define how
+one launch is made (`Maker`); `fireassay.runners.experiment.launch_loop` makes them in order, and
+`fireassay.runners.experiment.session` interleaves those of several experiments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from fireassay.clock import Clock
+from fireassay.errors import RecordError
+from fireassay.record.folder import RecordFolder
+from fireassay.runners.experiment.progress import LaunchProgress, LaunchRow, Look, RunProgress, planned_seconds, seconds_left
+from fireassay.runners.experiment.signals import StopRequest
+from fireassay.spec.experiment import Experiment
+from fireassay.spec.plan import PlannedLaunch
+
+
+@dataclass(frozen=True, kw_only=True)
+class Advice:
+    """Judgements between launches, passed in by the caller (fireassay.cli.support.interim_analysis): measuring does not judge.
+
+    `looks` yields the block counts at which interim analyses are due, ascending and unbounded.
+    """
+
+    looks: Callable[[Experiment], Iterable[int]]
+    look: Callable[[Path, int], Look]  # (record folder, finished blocks)
+    disturbed: Callable[[Path, int], str]  # (record folder, launch just ended) -> why it is contaminated, or ""
+    profiled: Callable[[Mapping[str, Any]], dict[str, Any]] | None = None  # a rank's trace -> its summary
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """How the runner ended."""
+
+    state: Literal["complete", "failed", "interrupted"]
+    reason: str = ""
+    not_metered: Mapping[str, str] = field(default_factory=dict)  # counters that this machine lacks, and why
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunContext:
+    """Everything that a runner may use. `rows` grows as launches end."""
+
+    experiment: Experiment  # with the real values of redacted variables
+    folder: Path  # base of the workload's relative paths
+    record: RecordFolder
+    plan: tuple[PlannedLaunch, ...]
+    clock: Clock
+    stop: StopRequest
+    on_progress: Callable[[RunProgress], None] | None = None
+    rows: list[LaunchRow] = field(default_factory=list)
+    advice: Advice | None = None
+    looks: list[Look] = field(default_factory=list)
+    label: str = ""
+    begun_ns: int = 0
+    next_number: int = 0  # number of the next launch
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether interim analyses decide the number of blocks."""
+        return self.experiment.launches.precision is not None and self.advice is not None
+
+    @property
+    def looked_for(self) -> int:
+        """Blocks certainly needed: all, or with interim analyses those up to the next one."""
+        if not self.adaptive or self.advice is None:
+            return self.experiment.blocks
+        seen = self.looks[-1].blocks if self.looks else 0
+        if self.looks and self.looks[-1].enough:
+            return seen
+        return min(next(blocks for blocks in self.advice.looks(self.experiment) if blocks > seen), self.experiment.blocks)
+
+    def show(self, running: LaunchProgress | None = None) -> None:
+        """Report the progress to the listener, if any."""
+        if self.on_progress is not None:
+            blocks = self.looked_for
+            needed = [planned for planned in self.plan if planned.role != "timed" or planned.block < blocks]
+            self.on_progress(
+                RunProgress(
+                    record=self.record.path,
+                    plan=self.plan,
+                    rows=tuple(self.rows),
+                    running=running,
+                    seconds_left=seconds_left(needed, self.rows, running, planned_seconds(self.experiment)),
+                    label=self.label,
+                    looks=tuple(self.looks),
+                    adaptive=self.adaptive,
+                )
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One launch to make."""
+
+    planned: PlannedLaunch
+    number: int
+    attempt: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Made:
+    """A finished launch: its row, which the caller writes, and an error that prevents continuing."""
+
+    row: LaunchRow
+    broken: RecordError | None = None
+
+
+class Maker(Protocol):
+    """Makes one launch of an experiment, independently of the others."""
+
+    def make(self, job: Job) -> Made:
+        """Start the launch and watch it to its end. Rows of other tables go to `context.record.writer(job.number)`."""
+        ...
+
+    def absences(self) -> Mapping[str, str]:
+        """Counters that cannot be metered on this machine, with reasons."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Runner:
+    """A way of driving a workload."""
+
+    name: str
+    check: Callable[[Experiment, Path], None]  # raises SpecError or EnvironmentLacks before a record is created
+    run: Callable[[RunContext], Outcome]
+    maker: Callable[[RunContext], Maker] | None = None  # None: its launches cannot be interleaved with others'

@@ -1,0 +1,252 @@
+"""In which order are an experiment's launches made, and when are there enough?
+
+Launches are made block by block as planned.  With `launches.precision`, interim analyses (`Advice`) follow some blocks, and
+blocks end once the intervals are narrow enough, at `launches.at_most`, or after `limits.experiment_timeout_s`; launches that
+were not needed leave no row.  Fault launches come last.
+With `noise.repeat`, a disturbed launch is repeated in its slot; the disturbed one stays in the record with status
+contaminated.  A sentinel is timed before and after every launch.
+Whether an interval is narrow or a launch disturbed is decided elsewhere: measuring does not judge.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable
+from dataclasses import asdict, replace
+from functools import cached_property
+from typing import Literal
+
+from fireassay.errors import RecordError
+from fireassay.instruments.machine.sentinel import Sentinel, calibrated
+from fireassay.runners.experiment import policy
+from fireassay.runners.experiment.context import Job, Made, Maker, Outcome, RunContext
+from fireassay.runners.experiment.progress import LaunchRow
+from fireassay.runners.experiment.rows import launch_row, write_launch
+from fireassay.spec.plan import PlannedLaunch, Role
+from fireassay.units import NS_PER_S
+
+LooksEnded = Literal["precision", "at_most", "budget", "failed"]
+
+
+def run(context: RunContext, maker: Maker) -> Outcome:
+    """Make the remaining launches of one experiment, as far as they are needed."""
+    course = Course(context, maker)
+    while course.wants_more:
+        course.make_block()
+    course.make_faults()
+    return course.outcome()
+
+
+class Course:
+    """One experiment's progress through its plan, derived from the context's rows so that it can be resumed."""
+
+    def __init__(self, context: RunContext, maker: Maker, rounds: dict[float, int] | None = None) -> None:
+        """`rounds`: sentinels calibrated so far, by seconds; shared by interleaved experiments."""
+        self.context, self.maker = context, maker
+        self.number = context.next_number
+        self._rounds = {} if rounds is None else rounds
+        self.adaptive = context.adaptive
+
+    # ---- remaining work
+
+    def waiting(self, role: Role) -> list[PlannedLaunch]:
+        """The planned launches of a role without a final row."""
+        return [planned for planned in policy.remaining(self.context.plan, self.context.rows) if planned.role == role]
+
+    @property
+    def untimed(self) -> list[PlannedLaunch]:
+        """The untimed launches without a final row, in execution order."""
+        return [*self.waiting("communication"), *self.waiting("sweep"), *self.waiting("profile"), *self.waiting("fault")]
+
+    @property
+    def blocks_done(self) -> int:
+        """The number of leading blocks in which every launch has ended."""
+        waiting = self.waiting("timed")
+        return waiting[0].block if waiting else self.context.experiment.blocks
+
+    @property
+    def enough(self) -> bool:
+        """Whether the last interim analysis found the intervals narrow enough."""
+        return self.adaptive and bool(self.context.looks) and self.context.looks[-1].enough
+
+    @property
+    def block_left(self) -> bool:
+        """Whether another block is planned and, with interim analyses, still worthwhile."""
+        if self.blocks_done >= self.context.experiment.blocks:
+            return False
+        return not (self.adaptive and (self._over_budget() or policy.hopeless(self.context.plan, self.context.rows)))
+
+    @property
+    def can_go_on(self) -> bool:
+        """Whether another block could be made and no stop was requested."""
+        return self.block_left and not self.context.stop.count
+
+    @property
+    def wants_more(self) -> bool:
+        """Whether another block may be made and is needed."""
+        return self.can_go_on and not self.enough
+
+    # ---- making launches
+
+    def make_block(self) -> None:
+        """Make the missing launches of the next block, then run the interim analysis if it is due."""
+        if self._look_if_due() and self.enough:
+            return  # it was interrupted between a block and its interim analysis
+        block = self.blocks_done
+        for planned in self.waiting("timed"):
+            if planned.block == block:
+                self._make(planned)
+        self._look_if_due()
+
+    def make_faults(self) -> None:
+        """Make the missing untimed launches: communication calibration, then faults."""
+        for planned in self.untimed:
+            self._make(planned)
+
+    def outcome(self) -> Outcome:
+        """How the run ended; notes in the manifest why no further blocks were made."""
+        rows, plan = self.context.rows, self.context.plan
+        self.context.show()
+        needed = bool(self.untimed) or (self.block_left and not self.enough)
+        if self.context.stop.count and needed:
+            return Outcome(state="interrupted", reason=self.context.stop.reason)
+        if self.adaptive:
+            self._look_if_due()
+            self.context.record.note(looks_ended=self._why_ended())
+        failed = policy.hopeless(plan, rows) or policy.all_failed(rows)
+        return Outcome(state="failed" if failed else "complete", reason=failed, not_metered=self.maker.absences())
+
+    def _make(self, planned: PlannedLaunch) -> None:
+        """Make one planned launch; repeat it if it was disturbed and repeats are enabled."""
+        while not self.context.stop.count:
+            self.context.show()
+            job = Job(planned=planned, number=self.number, attempt=policy.attempt_of(planned.slot, self.context.rows))
+            self.number += 1
+            if reason := self._skip_reason(planned):
+                return self._ended(self._skipped(job, reason))
+            self._read_sentinel(job, "before")
+            result = self.maker.make(job)
+            self._read_sentinel(job, "after")
+            result = self._held_against_noise(result, planned)
+            self._ended(result)
+            if result.row["status"] != "contaminated":
+                return None
+        return None
+
+    def _held_against_noise(self, result: Made, planned: PlannedLaunch) -> Made:
+        """The launch, marked contaminated if it was disturbed and may be repeated.
+
+        The decision uses the machine's counters, never the launch's measurements: repeating launches with unwelcome results
+        would bias every number.  The last attempt counts in any case, and the audit reports it.
+        """
+        advice, row, most = self.context.advice, result.row, self.context.experiment.noise.repeat
+        if advice is None or row["status"] != "ok" or row["role"] != "timed" or result.broken is not None:
+            return result
+        if policy.disturbed_tries(planned.slot, self.context.rows) >= most:
+            return result
+        try:
+            self.context.record.writer(row["launch"]).flush()
+            reason = advice.disturbed(self.context.record.path, row["launch"])
+        except BaseException:
+            self._ended(result)  # the launch was measured even if judging fails
+            raise
+        return replace(result, row={**row, "status": "contaminated", "reason": reason}) if reason else result
+
+    # ---- the sentinel
+
+    @cached_property
+    def _sentinel(self) -> Sentinel | None:
+        """The same work for the whole record, after a resume too, and for all sides of a session."""
+        seconds, record = self.context.experiment.noise.sentinel_s, self.context.record
+        if not seconds:
+            return None
+        stored = record.manifest.get("sentinel")
+        rounds = int(stored["rounds"]) if stored else self._rounds.get(seconds)
+        sentinel = Sentinel(rounds, self.context.clock) if rounds else calibrated(seconds, self.context.clock)
+        self._rounds[seconds] = sentinel.rounds
+        if not stored:
+            record.note(sentinel={"rounds": sentinel.rounds})
+        return sentinel
+
+    def _read_sentinel(self, job: Job, when: Literal["before", "after"]) -> None:
+        if self._sentinel is not None and not self.context.stop.count:
+            read = self._sentinel.read(when)
+            row = (job.number, self.context.clock.now_ns(), platform.node(), read.device, read.counter, read.value, read.unit, read.method)
+            self.context.record.writer(job.number).append("telemetry", row)
+
+    # ---- writing rows
+
+    def _ended(self, result: Made) -> None:
+        """Write a launch's row.
+
+        Raises:
+            RecordError: the row cannot be written, or a write failed during the launch.
+        """
+        try:
+            write_launch(self.context.record.writer(result.row["launch"]), result.row, self.context.record.path)
+        except RecordError as error:
+            raise result.broken or error from error
+        if result.broken is not None:
+            raise result.broken
+        self.context.rows.append(result.row)
+
+    # ---- skipping launches
+
+    def _over_budget(self) -> bool:
+        limit = self.context.experiment.limits.experiment_timeout_s
+        return limit is not None and (self.context.clock.now_ns() - self.context.begun_ns) / NS_PER_S > limit
+
+    def _skip_reason(self, planned: PlannedLaunch) -> str:
+        if self._over_budget():
+            limit = self.context.experiment.limits.experiment_timeout_s
+            return f"limits.experiment_timeout_s = {limit:g} s was over before it could start"
+        rows = self.context.rows
+        return policy.hopeless(self.context.plan, rows) or policy.skip_reason(planned, rows)
+
+    def _skipped(self, job: Job, reason: str) -> Made:
+        now = self.context.clock.now_ns()
+        row: LaunchRow = launch_row(
+            job.planned,
+            launch=job.number,
+            attempt=job.attempt,
+            begin_ns=now,
+            end_ns=now,
+            status="skipped",
+            reason=reason,
+            begin_utc=self.context.clock.utc().isoformat(timespec="milliseconds"),
+            exit_code=None,
+            restarts=0,
+            placement="{}",
+        )
+        return Made(row=row)
+
+    # ---- interim analyses
+
+    def _look_if_due(self) -> bool:
+        """Run the interim analysis if due; returns whether there was one. Its result goes to the manifest and `context.looks`."""
+        advice, blocks = self.context.advice, self.blocks_done
+        if not self.adaptive or advice is None:
+            return False
+        seen = self.context.looks[-1].blocks if self.context.looks else 0
+        if blocks <= seen or not self._is_due(blocks, advice.looks(self.context.experiment)):
+            return False
+        self.context.looks.append(advice.look(self.context.record.path, blocks))
+        self.context.record.note(looks=[asdict(look) for look in self.context.looks])
+        self.context.show()
+        return True
+
+    def _is_due(self, blocks: int, looks: Iterable[int]) -> bool:
+        """Whether an interim analysis is due. The last is always at the end of the plan, to report the final widths."""
+        if blocks == self.context.experiment.blocks:
+            return True
+        for look in looks:
+            if look >= blocks:
+                return look == blocks
+        return False
+
+    def _why_ended(self) -> LooksEnded:
+        if self.enough:
+            return "precision"
+        if self.blocks_done >= self.context.experiment.blocks:
+            return "at_most"
+        return "budget" if self._over_budget() else "failed"

@@ -1,0 +1,69 @@
+"""When is it pointless to continue?  Pure functions of the launches that have ended.
+
+* A configuration whose last two launches failed is skipped from then on; the others continue.
+* If no launch has succeeded, and some configuration has failed twice or every one at least once (two failures in
+all), the experiment has failed.
+Fault launches do not count: they break things on purpose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from fireassay.spec.plan import PlannedLaunch
+
+FAILED = ("failed", "timeout")
+FINAL = frozenset({"ok", "failed", "timeout", "skipped"})  # a slot with such a row is not retried
+
+
+def remaining(plan: Sequence[PlannedLaunch], rows: Sequence[Mapping[str, Any]]) -> list[PlannedLaunch]:
+    """The launches whose slot has no final row. Aborted and contaminated ones are repeated."""
+    done = {row["slot"] for row in rows if row["status"] in FINAL}
+    return [planned for planned in plan if planned.slot not in done]
+
+
+def attempt_of(slot: int, rows: Sequence[Mapping[str, Any]]) -> int:
+    """The number of the slot's next attempt, from 0."""
+    return 1 + max((row["attempt"] for row in rows if row["slot"] == slot), default=-1)
+
+
+def disturbed_tries(slot: int, rows: Sequence[Mapping[str, Any]]) -> int:
+    """How many attempts of the slot were disturbed so far."""
+    return sum(row["slot"] == slot and row["status"] == "contaminated" for row in rows)
+
+
+def skip_reason(planned: PlannedLaunch, rows: Sequence[Mapping[str, Any]]) -> str:
+    """Why this launch is to be skipped; empty if it is not."""
+    last = _timed(rows, planned.configuration)[-2:]
+    if len(last) == 2 and all(row["status"] in FAILED for row in last):
+        return f"the last two launches of {planned.configuration} failed: {last[-1]['reason']}"
+    return ""
+
+
+def hopeless(plan: Sequence[PlannedLaunch], rows: Sequence[Mapping[str, Any]]) -> str:
+    """Why the whole experiment has failed; empty if it has not."""
+    ended = [row for row in rows if row["role"] == "timed" and row["status"] in (*FAILED, "ok")]
+    if len(ended) < 2 or any(row["status"] == "ok" for row in ended):
+        return ""
+    configurations = {planned.configuration for planned in plan if planned.role == "timed"}
+    configurations_ended = [row["configuration"] for row in ended]
+    if configurations <= set(configurations_ended) or any(configurations_ended.count(name) >= 2 for name in configurations):
+        return f"no launch succeeded ({len(ended)} failed). {_sentence(ended[0])}"
+    return ""
+
+
+def all_failed(rows: Sequence[Mapping[str, Any]]) -> str:
+    """At the end of the plan, why no launch succeeded; empty if any did or none was tried."""
+    finished = [row for row in rows if row["status"] in (*FAILED, "ok")]
+    if not finished or any(row["status"] == "ok" for row in finished):
+        return ""
+    return f"no launch succeeded ({len(finished)} failed). {_sentence(finished[0])}"
+
+
+def _timed(rows: Sequence[Mapping[str, Any]], configuration: str) -> list[Mapping[str, Any]]:
+    return [row for row in rows if row["configuration"] == configuration and row["role"] == "timed" and row["status"] in (*FAILED, "ok")]
+
+
+def _sentence(row: Mapping[str, Any]) -> str:
+    return f"{row['configuration']}: {row['reason']}"

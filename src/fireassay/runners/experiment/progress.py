@@ -1,0 +1,114 @@
+"""What is the progress of a running experiment, and how long will it still take?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fireassay.runners.experiment import policy
+from fireassay.spec.experiment import Experiment
+from fireassay.spec.plan import PlannedLaunch
+
+FINAL = policy.FINAL
+STARTING_S = 5.0  # of a collectives worker: import torch, form the process group
+LaunchRow = Mapping[str, Any]  # a row of the table `launches`
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadProgress:
+    """A running load. Percentiles cover the last seconds, for display only."""
+
+    state: str  # loading, cold, load, ended
+    into_s: float  # since the load began
+    left_s: float  # until the last request is due
+    due: int
+    sent: int
+    done: int
+    ok: int
+    failed: Mapping[str, int]  # status -> requests
+    in_flight: int
+    tokens: int
+    offered: float | None  # requested rate, 1/s; None in a closed loop
+    ttft_ms: Mapping[str, float]  # "p50", "p95", "p99"
+    tpot_ms: Mapping[str, float]
+    e2e_ms: Mapping[str, float]
+    lag_p99_ms: float | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LaunchProgress:
+    """The running launch."""
+
+    number: int
+    planned: PlannedLaunch
+    elapsed_s: float
+    steps: int  # finished by every rank that has reported
+    steps_per_s: float | None  # over the last seconds; None before there are enough
+    ranks: int  # workers that have reported
+    incarnation: int
+    load: LoadProgress | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunProgress:
+    """The state of the whole experiment."""
+
+    record: Path
+    plan: tuple[PlannedLaunch, ...]
+    rows: tuple[LaunchRow, ...]  # finished launches, in order
+    running: LaunchProgress | None
+    seconds_left: float | None  # None before the first finished launch; until the next interim analysis, if there are any
+    label: str = ""  # of the side, when experiments are interleaved
+    looks: tuple[Look, ...] = ()  # interim analyses so far
+    adaptive: bool = False  # whether the plan is only the maximum
+
+
+def seconds_left(
+    launches: Sequence[PlannedLaunch], rows: Sequence[LaunchRow], running: LaunchProgress | None = None, planned_s: float | None = None
+) -> float | None:
+    """Seconds until the plan is finished, estimated from finished launches; None if there are none.
+
+    A configuration without a finished launch counts as the mean of all finished ones; `planned_s` is the specified duration
+    of a launch, if it is known before any has finished.
+    """
+    walls: dict[str, list[float]] = {}
+    for row in rows:
+        if row["status"] == "ok":
+            walls.setdefault(row["configuration"], []).append((row["end_ns"] - row["begin_ns"]) / 1e9)
+    everything = [wall for several in walls.values() for wall in several] or [planned_s or 0.0]
+    if not any(everything):
+        return None
+    mean = sum(everything) / len(everything)
+    ended = {row["slot"] for row in rows if row["status"] in FINAL}
+    total = 0.0
+    for planned in launches:
+        if planned.slot not in ended:
+            measured = walls.get(planned.configuration)
+            expected = sum(measured) / len(measured) if measured else mean
+            under_way = running is not None and running.planned.slot == planned.slot
+            total += max(0.0, expected - running.elapsed_s) if running is not None and under_way else expected
+    return total
+
+
+def planned_seconds(experiment: Experiment) -> float | None:
+    """The specified duration of a launch; None if its work decides."""
+    if experiment.workload.runner == "collectives":
+        requested = experiment.collectives_requested
+        each = sum(len(requested.places(op)) for op in requested.operations) * len(requested.every_size)
+        return STARTING_S + 2.0 * requested.seconds * each  # doubled for writing and checking the data
+    if experiment.serving is None:
+        return None
+    return experiment.serving.arrivals.warm_up_s + experiment.serving.arrivals.duration_s
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """Result of an interim analysis after some blocks."""
+
+    blocks: int
+    confidence: float  # of the examined intervals
+    enough: bool
+    widths: Mapping[str, float]  # "metric at configuration" -> the larger relative half-width; without absent ones
+    sentence: str  # for the progress display and the manifest

@@ -1,0 +1,240 @@
+"""How is an experiment run from its first line to the sealed record?
+
+`run` and `resume` cover the record's life cycle: create or reopen, environment before, the runner, environment after, finish.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from fireassay import catalog
+from fireassay.clock import Clock, SystemClock
+from fireassay.errors import Interrupted, Problem, RecordError, SpecError, WorkloadError
+from fireassay.record import folder as record_folder
+from fireassay.record import machine_fitness
+from fireassay.record.environment import capture
+from fireassay.record.folder import RecordFolder
+from fireassay.record.reader import open_record
+from fireassay.record.sealing.plan_signature import plan_signature
+from fireassay.record.secrets.redact import secret_values
+from fireassay.runners.experiment import policy
+from fireassay.runners.experiment.argument_check import refuse_bytes, refuse_secrets
+from fireassay.runners.experiment.context import Advice, Outcome, RunContext, Runner
+from fireassay.runners.experiment.progress import Look, RunProgress
+from fireassay.runners.experiment.script import refuse_changes, script_identity, with_secrets
+from fireassay.runners.experiment.signals import listening
+from fireassay.spec.experiment import Experiment
+from fireassay.spec.plan import plan
+from fireassay.spec.rules.quality import uncomputable
+
+
+def run(
+    experiment: Experiment,
+    *,
+    folder: Path | None = None,
+    root: Path = Path("records"),
+    on_progress: Callable[[RunProgress], None] | None = None,
+    clock: Clock | None = None,
+    advice: Advice | None = None,
+) -> Path:
+    """Execute an experiment and return the path of its sealed record.
+
+    Args:
+        experiment: what to run.
+        folder: base of the workload's relative paths; default: the working directory.
+        root: where the record folder is created.
+        on_progress: called several times a second with the progress.
+        clock: default: the system's.
+        advice: judgements between launches; required by `launches.precision` and `noise.repeat`.
+
+    Raises:
+        SpecError, EnvironmentLacks: it cannot be started; no record was created.
+        WorkloadError: no launch succeeded; the record gives the reasons.
+        Interrupted: stopped by a signal; `resume` continues.
+        RecordError: writing the record failed; the rows already written stay readable.
+    """
+    clock = clock or SystemClock()
+    folder = (folder or Path.cwd()).resolve()
+    runner = checked(experiment, folder, advice)
+    with listening() as stop:
+        context = opened(experiment, folder, root, clock=clock, stop=stop, on_progress=on_progress, advice=advice)
+        return _carry_out(runner, context, capture(_secrets(context), folder=folder))
+
+
+def checked(experiment: Experiment, folder: Path, advice: Advice | None) -> Runner:
+    """The experiment's runner, after all checks that are possible beforehand.
+
+    Raises:
+        SpecError, EnvironmentLacks: a check failed.
+    """
+    if experiment.tune is not None:
+        raise SpecError(
+            (Problem(where="tune", found="knobs to be tried out", allowed="no [tune] here", mend="Run it with `assay tune FILE`."),)
+        )
+    if problems := tuple(uncomputable(experiment.model_dump(exclude_none=True))):
+        raise SpecError(problems)
+    runner: Runner = catalog.load("runners", experiment.workload.runner)
+    runner.check(experiment, folder)
+    refuse_bytes(experiment)
+    refuse_secrets(experiment)
+    if runner.maker is not None and advice is None:
+        _refuse_without_advice(experiment)
+    return runner
+
+
+def _refuse_without_advice(experiment: Experiment) -> None:
+    """Refuse settings that need judgements: measuring alone decides neither precision nor disturbance."""
+    requested = {"launches.precision": experiment.launches.precision, "noise.repeat": experiment.noise.repeat or None}
+    problems = tuple(
+        Problem(
+            where=where,
+            found=f"{value:g}, and nobody who judges between the launches",
+            allowed="only with judging at hand",
+            mend="Run it with `assay run` or fireassay.run, or hand fireassay.cli.support.interim_analysis.advice() to fireassay.runners.experiment.run.run.",
+        )
+        for where, value in requested.items()
+        if value is not None
+    )
+    if problems:
+        raise SpecError(problems)
+
+
+def opened(experiment: Experiment, folder: Path, root: Path, **rest: Any) -> RunContext:
+    """A new record with the context for its runner.
+
+    Raises:
+        RecordError: the record could not be created.
+    """
+    record = record_folder.create(root, experiment, plan_signature(experiment), clock=rest["clock"])
+    return RunContext(experiment=experiment, folder=folder, record=record, plan=plan(experiment), begun_ns=rest["clock"].now_ns(), **rest)
+
+
+def resume(
+    path: Path,
+    *,
+    force: bool = False,
+    on_progress: Callable[[RunProgress], None] | None = None,
+    clock: Clock | None = None,
+    advice: Advice | None = None,
+) -> Path:
+    """Continue an interrupted record without repeating finished launches.
+
+    Args:
+        path: the record folder.
+        force: continue even if the script or the experiment has changed.
+        on_progress: as for `run`.
+        clock: default: the system's.
+        advice: as for `run`.
+
+    Raises:
+        RecordError: not a record, a live process is writing it, or nothing remains to be done.
+        SpecError: the script or the experiment has changed.
+        Others: as for `run`.
+    """
+    from fireassay.launchers.support import supervisor
+    from fireassay.runners.experiment import abandoned_launches
+
+    clock = clock or SystemClock()
+    record_before = open_record(path)
+    if record_before.sealed:
+        raise RecordError(
+            f"{path} is {record_before.state}; there is nothing left to run. See it with: assay report {path}. Measure again with: assay run"
+        )
+    before = dict((record_before.manifest["environment"] or {}).get("before") or {})
+    folder = Path(before.get("script", {}).get("folder", Path.cwd()))
+    experiment = with_secrets(record_before.experiment)
+    runner = checked(experiment, folder, advice)
+    if not force:
+        refuse_changes(record_before.experiment, record_before.manifest, before, folder)
+    with listening() as stop:
+        record = record_folder.reopen(path)
+        supervisor.end_marked(f"{path.resolve().name}.")
+        launches = plan(experiment)
+        rows = abandoned_launches.settle(record, launches, clock)
+        context = RunContext(
+            experiment=experiment,
+            folder=folder,
+            record=record,
+            plan=launches,
+            clock=clock,
+            stop=stop,
+            on_progress=on_progress,
+            rows=rows,
+            begun_ns=clock.now_ns(),
+            advice=advice,
+            looks=_looks_so_far(record),
+            next_number=1 + max((row["launch"] for row in rows), default=-1),
+        )
+        _note_alone(context)
+        now = capture(_secrets(context), folder=folder)
+        return _carry_out(runner, context, {**before, "resumed": [*before.get("resumed", []), now]} if before else now)
+
+
+def _looks_so_far(record: RecordFolder) -> list[Look]:
+    return [Look(**look) for look in record.manifest.get("looks", ())]
+
+
+def _note_alone(context: RunContext) -> None:
+    """Note the blocks made after a session without the other sides: they cannot be paired."""
+    session = context.record.manifest.get("session")
+    if session is not None:
+        waiting = {planned.block for planned in policy.remaining(context.plan, context.rows) if planned.role == "timed"}
+        context.record.note(session={**session, "alone": sorted(waiting | set(session.get("alone", ())))})
+
+
+def _carry_out(runner: Runner, context: RunContext, before: Mapping[str, Any]) -> Path:
+    """Run from the environment before to the seal; finish the record on any error."""
+    try:
+        begin(context, before)
+        outcome = runner.run(context)
+        settle(context, outcome)
+    except BaseException as error:
+        give_up(context, error)
+        if isinstance(error, KeyboardInterrupt):
+            raise Interrupted(resume_lines([context.record.path], "a keyboard interrupt")) from error
+        raise
+    if outcome.state == "interrupted":
+        raise Interrupted(resume_lines([context.record.path], outcome.reason))
+    if outcome.state == "failed":
+        raise WorkloadError(f"{outcome.reason}\nThe record keeps every launch and its output: {context.record.path}")
+    return context.record.path
+
+
+def begin(context: RunContext, before: Mapping[str, Any] | None = None) -> None:
+    """Record the environment before the first launch."""
+    seen = capture(_secrets(context), folder=context.folder) if before is None else before
+    script = {"script": script_identity(context.experiment, context.folder)}
+    machine = {"doctor": machine_fitness.carried(context.clock.utc())}
+    context.record.set_environment("before", {**script, **machine, **seen})
+
+
+def settle(context: RunContext, outcome: Outcome) -> None:
+    """Finish the record according to the runner's outcome.
+
+    Raises:
+        RecordError: it cannot be sealed now; it stays unsealed, and `resume` seals it.
+    """
+    if outcome.state != "interrupted":
+        after = capture(_secrets(context), folder=context.folder)
+        context.record.set_environment("after", {**after, "not_metered": dict(outcome.not_metered)})
+    context.record.finish(outcome.state, outcome.reason)
+
+
+def give_up(context: RunContext, error: BaseException) -> None:
+    """Finish an unfinished record as interrupted; no measured data are lost."""
+    with suppress(RecordError):  # a full disk may refuse this too; the record still reads as interrupted
+        context.record.finish("interrupted", str(error) or type(error).__name__)
+
+
+def _secrets(context: RunContext) -> tuple[str, ...]:
+    return secret_values(context.experiment.workload.environment)
+
+
+def resume_lines(paths: Sequence[Path], why: str) -> str:
+    """The message to a user who stopped the run: why, and how to resume."""
+    commands = "\n".join(f"    assay resume {shlex.quote(str(path))}" for path in paths)
+    return f"stopped by {why}; what was measured is kept. Go on with:\n\n{commands}"

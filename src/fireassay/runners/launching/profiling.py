@@ -1,0 +1,267 @@
+"""How is a launch profiled, and what is kept?  Traces in the record, with their summary.
+
+    traces/launch=0000/rank=0.pt.trace.json.gz    a rank's torch.profiler trace, for Perfetto and TensorBoard
+    rank=0.memory.json         state of its GPU's allocator at the end
+    rank=0.memory_snapshot.pickle   allocations in the window, for torch's viewer; assay never opens it
+    nsys.nsys-rep              with Nsight Systems: its capture of all ranks
+    summary.json               summary of the above; `assay profile` and the reports read only this
+
+The launch has a separate role, so that it enters no timing.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import shutil
+import subprocess
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from fireassay.errors import EnvironmentLacks
+from fireassay.record import files
+from fireassay.record.unsealed import launch_name
+from fireassay.runners.experiment.context import Job, RunContext
+from fireassay.runners.launching import chrome_trace
+from fireassay.spec.experiment import Experiment
+from fireassay.spec.sections.profile import Profile
+from fireassay.units import MIB
+
+# uncompressed bytes of a trace to summarise: takes minutes, and memory for the needed events
+LARGEST: Final = 4096 * MIB
+_UNNEEDED: Final = ("python_function", "ac2g", "fwdbwd", "overhead")  # event categories that no summary uses
+_UNREADABLE: Final = (  # errors that a damaged trace raises; RecursionError if deeply nested
+    OSError,
+    EOFError,
+    zlib.error,
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    RecursionError,
+)
+_PLAIN: Final = ("ph", "cat", "name", "pid", "tid", "ts", "dur")
+_MEMORY: Final = ("Device Type", "Device Id", "Total Allocated", "Bytes")
+A_STEP: Final = 1_000_000  # call numbers reserved per step, so that a call has the same number on every rank
+REPORTS: Final = ("cuda_gpu_kern_sum", "cuda_gpu_mem_time_sum", "cuda_api_sum", "nvtx_sum")
+# where a report begins, after nsys's messages
+_LIST: Final = re.compile(r"^\s*(\[)\s*(?:[{\]]|$)", re.MULTILINE)
+NSYS_S: Final = 300.0  # time limit of one `nsys stats` report
+GET_NSYS: Final = (
+    "Nsight Systems (`nsys`) is not installed, or not on the PATH. It comes with the CUDA toolkit, or by itself: "
+    "https://developer.nvidia.com/nsight-systems; apt-get install nsight-systems-cli where NVIDIA's repository is set up. "
+    "torch's own profiler needs none of it: leave out --tool nsys."
+)
+
+
+def profile_of(experiment: Experiment, job: Job) -> Profile | None:
+    """The launch's profile settings; None if it is not profiled."""
+    return experiment.profile if job.planned.role == "profile" else None
+
+
+def check(experiment: Experiment) -> None:
+    """Check that the requested profiler is installed.
+
+    Raises:
+        EnvironmentLacks: it is not.
+    """
+    if experiment.profile is not None and experiment.profile.tool == "nsys" and shutil.which("nsys") is None:
+        raise EnvironmentLacks(GET_NSYS)
+
+
+def folder_of(record: Path, launch: int) -> Path:
+    """The folder of a launch's traces."""
+    return record.resolve() / "traces" / launch_name(launch)
+
+
+def environment(experiment: Experiment, record: Path, job: Job) -> dict[str, str]:
+    """The environment variables that configure the workers' profilers."""
+    profile = profile_of(experiment, job)
+    if profile is None:
+        return {}
+    settings = {name: getattr(profile, name) for name in ("wait", "warm_up", "active", "memory", "tool")}
+    return {"FIREASSAY_PROFILE": json.dumps({**settings, "folder": str(folder_of(record, job.number))})}
+
+
+def at_once(experiment: Experiment, job: Job) -> bool:
+    """Whether the first step, in which operations are counted, is profiled."""
+    profile = profile_of(experiment, job)
+    return profile is not None and profile.wait + profile.warm_up == 0
+
+
+def prefix(experiment: Experiment, record: Path, job: Job) -> tuple[str, ...]:
+    """The Nsight Systems command that wraps the launcher's. The workers mark the window's begin and end."""
+    profile = profile_of(experiment, job)
+    if profile is None or profile.tool != "nsys":
+        return ()
+    folder = folder_of(record, job.number)
+    folder.mkdir(parents=True, exist_ok=True)
+    window = ("--capture-range", "cudaProfilerApi", "--capture-range-end", "stop") if _has_gpu() else ()
+    return (
+        "nsys",
+        "profile",
+        "--output",
+        str(folder / "nsys"),
+        "--force-overwrite",
+        "true",
+        "--trace",
+        "cuda,nvtx,osrt",
+        "--sample",
+        "none",
+        *window,
+    )
+
+
+def _has_gpu() -> bool:
+    return Path("/dev/nvidiactl").exists()
+
+
+# ---- summaries ---------------------------------------------------------------------------------------------------------
+
+
+def finish(context: RunContext, job: Job) -> None:
+    """Summarise the launch's traces, and write their communication rows into the record."""
+    folder = folder_of(context.record.path, job.number)
+    summarise = context.advice.profiled if context.advice is not None else None
+    ranks = [_of_rank(file, summarise) for file in sorted(folder.glob("rank=*.pt.trace.json.gz"))] if folder.is_dir() else []
+    nsys = list(_of_nsys(folder)) if (profile := profile_of(context.experiment, job)) and profile.tool == "nsys" else []
+    summary = {"configuration": job.planned.configuration, "ranks": ranks, "nsys": nsys}
+    writer = context.record.writer(job.number)
+    for rank in ranks:
+        for row in _communication(rank, job.number):
+            writer.append("communication", row)
+        for row in _collectives(rank, job):
+            writer.append("collectives", row)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        files.replace(folder / "summary.json", (json.dumps(summary, indent=1) + "\n").encode())
+    except OSError as error:
+        raise files.explain(error, folder, "write the summary of the profile into") from error
+
+
+def _of_rank(file: Path, summarise: Callable[[Mapping[str, Any]], dict[str, Any]] | None) -> dict[str, Any]:
+    """The summary of one trace, or why it cannot be read."""
+    summary: dict[str, Any] = {"file": file.name, "bytes": file.stat().st_size, "absent": ""}
+    if summarise is None:
+        return {**summary, "absent": "the run had nobody to read traces: start it by `assay profile` or fireassay.run"}
+    try:
+        with gzip.open(file) as stream:
+            summary |= summarise(chrome_trace.read(stream, _needed, LARGEST))
+    except chrome_trace.TooLarge:
+        why = f"the trace is larger than {LARGEST // MIB} MiB: open it, or profile fewer steps (--active 1)"
+        return {**summary, "absent": why}
+    except _UNREADABLE as error:
+        return {**summary, "absent": f"the trace cannot be read: {type(error).__name__}: {error}"}
+    summary["rank"] = int(file.name.removeprefix("rank=").partition(".")[0])
+    memory = file.with_name(f"rank={summary['rank']}.memory.json")
+    if (allocator := _allocator(memory)) is not None:
+        summary["allocator"] = allocator
+    snapshot = file.with_name(f"rank={summary['rank']}.memory_snapshot.pickle")
+    if snapshot.is_file():
+        summary["snapshot"] = snapshot.name
+    return summary
+
+
+def _allocator(file: Path) -> dict[str, Any] | None:
+    """The state of a rank's allocator; None if its file is unreadable, as after a full disk."""
+    try:
+        content = json.loads(file.read_text())
+    except (OSError, ValueError, RecursionError):
+        return None
+    return content if isinstance(content, dict) else None
+
+
+def _needed(event: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The part of an event that a summary needs: most of the millions in a trace are flow arrows or Python frames."""
+    details = event.get("args") or {}
+    if event.get("name") == "[memory]":
+        return {"name": "[memory]", "args": {key: details[key] for key in _MEMORY if key in details}}
+    if event.get("ph") != "X" or event.get("cat") in _UNNEEDED:
+        return None
+    if event.get("cat") != "cpu_op" or "Collective name" in details:
+        return event
+    return {key: event[key] for key in _PLAIN if key in event}
+
+
+def _communication(rank: Mapping[str, Any], launch: int) -> Iterator[tuple[Any, ...]]:
+    """Rows of the table `communication` for steps that have any; a profiler numbers steps from the first it recorded."""
+    for step in rank.get("steps", ()):
+        if step["communication_ns"]:
+            yield (
+                launch,
+                rank["rank"],
+                0,
+                step["step"],
+                "kineto",
+                step["communication_ns"],
+                step["exposed_ns"],
+                step["compute_ns"],
+                step.get("bytes"),
+            )
+
+
+def _collectives(rank: dict[str, Any], job: Job) -> Iterator[tuple[Any, ...]]:
+    """Rows of the table `collectives`, removed from the summary: kernels, in groups of their own since hooks record the same calls."""
+    for call in rank.pop("collectives", ()):
+        where = (
+            job.number,
+            rank["rank"],
+            0,
+            f"{call['group'] or 'unnamed'} (kernels)",
+            call["step"] * A_STEP + call["number"],
+            call["step"],
+        )
+        details = (
+            call["op"],
+            call["size"] or job.planned.workers,
+            call["bytes"] or 0,
+            call["dtype"],
+            "kernel",
+            None,
+            call["begin_ns"],
+            call["end_ns"],
+        )
+        yield (*where, *details, None, None, None, "kineto")
+
+
+def _of_nsys(folder: Path) -> Iterator[dict[str, Any]]:
+    """The `nsys stats` reports of every capture."""
+    captures = sorted(folder.glob("*.nsys-rep"))
+    if not captures:
+        yield {"file": "", "absent": "nsys left no capture: the script may have made too few steps, or ended by force"}
+    for capture in captures:
+        summary: dict[str, Any] = {"file": capture.name, "bytes": capture.stat().st_size, "absent": "", "reports": {}}
+        for report in REPORTS:
+            try:
+                summary["reports"][report] = report_rows(_stats(capture, report))
+            except (OSError, subprocess.SubprocessError, ValueError) as error:
+                summary["absent"] = f"nsys stats {report}: {error}"
+        yield summary
+        # exported by `nsys stats`; several times as large and reproducible
+        capture.with_suffix(".sqlite").unlink(missing_ok=True)
+
+
+def _stats(capture: Path, report: str) -> str:
+    command = ["nsys", "stats", "--format", "json", "--report", report, "--output", "-", "--quiet", str(capture)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=NSYS_S, check=False)
+    if done.returncode != 0:
+        raise ValueError((done.stderr or done.stdout).strip().splitlines()[-1] if (done.stderr or done.stdout).strip() else "failed")
+    return done.stdout
+
+
+def report_rows(text: str) -> list[dict[str, Any]]:
+    """The rows of a report, largest first: name, calls, nanoseconds. Empty for a report without data, which is not a list."""
+    begin = _LIST.search(text)
+    if begin is None:
+        return []
+    rows: list[dict[str, Any]] = []
+    for row in json.JSONDecoder().raw_decode(text, begin.start(1))[0]:
+        name = row.get("Name") or row.get("Operation") or row.get("Range")
+        total = row.get("Total Time (ns)", row.get("Total Time"))
+        calls = row.get("Instances", row.get("Count", row.get("Num Calls")))
+        if name is not None and total is not None:
+            rows.append({"name": str(name), "calls": int(calls or 0), "ns": round(float(total))})
+    return sorted(rows, key=lambda row: (-row["ns"], row["name"]))[:20]

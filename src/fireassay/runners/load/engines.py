@@ -1,0 +1,165 @@
+"""Which engines are up, and since when?  Starts the experiment's own engines and keeps them as specified.
+
+A target with URLs is external and only queried.  One with a command gets fresh replicas before every block, before every
+launch, or once (`serving.targets[].restart`); a fault launch always gets its own replicas, since it breaks them, and they end
+with it.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from fireassay.errors import EnvironmentLacks
+from fireassay.instruments.engines.prometheus import fetch
+from fireassay.launchers.support.servers import Replicas, ServerSettings
+from fireassay.record.secrets.redact import redact, secret_values
+from fireassay.runners.experiment.context import Job, RunContext
+from fireassay.runners.launching.launch import mark_of
+from fireassay.spec.experiment import Experiment
+from fireassay.spec.plan import PlannedLaunch, targets_of
+from fireassay.spec.sections.serving import Serving, Target
+from fireassay.units import MIB
+
+Emit = Callable[[str, int, int | None, Mapping[str, Any]], None]  # kind, ns, replica, detail
+CONNECT_S: Final = 3.0
+ASK_S: Final = 2.0
+MOST_SAID: Final = 4000  # characters kept of an engine's self-description
+# Where engines describe themselves; the first path that returns JSON is used: vLLM, SGLang, TGI, llama.cpp, any OpenAI dialect.
+DESCRIBED_AT: Final = ("/version", "/get_server_info", "/info", "/props", "/v1/models")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Engine:
+    """A target whose replicas accept requests."""
+
+    target: Target
+    urls: tuple[str, ...]
+    replicas: Replicas | None  # None: not started by assay
+
+
+def urls_of(experiment: Experiment, target: Target) -> tuple[str, ...]:
+    """The URLs of a target that assay does not start."""
+    return target.urls or ((experiment.workload.script,) if not target.command and experiment.workload.script else ())
+
+
+def reachable(experiment: Experiment) -> None:
+    """Check that every target that assay does not start accepts connections.
+
+    Raises:
+        EnvironmentLacks: one does not; with its address and the reason.
+    """
+    assert experiment.serving is not None
+    for target in targets_of(experiment.serving):
+        for url in urls_of(experiment, target):
+            _connect(url)
+
+
+def _connect(url: str) -> None:
+    parts = urlsplit(url)
+    try:
+        port = parts.port or (443 if parts.scheme == "https" else 80)
+        socket.create_connection((parts.hostname or "", port), timeout=CONNECT_S).close()
+    except (OSError, ValueError) as error:
+        why = str(error) or type(error).__name__
+        raise EnvironmentLacks(
+            f"nothing answers at {redact(url)}: {why}. Start the server, or give the address on which it listens; "
+            "a target with `command` is started by assay."
+        ) from None
+
+
+class Engines:
+    """The engines of one experiment; `close` stops those that assay started."""
+
+    def __init__(self, context: RunContext) -> None:
+        assert context.experiment.serving is not None
+        self.context = context
+        self.serving: Serving = context.experiment.serving
+        self._up: dict[str, tuple[object, Replicas]] = {}  # target -> (purpose, replicas)
+
+    def ready(self, name: str, job: Job, emit: Emit) -> Engine:
+        """The engine of that name, started if necessary.
+
+        Raises:
+            WorkloadError: it did not become ready; the message holds its last output.
+        """
+        target = next(candidate for candidate in targets_of(self.serving) if candidate.name == name)
+        if not target.command:
+            return Engine(target=target, urls=urls_of(self.context.experiment, target), replicas=None)
+        purpose = _purpose(target, job.planned)
+        entry = self._up.get(name)
+        if entry is not None and (entry[0] != purpose or entry[1].broken):
+            self.end(name)
+            entry = None
+        if entry is None:
+            self._make_room(name)
+            entry = self._up[name] = (purpose, self._started(target, job, emit))
+        replicas = entry[1]
+        replicas.emit = emit
+        return Engine(target=target, urls=tuple(replicas.urls), replicas=replicas)
+
+    def _make_room(self, name: str) -> None:
+        """Stop the other engines: two would share the machine's processors and devices."""
+        for other in [other for other in self._up if other != name]:
+            self.end(other)
+
+    def _started(self, target: Target, job: Job, emit: Emit) -> Replicas:
+        experiment, record = self.context.experiment, self.context.record
+        settings = ServerSettings(
+            folder=self.context.folder,
+            log_folder=record.log_path(job.number).parent,
+            mark=f"{mark_of(record.path, job.number)}engine.",
+            secrets=secret_values(target.environment),
+            grace_s=experiment.limits.grace_s,
+            log_bytes=int(experiment.limits.log_mib * MIB),
+        )
+        stop = self.context.stop
+        replicas = Replicas(target, settings, serving_model=self.serving.model, emit=emit, stopped=lambda: stop.count > 0)
+        replicas.start()
+        return replicas
+
+    def end(self, name: str) -> None:
+        """Stop a target's replicas, if assay started any."""
+        entry = self._up.pop(name, None)
+        if entry is not None:
+            entry[1].stop()
+
+    def close(self) -> None:
+        """Stop everything that assay started."""
+        for name in list(self._up):
+            self.end(name)
+
+
+def _purpose(target: Target, planned: PlannedLaunch) -> object:
+    """The key for reusing replicas: they stay up while it is unchanged."""
+    if planned.role == "fault" or target.restart == "launch":
+        return ("slot", planned.slot)
+    return ("block", planned.block) if target.restart == "block" else "experiment"
+
+
+def described(urls: Sequence[str]) -> dict[str, Any]:
+    """The first replica's self-description, by path; {} if there is none. Secrets are neither requested nor kept."""
+    for path in DESCRIBED_AT if urls else ():
+        try:
+            answer = _asked(urls[0].rstrip("/") + path)
+        except TimeoutError:  # it would time out on the other paths too
+            return {}
+        if answer is not None:
+            return {"path": path, "said": answer}
+    return {}
+
+
+def _asked(url: str) -> str | None:
+    try:
+        content = json.loads(fetch(url, {"accept": "application/json"}, timeout_s=ASK_S, most=MIB))
+    except TimeoutError:
+        raise
+    # the address may be any server, even one for mail
+    except (OSError, ValueError, RecursionError, http.client.HTTPException):
+        return None
+    return redact(json.dumps(content, sort_keys=True))[:MOST_SAID]

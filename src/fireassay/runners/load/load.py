@@ -1,0 +1,466 @@
+"""How is one load made, monitored and recorded, from its schedule to its row?
+
+The clients send requests and write their own rows; the coordinator starts them, gives the start signal, injects faults,
+reads counters, and accounts for the open requests of a dead client.  Otherwise it only polls every few milliseconds.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, Final
+
+from fireassay import catalog, isolated
+from fireassay.errors import Interrupted, RecordError, SpecError, WorkloadError
+from fireassay.instruments.machine.meter import Meter
+from fireassay.launchers.support import supervisor_client
+from fireassay.launchers.support.base import Ending, Request
+from fireassay.record import files
+from fireassay.record.secrets.redact import redact, secret_values
+from fireassay.runners.experiment.context import Job, Made, RunContext
+from fireassay.runners.experiment.lost_requests import answered, last_request, lost_rows
+from fireassay.runners.experiment.progress import LaunchProgress, LoadProgress
+from fireassay.runners.experiment.rows import check_written, launch_row, write_event
+from fireassay.runners.launching import failure_reason
+from fireassay.runners.launching.launch import mark_of
+from fireassay.runners.load.engines import Engine, Engines
+from fireassay.runners.load.fault_injection import Breaking
+from fireassay.spec.plan import configuration_of, measured_seconds
+from fireassay.spec.sections.serving import Serving, Target
+from fireassay.traffic.arrivals import make
+from fireassay.traffic.arrivals.schedule import Schedule
+from fireassay.traffic.client import due_journal
+from fireassay.traffic.prompts.make import Prompts, prompts_of
+from fireassay.units import MIB, NS_PER_S
+
+POLL_S: Final = 0.02
+SHOW_NS: Final = NS_PER_S // 4
+LEAD_NS: Final = 100_000_000  # from the start command to the start
+CLIENT_MODULE: Final = "fireassay.traffic.client.process"
+
+
+class LoadRun:
+    """One running load."""
+
+    def __init__(self, context: RunContext, job: Job, engines: Engines) -> None:
+        assert context.experiment.serving is not None
+        self.context, self.job, self.engines = context, job, engines
+        seconds = measured_seconds(context.experiment, job.planned)
+        arrivals_of = context.experiment.serving.arrivals.model_copy(update={"duration_s": seconds})
+        self.serving = context.experiment.serving.model_copy(update={"arrivals": arrivals_of})
+        self.planned = job.planned
+        self.configuration = configuration_of(context.experiment, job.planned)
+        self.writer = context.record.writer(job.number)
+        self.folder = context.record.launch_folder(job.number).resolve()
+        self.load = self.folder / "load"
+        self.clients = self.serving.client.processes
+        self.handles: list[supervisor_client.GuardedHandle] = []
+        self.endings: dict[int, Ending] = {}
+        self.state = "loading"  # loading, cold, load, ended
+        self.begin_ns = self.t0_ns = self.shown_ns = 0
+        self.status = self.reason = self.model = ""
+        self.broken: RecordError | None = None
+        self.engine: Engine | None = None
+        self.schedule: Schedule | None = None
+        self.prompts: Prompts | None = None
+        self.missed = ""  # why the fault did not strike
+
+    # ---- life cycle
+
+    def run(self, meter: Meter) -> Made:
+        """Start the load and monitor it to its end. Leaves no client running, even on errors."""
+        begin_utc = self.context.clock.utc().isoformat(timespec="milliseconds")
+        self._event("launch_begin", {"slot": self.planned.slot, "begin_utc": begin_utc, "placement": "{}"})
+        self.writer.flush()
+        check_written(self.writer, self.context.record.path)
+        self.begin_ns = self.context.clock.now_ns()
+        placement: dict[str, Any] = {"launcher": "client", "host": platform.node(), "clients": self.clients}
+        try:
+            self.engine = self.engines.ready(self.configuration.target, self.job, self._engine_event)
+            placement |= {"urls": list(self.engine.urls), "started": self.engine.replicas is not None}
+            self.begin_ns = self.context.clock.now_ns()
+            self._supervised(meter)
+        except WorkloadError as error:
+            self.status, self.reason = "failed", str(error)
+        except Interrupted:
+            self.status, self.reason = "aborted", f"stopped by {self.context.stop.reason}"
+        status, reason = self._judged()
+        self._account()
+        row = launch_row(
+            self.planned,
+            launch=self.job.number,
+            attempt=self.job.attempt,
+            begin_ns=self.begin_ns,
+            end_ns=self.context.clock.now_ns(),
+            begin_utc=begin_utc,
+            status=status,
+            reason=reason,
+            exit_code=self._exit_code(),
+            restarts=0,
+            placement=json.dumps(placement),
+        )
+        return Made(row=row, broken=self.broken)
+
+    def _supervised(self, meter: Meter) -> None:
+        engine = self.engine
+        assert engine is not None
+        with ExitStack() as stack:
+            log = self.context.record.log_path(self.job.number).resolve().with_suffix(".fault.log")
+            mark = f"{mark_of(self.context.record.path, self.job.number)}fault."
+            breaking = stack.enter_context(Breaking(self.planned, engine, self._event_at, log, mark))
+            self._prepare(replace_urls(engine, breaking.urls))
+            stack.enter_context(self._scraper(engine))
+            stack.callback(self._close_clients)
+            self._start_clients()
+            stack.callback(meter.stop)
+            meter.start(self.job.number, self._pids, workers=self.planned.workers)
+            self._until_the_end(breaking)
+
+    def _prepare(self, engine: Engine) -> None:
+        """Prepare everything to be sent before sending begins."""
+        base = self.context.folder
+        schedule = make.build(self.serving, self.configuration, self.planned.seed, max(1, len(engine.urls)), base)
+        quality = self.context.experiment.quality
+        cluster = quality.cluster if quality is not None else ""
+        self.prompts = prompts_of(self.serving, self.configuration, base, self.planned.seed, self.job.number, cluster)
+        self.schedule = schedule = self.prompts.assign(schedule)
+        self.load.mkdir(parents=True, exist_ok=True)
+        make.write(schedule, self.load / "schedule.arrow")
+        if self._open:
+            self._write_arrivals(len(schedule))
+        self._note_schedule(make.digest(schedule, texts_identity(self.serving, self.prompts)))
+        self.model = engine.target.model or self.serving.model
+        target = engine.target.model_copy(update={"urls": engine.urls, "model": self.model})
+        job = {
+            "launch": self.job.number,
+            "clients": self.clients,
+            "folder": str(self.folder),
+            "load": str(self.load),
+            "serving": self.serving.model_dump(mode="json"),
+            "configuration": asdict(self.configuration),
+            "target": target.model_dump(mode="json"),
+            "seed": self.planned.seed,
+            "base": str(base.resolve()),
+            "flush_s": 0.25,
+            "open": self._open,
+            "broken": self.planned.role == "fault",
+        }
+        self._say("job.json", json.dumps(job))
+
+    @property
+    def _open(self) -> bool:
+        """Whether the due requests are known beforehand; in a closed loop they depend on the engine."""
+        return self.serving.arrivals.process not in ("closed", "users", "single_stream", "multi_stream")
+
+    def _write_arrivals(self, end: int) -> None:
+        assert self.schedule is not None
+        for batch in make.batches(self.schedule, self.job.number, end):
+            self.writer.append_batch("arrivals", batch)
+
+    def _note_schedule(self, digest: str) -> None:
+        assert self.schedule is not None
+        known = dict(self.context.record.manifest.get("schedules", {}))
+        known[str(self.job.number)] = {"sha256": digest, "requests": len(self.schedule)}
+        self.context.record.note(schedules=known)
+
+    def _start_clients(self) -> None:
+        for number in range(self.clients):
+            command = isolated.python("-m", CLIENT_MODULE, str(self.load / "job.json"), str(number))
+            self.handles.append(supervisor_client.start(self._request(number), command))
+
+    def _request(self, client: int) -> Request:
+        experiment = self.context.experiment
+        log = self.context.record.log_path(self.job.number).resolve()
+        environment = isolated.environment({**os.environ, **experiment.workload.environment})
+        return Request(
+            script=Path(CLIENT_MODULE),
+            arguments=(),
+            workers=1,
+            environment=environment,
+            cwd=self.context.folder,
+            log=log if client == 0 else log.with_suffix(f".client-{client}.log"),
+            log_bytes=int(experiment.limits.log_mib * MIB),
+            secrets=secret_values(environment),
+            mark=f"{mark_of(self.context.record.path, self.job.number)}client-{client}.",
+            max_restarts=0,
+            grace_s=experiment.limits.grace_s,
+            settings=experiment.launcher,
+        )
+
+    def _scraper(self, engine: Engine) -> Any:
+        from fireassay.instruments.engines.prometheus import Scraper
+
+        target = engine.target
+        urls = engine.replicas.replica_urls if engine.replicas is not None else engine.urls
+        return Scraper(
+            target.metrics,
+            self.job.number,
+            lambda row: self.writer.append("telemetry", row),
+            options=target.options,
+            urls=urls,
+            api_key_env=target.api_key_env,
+        )
+
+    def _close_clients(self) -> None:
+        for handle in self.handles:
+            handle.close()
+
+    def _pids(self) -> tuple[int, ...]:
+        client_pids = [pid for handle in self.handles for pid in handle.pids()]
+        engine = self.engine
+        return (*client_pids, *(engine.replicas.pids() if engine is not None and engine.replicas is not None else ()))
+
+    # ---- monitoring
+
+    def _until_the_end(self, breaking: Breaking) -> None:
+        while len(self.endings) < len(self.handles):
+            for number, handle in enumerate(self.handles):
+                if number not in self.endings and (ending := handle.poll()) is not None:
+                    self.endings[number] = ending
+            self._step(self._said(), breaking)
+            self._end_if_needed()
+            self.context.clock.sleep(POLL_S)
+        if self.state == "load":
+            self._event("load_end", {})
+        self._note_told(self._said())
+        breaking.end()
+        self.missed = breaking.missed
+        self._show(self._said(), force=True)
+
+    def _note_told(self, reports: list[Mapping[str, Any]]) -> None:
+        """Note the models and limits named in responses, if any."""
+        answered: Counter[str] = Counter()
+        limits: dict[str, str] = {}
+        for report in reports:
+            answered.update(report.get("models", {}))
+            limits |= report.get("limits", {})
+        if limits:
+            self._event("answer_limits", limits)
+        if answered:
+            self._event("answer_models", {"asked": self.model, "answered": dict(answered)})
+
+    def _step(self, reports: list[Mapping[str, Any]], breaking: Breaking) -> None:
+        """Advance from loading to the cold requests to the load as the clients become ready."""
+        states = [report.get("state", "") for report in reports]
+        if self.state == "loading" and len(states) == self.clients and all(states):
+            self._say("go", "")
+            self.state = "cold"
+        if self.state == "cold" and states and states[0] == "cold_done":
+            self.t0_ns = self.context.clock.now_ns() + LEAD_NS
+            self._say("begin", str(self.t0_ns))
+            self._event_at("load_begin", self.t0_ns, None, {})
+            breaking.begin(self.t0_ns + round(self.serving.arrivals.warm_up_s * NS_PER_S))
+            self.state = "load"
+        self._show(reports)
+
+    def _say(self, name: str, text: str) -> None:
+        hidden = self.load / f".{name}"
+        hidden.write_text(text, encoding="utf-8")
+        hidden.replace(self.load / name)
+
+    def _said(self) -> list[Mapping[str, Any]]:
+        """The clients' latest status."""
+        return [report for number in range(self.clients) if (report := _read(self.load / f"client-{number}.json")) is not None]
+
+    def _end_if_needed(self) -> None:
+        stop, limits = self.context.stop, self.context.experiment.limits
+        if stop.count > 1:
+            for handle in self.handles:
+                handle.kill()
+        if self.status:
+            return
+        elapsed_s = (self.context.clock.now_ns() - self.begin_ns) / NS_PER_S
+        dead = [number for number, ending in self.endings.items() if ending.exit_code != 0]
+        if stop.count:
+            self.status, self.reason = "aborted", f"stopped by {stop.reason}"
+        elif self.writer.error is not None:
+            self.broken = files.explain(self.writer.error, self.context.record.path, "write the record")
+            self.status, self.reason = "aborted", str(self.broken)
+        elif (broken := self._client_cannot_write(dead)) is not None:
+            self.broken = broken
+            self.status, self.reason = "aborted", str(self.broken)
+        elif dead:
+            log = self._request(dead[0]).log
+            why = failure_reason.why_failed(self.endings[dead[0]], failure_reason.tail(log), f"logs/{log.name}")
+            self.status, self.reason = "failed", f"client process {dead[0]}: {why}"
+        elif elapsed_s > limits.launch_timeout_s:
+            self.status = "timeout"
+            self.reason = f"still running after limits.launch_timeout_s = {limits.launch_timeout_s:g} s, and was ended"
+        if self.status:
+            for handle in self.handles:
+                handle.stop()
+
+    def _client_cannot_write(self, dead: Sequence[int]) -> RecordError | None:
+        for number in dead:
+            if self.endings[number].exit_code == RecordError.exit_code:
+                why = OSError(due_journal.trouble(self.load / due_journal.name(number)), "its client process could not write")
+                return files.explain(why, self.context.record.path, "write the record")
+        return None
+
+    # ---- outcome
+
+    def _judged(self) -> tuple[str, str]:
+        if self.status:
+            return self.status, redact(self.reason)
+        worst = self._nothing_answered()
+        if worst:
+            return "failed", worst
+        return "ok", f"the fault never struck: {self.missed}" if self.missed else ""
+
+    def _nothing_answered(self) -> str:
+        """Why no request of the load succeeded; "" if any did."""
+        reports = self._said()
+        if not reports or any(report.get("ok") for report in reports) or not any(report.get("done") for report in reports):
+            return ""
+        failed: dict[str, int] = {}
+        for report in reports:
+            for status, number in report.get("failed", {}).items():
+                failed[status] = failed.get(status, 0) + number
+        words = ", ".join(f"{number} {status}" for status, number in sorted(failed.items(), key=lambda item: -item[1]))
+        last = next((str(report["error"]) for report in reports if report.get("error")), "")
+        return redact(f"no request was answered: {words}" + (f"; the last error: {last}" if last else ""))
+
+    def _account(self) -> None:
+        """Write the rows that dead clients did not: every due request has exactly one outcome."""
+        if self.schedule is None:
+            return
+        self._write_lost()
+        if not self._open:
+            self._write_arrivals(1 + last_request(self.context.record.path, self.job.number))
+        if not self.status:
+            self._count_tokens()
+
+    def _write_lost(self) -> None:
+        assert self.schedule is not None
+        now = self.context.clock.now_ns()
+        dead = {number: ending.end_ns or now for number, ending in self.endings.items() if ending.exit_code != 0}
+        if not dead or self.state not in ("load", "cold"):
+            return
+        self.writer.flush()
+        for row in lost_rows(self.context.record.path, self.job.number, self.schedule, dead, self.clients, self.t0_ns, self.load):
+            self.writer.append("requests", row)
+        self.writer.flush()
+
+    def _count_tokens(self) -> None:
+        """Count tokens with the model's tokenizer, after all timing has ended."""
+        if not self.serving.tokenizer or self.schedule is None or self.prompts is None:
+            return
+        from fireassay.traffic.prompts.token_counts import count
+
+        path, launch = self.context.record.path, self.job.number
+        for row in count(lambda: answered(path, launch), launch, self.schedule, self.prompts):
+            self.writer.append("token_counts", row)
+
+    def _exit_code(self) -> int | None:
+        codes = [ending.exit_code for ending in self.endings.values()]
+        return next((code for code in codes if code != 0), 0) if codes else None
+
+    # ---- reporting
+
+    def _show(self, reports: list[Mapping[str, Any]], force: bool = False) -> None:
+        now = self.context.clock.now_ns()
+        if now - self.shown_ns < SHOW_NS and not force:
+            return
+        self.shown_ns = now
+        self.context.show(
+            LaunchProgress(
+                number=self.job.number,
+                planned=self.planned,
+                elapsed_s=(now - self.begin_ns) / NS_PER_S,
+                steps=0,
+                steps_per_s=None,
+                ranks=0,
+                incarnation=0,
+                load=self._progress(reports, now),
+            )
+        )
+
+    def _progress(self, reports: list[Mapping[str, Any]], now: int) -> LoadProgress:
+        def total(key: str) -> int:
+            return sum(int(report.get(key, 0)) for report in reports)
+
+        failed: dict[str, int] = {}
+        for report in reports:
+            for status, number in report.get("failed", {}).items():
+                failed[status] = failed.get(status, 0) + int(number)
+        arrivals = self.serving.arrivals
+        whole_s = arrivals.warm_up_s + arrivals.duration_s
+        into_s = (now - self.t0_ns) / NS_PER_S if self.t0_ns else 0.0
+        return LoadProgress(
+            state=self.state,
+            into_s=max(0.0, into_s),
+            left_s=max(0.0, whole_s - into_s),
+            due=total("due"),
+            sent=total("sent"),
+            done=total("done"),
+            ok=total("ok"),
+            failed=failed,
+            in_flight=total("in_flight"),
+            tokens=total("tokens"),
+            offered=self.configuration.load if self.serving.rate else None,
+            ttft_ms=_worst(reports, "ttft_ms"),
+            tpot_ms=_worst(reports, "tpot_ms"),
+            e2e_ms=_worst(reports, "e2e_ms"),
+            lag_p99_ms=max((float(report["lag_ms_p99"]) for report in reports if report.get("lag_ms_p99") is not None), default=None),
+        )
+
+    def _engine_event(self, kind: str, ns: int, replica: int | None, detail: Mapping[str, Any]) -> None:
+        self._event_at(kind, ns, replica, detail)
+
+    def _event(self, kind: str, detail: Mapping[str, Any]) -> None:
+        self._event_at(kind, self.context.clock.now_ns(), None, detail)
+
+    def _event_at(self, kind: str, ns: int, replica: int | None, detail: Mapping[str, Any]) -> None:
+        value = None if replica is None else float(replica)
+        write_event(self.writer, self.job.number, kind, ns, detail, value=value)
+
+
+def texts_identity(serving: Serving, prompts: Prompts) -> str:
+    """What determines the requests besides the schedule: settings, and the content of the files that they name."""
+    settings = serving.model_dump(mode="json", include={"prompts", "task", "scenarios", "ignore_eos", "temperature"})
+    return json.dumps({"settings": settings, "texts": prompts.describe()}, sort_keys=True, default=str)
+
+
+def replace_urls(engine: Engine, urls: Mapping[int, str]) -> Engine:
+    """The engine with some replicas behind a proxy."""
+    return replace(engine, urls=tuple(urls.get(number, url) for number, url in enumerate(engine.urls)))
+
+
+def _read(path: Path) -> Mapping[str, Any] | None:
+    try:
+        content = json.loads(path.read_bytes())
+    except (OSError, ValueError):  # not yet written
+        return None
+    return content if isinstance(content, dict) else None
+
+
+def _worst(reports: list[Mapping[str, Any]], key: str) -> dict[str, float]:
+    """The largest percentiles among the clients, for display only."""
+    merged: dict[str, float] = {}
+    for report in reports:
+        for name, value in (report.get(key) or {}).items():
+            if value is not None:
+                merged[name] = max(merged.get(name, 0.0), float(value))
+    return merged
+
+
+def plug_ins_exist(task: str, targets: Sequence[Target]) -> None:
+    """Check that the task and the dialects exist and support the given options.
+
+    Raises:
+        EnvironmentLacks: one does not exist; the message lists the existing ones.
+        SpecError: a dialect does not know an option.
+    """
+    from fireassay.traffic.backends.support.options import check_options
+
+    catalog.load("traffic.tasks", task)
+    for target in targets:
+        catalog.load("traffic.backends", target.backend)
+    if problems := [problem for target in targets for problem in check_options(target, task)]:
+        raise SpecError(tuple(problems), "the engines")

@@ -1,0 +1,250 @@
+"""How is the network path to other hosts measured?  Rounds of pings and transfers, while interface counters are metered.
+
+`workload.arguments` are the hosts, as HOST or HOST:PORT (of its iperf3 server), and `seconds=S` of a transfer.  A launch is a round;
+its numbers are rows of `telemetry` with the device `to HOST`, unavailable measurements are events `network_lack`, and the settings of
+the interface on the route are an event `network_way`.  A round without any response has failed.
+Nothing is started on the other host; its owner must run `iperf3 -s` there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+from fireassay.errors import Problem, SpecError
+from fireassay.instruments import network_probe
+from fireassay.instruments.machine.interfaces import settings
+from fireassay.instruments.machine.meter import Meter, Row
+from fireassay.instruments.network_probe import Echo, Lack, Stream, Target
+from fireassay.launchers.support import supervisor
+from fireassay.record.machine import Machine
+from fireassay.runners.experiment import launch_loop
+from fireassay.runners.experiment.context import Job, Made, Outcome, RunContext, Runner
+from fireassay.runners.experiment.rows import check_written, launch_row, write_event
+from fireassay.spec.experiment import Experiment
+
+SCRIPT: Final = "network"
+SECONDS: Final = "seconds="
+MOST_SECONDS: Final = 3600.0
+LACK, WAY = "network_lack", "network_way"
+
+
+def asked(experiment: Experiment) -> tuple[tuple[Target, ...], float]:
+    """The hosts, and the seconds per transfer.
+
+    Raises:
+        SpecError: an argument is neither, or there is no host.
+    """
+    seconds, targets, problems = network_probe.SECONDS, [], []
+    for word in experiment.workload.arguments:
+        try:
+            if word.startswith(SECONDS):
+                seconds = _seconds(word.removeprefix(SECONDS))
+            else:
+                targets.append(network_probe.target(word))
+        except ValueError as error:
+            about = "--seconds" if word.startswith(SECONDS) else "--net"
+            problems.append(Problem(where=about, found=repr(word.removeprefix(SECONDS)), allowed=str(error)))
+    if not targets and not problems:
+        problems.append(
+            Problem(where="--net", found="no host", allowed="at least one host", mend="For example: assay comm --net node1 node2")
+        )
+    if len(set(targets)) < len(targets):
+        problems.append(Problem(where="--net", found="a host twice", allowed="every host once"))
+    if problems:
+        raise SpecError(tuple(problems), "the hosts")
+    return tuple(targets), seconds
+
+
+def _seconds(text: str) -> float:
+    allowed = f"a number from 1 to {MOST_SECONDS:g}"
+    try:
+        seconds = float(text)
+    except ValueError:
+        raise ValueError(allowed) from None
+    if not 1.0 <= seconds <= MOST_SECONDS:
+        raise ValueError(allowed)
+    return seconds
+
+
+def check(experiment: Experiment, folder: Path) -> None:
+    """Check that the hosts resolve.
+
+    Raises:
+        SpecError: an argument is not a host, or its address is unknown.
+    """
+    problems = []
+    for target in asked(experiment)[0]:
+        try:
+            network_probe.resolve(target.host)
+        except (OSError, UnicodeError) as error:
+            why = getattr(error, "strerror", None) or str(error)
+            problems.append(
+                Problem(
+                    where="--net",
+                    found=f"{target.host!r}, whose address nobody knows ({why})",
+                    allowed="a name that this machine can look up, or an address",
+                    mend=f"See: getent hosts {target.host}",
+                )
+            )
+    if problems:
+        raise SpecError(tuple(problems), "the hosts")
+
+
+class Looks:
+    """Makes the rounds with one shared meter."""
+
+    def __init__(self, context: RunContext) -> None:
+        self.context = context
+        self.targets, self.seconds = asked(context.experiment)
+        self.meter = Meter(context.experiment.energy, self._emit, context.clock)
+
+    def make(self, job: Job) -> Made:
+        """Run one round: every host in sequence."""
+        begin_utc = self.context.clock.utc().isoformat(timespec="milliseconds")
+        writer = self.context.record.writer(job.number)
+        begin = self.context.clock.now_ns()
+        write_event(writer, job.number, "launch_begin", begin, {"slot": job.planned.slot, "begin_utc": begin_utc})
+        # the tools are children of this process
+        self.meter.start(job.number, lambda: supervisor.family(os.getpid()), workers=job.planned.workers)
+        try:
+            answered = [target.name for target in self.targets if not self.stopped() and Look(self, job, target).make()]
+        finally:
+            self.meter.stop()
+        check_written(writer, self.context.record.path)
+        status, reason = self._judged(answered)
+        return Made(
+            row=launch_row(
+                job.planned,
+                launch=job.number,
+                attempt=job.attempt,
+                begin_ns=begin,
+                end_ns=self.context.clock.now_ns(),
+                begin_utc=begin_utc,
+                status=status,
+                reason=reason,
+                exit_code=0 if status == "ok" else None,
+                restarts=0,
+                placement=json.dumps({"launcher": "none", "host": platform.node(), "to": [target.name for target in self.targets]}),
+            )
+        )
+
+    def _judged(self, answered: list[str]) -> tuple[str, str]:
+        if self.stopped():
+            return "aborted", f"stopped by {self.context.stop.reason}"
+        if not answered:
+            return ("failed", f"none of {', '.join(target.name for target in self.targets)} answered: the record holds what was tried")
+        return "ok", ""
+
+    def absences(self) -> Mapping[str, str]:
+        """Counters that the meter cannot read, with reasons."""
+        return self.meter.absences()
+
+    def stopped(self) -> bool:
+        """Whether a stop was requested."""
+        return bool(self.context.stop.count)
+
+    def _emit(self, row: Row) -> None:
+        self.context.record.writer(row[0]).append("telemetry", row)
+
+
+class Look:
+    """One round to one host."""
+
+    def __init__(self, looks: Looks, job: Job, target: Target) -> None:
+        self.looks, self.job, self.target = looks, job, target
+        self.writer = looks.context.record.writer(job.number)
+
+    def make(self) -> bool:
+        """Measure everything possible. Returns whether the host responded."""
+        try:
+            address = network_probe.resolve(self.target.host)
+            own_address, interface = network_probe.way(address)
+        except OSError as error:
+            self._lack(
+                Lack(
+                    what="way",
+                    why=f"there is no way to {self.target.host}: {error.strerror or error}",
+                    mend=f"ip route get {self.target.host}",
+                )
+            )
+            return False
+        set_to = dict(settings(Machine(), interface)) if interface else {}
+        self._event(WAY, {"address": address, "own_address": own_address, "interface": interface, **set_to})
+        answered = self._echoes(address)
+        if mtu := set_to.get("mtu"):
+            self._path(address, int(mtu), answered=answered)
+        for reverse in (False, True):
+            if not self.looks.stopped():
+                answered = self._stream(address, reverse=reverse) or answered
+        return answered
+
+    def _echoes(self, address: str) -> bool:
+        answered = False
+        for result in network_probe.echo(self.target, address, stopped=self.looks.stopped):
+            if isinstance(result, Lack):
+                self._lack(result)
+                continue
+            self._echo(result)
+            answered = answered or bool(result.seconds)
+        return answered
+
+    def _echo(self, echo: Echo) -> None:
+        for seconds in echo.seconds:
+            self._row(f"{echo.by}_rtt", seconds, "s")
+        self._row(f"{echo.by}_sent", float(echo.sent), "count")
+        self._row(f"{echo.by}_answered", float(len(echo.seconds)), "count")
+        if echo.why:
+            self._lack(Lack(what=echo.by, why=echo.why))
+
+    def _path(self, address: str, mtu: int, *, answered: bool) -> None:
+        if not answered or mtu > 65_535 or self.looks.stopped():  # the loopback's MTU may exceed the IPv4 packet limit
+            return
+        result = network_probe.unbroken(address, mtu, stopped=self.looks.stopped)
+        if isinstance(result, Lack):
+            self._lack(result)
+        else:
+            self._row("path_unbroken", float(result), "flag")
+
+    def _stream(self, address: str, *, reverse: bool) -> bool:
+        result = network_probe.stream(self.target, address, reverse=reverse, seconds=self.looks.seconds, stopped=self.looks.stopped)
+        if isinstance(result, Lack):
+            self._lack(result)
+            return False
+        for name, value, unit in _rows(result):
+            self._row(f"{'back' if reverse else 'there'}_{name}", value, unit)
+        return True
+
+    def _lack(self, lack: Lack) -> None:
+        self._event(LACK, asdict(lack))
+
+    def _event(self, kind: str, detail: Mapping[str, Any]) -> None:
+        write_event(self.writer, self.job.number, kind, self.looks.context.clock.now_ns(), {"to": self.target.name, **detail})
+
+    def _row(self, counter: str, value: float, unit: str) -> None:
+        now = self.looks.context.clock.now_ns()
+        self.writer.append("telemetry", (self.job.number, now, platform.node(), f"to {self.target.name}", counter, value, unit, "sampled"))
+
+
+def _rows(stream: Stream) -> Iterator[tuple[str, float, str]]:
+    yield "sent", stream.sent, "B/s"
+    yield "received", stream.received, "B/s"
+    if stream.again is not None:
+        yield "sent_again", float(stream.again), "count"
+    if stream.rtt_s is not None:
+        yield "rtt", stream.rtt_s, "s"
+    if stream.host_busy is not None:
+        yield "host_busy", stream.host_busy, "fraction"
+
+
+def run(context: RunContext) -> Outcome:
+    """Make the remaining rounds."""
+    return launch_loop.run(context, Looks(context))
+
+
+RUNNER = Runner(name="network", check=check, run=run, maker=Looks)

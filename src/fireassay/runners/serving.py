@@ -1,0 +1,153 @@
+"""How is a load put on serving engines?  By the plan's launches in order (`fireassay.runners.experiment.launch_loop`), each metered.
+
+A launch is one load on one engine: its schedule is generated first, then client processes send it (`fireassay.runners.load.load`).
+Engines that the experiment starts live as long as it specifies (`fireassay.runners.load.engines`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from fireassay.errors import EnvironmentLacks, Problem, SpecError
+from fireassay.instruments.machine.meter import Meter, Row
+from fireassay.record.machine import absent
+from fireassay.record.writer import StreamWriter
+from fireassay.runners.experiment import launch_loop
+from fireassay.runners.experiment.context import Job, Made, Outcome, RunContext, Runner
+from fireassay.runners.load.engines import Engines, described, reachable
+from fireassay.runners.load.fault_injection import can_be_broken
+from fireassay.runners.load.load import LoadRun, plug_ins_exist
+from fireassay.spec.experiment import Experiment
+from fireassay.spec.plan import targets_of
+from fireassay.spec.sections.serving import Serving
+
+
+def check(experiment: Experiment, folder: Path) -> None:
+    """Check that the experiment can start.
+
+    Raises:
+        SpecError: a file that it names is missing.
+        EnvironmentLacks: an engine does not respond, a dialect does not exist, or an API key's variable is not set.
+    """
+    serving = experiment.serving
+    if serving is None:
+        raise SpecError(
+            (
+                Problem(
+                    where="serving",
+                    found="nothing",
+                    allowed='a table [serving] where workload.runner = "serving"',
+                    mend="Add [serving] with concurrency = [1, 8] or rate = [5.0], or use: assay load URL --concurrency 1,8",
+                ),
+            )
+        )
+    plug_ins_exist(serving.task, targets_of(serving))
+    if missing := _missing_files(serving, folder):
+        raise SpecError(tuple(missing), "the load")
+    _keys_are_set(serving)
+    can_be_broken(experiment)
+    reachable(experiment)
+
+
+def _named(serving: Serving) -> dict[str, str]:
+    """The files that determine the requests, by key."""
+    named = {"serving.tokenizer": serving.tokenizer, "serving.arrivals.trace": serving.arrivals.trace}
+    if serving.prompts.source != "synthetic":
+        named["serving.prompts.source"] = serving.prompts.source
+    return {key: text for key, text in named.items() if text}
+
+
+def digests(serving: Serving, folder: Path) -> dict[str, str]:
+    """SHA-256 of these files, since equal paths with different contents are different loads."""
+    digest_by_key = {}
+    for key, text in _named(serving).items():
+        path = folder / Path(text).expanduser()
+        file = path / "tokenizer.json" if path.is_dir() else path
+        if file.is_file():
+            with file.open("rb") as opened:
+                digest_by_key[key] = hashlib.file_digest(opened, "sha256").hexdigest()
+    return digest_by_key
+
+
+def _missing_files(serving: Serving, folder: Path) -> list[Problem]:
+    return [
+        Problem(
+            where=where,
+            found=f"{text!r}, which is not there",
+            allowed="a path that exists, relative to the experiment's file",
+            mend=f"It was looked for at {(folder / Path(text).expanduser()).resolve()}.",
+        )
+        for where, text in _named(serving).items()
+        if not (folder / Path(text).expanduser()).exists()
+    ]
+
+
+def _keys_are_set(serving: Serving) -> None:
+    for target in targets_of(serving):
+        if target.api_key_env and not os.environ.get(target.api_key_env):
+            raise EnvironmentLacks(
+                f"the variable {target.api_key_env} (serving.targets, api_key_env of {target.name}) is not set. "
+                "Set it in the environment; assay never writes it down."
+            )
+
+
+class Loads:
+    """Makes the loads of an experiment with one shared meter."""
+
+    def __init__(self, context: RunContext) -> None:
+        self.context = context
+        self.engines = Engines(context)
+        self.writers: dict[int, StreamWriter] = {}
+        self.meter = Meter(context.experiment.energy, self._emit, context.clock)
+        assert context.experiment.serving is not None
+        self._note(files=digests(context.experiment.serving, context.folder))
+
+    def make(self, job: Job) -> Made:
+        """Run one load, from its engine's start to its row."""
+        load = LoadRun(self.context, job, self.engines)
+        self.writers[job.number] = load.writer
+        result = load.run(self.meter)
+        if load.engine is not None:
+            if not self.context.stop.count:  # a hanging engine would delay the stop
+                self._describe(load.configuration.target, load.engine.urls)
+            if job.planned.role == "fault":
+                self.engines.end(load.configuration.target)
+        return result
+
+    def absences(self) -> Mapping[str, str]:
+        """Counters that the meter cannot read, with reasons."""
+        return self.meter.absences()
+
+    def close(self) -> None:
+        """Stop the engines that were started."""
+        self.engines.close()
+
+    def _emit(self, row: Row) -> None:
+        self.writers[row[0]].append("telemetry", row)
+
+    def _describe(self, name: str, urls: tuple[str, ...]) -> None:
+        """Store an engine's self-description in the record's environment, once."""
+        before = dict((self.context.record.manifest["environment"] or {}).get("before") or {})
+        engines = dict(before.get("engines") or {})
+        if name not in engines:
+            engines[name] = described(urls) or absent("the engine says nothing of itself")
+            self._note(engines=engines)
+
+    def _note(self, **facts: object) -> None:
+        before = dict((self.context.record.manifest["environment"] or {}).get("before") or {})
+        self.context.record.set_environment("before", {**before, **facts})
+
+
+def run(context: RunContext) -> Outcome:
+    """Make the remaining launches, and leave no engine running."""
+    loads = Loads(context)
+    try:
+        return launch_loop.run(context, loads)
+    finally:
+        loads.close()
+
+
+RUNNER = Runner(name="serving", check=check, run=run)

@@ -1,0 +1,334 @@
+"""What would a cluster's record look like if the cluster were exactly known?  Step times are computed, not measured.
+
+`workload.arguments` are `name=value`: the fields of `fireassay.runners.simulation.cluster.Cluster`, and `steps`.  Rows are written as in a
+real run, in columns; the record's clock advances by the simulated steps, not by wall time.  The record is marked as simulated in its
+manifest, its environment, the placement of every launch and the method of every row; the audit `simulated` makes its verdict
+INVALID, so that none of its numbers is quoted as measured.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, fields, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fireassay.errors import Problem, SpecError
+from fireassay.record.tables import arrow_schema
+from fireassay.runners.experiment import policy
+from fireassay.runners.experiment.context import Outcome, RunContext, Runner
+from fireassay.runners.experiment.progress import LaunchRow
+from fireassay.runners.experiment.rows import launch_row, write_launch
+from fireassay.runners.simulation.cluster import Cluster, Simulated, simulate
+from fireassay.spec.experiment import Experiment
+from fireassay.spec.plan import PlannedLaunch, plan
+from fireassay.units import NS_PER_S
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SCRIPT: Final = "simulated"
+WORDS: Final = "computed by a simulator, not measured"
+STEPS: Final = 20
+ITEMS: Final = 1.0  # per step on one worker: the unit of work is a step
+AT_ONCE: Final = 32_768  # rows per batch
+MOST_CALLS: Final = 200_000  # rows of `collectives` per launch; beyond it, only those of the last steps are kept
+MOST_ROWS: Final = 20_000_000  # rows of `steps` per launch; more would not fit into memory
+LIMITS: Final[Mapping[str, tuple[float, float]]] = {
+    "step_s": (1e-6, 1e6),
+    "serial": (0.0, 1.0),
+    "alpha_s": (0.0, 1e3),
+    "beta_s": (0.0, 1.0),
+    "gradient": (0.0, 1e15),
+    "buckets": (1, 1e6),
+    "overlap": (0.0, 1.0),
+    "jitter": (0.0, 2.0),
+    "noise": (0.0, 2.0),
+    "stragglers": (0.0, 1.0),
+    "slowdown": (1.0, 1e6),
+    "steps": (1, 1e6),
+}
+SWEEP_BYTES: Final = tuple(2**power for power in range(10, 29, 2))  # of calls outside the steps, from 1 KiB
+SWEEP_CALLS: Final = 20  # of each size
+PHASES: Final = {"data_ns": 0.05, "forward_ns": 0.30, "backward_ns": 0.55, "optimizer_ns": 0.10}  # shares of a worker's compute time
+
+READERS: Final[Mapping[str, Callable[[str], Any]]] = {"int": int, "float": float, "bool": lambda said: {"True": True, "False": False}[said]}
+
+Columns = Mapping[str, Any]  # column -> array, one value for all rows, or None
+Array = NDArray[np.float64]
+
+
+# ------------------------------------------------------------------------------------------------------ settings
+
+
+def arguments(cluster: Cluster, steps: int) -> tuple[str, ...]:
+    """The experiment's arguments for a cluster and a number of steps."""
+    return (*(f"{name}={value!r}" for name, value in asdict(cluster).items()), f"steps={steps}")
+
+
+def cluster_of(experiment: Experiment) -> tuple[Cluster, int]:
+    """The cluster, and the steps per launch.
+
+    Raises:
+        SpecError: an argument is unknown or its value invalid.
+    """
+    readers = {field.name: READERS[str(field.type)] for field in fields(Cluster)} | {"steps": int}
+    values: dict[str, Any] = {}
+    problems = []
+    for word in experiment.workload.arguments:
+        name, _, text = word.partition("=")
+        try:
+            values[name] = readers[name](text)
+        except (KeyError, ValueError):
+            problems.append(_problem(word, f"name=value with one of {', '.join(readers)}"))
+    steps = values.pop("steps", STEPS)
+    needed = [
+        field.name
+        for field in fields(Cluster)
+        if field.name in ("step_s", "serial", "alpha_s", "beta_s", "gradient") and field.name not in values
+    ]
+    problems += [_problem(f"no {name}", f"{name}=NUMBER") for name in needed if not problems]
+    if problems:
+        raise SpecError(tuple(problems), "the cluster")
+    cluster = replace(Cluster(**values), weak=experiment.scaling.mode == "weak")
+    wrong = outside(cluster, steps, experiment.factor.levels)
+    if problems := [_problem(f"{name}={value:g}", f"{name} {allowed}") for name, value, allowed in wrong]:
+        raise SpecError(tuple(problems), "the cluster")
+    return cluster, steps
+
+
+def _problem(problem: str, allowed: str) -> Problem:
+    return Problem(where="workload.arguments", found=problem, allowed=allowed, mend="See: assay simulate --help")
+
+
+def outside(cluster: Cluster, steps: int, levels: Sequence[int]) -> Iterator[tuple[str, float, str]]:
+    """(name, value, what is allowed) of every number out of range."""
+    for name, value in {**asdict(cluster), "steps": steps}.items():
+        low, high = LIMITS.get(name, (-math.inf, math.inf))
+        if not low <= value <= high:
+            yield name, value, f"from {low:g} to {high:g}"
+    # with more workers than rows no number of steps fits: the experiment then reports the number of workers
+    if max(levels) <= MOST_ROWS and (rows := steps * max(levels)) > MOST_ROWS:
+        yield ("steps", steps, f"at most {MOST_ROWS // max(levels)} with {max(levels)} workers: {rows:,} rows of a launch are too many")
+
+
+def check(experiment: Experiment, folder: Path) -> None:
+    """Check that the cluster can be simulated.
+
+    Raises:
+        SpecError: it cannot be simulated.
+    """
+    cluster_of(experiment)
+    unknown = sorted({planned.role for planned in plan(experiment)} - {"timed", "sweep"})
+    if unknown:
+        raise SpecError(
+            (
+                Problem(
+                    where="faults, profile",
+                    found=f"launches of the role {', '.join(unknown)}",
+                    allowed="none in a simulated cluster",
+                    mend="Leave them out.",
+                ),
+            ),
+            "the cluster",
+        )
+
+
+# ---------------------------------------------------------------------------------------------------------------- running
+
+
+def run(context: RunContext) -> Outcome:
+    """Write the remaining launches."""
+    cluster, steps = cluster_of(context.experiment)
+    context.record.note(simulated={"what": WORDS, "steps": steps, **asdict(cluster)})
+    before = context.record.manifest["environment"]["before"] or {}
+    context.record.set_environment("before", {**before, "simulated": WORDS})
+    begin = context.clock.now_ns()
+    for number, planned in enumerate(policy.remaining(context.plan, context.rows), start=context.next_number):
+        if context.stop.count:
+            return Outcome(state="interrupted", reason=context.stop.reason)
+        context.show()
+        row = _launch(context, cluster, steps, planned, number, begin)
+        context.rows.append(row)
+        begin = row["end_ns"] + NS_PER_S
+    context.show()
+    return Outcome(state="complete", not_metered={"everything": "a simulated cluster has no counters"})
+
+
+def _launch(context: RunContext, cluster: Cluster, steps: int, planned: PlannedLaunch, number: int, begin: int) -> LaunchRow:
+    """Write one launch."""
+    writer = context.record.writer(number)
+    tables, end = rows_of(cluster, steps, planned, number, begin)
+    for table, columns in tables:
+        for batch in batches(table, columns):
+            writer.append_batch(table, batch)
+    utc = context.clock.utc() + timedelta(seconds=(begin - context.begun_ns) / NS_PER_S)
+    row = row_of(
+        planned, number, begin, end, attempt=policy.attempt_of(planned.slot, context.rows), utc=utc.isoformat(timespec="milliseconds")
+    )
+    write_launch(writer, row, context.record.path)
+    return row
+
+
+def row_of(planned: PlannedLaunch, number: int, begin: int, end: int, *, attempt: int = 0, utc: str = "") -> LaunchRow:
+    """The row of a simulated launch."""
+    return launch_row(
+        planned,
+        launch=number,
+        attempt=attempt,
+        begin_ns=begin,
+        end_ns=end,
+        begin_utc=utc,
+        status="ok",
+        reason="",
+        exit_code=0,
+        restarts=0,
+        placement=json.dumps({"simulated": WORDS}),
+    )
+
+
+def rows_of(cluster: Cluster, steps: int, planned: PlannedLaunch, number: int, begin: int) -> tuple[list[tuple[str, Columns]], int]:
+    """A launch's columns by table, and its end: steps, or collectives alone in a launch that sweeps them.
+
+    Each launch has its own random stream, so that results do not depend on the order.
+    """
+    rng = np.random.default_rng([planned.seed, planned.block, planned.workers])
+    if planned.role == "sweep":
+        swept = _sweep(cluster, number, planned.workers, begin, rng)
+        return [("collectives", swept)], int(swept["end_ns"].max())
+    simulated = simulate(cluster, planned.workers, steps, rng)
+    ends = begin + np.rint(np.cumsum(simulated.step) * NS_PER_S).astype(np.int64)
+    starts = np.concatenate([[begin], ends[:-1]])
+    tables = [("steps", _steps(simulated, number, planned.workers, starts, ends, weak=cluster.weak))]
+    kept = min(steps, MOST_CALLS // (planned.workers * cluster.buckets))
+    if planned.workers > 1:
+        tables.append(("communication", _communication(cluster, simulated, number)))
+    if planned.workers > 1 and kept:
+        tables.append(("collectives", _calls(cluster, simulated, number, starts, kept)))
+    return tables, int(ends[-1])
+
+
+def _by_rank(values: Array) -> NDArray[np.int64]:
+    """[steps, workers] in seconds as one column of nanoseconds, rank by rank, as the tables are ordered."""
+    return np.rint(values.T * NS_PER_S).astype(np.int64).ravel()
+
+
+def _keys(number: int, steps: int, workers: int) -> Columns:
+    return {"launch": number, "incarnation": 0, "rank": np.repeat(np.arange(workers), steps), "step": np.tile(np.arange(steps), workers)}
+
+
+def _steps(simulated: Simulated, number: int, workers: int, starts: Any, ends: Any, *, weak: bool) -> Columns:
+    exposed = _by_rank(simulated.exposed)
+    phases = {name: _by_rank(simulated.compute * share) for name, share in PHASES.items()}
+    phases["backward_ns"] = phases["backward_ns"] + exposed
+    return {
+        **_keys(number, len(simulated.step), workers),
+        "begin_ns": np.tile(starts, workers),
+        "end_ns": np.tile(ends, workers),
+        **phases,
+        "checkpoint_ns": None,
+        "exposed_comm_ns": exposed,
+        "items": ITEMS if weak else ITEMS / workers,
+        "method": "simulated",
+    }
+
+
+def _communication(cluster: Cluster, simulated: Simulated, number: int) -> Columns:
+    steps, workers = simulated.compute.shape
+    return {
+        **_keys(number, steps, workers),
+        "method": "simulated",
+        "total_ns": _by_rank(simulated.sent[:, np.newaxis] - simulated.entered),
+        "exposed_ns": _by_rank(simulated.exposed),
+        "compute_ns": _by_rank(simulated.compute - simulated.entered),
+        "bytes": round(cluster.gradient),
+    }
+
+
+def _calls(cluster: Cluster, simulated: Simulated, number: int, starts: NDArray[np.int64], kept: int) -> Columns:
+    """The all-reduces of the last `kept` steps: a step's buckets in sequence, each waiting for the slowest worker."""
+    (steps, workers), buckets = simulated.compute.shape, cluster.buckets
+    step, bucket, rank = (axis.ravel() for axis in np.mgrid[steps - kept : steps, :buckets, :workers])
+    entered = np.rint(simulated.entered[step, rank] * NS_PER_S).astype(np.int64)
+    took = (simulated.sent - simulated.entered.max(axis=1)) / buckets
+    end = np.rint((simulated.sent[step] - (buckets - 1 - bucket) * took[step]) * NS_PER_S).astype(np.int64)
+    return {
+        **_call(number, workers, round(cluster.gradient / buckets)),
+        "rank": rank,
+        "call": step * buckets + bucket,
+        "step": step,
+        "group": "default",
+        "phase": "backward",
+        "begin_ns": starts[step] + entered,
+        "end_ns": starts[step] + end,
+    }
+
+
+def _sweep(cluster: Cluster, number: int, workers: int, begin: int, rng: np.random.Generator) -> Columns:
+    """All-reduces of many sizes in sequence, outside a training; with many workers, fewer calls per size."""
+    calls = max(1, min(SWEEP_CALLS, MOST_CALLS // (workers * len(SWEEP_BYTES))))
+    sizes = np.array(SWEEP_BYTES * calls)
+    seconds = [replace(cluster, gradient=float(size), buckets=1).transfer_s(workers) for size in sizes]
+    luck = np.exp((cluster.jitter + cluster.noise) * rng.standard_normal(len(sizes)))
+    ends = begin + np.cumsum(np.maximum(1, np.rint(seconds * luck * NS_PER_S).astype(np.int64)))
+    call, rank = (axis.ravel() for axis in np.mgrid[: len(sizes), :workers])
+    return {
+        **_call(number, workers, 0),
+        "rank": rank,
+        "call": call,
+        "step": None,
+        "group": "sweep",
+        "phase": "timed",
+        "bytes": sizes[call],
+        "begin_ns": np.concatenate([[begin], ends[:-1]])[call],
+        "end_ns": ends[call],
+    }
+
+
+def _call(number: int, workers: int, nbytes: int) -> Columns:
+    """The columns that all rows of `collectives` share."""
+    return {
+        "launch": number,
+        "incarnation": 0,
+        "op": "all_reduce",
+        "size": workers,
+        "bytes": nbytes,
+        "dtype": "float32",
+        "in_place": 1,
+        "blocked_ns": None,
+        "wrong": None,
+        "fault": None,
+        "method": "simulated",
+    }
+
+
+def batches(table: str, columns: Columns) -> Iterator[pa.RecordBatch]:
+    """Columns as record batches of the table, one piece at a time."""
+    rows = max(len(column) for column in columns.values() if isinstance(column, np.ndarray))
+    for begin in range(0, rows, AT_ONCE):
+        yield _batch(table, columns, begin, min(AT_ONCE, rows - begin))
+
+
+def _batch(table: str, columns: Columns, begin: int, rows: int) -> pa.RecordBatch:
+    import pyarrow as pa
+
+    schema = arrow_schema(table)
+    arrays = []
+    for field in schema:
+        column = columns.get(field.name)
+        if isinstance(column, np.ndarray):
+            arrays.append(pa.array(column[begin : begin + rows]).cast(field.type))
+        elif column is None:
+            arrays.append(pa.nulls(rows, field.type))
+        else:
+            arrays.append(pa.repeat(pa.scalar(column, field.type), rows))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+RUNNER = Runner(name="simulated", check=check, run=run)

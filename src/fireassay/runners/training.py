@@ -1,0 +1,120 @@
+"""How is a training script driven?  By the plan's launches in order (`fireassay.runners.experiment.launch_loop`), each metered."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from fireassay import catalog
+from fireassay.errors import Problem, SpecError
+from fireassay.faults.support.base import Fault
+from fireassay.instruments.machine.meter import Meter, Row
+from fireassay.launchers.support.base import Launcher, Request
+from fireassay.record.machine import absent
+from fireassay.record.writer import StreamWriter
+from fireassay.runners.experiment import launch_loop
+from fireassay.runners.experiment.context import Job, Made, Outcome, RunContext, Runner
+from fireassay.runners.experiment.script import script_path
+from fireassay.runners.launching import fresh_folder, profiling
+from fireassay.runners.launching.collective_worker import worker_request
+from fireassay.runners.launching.launch import LaunchRun, request_for
+from fireassay.spec.experiment import Experiment
+from fireassay.spec.sections.collectives import SWEEP
+from fireassay.spec.sections.faults import Fault as AskedFault
+
+
+def check(experiment: Experiment, folder: Path) -> None:
+    """Check that the experiment can start.
+
+    Raises:
+        SpecError: the script is missing or unreadable.
+        EnvironmentLacks: something that the launcher needs is missing.
+    """
+    script = script_path(experiment, folder)
+    if not script.is_file():
+        problem = f"{experiment.workload.script!r}, {'a folder' if script.is_dir() else 'which is not there'}"
+        raise SpecError(
+            (Problem(where="workload.script", found=problem, allowed="a Python script", mend=f"It was looked for at {script}."),)
+        )
+    if not os.access(script, os.R_OK):
+        raise SpecError(
+            (
+                Problem(
+                    where="workload.script",
+                    found=f"{script}, which may not be read",
+                    allowed="a readable Python script",
+                    mend=f"chmod u+r {script}",
+                ),
+            )
+        )
+    launcher: Launcher = catalog.load("launchers", experiment.launcher.kind)
+    launcher.check(experiment)
+    profiling.check(experiment)
+    fresh_folder.check(experiment, folder)
+    for index, fault in enumerate(experiment.faults):
+        _check_fault(index, fault, min(fault.levels) if fault.levels else max(experiment.factor.levels))
+
+
+def _check_fault(index: int, spec: AskedFault, workers: int) -> None:
+    fault: Fault = catalog.load("faults", spec.kind)
+    if fault.strike is None:
+        kinds = [name for name in catalog.names("faults") if catalog.load("faults", name).strike is not None]
+        raise SpecError(
+            (Problem(where=f"faults[{index}].kind", found=repr(spec.kind), allowed=f"a kind that strikes a training: {', '.join(kinds)}"),)
+        )
+    if spec.rank is not None and spec.rank >= workers:
+        raise SpecError(
+            (Problem(where=f"faults[{index}].rank", found=str(spec.rank), allowed=f"0 to {workers - 1}, for {workers} workers"),)
+        )
+    fault.check_training(spec)
+
+
+class Training:
+    """Makes the launches of a training script with one shared meter."""
+
+    def __init__(self, context: RunContext) -> None:
+        self.context = context
+        self.launcher: Launcher = catalog.load("launchers", context.experiment.launcher.kind)
+        self.writers: dict[int, StreamWriter] = {}
+        fresh_folder.clear(context)
+        self.meter = Meter(context.experiment.energy, self._emit, context.clock)
+        _note_absences(context, self.meter)
+
+    def make(self, job: Job) -> Made:
+        """Run one launch of the script, from its start to the end of its last process."""
+        with fresh_folder.working_folder(self.context, job) as folder:
+            launch = LaunchRun(self.context, job, self._request(job, folder), self.launcher)
+            self.writers[job.number] = launch.writer
+            result = launch.run(self.meter)
+        if job.planned.role == "profile":
+            profiling.finish(self.context, job)
+        return result
+
+    def _request(self, job: Job, folder: Path) -> Request:
+        """The request for the script or, in a launch that sweeps collectives, for assay's worker."""
+        if job.planned.role == "sweep":
+            return worker_request(self.context, job, SWEEP, os.environ)
+        return request_for(self.context, job, dict(os.environ), folder)
+
+    def absences(self) -> Mapping[str, str]:
+        """Counters that the meter cannot read, with reasons."""
+        return self.meter.absences()
+
+    def _emit(self, row: Row) -> None:
+        self.writers[row[0]].append("telemetry", row)
+
+
+def run(context: RunContext) -> Outcome:
+    """Make the remaining launches."""
+    return launch_loop.run(context, Training(context))
+
+
+def _note_absences(context: RunContext, meter: Meter) -> None:
+    """Store the counters that the meter cannot read in the record's environment, with reasons."""
+    before = (context.record.manifest["environment"] or {}).get("before") or {}
+    reasons = {name: absent(reason) for name, reason in meter.absences().items()}
+    context.record.set_environment("before", {**before, **reasons})
+
+
+RUNNER = Runner(name="training", check=check, run=run, maker=Training)

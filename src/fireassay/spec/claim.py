@@ -1,0 +1,294 @@
+"""What did somebody claim, and under which conditions?
+
+A claim file holds published numbers and what was said about how they were obtained; a missing key means not stated.
+`assay audit claim.toml` finds the pitfalls that leaves open (`fireassay.verdict.claims.claim`).  Cannot tell: whether the statements
+are true.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, ValidationError, model_validator
+
+from fireassay.errors import Problem, SpecError
+from fireassay.spec.explain import explain
+from fireassay.spec.model import Model, Words, listed
+from fireassay.spec.sections.costs import iso_date
+
+Fact = str | int | float | bool
+Count = Annotated[int, Field(ge=1, le=10**12)]  # more is a typo
+MOST_NUMBERS = 500  # every pair is compared
+Statistic = Literal["mean", "median", "best", "min", "max", "p50", "p90", "p95", "p99", "p999", "ratio", "single"]
+
+
+class Said(Model):
+    """The claim itself: its words, and where they stand."""
+
+    text: str = Field(min_length=1, description="The claim in one sentence, as it was made or as you understand it.")
+    source: str = Field(min_length=1, description="Who claims it, and where: a paper, a page, a slide.")
+    as_of: Annotated[date | None, BeforeValidator(iso_date)] = Field(None, alias="date", description="When it was published.")
+    varying: Words = Field(
+        ("workers",),
+        description="What is studied: the conditions that are meant to differ between the two sides. All others must be equal.",
+    )
+    exclusive: bool | None = Field(None, description="Whether nothing else used the machines and the network while they were measured.")
+
+
+class Baseline(Model):
+    """What a number is relative to."""
+
+    workers: Count | None = Field(None, description="The baseline's number of workers.")
+    kind: Literal["best_serial", "one_worker", "one_node", "other_system", "unknown"] | None = Field(
+        None,
+        description="best_serial: the fastest known program for one worker. one_worker, one_node: the distributed program on "
+        "one of them. other_system: another program on as many workers.",
+    )
+    value: float | None = Field(None, description="The baseline's own time or rate: what the ratio divides by.")
+    unit: str | None = Field(None, min_length=1, description="The unit of the baseline's value.")
+    global_batch: float | None = Field(None, gt=0.0, description="Items of all workers in a step of the baseline.")
+
+
+class Interval(Model):
+    """How uncertain a number is said to be."""
+
+    low: float | None = Field(None, description="Lower end. Leave it out where only an upper bound was given.")
+    high: float | None = Field(None, description="Upper end. Leave it out where only a lower bound was given.")
+    kind: Literal["confidence", "standard_deviation", "standard_error", "range", "unknown"] = Field(
+        "unknown", description="What the two ends are."
+    )
+    confidence: float | None = Field(None, gt=0.0, lt=1.0, description="For kind = confidence: the confidence, such as 0.95.")
+
+
+class Summary(Model):
+    """That a number stands for several workloads, and how it was formed."""
+
+    of: Literal["times", "rates", "ratios", "percentages"] = Field(description="What was summarised.")
+    mean: Literal["arithmetic", "geometric", "harmonic", "total"] = Field(
+        description="How. total: the sum of all work over the sum of all time."
+    )
+    workloads: Count | None = Field(None, description="How many workloads.")
+
+
+class Number(Model):
+    """A published number, and what was said about it."""
+
+    metric: str = Field(min_length=1, description="What it is: speedup, throughput, latency, accuracy, cost ...")
+    value: float = Field(description="The number.")
+    unit: str | None = Field(None, min_length=1, description='Its unit: s, tokens/s, USD ...; "ratio" for a ratio.')
+    statistic: Statistic | None = Field(
+        None,
+        description="Which statistic of several measurements. best: the most favourable one. ratio: of two medians or means. "
+        "single: there was one measurement.",
+    )
+    of: str | None = Field(None, min_length=1, description="Which system or method it describes, where several are compared.")
+    run: str | None = Field(
+        None, min_length=1, description="Which run it was read from, by any name. Numbers of one run have the same name."
+    )
+    workers: Count | None = Field(None, description="Number of workers.")
+    baseline: Baseline | None = Field(None, description="What the number is relative to, for speedups and the like.")
+    launches: Count | None = Field(None, description="Independent launches behind the number: fresh processes each time.")
+    planned_launches: Count | None = Field(None, description="How many launches were made in all, with those left out.")
+    trials: Count | None = Field(None, description="Repeated steps, requests or calls behind the number, over all launches.")
+    interval: Interval | None = Field(None, description="The uncertainty that was published with the number.")
+    warm_up_excluded: bool | None = Field(None, description="Whether the first, cold repetitions were left out.")
+    data_loading_timed: bool | None = Field(None, description="Whether the timed region held the loading of data.")
+    synchronised: bool | None = Field(None, description="Whether the device had finished its work whenever the clock was read.")
+    scaling: Literal["strong", "weak"] | None = Field(
+        None, description="strong: the total work is fixed. weak: the work per worker is fixed."
+    )
+    global_batch: float | None = Field(None, gt=0.0, description="Items of all workers in a step.")
+    summary: Summary | None = Field(None, description="Only for a number that stands for several workloads.")
+    conditions: dict[str, Fact] = Field(
+        default_factory=dict, description="Conditions of this number alone, by name: seed, split, cluster ... Compared between the numbers."
+    )
+
+    @property
+    def label(self) -> str:
+        """How findings name it: "speedup of B at workers=8"."""
+        subject = f" of {self.of}" if self.of else ""
+        statistic = f" ({self.statistic})" if self.statistic not in (None, "ratio", "single") else ""
+        return f"{self.metric}{statistic}{subject}" + (f" at workers={self.workers}" if self.workers else "")
+
+
+class Sides(Model):
+    """Under which conditions the two sides were measured."""
+
+    baseline: dict[str, Fact] = Field(
+        default_factory=dict,
+        description="Conditions of the baseline by name: threads, precision, batch, compile, hardware, dataset, split, seed ...",
+    )
+    candidate: dict[str, Fact] = Field(default_factory=dict, description="Conditions of the candidate, by the same names.")
+
+
+class ClaimedQuality(Model):
+    """What was said about the quality of the result."""
+
+    metric: str = Field(min_length=1, description="The score: accuracy, F1, perplexity ...")
+    direction: Literal["higher", "lower"] | None = Field(
+        None, description="Whether a higher or a lower score is better. Left out: lower for perplexity, loss and errors, else higher."
+    )
+    margin: float | None = Field(
+        None,
+        gt=0.0,
+        description="The largest loss that was called equal, on the scale of the scores: 0.005, or 0.5 where they are in points.",
+    )
+    baseline: float | None = Field(None, description="The baseline's score.")
+    candidate: float | None = Field(None, description="The candidate's score.")
+    items: Count | None = Field(None, description="Held-out items that were scored.")
+    same_launches: bool | None = Field(None, description="Whether the scores come from the very launches that were timed.")
+
+
+class Objective(Model):
+    """The service objective under which a throughput was reached."""
+
+    objective: str = Field(min_length=1, description='In words: "p99 latency below 300 ms".')
+    metric: str | None = Field(None, min_length=1, description="The metric that it limits, named as in [[number]].")
+    statistic: Statistic | None = Field(
+        None, description="Which statistic is limited. Left out: the one that the objective's words name (p99, mean ...)."
+    )
+    limit: float | None = Field(
+        None,
+        description="The largest value allowed (of a rate, or where the words say at least: the smallest), in `unit`. Left out: as the objective's words say.",
+    )
+    unit: str | None = Field(
+        None,
+        min_length=1,
+        description="The unit of the limit. Left out: that of the objective's words where they give the same number, else that of the number.",
+    )
+    met: bool | None = Field(None, description="Whether it was met while the throughput was measured.")
+
+
+class Predicted(Model):
+    """That the claim speaks of more workers than were measured."""
+
+    workers: Count = Field(description="The number of workers that is spoken of.")
+    measured_up_to: Count | None = Field(None, description="The largest number of workers that was measured.")
+    points: Count | None = Field(None, description="How many worker counts were measured.")
+
+
+class Claim(Model):
+    """A claim: published numbers with the conditions that were published with them.
+
+    Raises:
+        SpecError: on anything that makes no sense, with every problem at once.
+    """
+
+    claim: Said
+    number: Annotated[tuple[Number, ...], BeforeValidator(listed)] = Field(min_length=1, description="The published numbers.")
+    conditions: Sides = Sides()
+    quality: ClaimedQuality | None = Field(None, description="Leave out where nothing was said about quality.")
+    slo: Objective | None = Field(None, description="Leave out where no objective was named.")
+    prediction: Predicted | None = Field(None, description="Leave out where nothing was predicted.")
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _explained(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        try:
+            claim = handler(data)
+        except ValidationError as error:
+            # `from None`: hide the library's wording from users.
+            raise SpecError(tuple(map(_worded, explain(cls, error))), "the claim") from None
+        if problems := tuple(_contradictions(claim)):
+            raise SpecError(problems, "the claim")
+        return claim
+
+
+def load_claim(path: str | Path) -> Claim:
+    """Read a claim from a TOML file.
+
+    Raises:
+        SpecError: the file cannot be read, is not TOML, or is no valid claim: all problems at once, with their lines.
+    """
+    from fireassay.spec.load import parse, with_lines
+
+    data, lines = parse(Path(path), "a claim")
+    try:
+        return Claim.model_validate(data)
+    except SpecError as error:
+        raise SpecError(with_lines(error.problems, lines), str(path)) from None
+
+
+def claim_from(data: Mapping[str, Any]) -> Claim:
+    """A claim from nested mappings, as `tomllib` gives them.
+
+    Raises:
+        SpecError: all problems at once.
+    """
+    return Claim.model_validate(data)
+
+
+def _worded(problem: Problem) -> Problem:
+    """The same problem, worded for a claim; splits text that holds a number and its unit."""
+    if problem.where == "the experiment":
+        return replace(problem, where="the claim")
+    quantity = re.fullmatch(r'"\s*(?:USD|[$€])?\s*([-+]?[\d.,]+)\s*([^\d\s"][^"]*?)\s*"', problem.found)
+    if quantity is None or "number" not in problem.allowed or problem.mend:
+        return problem
+    unit = f', and unit = "{quantity[2]}"' if re.fullmatch(r"number\[\d+\](\.baseline)?\.value|slo\.limit", problem.where) else ""
+    return replace(problem, mend=f"Write {quantity[1]}, without the unit{unit}.")
+
+
+def _interval_problems(where: str, number: Number) -> list[Problem]:
+    interval = number.interval
+    if interval is None:
+        return []
+    if interval.low is None and interval.high is None:
+        return [
+            Problem(
+                where=f"{where}.interval", found="no end", allowed="low, high or both", mend="Leave the interval out where none was given."
+            )
+        ]
+    low, high = (-math.inf if interval.low is None else interval.low, math.inf if interval.high is None else interval.high)
+    if low <= number.value <= high:
+        return []
+    return [
+        Problem(
+            where=f"{where}.interval",
+            found=f"{low:g} to {high:g}",
+            allowed=f"ends with the value {number.value:g} between them",
+            mend="Give the ends in the unit of the value, not the distance from it.",
+        )
+    ]
+
+
+def _contradictions(claim: Claim) -> list[Problem]:
+    problems = []
+    if len(claim.number) > MOST_NUMBERS:
+        problems.append(
+            Problem(
+                where="number",
+                found=f"{len(claim.number)} numbers",
+                allowed=f"at most {MOST_NUMBERS}",
+                mend="Split it into several claims.",
+            )
+        )
+    for index, number in enumerate(claim.number):
+        where = f"number[{index}]"
+        problems += _interval_problems(where, number)
+        if number.planned_launches is not None and (number.launches or 0) > number.planned_launches:
+            problems.append(
+                Problem(
+                    where=f"{where}.planned_launches",
+                    found=str(number.planned_launches),
+                    allowed=f"at least launches = {number.launches}",
+                    mend="It counts the launches that were left out too.",
+                )
+            )
+    prediction = claim.prediction
+    if prediction is not None and prediction.measured_up_to is not None and prediction.workers <= prediction.measured_up_to:
+        problems.append(
+            Problem(
+                where="prediction.workers",
+                found=str(prediction.workers),
+                allowed=f"more than measured_up_to = {prediction.measured_up_to}",
+                mend="Leave [prediction] out where nothing beyond the measured range is claimed.",
+            )
+        )
+    return problems

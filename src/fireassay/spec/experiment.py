@@ -1,0 +1,303 @@
+"""What is an experiment?
+
+Everything a user can request, with units and defaults.  The models are frozen and never rewritten at run time: what is read here
+is what the record stores.  TOML files, Python objects and command-line flags all become the same `Experiment`, and errors
+raise one `SpecError` that lists every problem: single values are checked here, contradictions between keys in
+`fireassay.spec.rules.experiment`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Self, get_args
+
+from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, ValidationError, model_validator
+
+from fireassay.errors import SpecError
+from fireassay.spec.explain import explain
+from fireassay.spec.flags.flag import flag
+from fireassay.spec.flags.texts import number_or_none
+from fireassay.spec.model import NAME_PATTERN, Model, WorkerCounts, listed
+from fireassay.spec.rules.experiment import AT_MOST, LAUNCHES, contradictions
+from fireassay.spec.sections.collectives import Collectives
+from fireassay.spec.sections.costs import Energy, Prices
+from fireassay.spec.sections.faults import AnyFault, of_kind
+from fireassay.spec.sections.flops import Flops
+from fireassay.spec.sections.launcher import Launcher, Limits
+from fireassay.spec.sections.noise import Noise
+from fireassay.spec.sections.profile import Profile
+from fireassay.spec.sections.serving import Serving
+from fireassay.spec.sections.timing import ROUNDS, Timing
+from fireassay.spec.sections.tune import Tune
+from fireassay.spec.sections.workload import Measure, Workload
+
+
+def _none_word(value: object) -> object:
+    """TOML has no null; the word "none" switches off a default."""
+    return None if value == "none" else value
+
+
+class Factor(Model):
+    """The one thing that the experiment varies."""
+
+    name: Literal["workers"] = Field(
+        "workers", description="What is varied: the number of workers. A serving experiment varies its load, in [serving]."
+    )
+    levels: Annotated[
+        WorkerCounts,
+        flag("--workers", "1,2,4", "worker counts to run", run=10, profile=10),
+        flag("--workers", "2,4", "worker counts to run, one process each ({default})", default=(2,), comm=10),
+    ] = Field(min_length=1, description="The worker counts to run, each once, for example [1, 2, 4].")
+
+
+class Scaling(Model):
+    """How the work depends on the number of workers."""
+
+    mode: Annotated[
+        Literal["auto", "strong", "weak"],
+        flag("--scaling", "MODE", "auto (by the recorded work), strong (total work fixed) or weak (work per worker fixed)", run=150),
+    ] = Field(
+        "auto",
+        description="strong: the total work is fixed. weak: the work per worker is fixed. Checked against the recorded work. "
+        "auto: whichever the recorded items per step are nearer to; strong where none were counted.",
+    )
+    base: Annotated[int | None, flag("--base", "N", "the worker count that speedups are relative to (the smallest)", run=160)] = Field(
+        None, ge=1, description="The level that speedups are relative to. Default: the smallest level."
+    )
+    time: Annotated[Literal["auto", "step", "wall"], flag("--time", "WHICH", "which time is compared: auto, step or wall", run=170)] = (
+        Field(
+            "auto",
+            description="Which time the speedup compares: steady-state time per unit of work (step) or the whole launch "
+            "(wall). auto: step where the script marks its steps, else wall.",
+        )
+    )
+
+
+class Launches(Model):
+    """How often each configuration is started, and in which order."""
+
+    per_configuration: Annotated[
+        int,
+        flag("--launches", "N", "launches of each worker count ({default})", run=20, comm=140),
+        flag("--launches", "N", "launches of each load ({default})", default=3, load=360),
+        flag("--launches", "N", "rounds of each command ({default})", default=ROUNDS, time=10),
+    ] = Field(LAUNCHES, ge=1, le=1000, description="Independent launches per configuration; each block holds every configuration once.")
+    seed: Annotated[
+        int,
+        flag("--seed", "N", "fixes the order, the seeds and the fault times", run=30, profile=20),
+        flag("--seed", "N", "fixes the order of launches and sizes", comm=150),
+        flag("--seed", "N", "fixes the order, the arrivals and the texts", load=370),
+    ] = Field(20260101, ge=0, lt=2**63, description="Fixes the launch order, the launch seeds and the fault times.")
+    confidence: Annotated[
+        float,
+        flag("--confidence", "C", "confidence of every interval ({default:g})", run=40, comm=160, load=380),
+        flag("--confidence", "C", "confidence of the interval ({default:g})", time=60),
+    ] = Field(0.95, gt=0.5, lt=1.0, description="Confidence of every interval.")
+    precision: Annotated[
+        float | None,
+        flag("--precision", "P", "add launches until intervals reach this fraction to either side (0.02)", run=50),
+        flag("--precision", "P", "add launches until intervals are this narrow", load=390),
+        flag("--precision", "P", "go on until the interval is this narrow (0.02: 2 %%)", time=50),
+    ] = Field(
+        None,
+        gt=0.0,
+        lt=1.0,
+        description="Instead of a fixed number of launches: run whole blocks until the interval of every primary number "
+        "reaches at most this fraction of its value to either side (0.02 is 2 %). per_configuration is then the "
+        "number of launches before the first look.",
+    )
+    at_most: Annotated[int, flag("--at-most", "N", "with --precision: most launches of each worker count ({default})", run=60)] = Field(
+        AT_MOST,
+        ge=1,
+        le=1000,
+        description="With precision: most launches per configuration, whether the intervals are narrow by then or not.",
+    )
+
+
+class Comparison(Model):
+    """What counts as a change when this experiment's record is compared with another. Written down before anything runs."""
+
+    primary: str = Field(
+        "auto",
+        min_length=1,
+        description="The one metric that decides, by name. auto: throughput where items were counted, else step_time, "
+        "trial_time or wall_time.",
+    )
+    equivalence: float = Field(0.03, gt=0.0, lt=1.0, description="Differences shown to be smaller than this fraction count as equivalent.")
+    smallest_effect: float = Field(
+        0.01, ge=0.0, lt=1.0, description="Differences up to this fraction are not worth acting on, however certain."
+    )
+
+
+class Quality(Model):
+    """What it means that the result was preserved. Written down before anything runs."""
+
+    metric: Annotated[
+        str,
+        flag("--quality-metric", "NAME", "the score that decides whether quality was held", run=180),
+        flag("--quality-metric", "NAME", "judge answers: exact_match, accuracy or contains", load=210),
+    ] = Field("accuracy", min_length=1, description="Which reported per-example score decides, by the name that the script gives it.")
+    direction: Annotated[Literal["higher", "lower"], flag("--quality-direction", "DIR", "higher or lower is better", run=190)] = Field(
+        "higher", description="Whether a higher or a lower score is better."
+    )
+    margin: Annotated[
+        float,
+        flag("--margin", "M", "largest loss of mean score that counts as held ({default:g})", run=200),
+        flag("--margin", "M", "largest loss of it that counts as held ({default:g})", load=220),
+    ] = Field(
+        0.01,
+        gt=0.0,
+        description="The largest loss of mean score that still counts as held, in the score's own unit (0.01 of accuracy is one point).",
+    )
+    chance: Annotated[float | None, flag("--chance", "Q", "mean score of who guesses; a reference must be above it", run=210)] = Field(
+        None,
+        description="The mean score of who guesses: 0.25 where one of four answers is right. A reference that is not above it, or by "
+        "less than the margin, makes the record INVALID. Left out: 0 for scores of 0 to 1, else not known.",
+    )
+    cluster: Annotated[str, flag("--cluster-field", "NAME", "field that says what prompts share (a passage, a user)", load=230)] = Field(
+        "",
+        description="What examples share, so that they may be lost together: a passage, a user, a problem. A load takes it from this "
+        "field of prompts.source; a script gives it to probe.examples(cluster=...). Left out: clusters count where a script gives them, "
+        "and other examples are taken as independent.",
+    )
+    largest_change: float | None = Field(
+        None,
+        gt=0.0,
+        description="The most by which the score of one example can change. Left out: 1 for scores of 0 to 1, else what the scores "
+        "seen suggest.",
+    )
+
+
+class Gates(Model):
+    """What is good enough. An absent gate is not applied."""
+
+    efficiency: Annotated[
+        float | None,
+        BeforeValidator(_none_word),
+        flag("--efficiency", "E", 'smallest admissible efficiency ({default:.2f}), or "none"', read=number_or_none, run=220),
+    ] = Field(0.70, gt=0.0, le=1.5, description='Smallest admissible parallel efficiency, a fraction. "none": no such gate.')
+    deadline_s: Annotated[float | None, flag("--deadline", "S", "longest admissible wall time, seconds", run=230)] = Field(
+        None, gt=0.0, description="Longest admissible wall time of one run, seconds."
+    )
+    budget_usd: Annotated[float | None, flag("--budget", "USD", "highest admissible cost of one run; needs --price", run=240)] = Field(
+        None, gt=0.0, description="Highest admissible cost of one run, US dollars. Needs prices."
+    )
+    required_workers: Annotated[int | None, flag("--required-workers", "N", "this worker count must be admissible", run=260)] = Field(
+        None, ge=1, description="This worker count must be admissible, else the verdict is FAIL. For continuous integration."
+    )
+
+
+Dimension = Literal["correctness", "performance", "cost", "reliability"]
+EVERY_DIMENSION: tuple[Dimension, ...] = get_args(Dimension)
+
+
+class Verdict(Model):
+    """What is wanted to know. Findings that make numbers inadmissible, or a result wrong, count in any case."""
+
+    only: Annotated[
+        tuple[Dimension, ...],
+        BeforeValidator(listed),
+        flag("--only", "WHAT", "ask about these dimensions alone: correctness, performance, cost, reliability", run=250),
+    ] = Field(
+        (),
+        description="Of a training: the dimensions that are asked about. What was not asked for is neither required for a recommendation nor listed as "
+        "not measured. Default: all four.",
+    )
+
+    @property
+    def wanted(self) -> tuple[Dimension, ...]:
+        """The requested dimensions, in their usual order."""
+        return tuple(dimension for dimension in EVERY_DIMENSION if not self.only or dimension in self.only)
+
+    @property
+    def words(self) -> str:
+        """The requested dimensions if not all, such as "performance and cost"; else ""."""
+        return " and ".join(self.wanted) if len(self.wanted) < len(EVERY_DIMENSION) else ""
+
+
+class Experiment(Model):
+    """One experiment: what will be run and what will be reported.
+
+    Raises:
+        SpecError: on anything that makes no sense, with every problem at once.
+    """
+
+    name: Annotated[
+        str,
+        flag("--name", "NAME", "names the record (the script's name)", run=80, profile=30),
+        flag("--name", "NAME", "names the record ({default})", default="comm", comm=250),
+        flag("--name", "NAME", "names the record (the model or the host)", load=400),
+        flag("--name", "NAME", "names the record (the command's name)", time=110),
+    ] = Field(min_length=1, max_length=80, pattern=NAME_PATTERN, description="Names the record: letters, digits, dot, dash, underscore.")
+    workload: Workload
+    factor: Factor = Field(
+        Factor(levels=(1,)),
+        description="The one thing that the experiment varies. Required, but for serving: its loads stand in [serving].",
+    )
+    serving: Serving | None = Field(None, description='A load on serving engines, for workload.runner = "serving".')
+    measure: Measure = Measure()
+    collectives: Collectives | None = Field(None, description='Collectives to be timed, for workload.runner = "collectives".')
+    tune: Tune | None = Field(None, description="Knobs that `assay tune` tries out; other verbs refuse it.")
+    scaling: Scaling = Scaling()
+    launches: Launches = Launches()
+    conditions: dict[str, str | int | float | bool] = Field(
+        default_factory=dict,
+        description="Whatever else identifies the workload, by name: model, dataset, precision, global_batch, split ... "
+        "Records whose conditions differ are not compared, unless the difference is what is studied.",
+    )
+    noise: Noise = Noise()
+    comparison: Comparison = Comparison()
+    timing: Timing = Timing()
+    quality: Quality | None = Field(
+        None, description="Leave out where the script scores no examples; quality is then shown as not measured."
+    )
+    gates: Gates = Gates()
+    verdict: Verdict = Verdict()
+    prices: Prices | None = Field(None, description="Leave out and cost is shown as not measured.")
+    energy: Energy = Energy()
+    flops: Flops = Flops()
+    profile: Profile | None = Field(None, description="Profiled launches, in addition to the timed ones and never timed.")
+    faults: Annotated[
+        tuple[AnyFault, ...],
+        BeforeValidator(listed),
+        flag("--fault", "KIND", "add fault launches of this kind (kill); may be repeated", read=of_kind, many=True, run=320),
+    ] = Field((), description="Fault launches, in addition to the timed ones.")
+    launcher: Launcher = Launcher()
+    limits: Limits = Limits()
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _explained(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        try:
+            experiment = handler(data)
+        except ValidationError as error:
+            problems = explain(cls, error)
+            wrong = tuple(problem.where for problem in problems)
+            more = [problem for problem in contradictions(data) if not problem.where.startswith(wrong)]
+            # `from None`: hide the library's wording from users.
+            raise SpecError((*problems, *more)) from None
+        if problems := contradictions(data):
+            raise SpecError(problems)
+        return experiment
+
+    @property
+    def blocks(self) -> int:
+        """Planned blocks: a fixed number, or with `launches.precision` the maximum."""
+        launches = self.launches
+        most = launches.per_configuration
+        return most if launches.precision is None else max(most, launches.at_most)
+
+    @property
+    def secret_variables(self) -> tuple[str, ...]:
+        """The environment variables declared to hold secrets, whatever their names."""
+        targets = self.serving.targets if self.serving is not None else ()
+        return tuple(name for target in targets for name in target.secret_variables)
+
+    @property
+    def collectives_requested(self) -> Collectives:
+        """The collectives to time; defaults if the section is missing."""
+        return self.collectives or Collectives()
+
+    @property
+    def base_level(self) -> int:
+        """The base level of speedups."""
+        return self.scaling.base if self.scaling.base is not None else min(self.factor.levels)

@@ -1,0 +1,166 @@
+"""What is wrong with an experiment, and how can the user fix it?
+
+Translates the validation library's errors, whose wording is never shown: the models say what is allowed (`fireassay.spec.keys`), the
+found value is written as in TOML, and difflib finds the closest valid key.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from datetime import date
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from fireassay.errors import Problem
+from fireassay.spec.keys import Key, keys, siblings
+
+NOTHING = "nothing"
+_SECRET = re.compile(r"key|token|secret|passw|auth|cred", re.IGNORECASE)  # names that suggest secrets
+LONGEST_SHOWN = 60
+MOST = 100
+
+
+def explain(model: type[BaseModel], error: ValidationError) -> tuple[Problem, ...]:
+    """One problem per error, in order of the keys; a value with two errors is reported once."""
+    known = keys(model)
+    problems: dict[str, Problem] = {}
+    details = error.errors(include_url=False, include_context=False)
+    for detail in details[:MOST]:  # each is compared with every key, and nobody fixes a thousand at once
+        problem = _problem(known, detail["type"], _without_choice(known, detail["loc"]), detail["input"])
+        problems.setdefault(problem.where, problem)
+    # A list whose items are all wrong is also reported as empty; the items are more specific.
+    inner = {path[:end] for path in problems for end, mark in enumerate(path) if mark == "["}
+    specific = tuple(problem for where, problem in problems.items() if where not in inner)
+    rest = len(details) - MOST
+    return (*specific, Problem(where="the rest", found=f"{rest:,} further problems", allowed="none")) if rest > 0 else specific
+
+
+def shown(value: object) -> str:
+    """A value as in a TOML file, shortened."""
+    text = _toml(value)
+    return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 4]} ..."
+
+
+def path_of(location: Iterable[int | str]) -> str:
+    """("factor", "levels", 1) becomes factor.levels[1]."""
+    text = ""
+    for part in location:
+        text += f"[{part}]" if isinstance(part, int) else f"{'.' if text else ''}{part}"
+    return text
+
+
+def closest(word: str, among: Iterable[str]) -> str | None:
+    """The most similar word, or None if none is similar."""
+    candidates = list(among)
+    folded = {candidate.lower(): candidate for candidate in candidates}
+    matches = difflib.get_close_matches(word.lower(), folded, n=1, cutoff=0.6)
+    return folded[matches[0]] if matches else None
+
+
+def did_you_mean(word: str, among: Iterable[str]) -> str:
+    """A sentence that names the closest word, or an empty string."""
+    match = closest(word, among)
+    return f"Did you mean {match}?" if match else ""
+
+
+def _problem(known: Mapping[str, Key], kind: str, location: tuple[int | str, ...], value: object) -> Problem:
+    where = path_of(location)
+    if kind == "extra_forbidden":
+        return _unknown_key(known, location, value)
+    key = known.get(_general(location)) or known.get(_general((*location[:-1], "*")))
+    if key is None:  # the experiment itself is no table
+        return Problem(where=where or "the experiment", found=shown(value), allowed="a table of keys")
+    if kind == "missing":
+        return Problem(where=where, found=NOTHING, allowed=key.allowed, mend=_add(key, where))
+    return Problem(where=where, found=shown(value), allowed=key.allowed, mend=_mend(key, value))
+
+
+def _without_choice(known: Mapping[str, Key], location: tuple[int | str, ...]) -> tuple[int | str, ...]:
+    """A union-typed value has one error per type; drop the type, which is no key, from the location."""
+    table = known.get(_general((*location[:-2], "*")))
+    return location[:-1] if location[-1:] and location[-1] in CHOICES and table is not None else location
+
+
+CHOICES = ("str", "int", "float", "bool")
+
+
+def _general(location: Iterable[int | str]) -> str:
+    """The path as in the table of keys: faults[0].kind becomes faults[].kind."""
+    text = ""
+    for part in location:
+        text += "[]" if isinstance(part, int) else f"{'.' if text else ''}{part}"
+    return text
+
+
+def _unknown_key(known: Mapping[str, Key], location: tuple[int | str, ...], value: object) -> Problem:
+    name = str(location[-1])
+    names = siblings(known, _general(location[:-1]))
+    # A valid key in the wrong section, else possibly a typo.
+    homes = [path for path in known if path.rpartition(".")[2] == name and "." in path]
+    remedy = f"Did you mean {' or '.join(homes)}?" if homes else did_you_mean(name, names)
+    return Problem(where=path_of(location), found=_unless_secret(location[-1], value), allowed=", ".join(names), mend=remedy)
+
+
+def _unless_secret(name: int | str, value: object) -> str:
+    """Never echo text that may be a secret under a misspelt key: the message may end up in a log."""
+    return "text that is not repeated here" if isinstance(value, str) and _SECRET.search(str(name)) else shown(value)
+
+
+def _add(key: Key, where: str) -> str:
+    section, _, name = where.rpartition(".")
+    if key.section:
+        return f"Add [{where}]. {key.description}"
+    position = f" below [{section}]" if section and "[" not in section else ""
+    return f"Add {name} = ...{position} ({key.description.removesuffix('.')})."
+
+
+def _mend(key: Key, value: object) -> str:
+    """The line that was probably intended."""
+    if key.section and isinstance(value, dict):
+        return f"Write [[{key.path}]], with two brackets: there may be several."
+    if key.section:
+        return f"Write [{key.path}] on a line of its own and the keys below it."
+    if key.type.startswith("list") and not isinstance(value, list | tuple):
+        return f"Write [{shown(value)}], in brackets."
+    if isinstance(value, str):
+        return _mend_text(key, value)
+    if isinstance(value, bool):
+        return ""
+    if isinstance(value, float) and key.type == "whole number" and value.is_integer():
+        return f"Write {int(value)}, without the point."
+    if key.type == "text" and isinstance(value, int | float | date):
+        return f'Write "{_toml(value)}", in quotes.'
+    return f"Write {value:%Y-%m-%d}, without the time." if key.type == "date" and isinstance(value, date) else ""
+
+
+def _mend_text(key: Key, text: str) -> str:
+    if key.type in ("whole number", "number") and _is_number(text):
+        return f"Write {text.strip()}, without quotes."
+    return did_you_mean(text, key.type.split(" | ")) if " | " in key.type else ""
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _toml(value: object) -> str:
+    plain: Any = value.model_dump(by_alias=True) if isinstance(value, BaseModel) else value
+    if plain is None:
+        return NOTHING
+    if isinstance(plain, bool):
+        return "true" if plain else "false"
+    if isinstance(plain, str):
+        return json.dumps(plain, ensure_ascii=False)
+    if isinstance(plain, list | tuple):
+        return f"[{', '.join(map(_toml, plain))}]"
+    if isinstance(plain, dict):
+        return f"{{{', '.join(f'{name} = {_toml(inner)}' for name, inner in plain.items())}}}"
+    return str(plain)

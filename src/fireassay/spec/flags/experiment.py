@@ -1,0 +1,160 @@
+"""How do command-line flags become an experiment, alone or on top of a file?
+
+    assay run --workers 1,2,4 --launches 5 -- train.py --epochs 3
+    assay run examples/digits.toml --launches 3
+
+Every flag sets one key of the experiment and overrides the file's.  The words after `--` are the script and its arguments.  Values
+are read as text and validated together with everything else, so that a wrong flag, a wrong key in the file and a missing script
+share one message.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+import sys
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fireassay.clock import SystemClock
+from fireassay.errors import Problem, SpecError
+from fireassay.spec.flags.of_verb import KeyFlag, Text, declare, given, put, put_all
+from fireassay.spec.flags.texts import PRICE_SOURCE
+
+if TYPE_CHECKING:
+    import argparse
+
+    from fireassay.spec.experiment import Experiment
+
+NAME_LENGTH = 80
+
+
+def add_flags(parser: argparse.ArgumentParser, flags: Iterable[KeyFlag]) -> None:
+    """Declare the experiment file, some flags, and the command after `--` (`after_dashes` of the namespace).
+
+    Values stay text until `experiment_from` checks them.
+    """
+    keep_command(parser)
+    parser.usage = "%(prog)s [options] [FILE] [-- SCRIPT ARGUMENT ...]"
+    parser.add_argument("experiment", nargs="?", metavar="FILE", help="an experiment's TOML file")
+    group = parser.add_argument_group("keys of the experiment", "Each overrides the key of the file, if one is given.")
+    declare(group, flags, with_paths=True)
+
+
+def split_at_dashes(words: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
+    """The words before the first `--`, and the user's command after it."""
+    if "--" not in words:
+        return list(words), ()
+    index = list(words).index("--")
+    return list(words[:index]), tuple(words[index + 1 :])
+
+
+def keep_command(parser: argparse.ArgumentParser) -> None:
+    """Let the parser put the words after `--` in `after_dashes`.
+
+    argparse cannot: it forgets the position of `--` and fails on optional positionals around options.
+    """
+    parse = parser.parse_known_args
+
+    def parse_before_dashes(args: Sequence[str] | None = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        before, after = split_at_dashes(sys.argv[1:] if args is None else args)
+        parsed, unknown = parse(before, namespace)
+        parsed.after_dashes = after
+        return parsed, unknown
+
+    parser.parse_known_args = parse_before_dashes  # type: ignore[method-assign, assignment]
+
+
+def experiment_from(namespace: argparse.Namespace, flags: Sequence[KeyFlag], *, today: date | None = None) -> tuple[Experiment, Path]:
+    """The experiment, and the folder that its script is relative to.
+
+    Args:
+        namespace: from a parser with `add_flags`. The words after `--` override the file's script and arguments.
+        flags: those of the parser.
+        today: date for prices given without one.
+
+    Raises:
+        SpecError: every problem of the file, the flags and the script at once.
+    """
+    command = tuple(getattr(namespace, "after_dashes", ()))
+    texts = given(namespace, flags)
+    file = getattr(namespace, "experiment", None)
+    _something_to_run(file, command)
+    from fireassay.spec.load import checked, parse
+
+    data, lines = parse(Path(file)) if file else ({}, {})
+    folder = Path(file).parent if file and not command else Path()
+    merged, problems = merge(data, texts, command, today or SystemClock().utc().date())
+    source = " and ".join([*([str(file)] if file else []), *(["the flags"] if texts or not file else [])])
+    unread = {item.path for item in flags for problem in problems if problem.where == item.name}
+    try:
+        experiment = checked(merged, folder, source, lines)
+    except SpecError as error:
+        more = (_as_flag(problem, texts, flags, bool(file)) for problem in error.problems if not _missing_unread(problem, unread))
+        raise SpecError((*problems, *more), source) from None
+    if problems:
+        raise SpecError(tuple(problems), source)
+    return experiment, folder
+
+
+def merge(
+    data: Mapping[str, Any], texts: Mapping[KeyFlag, Text], command: Sequence[str], today: date
+) -> tuple[dict[str, Any], list[Problem]]:
+    """A file's keys overridden by the flags and the command, and the flags that could not be read."""
+    merged = copy.deepcopy(dict(data))
+    problems = put_all(merged, texts)
+    if any(item.path == "prices.usd_per_worker_hour" for item in texts):
+        before = merged.get("prices")
+        merged["prices"] = {"source": PRICE_SOURCE, "date": today, **(before if isinstance(before, dict) else {})}
+    if command:
+        put(merged, "workload.script", command[0])
+        put(merged, "workload.arguments", list(command[1:]))
+        merged.setdefault("name", name_from(command[0]))
+    return merged, problems
+
+
+def name_from(script: str) -> str:
+    """A record's name from a script's: "my train.py" gives "my-train"."""
+    name = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(script).stem).strip("-._")
+    return name[:NAME_LENGTH] or "experiment"
+
+
+def _something_to_run(file: str | None, command: Sequence[str]) -> None:
+    example = "For example: assay run --workers 1,2,4 -- train.py --epochs 3"
+    if file is None and not command:
+        allowed = "an experiment's TOML file, or a script after --"
+        raise SpecError((Problem(where="what to run", found="neither", allowed=allowed, mend=f"{example}."),), "the flags")
+    if file is not None and file.endswith(".py"):
+        remedy = f"Put -- before the script: assay run --workers 1,2,4 -- {file}"
+        raise SpecError((Problem(where=file, found="a script", allowed="an experiment's TOML file", mend=remedy),), file)
+
+
+def _missing_unread(problem: Problem, unread: Container[str]) -> bool:
+    """Whether a key is missing only because its flag could not be read."""
+    return _path(problem) in unread or (_path(problem) == "factor" and "factor.levels" in unread)
+
+
+def _path(problem: Problem) -> str:
+    return problem.where.partition(" (line ")[0].partition("[")[0]
+
+
+def _as_flag(problem: Problem, texts: Container[KeyFlag], flags: Iterable[KeyFlag], with_file: bool) -> Problem:
+    """The problem under the flag's name if the value came from a flag, or if there is no file to fix."""
+    path = _path(problem)
+    item = next((item for item in flags if item.path == path and (item in texts or not with_file)), None)
+    if path == "workload.script" and not with_file:
+        return replace(problem, where="the script after --")
+    if path == "factor" and not with_file:
+        return Problem(where="--workers", found="nothing", allowed="worker counts", mend="Add --workers 1,2,4.")
+    if item is None:
+        return problem
+    remedy = _mend(item, problem) if item in texts else f"Add {item.name} {item.flag.metavar}."
+    return replace(problem, where=item.name, mend=remedy)
+
+
+def _mend(item: KeyFlag, problem: Problem) -> str:
+    """The fix, written as a flag."""
+    return "Add --price USD." if item.path == "gates.budget_usd" and "[prices]" in problem.mend else problem.mend

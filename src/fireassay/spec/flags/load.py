@@ -1,0 +1,140 @@
+"""How do the flags of `assay load` become an experiment?
+
+    assay load http://localhost:8000 --model M --scenario "D(100,100)" --concurrency 1,8,16 --slo ttft=0.2,tpot=0.05
+
+Every flag except --goodput sets one key; the addresses are the replicas of one engine.  All errors are reported at once, under
+the flags' names.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import date
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from fireassay.clock import SystemClock
+from fireassay.errors import Problem
+from fireassay.spec.flags import of_verb
+from fireassay.spec.flags.texts import PRICE_SOURCE, Unreadable, slo
+
+if TYPE_CHECKING:
+    import argparse
+
+    from fireassay.spec.experiment import Experiment
+
+VERB: Final = "load"
+# Objectives of --goodput if none are given: MLPerf's server constraints for llama2-70b, 2 s and 0.2 s.
+DEFAULT_OBJECTIVES: Final = {"ttft_s": 2.0, "tpot_s": 0.2}
+URLS: Final = "serving.targets[0].urls"
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """Declare the addresses and every flag; values stay text until `experiment_from`."""
+    parser.add_argument("urls", nargs="+", metavar="URL", help="where the server listens; several URLs are replicas of one engine")
+    group = parser.add_argument_group("keys of the experiment")
+    of_verb.declare(group, of_verb.flags_of(VERB))
+    group.add_argument(
+        "--goodput",
+        nargs="?",
+        const="",
+        metavar="SLO",
+        help="goodput decides; objectives as for --slo (2 s and 0.2 s of TTFT and TPOT if none are given)",
+    )
+
+
+def experiment_from(namespace: argparse.Namespace, *, today: date | None = None) -> Experiment:
+    """The experiment that the flags describe.
+
+    Raises:
+        SpecError: every problem of the flags at once.
+    """
+    data, problems = mapping(namespace, today or SystemClock().utc().date())
+    return of_verb.experiment_of(data, problems, _as_flag)
+
+
+def mapping(namespace: argparse.Namespace, today: date) -> tuple[dict[str, Any], list[Problem]]:
+    """The keys as in a file, and the flags that could not be read."""
+    problems = [problem for url in namespace.urls if (problem := _wrong_url(url)) is not None]
+    data: dict[str, Any] = {
+        "workload": {"runner": "serving", "work": "tokens"},
+        "gates": {"efficiency": "none"},
+        "serving": {"targets": [{"urls": list(dict.fromkeys(namespace.urls))}]},
+    }
+    flags = of_verb.flags_of(VERB)
+    of_verb.put_defaults(data, flags)
+    problems += of_verb.put_all(data, of_verb.given(namespace, flags))
+    if namespace.goodput is not None:
+        problems += _goodput(data, namespace.goodput)
+    _defaults(data, namespace, today)
+    return data, problems
+
+
+def _goodput(data: dict[str, Any], text: str) -> list[Problem]:
+    """Make goodput primary, by the given objectives; returns what could not be read."""
+    problems = []
+    of_verb.put(data, "comparison.primary", "goodput")
+    limits = data["serving"].setdefault("objectives", {})
+    try:
+        limits.update(slo(text) if text else {})
+    except Unreadable as error:
+        problems.append(Problem(where="--goodput", found=text, allowed=error.allowed))
+    if not set(limits) - {"attainment"}:
+        limits.update(DEFAULT_OBJECTIVES)
+    return problems
+
+
+def _defaults(data: dict[str, Any], namespace: argparse.Namespace, today: date) -> None:
+    serving = data["serving"]
+    arrivals = serving.setdefault("arrivals", {})
+    if "rate" in serving:
+        arrivals.setdefault("process", "poisson")
+    if "trace" in arrivals:
+        arrivals.setdefault("process", "trace")
+    if not {"rate", "concurrency"} & set(serving) and arrivals.get("process", "closed") in ("closed", "users"):
+        serving["concurrency"] = [1]
+    if "prices" in data and "usd_per_worker_hour" in data["prices"]:
+        data["prices"] = {"source": PRICE_SOURCE, "date": today, **data["prices"]}
+    if "energy" in data:
+        data["energy"]["source"] = "modelled"
+    if "prompts" in serving and "source" in serving["prompts"]:
+        serving.setdefault("scenarios", ["dataset"])
+    data.setdefault("name", name_from(str(serving.get("model", "")), namespace.urls[0]))
+
+
+def name_from(model: str, url: str) -> str:
+    """A record's name: from the model, else from the host."""
+    text = model.rpartition("/")[2] or (urlsplit(url).hostname or "load")
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-._")[:80] or "load"
+
+
+def _wrong_url(url: str) -> Problem | None:
+    try:
+        parts = urlsplit(url)
+        fine = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        fine = False
+    if fine:
+        return None
+    remedy = f"Write http://{url} if that is meant." if re.fullmatch(r"[\w.-]+(:\d+)?", url) else ""
+    return Problem(where="URL", found=url, allowed="http://HOST:PORT or https://HOST:PORT", mend=remedy)
+
+
+def _as_flag(problem: Problem) -> Problem:
+    """The problem under the name of the flag that sets its key."""
+    if problem.where.startswith(URLS):
+        return replace(problem, where="URL")
+    return of_verb.as_flag(problem, of_verb.flags_of(VERB))
+
+
+def notes(given: argparse.Namespace) -> tuple[str, ...]:
+    """Defaults worth knowing about."""
+    texts = []
+    if getattr(given, "goodput", None) == "" and getattr(given, "key_slo", None) is None:
+        texts.append("no objectives were given: a good request has its first token within 2 s and 0.2 s for each one after (--slo).")
+    if getattr(given, "key_tokenizer", None) is None:
+        texts.append(
+            "no tokenizer was given: prompt lengths are words, and the server's usage says how many tokens they were (--tokenizer)."
+        )
+    return tuple(texts)

@@ -1,0 +1,75 @@
+"""Which kind of record does an experiment make, and what does a kind declare?
+
+A kind is one folder, `kinds/<name>/`.  Its `__init__` declares KIND, which holds wording and depends only on the experiment;
+`judging` says how its records are judged, `page` what is shown of them.  The catalog loads those parts on demand, so that naming
+a record loads neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from types import MappingProxyType
+from typing import Final
+
+from fireassay import catalog
+from fireassay.spec.experiment import Experiment
+
+EVERY: Final = "every"  # in the `about` of a metric, audit or gate: applies to records of every kind
+STATUS_MEANINGS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "PASS": "the recommended configuration passes every gate on admissible numbers",
+        "FAIL": "on admissible numbers, something that was required does not hold",
+        "INCONCLUSIVE": "the evidence is too small to recommend anything",
+        "INVALID": "an audit found the record inadmissible; its numbers decide nothing",
+        "NOT_MEASURED": "nothing was recorded that could answer",
+    }
+)
+DIMENSION_QUESTIONS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "correctness": "Did distribution preserve the result?",
+        "performance": "Did the machines buy speed?",
+        "cost": "Was it worth it?",
+        "reliability": "Does it survive?",
+    }
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)  # kinds compare by identity
+class Kind:
+    """One kind of record."""
+
+    name: str  # "serving"
+    title: str  # "a load on serving engines"
+    precedence: int  # smallest is tried first; training comes last and takes the rest
+    applies: Callable[[Experiment], bool]
+    about: frozenset[str] = frozenset()  # other kinds whose metrics, audits and gates apply too
+    questions: Mapping[str, str] = field(default_factory=lambda: DIMENSION_QUESTIONS)  # the question of each dimension
+    meanings: Mapping[str, str] = field(default_factory=lambda: STATUS_MEANINGS)  # the meaning of each status
+    trains: bool = False  # its workers are ranks of one training
+    sends_requests: bool = False  # its trials are requests to engines, not steps of workers
+    sweeps: bool = False  # one launch measures every operation at every size
+    probes_hosts: bool = False  # it probes other hosts and the network to them
+    times_calls: bool = False  # it times calls only
+    chooses: bool = True  # its configurations are alternatives; one can be recommended
+    configurations: str = "worker counts"  # name of its configurations
+    workers: str = "Workers"  # heading of the column with their number
+    label: str = ""  # name of its only configuration; empty: by the number of workers
+    facts: tuple[str, ...] = ()  # provenance facts in reports; empty: all
+    own_cost: str = "Instrument's own cost"  # name of the measurement overhead
+
+    def concerns(self, about: tuple[str, ...]) -> bool:
+        """Whether something about these kinds applies to records of this one."""
+        return EVERY in about or self.name in about or not self.about.isdisjoint(about)
+
+
+@cache
+def kinds() -> tuple[Kind, ...]:
+    """All kinds, by precedence."""
+    return tuple(sorted(catalog.load_all("kinds").values(), key=lambda kind: kind.precedence))
+
+
+def kind_of(experiment: Experiment) -> Kind:
+    """The kind of an experiment's records."""
+    return next(kind for kind in kinds() if kind.applies(experiment))

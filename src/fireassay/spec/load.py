@@ -1,0 +1,179 @@
+"""How does a file become an experiment, and back?
+
+    load       a file written by a user: checks everything, including the surroundings (script, plug-ins)
+    read       a file stored by assay: the same, without the surroundings
+    from_mapping, to_toml      the same without files
+
+All problems are reported at once, with their lines.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from fireassay.errors import Problem, SpecError
+from fireassay.spec.experiment import Experiment
+from fireassay.spec.explain import closest, shown
+from fireassay.spec.lines import key_lines, line_of
+from fireassay.spec.rules.quality import uncomputable
+from fireassay.spec.surroundings import missing_around
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def load(path: str | Path) -> Experiment:
+    """An experiment from a TOML file; its script is relative to the file's folder.
+
+    Raises:
+        SpecError: the file cannot be read, is not TOML, or is no valid experiment: all problems at once.
+    """
+    path = Path(path)
+    text = _text(path)
+    data = _parsed(text, str(path))
+    return checked(data, path.parent, str(path), key_lines(text))
+
+
+def read(path: str | Path) -> Experiment:
+    """An experiment from a TOML file, without checking that its script exists (checked when it ran).
+
+    Raises:
+        SpecError: as `load`.
+    """
+    text = _text(Path(path))
+    return from_mapping(_parsed(text, str(path)), str(path))
+
+
+def from_mapping(data: Mapping[str, Any], source: str = "") -> Experiment:
+    """An experiment from nested mappings, as `tomllib` gives them.
+
+    Raises:
+        SpecError: all problems at once; `source` names the origin of the data in the message.
+    """
+    try:
+        return Experiment.model_validate(data)
+    except SpecError as error:
+        raise SpecError(error.problems, source) from None
+
+
+def checked(data: Mapping[str, Any], folder: Path, source: str, lines: dict[str, int]) -> Experiment:
+    """An experiment from nested mappings, with its surroundings checked.
+
+    Raises:
+        SpecError: all problems of the data and of their surroundings at once.
+    """
+    around = (*missing_around(data, folder), *uncomputable(data))
+    try:
+        experiment = Experiment.model_validate(data)
+    except SpecError as error:
+        raise SpecError(with_lines((*error.problems, *around), lines), source) from None
+    if around:
+        raise SpecError(with_lines(around, lines), source)
+    return experiment
+
+
+def to_toml(experiment: Experiment) -> str:
+    """The resolved experiment as TOML: `from_mapping` of it gives an equal experiment.
+
+    Omits keys without a value, unless omission means a default: those read "none".
+    """
+    import tomli_w
+
+    data = experiment.model_dump(by_alias=True, exclude_none=True)
+    if experiment.serving is not None:
+        del data["factor"]  # its loads are in [serving]
+    if experiment.gates.efficiency is None:
+        data["gates"]["efficiency"] = "none"
+    return tomli_w.dumps(data)
+
+
+def parse(path: Path, what: str = "an experiment") -> tuple[dict[str, Any], dict[str, int]]:
+    """The raw keys of a TOML file and the line of each; `what` names in errors what such a file describes.
+
+    Raises:
+        SpecError: the file cannot be read or is not TOML.
+    """
+    text = _text(path, what)
+    return _parsed(text, str(path)), key_lines(text)
+
+
+def with_lines(problems: tuple[Problem, ...], lines: dict[str, int]) -> tuple[Problem, ...]:
+    """The same problems in file order, with lines where known."""
+    placed = [(line_of(problem.where, lines), problem) for problem in problems]
+    placed.sort(key=lambda pair: pair[0] or 0)
+    return tuple(replace(problem, where=f"{problem.where} (line {line})") if line else problem for line, problem in placed)
+
+
+def _text(path: Path, what: str = "an experiment") -> str:
+    allowed = f"a TOML file that describes {what}"
+    if path.is_dir():
+        inside = sorted(file.name for file in path.glob("*.toml"))
+        remedy = f"Give a file in it, for example {path / inside[0]}." if inside else ""
+        raise _file_problem(path, "a folder", allowed, remedy)
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError:
+        raise _file_problem(path, "no such file", allowed, _similar_file(path)) from None
+    except (OSError, ValueError) as error:  # ValueError: null byte in the name
+        raise _file_problem(path, f"a file that cannot be read ({error})", allowed) from None
+    return _decoded(path, raw)
+
+
+def _decoded(path: Path, raw: bytes) -> str:
+    if raw.startswith(BYTE_ORDER_MARK):
+        raise _file_problem(
+            path, "a byte-order mark at its beginning", "TOML in UTF-8 without one", 'Save it again as "UTF-8", not "UTF-8 with BOM".'
+        )
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        invalid = f"the byte 0x{raw[error.start]:02x} on line {line}"
+        raise _file_problem(path, invalid, "text in UTF-8", 'Save it again as "UTF-8".') from None
+
+
+_POSITION = re.compile(r"(.*) \(at (?:line (\d+), column (\d+)|end of document)\)")
+
+
+def _parsed(text: str, source: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SpecError((_syntax_problem(str(error), text),), source) from None
+    except RecursionError:
+        raise SpecError((Problem(where="the file", found="very deep nesting", allowed="TOML"),), source) from None
+    except ValueError:  # Python rejects integers of more than 4300 digits
+        raise SpecError((Problem(where="the file", found="a whole number of thousands of digits", allowed="TOML"),), source) from None
+
+
+def _syntax_problem(message: str, text: str) -> Problem:
+    match = _POSITION.fullmatch(message)
+    if match is None or match[2] is None:
+        end = "the end of the file where more was expected"
+        return Problem(where="the last line", found=end, allowed="TOML", mend=match[1] if match else message)
+    line = text.split("\n")[int(match[2]) - 1].strip()
+    reason = "This key or table was given before." if "verwrite" in match[1] or "twice" in match[1] else f"{match[1]}."
+    return Problem(
+        where=f"line {match[2]}, column {match[3]}",
+        found=line if line else "an empty line",
+        allowed="TOML",
+        mend=_TEXT_NEEDS_QUOTES if match[1] == "Invalid value" else reason,
+    )
+
+
+_TEXT_NEEDS_QUOTES = "This is no TOML value: text stands in quotes, true and false are small, lists in brackets."
+
+
+def _file_problem(path: Path, state: str, allowed: str, remedy: str = "") -> SpecError:
+    return SpecError((Problem(where=str(path), found=state, allowed=allowed, mend=remedy),), str(path))
+
+
+def _similar_file(path: Path) -> str:
+    if not path.parent.is_dir():
+        return f"There is no folder {shown(str(path.parent))}."
+    match = closest(path.name, (file.name for file in path.parent.iterdir() if file.suffix == ".toml"))
+    return f"Did you mean {path.parent / match}?" if match else ""

@@ -1,0 +1,87 @@
+"""Can this kind of workload compute the deciding score at all?
+
+Checked before a run but not when reading a record: measurements stay readable whatever was requested.
+The scores of a training come from its script, so they cannot be checked beforehand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from fireassay.errors import Problem
+from fireassay.spec.explain import NOTHING, did_you_mean, shown
+from fireassay.spec.rules.data import Data, table
+from fireassay.spec.rules.serving import WITHOUT_TEXT
+from fireassay.spec.sections.scenario import DATASET
+
+SCORED: Final = ("exact_match", "accuracy", "contains")  # scores of a load by reference answers (fireassay.frames.serving.answers)
+SCORELESS: Final = ("command", "function", "collectives", "network")  # runners whose workload reports no scores
+FIELDLESS: Final = ("text", "sharegpt")  # prompt formats without reference answers
+
+
+def uncomputable(data: Data) -> Iterator[Problem]:
+    """Why [quality] cannot be answered, as problems of single keys; ignores values of the wrong type."""
+    quality, runner = data.get("quality"), table(data, "workload").get("runner")
+    if not isinstance(quality, Mapping):
+        return
+    if runner in SCORELESS:
+        yield Problem(
+            where="quality",
+            found=f"a table, where workload.runner is {shown(runner)}",
+            allowed="no [quality]: nothing reports scores there",
+            mend="Leave it out, or measure the quality where a script or an engine gives answers.",
+        )
+    elif runner == "serving" and isinstance(data.get("serving"), Mapping):
+        yield from _of_load(quality, table(data, "serving"))
+
+
+def _of_load(quality: Data, serving: Data) -> Iterator[Problem]:
+    metric, prompts, task = quality.get("metric", "accuracy"), table(serving, "prompts"), serving.get("task", "chat")
+    if task in WITHOUT_TEXT:
+        yield Problem(
+            where="quality",
+            found=f"a table, where serving.task is {shown(task)}",
+            allowed="no [quality]: its answers are numbers",
+            mend="Leave it out.",
+        )
+        return
+    if isinstance(metric, str) and metric not in SCORED:
+        yield Problem(
+            where="quality.metric",
+            found=shown(metric),
+            allowed=f"one of {', '.join(SCORED)}: what a load can score by itself",
+            mend=did_you_mean(metric, SCORED) or 'Write metric = "exact_match" or "contains" below [quality].',
+        )
+    if not prompts.get("answer_field"):
+        yield Problem(
+            where="serving.prompts.answer_field",
+            found=NOTHING,
+            allowed="the field of the reference answer, where there is [quality]",
+            mend='Write source = "FILE.jsonl" and answer_field = "answer" below [serving.prompts] (--prompts, --answer-field), or leave '
+            "[quality] out.",
+        )
+    elif prompts.get("source", "synthetic") == "synthetic" or prompts.get("format") in FIELDLESS:
+        yield Problem(
+            where="serving.prompts.source",
+            found=shown(prompts.get("source", "synthetic")),
+            allowed="a file of JSONL or CSV with reference answers",
+            mend='Write source = "FILE.jsonl" below [serving.prompts].',
+        )
+    scenarios = serving.get("scenarios")
+    scenarios = scenarios if isinstance(scenarios, list | tuple) else []
+    others = [scenario for scenario in scenarios if scenario != DATASET]
+    if others or not scenarios:
+        yield Problem(
+            where="serving.scenarios",
+            found=shown(scenarios) if scenarios else NOTHING,
+            allowed=f'"{DATASET}" alone, where there is [quality]: made-up prompts have no right answer',
+            mend=f'Write scenarios = ["{DATASET}"] below [serving], and measure other lengths without [quality].',
+        )
+    if table(serving, "client").get("keep_text") is False:
+        yield Problem(
+            where="serving.client.keep_text",
+            found="false",
+            allowed="true, where there is [quality]: the text is scored",
+            mend="Leave out keep_text below [serving.client].",
+        )

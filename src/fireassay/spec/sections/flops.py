@@ -1,0 +1,104 @@
+"""How much work does a model need, and what is the peak of its devices?
+
+The section [flops] of an experiment.  `NEEDS` lists the keys that each convention requires; the conventions themselves are in
+`fireassay.stats.models.flops`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field
+
+from fireassay.errors import Problem
+from fireassay.spec.explain import NOTHING, shown
+from fireassay.spec.model import Model
+
+Convention = Literal["counter", "palm", "torchtitan", "megatron", "megatron_2021", "none"]
+Precision = Literal["float64", "float32", "tf32", "bfloat16", "float16", "float8", "int8"]
+NEEDS: Final[dict[str, tuple[str, ...]]] = {  # convention -> required keys
+    "palm": ("parameters", "layers", "heads", "head_dim", "sequence"),
+    "torchtitan": ("parameters", "embedding_parameters", "layers", "heads", "head_dim", "sequence"),
+    "megatron": ("layers", "hidden", "heads", "head_dim", "feed_forward", "vocabulary", "sequence"),
+    "megatron_2021": ("layers", "hidden", "vocabulary", "sequence"),
+}
+_Size = Annotated[int | None, Field(ge=1, le=10**9)]
+
+
+class Flops(Model):
+    """What a step's floating-point operations are, and the peak of the devices that they are held against."""
+
+    convention: Convention = Field(
+        "counter",
+        description="counter: the products of the first step are counted. palm, torchtitan, megatron, megatron_2021: by the formula of "
+        "that name from the keys below. none: neither. Numbers of different conventions are never compared.",
+    )
+    parameters: float | None = Field(
+        None,
+        gt=0.0,
+        le=1e18,
+        description="Parameters of the model, embeddings included; of a mixture of experts those that one token uses.",
+    )
+    embedding_parameters: float | None = Field(
+        None, ge=0.0, le=1e18, description="Parameters of its embedding, 0 where it shares those of the output."
+    )
+    layers: _Size = Field(None, description="Layers of the transformer.")
+    hidden: _Size = Field(None, description="Its hidden size.")
+    heads: _Size = Field(None, description="Attention heads, those of the queries.")
+    groups: _Size = Field(None, description="Heads of the keys and values. Default: as many as queries have.")
+    head_dim: _Size = Field(None, description="Size of a head.")
+    feed_forward: _Size = Field(None, description="Width of the feed-forward layer.")
+    gated: bool = Field(False, description="Whether the feed-forward layer is gated (SwiGLU: three products, not two).")
+    vocabulary: _Size = Field(None, description="Size of the vocabulary, padding included.")
+    sequence: _Size = Field(None, description="Tokens of a sequence.")
+    tokens_per_step: int | None = Field(
+        None,
+        ge=1,
+        description="Tokens of a step of all workers together. Default: its items, which are sequences unless workload.work is tokens.",
+    )
+    precision: Precision | None = Field(
+        None, description="Element type of the products. Default: as the counter saw it, which needs a model that is not compiled."
+    )
+    peak: Literal["datasheet", "measured"] = Field(
+        "datasheet",
+        description="datasheet: the device's peak as its maker publishes it, dense; a device that is not known has none. measured: "
+        "the fastest square product on the device itself, made once after the first step.",
+    )
+    peak_tflops: float | None = Field(
+        None, gt=0.0, description="Instead: the peak of one device in the precision used, 10^12 operations per second, dense."
+    )
+    peak_source: str | None = Field(None, min_length=1, description="Where peak_tflops comes from.")
+
+
+def flops_say_enough(data: Mapping[str, Any]) -> Iterator[Problem]:
+    """Report a formula without its numbers, or a peak without its source."""
+    section = data.get("flops")
+    if not isinstance(section, Mapping):
+        return
+    convention = section.get("convention")
+    for name in NEEDS.get(convention, ()) if isinstance(convention, str) else ():
+        if section.get(name) is None:
+            yield Problem(
+                where=f"flops.{name}",
+                found=NOTHING,
+                allowed=f"a number where flops.convention is {shown(convention)}",
+                mend=f"That formula needs {', '.join(NEEDS[str(convention)])}.",
+            )
+    if section.get("peak_tflops") is not None and section.get("peak_source") is None:
+        yield Problem(
+            where="flops.peak_source",
+            found=NOTHING,
+            allowed="text where there is flops.peak_tflops",
+            mend="Say where the peak comes from: a datasheet, with its page. Dense, not with sparsity.",
+        )
+    if section.get("peak_tflops") is not None and section.get("peak") == "measured":
+        yield Problem(where="flops.peak", found=shown("measured"), allowed="one peak", mend="Leave out flops.peak or flops.peak_tflops.")
+    heads, groups = section.get("heads"), section.get("groups")
+    if type(heads) is int and type(groups) is int and groups > 0 and (groups > heads or heads % groups):
+        yield Problem(
+            where="flops.groups",
+            found=shown(groups),
+            allowed=f"a divisor of flops.heads = {heads}",
+            mend="Each group of queries shares one head of keys and values.",
+        )

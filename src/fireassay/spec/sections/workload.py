@@ -1,0 +1,98 @@
+"""What is run, and what is measured besides?
+
+The sections [workload] and [measure].
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from fireassay.spec.flags.flag import flag
+from fireassay.spec.flags.texts import variable
+from fireassay.spec.model import Model, Words
+
+
+class Workload(Model):
+    """What is run."""
+
+    runner: Annotated[str, flag("--runner", "NAME", "which runner drives the script ({default})", run=90)] = Field(
+        "training", description="Which runner drives the workload: the name of a file in fireassay/runners."
+    )
+    script: str = Field(
+        "",
+        description="The script to launch, relative to the experiment's file or to the working directory; the command, function or "
+        "record of other runners; for serving the server's URL, or nothing where serving.targets names the engines.",
+    )
+    arguments: Words = Field((), description="The script's arguments. {workers}, {seed} and {launch} are replaced for every launch.")
+    work: Annotated[str, flag("--work", "UNIT", "what one unit of useful work is called ({default})", run=100)] = Field(
+        "items", min_length=1, description="What one unit of useful work is called: samples, tokens, images ..."
+    )
+    environment: Annotated[
+        dict[str, str],
+        flag("--env", "NAME=TEXT", "a variable set for the script; may be repeated", read=variable, many=True, run=120, profile=40),
+    ] = Field(
+        default_factory=dict,
+        description="Variables set for the script. {workers}, {seed} and {launch} are replaced in their values, as in arguments. "
+        "Values that look secret are redacted in the record.",
+    )
+    fresh_folder: Annotated[bool, flag("--fresh-folder", "", "run each launch in a fresh copy of the working folder", run=140)] = Field(
+        False,
+        description="Whether each launch runs in a fresh copy of the working folder (that of the experiment's file, or the current one), so "
+        "that none finds what another one left. Restarts within a launch share its copy. Links are kept; .git, virtual environments and "
+        "records are left out.",
+    )
+    keep_folders: bool = Field(False, description="Whether the copies of fresh_folder are kept after their launches, beside the record.")
+    parallelism: Annotated[
+        Literal["auto", "data", "sharded", "tensor", "pipeline", "local_sgd", "mixed", "none"],
+        flag("--parallelism", "HOW", "auto (by what is seen), data, sharded, tensor, pipeline, local_sgd, mixed or none", run=110),
+    ] = Field(
+        "auto",
+        description="How the training is spread over the workers. auto: as what the hooks see says (DistributedDataParallel, FSDP, DTensor, "
+        "stages, what the steps communicate). none: every worker trains alone. What only data parallelism has (equal replicas, one gradient, every "
+        "sample once) is judged where it is data or sharded.",
+    )
+    attach: bool = Field(
+        True,
+        description="Whether the steps of a PyTorch script that marks none itself are seen by hooks in torch. A script that marks "
+        "its own steps is hooked for the communication of its ranks alone.",
+    )
+    steps: Annotated[
+        int | None, flag("--steps", "N", "end each launch after N steps beyond the warm-up, of a job that runs for days", run=130)
+    ] = Field(
+        None,
+        ge=1,
+        le=1_000_000_000,
+        description="Training: end each launch after this many steps beyond warm_up_steps, as a complete launch, instead of running the job to its "
+        "end. What only a whole job shows (final quality, samples of the last epoch) is then not judged.",
+    )
+    warm_up_steps: int = Field(
+        20,
+        ge=0,
+        le=1_000_000_000,
+        description="With workload.steps: steps before those. They are recorded too; which of them are warm-up is recognised from their times.",
+    )
+    calibrate_communication: int = Field(
+        0,
+        ge=0,
+        le=100,
+        description="Launches of each configuration of two or more workers, made after the timed ones and never timed, in which steps with "
+        "and without synchronising take turns (DistributedDataParallel) and the collectives are made alone: what communication adds to a step. "
+        "Three or more give it an interval.",
+    )
+
+    @property
+    def every_step(self) -> int | None:
+        """Steps after which a launch ends, including warm-up; None: it runs to completion."""
+        return None if self.steps is None else self.warm_up_steps + self.steps
+
+
+class Measure(Model):
+    """What is measured beside the training itself, in launches of their own that are never timed."""
+
+    communication: bool = Field(
+        False,
+        description="Whether each configuration of two or more workers gets one launch in which all_reduce is timed from 1 KiB to 16 MiB, as "
+        "`assay comm` does: latency and bandwidth of the links, for the communication wall.",
+    )

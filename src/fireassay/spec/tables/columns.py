@@ -1,0 +1,149 @@
+"""Which columns of an external table count?
+
+One per meaning; if several mean the same, the user chooses.  GPUs take precedence over nodes.  A speedup or an efficiency counts
+only if there is neither a time nor a throughput.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from fireassay.errors import Problem
+from fireassay.spec.explain import did_you_mean
+from fireassay.spec.tables.cells import Table, plain
+from fireassay.spec.tables.headings import Heading, heading
+from fireassay.spec.tables.types import Asked
+
+# One of these is required, best first; the last two are relative to a row that is not shown.
+MEASURED: Final = ("seconds", "step_seconds", "rate", "speedup", "efficiency")
+PRICES: Final = ("usd", "usd_per_hour")
+ENERGIES: Final = ("joules", "watts")
+FILLED: Final = (*PRICES, *ENERGIES, "quality", "work", "steps", "batch", "accumulation")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """A column that counts."""
+
+    place: int
+    name: str
+    heading: Heading
+
+
+Columns = dict[str, Column]
+
+
+def named(name: str, other: str) -> bool:
+    """Whether a heading or cell matches the user's name for it."""
+    return plain(name).casefold() == other.strip().casefold()
+
+
+def columns_of(table: Table, asked: Asked) -> tuple[Columns, list[Problem]]:
+    """The position of each known column. Ignores unknown columns if the required ones exist."""
+    problems = [
+        Problem(
+            where="--use",
+            found=name,
+            allowed=", ".join(h.strip() for h in table.header if heading(h)),
+            mend="Write a heading as it stands in the table.",
+        )
+        for name in asked.use
+        if not any(named(h, name) and heading(h) for h in table.header)
+    ]
+    every = [
+        Column(place=index, name=name, heading=known) for index, name in enumerate(table.header) if (known := heading(name)) is not None
+    ]
+    columns: Columns = {}
+    for meaning in dict.fromkeys(column.heading.meaning for column in every):
+        same = [column for column in every if column.heading.meaning == meaning]
+        meant = [column for column in same if any(named(column.name, name) for name in asked.use)] or same
+        first, *others = _finer(meant)
+        columns[meaning] = first
+        problems += [_same_meaning(first.name, other.name, _SAID.get(meaning, meaning)) for other in others]
+    if "other_money" in columns:
+        problems.append(
+            Problem(
+                where="row 1",
+                found=columns["other_money"].name.strip(),
+                allowed="prices in US dollars",
+                mend="Convert them, and write USD.",
+            )
+        )
+    problems += [*_missing(table, columns), *_only_one_of(columns, asked)]
+    for meaning in MEASURED:  # take the best, the rest is derived from it
+        if any(better in columns for better in MEASURED[: MEASURED.index(meaning)]) and meaning in ("speedup", "efficiency"):
+            columns.pop(meaning, None)
+    return columns, problems
+
+
+_SAID: Final = {"rate": "the throughput", "seconds": "the time", "step_seconds": "the time", "usd_per_hour": "the price", "usd": "the cost"}
+_BIG: Final = ("node", "machine", "server", "instance", "host")
+
+
+def _finer(columns: Sequence[Column]) -> list[Column]:
+    """The GPU column if it is the only one besides nodes, else all."""
+    if columns[0].heading.meaning != "workers" or len(columns) < 2:
+        return list(columns)
+    fine = [column for column in columns if not any(word in column.heading.word for word in _BIG)]
+    fine = [
+        column
+        for column in fine
+        if any(word in column.heading.word for word in ("gpu", "device", "accelerator", "rank", "core", "chip", "tpu", "gcd"))
+    ]
+    return fine if len(fine) == 1 else list(columns)
+
+
+def _missing(table: Table, columns: Mapping[str, Column]) -> Iterator[Problem]:
+    header = [name for name in table.header if name.strip()]
+    known = (("workers", ("workers",)), ("seconds", MEASURED))
+    for needed, meanings in known:
+        if not any(meaning in columns for meaning in meanings):
+            close = [did_you_mean(name.strip().lower(), _NAMES[needed]) for name in header if heading(name) is None]
+            remedy = next((sentence.replace("you mean", "one column mean") for sentence in close if sentence), "")
+            yield Problem(
+                where="row 1",
+                found=", ".join(name.strip() for name in header),
+                allowed=f"a column named {' or '.join(_NAMES[needed][:3])}",
+                mend=remedy,
+            )
+
+
+_NAMES: Final = {"workers": ("workers", "nodes", "GPUs"), "seconds": ("seconds", "step_seconds", "samples/s")}
+
+
+def _only_one_of(columns: Columns, asked: Asked) -> Iterator[Problem]:
+    """Report several columns of one meaning; drops those that --use does not name."""
+    for pair, quantity in ((("seconds", "step_seconds"), "the time"), (PRICES, "the price"), (ENERGIES, "the energy")):
+        present = [meaning for meaning in pair if meaning in columns]
+        chosen = [meaning for meaning in present if any(named(columns[meaning].name, name) for name in asked.use)]
+        for meaning in present if len(chosen) == 1 else ():
+            if meaning not in chosen:
+                del columns[meaning]
+        if len(present) > 1 and len(chosen) != 1:
+            yield _same_meaning(columns[present[0]].name, columns[present[1]].name, quantity)
+
+
+def _same_meaning(first: str, second: str, meaning: str) -> Problem:
+    both = f"{first.strip()} and {second.strip()}, which both say {meaning}"
+    return Problem(where="row 1", found=both, allowed="one of them", mend=f'Leave one out. Or say which is meant: --use "{first.strip()}".')
+
+
+def unused(table: Table, columns: Mapping[str, Column]) -> Iterator[str]:
+    used = {column.place for column in columns.values()}
+    rest = [name.strip() for index, name in enumerate(table.header) if index not in used and name.strip()]
+    if rest:
+        yield f"Not used: {', '.join(rest)}."
+
+
+def unit_notes(columns: Mapping[str, Column]) -> Iterator[str]:
+    for meaning, unit in (
+        ("seconds", "seconds"),
+        ("step_seconds", "seconds"),
+        ("joules", "joules"),
+        ("watts", "watts"),
+        ("rate", "work per second"),
+    ):
+        if meaning in columns and not columns[meaning].heading.unit_said:
+            yield f"{columns[meaning].name.strip()} has no unit: it is taken to be {unit}."

@@ -1,0 +1,222 @@
+"""Which numbers do the rows of an external table hold, in base units, without gaps, one row per worker count?
+
+If a table holds several series, the user chooses; rows with equal counts in one series are repetitions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import median
+from typing import Final
+
+from fireassay.errors import Problem
+from fireassay.spec.explain import shown
+from fireassay.spec.tables.cells import Table
+from fireassay.spec.tables.columns import ENERGIES, FILLED, MEASURED, PRICES, Column, named
+from fireassay.spec.tables.headings import UNITS, Heading, heading
+from fireassay.spec.tables.numbers import Marks, Number, marks, missing, number
+from fireassay.spec.tables.types import Asked
+
+MOST_WORKERS: Final = 10_000_000
+LARGEST: Final = 1e30  # of any number, with its inverse as the smallest: ratios stay finite
+Values = dict[str, float | None]
+Row = tuple[int, tuple[str, ...]]
+Read = tuple[int, tuple[str, ...], Values]
+
+
+def chosen(table: Table, asked: Asked, problems: list[Problem]) -> list[Row]:
+    """The rows selected by --where."""
+    rows = list(table.rows)
+    for name, text in asked.where:
+        index = next((index for index, head in enumerate(table.header) if named(head, name)), None)
+        if index is None:
+            problems.append(
+                Problem(where="--where", found=name, allowed=", ".join(h.strip() for h in table.header), mend="Write COLUMN=CELL.")
+            )
+            continue
+        values = list(dict.fromkeys(cells[index].strip() for _, cells in rows if index < len(cells)))
+        rows = [row for row in rows if index < len(row[1]) and named(row[1][index], text)]
+        if not rows:
+            problems.append(
+                Problem(where="--where", found=f"{name}={text}", allowed=", ".join(values), mend="Write a cell as it stands in the table.")
+            )
+    return rows
+
+
+def decimal(table: Table, rows: Sequence[Row], columns: Mapping[str, Column], problems: list[Problem]) -> Marks:
+    cells = [cells[column.place] for _, cells in rows for column in columns.values() if column.place < len(cells)]
+    used = marks(cells)
+    if used.point is not None and used.comma is not None:
+        problems.append(
+            Problem(
+                where="the numbers",
+                found=f"{shown(used.point)} and {shown(used.comma)}",
+                allowed="one decimal mark",
+                mend="Write a point in all of them.",
+            )
+        )
+    elif used.doubtful is not None and table.separator == ";" and used.comma is None and used.point is None:
+        problems.append(
+            Problem(
+                where="the numbers",
+                found=shown(used.doubtful),
+                allowed="a number that can be read in one way",
+                mend="Write it with a point, or without thousands separators.",
+            )
+        )
+    return used
+
+
+def grouped(found: Marks) -> Iterator[str]:
+    if found.doubtful is not None and found.decimal == "point":
+        yield f"{found.doubtful} is read with thousands separators."
+
+
+def values(
+    at: int, cells: Sequence[str], columns: Mapping[str, Column], width: int, found: Marks, problems: list[Problem], notes: list[str]
+) -> Values | None:
+    """One row; None if it states no value, or after noting its problems."""
+    if len(cells) > width and any(cell.strip() for cell in cells[width:]):
+        remedy = 'Write numbers with a point and without thousands separators, or between quotation marks: "1,234".'
+        problems.append(Problem(where=f"row {at}", found=f"{len(cells)} cells", allowed=f"{width}, as in the header", mend=remedy))
+        return None
+    needed = ["workers", *[meaning for meaning in MEASURED if meaning in columns]]
+    for meaning in needed:
+        index = columns[meaning].place
+        if index < len(cells) and missing(cells[index]):
+            notes.append(f"Row {at} is left out: its {columns[meaning].name.strip()} is {shown(cells[index].strip())}.")
+            return None
+    before = len(problems)
+    values = {meaning: _value(at, meaning, cells, column, found, problems) for meaning, column in columns.items()}
+    if len(problems) > before or any(values[meaning] is None for meaning in needed):
+        return None
+    return values
+
+
+def _value(at: int, meaning: str, cells: Sequence[str], column: Column, decimal_marks: Marks, problems: list[Problem]) -> float | None:
+    """The number in a cell, in base units; None if allowed to be empty."""
+    text = cells[column.place].strip() if column.place < len(cells) else ""
+    if meaning in FILLED and (not text or missing(text)):
+        return None
+    where, allowed = f"row {at}, column {_TOLD.get(meaning, meaning)}", _ALLOWED.get(meaning, "a number above 0")
+    read = number(text, decimal_marks.decimal)
+    if read is None:
+        bare = text.lower().lstrip("+-") in ("nan", "inf", "infinity")
+        problems.append(Problem(where=where, found=text if bare else shown(text) if text else "an empty cell", allowed=allowed))
+        return None
+    factor = _factor(meaning, read, column.heading)
+    if factor is None:
+        problems.append(
+            Problem(where=where, found=shown(text), allowed=allowed, mend=f"Write {read.value:g}, with the unit in the heading.")
+        )
+        return None
+    value = read.value * factor
+    if not _fits(meaning, value):
+        problems.append(Problem(where=where, found=text, allowed=allowed))
+        return None
+    return value
+
+
+_TOLD: Final = {"rate": "throughput"}
+_ALLOWED = {
+    "workers": f"a whole number from 1 to {MOST_WORKERS}",
+    "quality": "a number",
+    **dict.fromkeys((*PRICES, *ENERGIES), "a number of at least 0"),
+}
+
+
+def _factor(meaning: str, read: Number, head: Heading) -> float | None:
+    """Multiplier of the number; None: unknown unit."""
+    unit = read.unit.lower()
+    if meaning in ("quality", "efficiency"):
+        return (0.01 if read.percent or head.percent else 1.0) if not unit else None
+    if read.percent:
+        return None
+    if not unit or (meaning == "speedup" and unit == "x"):
+        return head.factor
+    if meaning == "workers":
+        return 1.0 if unit[0].isalpha() and not unit.removeprefix("x").strip()[:1].isdigit() else None
+    if meaning in UNITS:
+        return UNITS[meaning].get(unit)
+    if meaning == "rate":
+        rate = heading(read.unit)
+        return rate.factor if rate is not None and rate.meaning == "rate" else None
+    if meaning in PRICES:
+        return head.factor if unit in ("$", "usd", "$/h", "usd/h", "$/hr") else None
+    return 1.0 if meaning in ("work", "steps", "batch", "accumulation") and unit.isalpha() and len(unit) > 2 else None
+
+
+def _fits(meaning: str, value: float) -> bool:
+    if not math.isfinite(value) or (value and not 1.0 / LARGEST <= abs(value) <= LARGEST):
+        return False
+    if meaning == "workers":
+        return value.is_integer() and 1 <= value <= MOST_WORKERS
+    return meaning == "quality" or value > 0 or (value == 0 and meaning in (*PRICES, *ENERGIES))
+
+
+def is_percent(rows: Sequence[Read], column: Column | None) -> bool:
+    if column is None:
+        return False
+    return column.heading.percent or any("%" in cells[column.place] for _, cells, _ in rows if column.place < len(cells))
+
+
+def gaps(rows: Sequence[Read], columns: Mapping[str, Column]) -> Iterator[Problem]:
+    """A column must be complete and in one unit, since rows are compared."""
+    for name in FILLED:
+        empty = [at for at, _, values in rows if name in columns and values.get(name) is None]
+        if empty:
+            remedy = "Fill it in, or leave the whole column out."
+            yield Problem(where=_rows(empty, name), found="an empty cell", allowed=_ALLOWED.get(name, "a number above 0"), mend=remedy)
+    column = columns.get("quality")
+    if column is not None and not column.heading.percent:
+        signed = [at for at, cells, _ in rows if column.place < len(cells) and "%" in cells[column.place]]
+        bare = [at for at, cells, _ in rows if at not in signed and column.place < len(cells) and cells[column.place].strip()]
+        if signed and bare:
+            yield Problem(
+                where=_rows(bare, "quality"),
+                found="no percent sign, as other rows have it",
+                allowed="one unit",
+                mend="Write % in all rows or in none.",
+            )
+
+
+def _rows(numbers: Sequence[int], column: str) -> str:
+    return f"row{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}, column {column}"
+
+
+def series(table: Table, rows: Sequence[Read], columns: Mapping[str, Column]) -> Iterator[Problem]:
+    """Report rows of one count that differ in their settings and so are no repetitions."""
+    free = {column.place for meaning, column in columns.items() if meaning not in ("batch", "accumulation")}
+    first: dict[float, Read] = {}
+    for at, cells, values in rows:
+        earlier = first.setdefault(values["workers"] or 0.0, (at, cells, values))
+        for index, name in enumerate(table.header):
+            before, other = (row[index].strip() if index < len(row) else "" for row in (earlier[1], cells))
+            if earlier[0] != at and index not in free and before != other and not _looks_measured(before, other):
+                difference = (
+                    f"{values['workers']:g} again, with {name.strip()} {shown(other)} instead of {shown(before)} in row {earlier[0]}"
+                )
+                remedy = f'Say which rows are meant: --where "{name.strip()}={before}".'
+                yield Problem(where=f"row {at}, column workers", found=difference, allowed="one series", mend=remedy)
+                return
+
+
+def _looks_measured(first: str, second: str) -> bool:
+    """Whether cells differ like measurements: fractions do, whole numbers and words are settings."""
+    read = [number(text) for text in (first, second)]
+    return all(value is not None and not float(value.value).is_integer() for value in read)
+
+
+def medians(rows: Sequence[Read], notes: list[str]) -> Iterator[tuple[int, Values]]:
+    """One row per count: the median of its repetitions."""
+    for count in dict.fromkeys(values["workers"] for _, _, values in rows):
+        same = [(at, values) for at, _, values in rows if values["workers"] == count]
+        if len(same) > 1:
+            notes.append(f"{count:g} workers stand in {len(same)} rows ({', '.join(str(at) for at, _ in same)}): their medians are taken.")
+        yield same[0][0], {name: _median([values[name] for _, values in same]) for name in same[0][1]}
+
+
+def _median(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return median(known) if len(known) == len(values) else None

@@ -1,0 +1,300 @@
+"""Was a score held to within a margin, as far as these items and launches can show?
+
+Held: the one-sided lower bound of the mean paired difference lies above -margin.  "No significant difference" is not held.
+Differences are candidate minus reference, higher is better; flip the sign of a loss.
+
+    items      right or wrong, independent, equal in every launch: Tango's score test plus exact rules (`tango`);
+               otherwise Gaffke's bound for bounded values of any shape, with clusters as units (`bounded_mean`).
+               No item changes by more than `largest_change`; if larger changes occurred, the bound is extrapolated from their tail
+    launches   crossed random effects d_ij = mu + launch_i + unit_j + rest_ij: with A = var(row means)/k and E = residual
+               variance/(k units), both bounds move out by t[k-1]^2 A - z^2 E, squared (at least 0: the items' part includes E)
+    both       mean -+ sqrt(items^2 + launches^2).  Each part carries its own quantile (Banerjee, Sankhya 22, 1960)
+
+`benchmarks/quality_held.py` measures the error rates for clusters, skewed losses, few units, and launches that do or do not differ.
+Cannot tell: whether the items represent real use, launches that fail too rarely to occur here, or unlabelled dependence
+between items.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fireassay.stats.comparing.tango import flips_lower
+from fireassay.stats.intervals import bounded_mean
+from fireassay.stats.intervals.bounded_mean import Units
+from fireassay.stats.intervals.intervals import MOST_REPETITIONS, smallest, t_quantile
+
+Outcome = Literal["HELD", "DEGRADED", "INCONCLUSIVE"]
+Array = NDArray[np.float64]
+Labels = Sequence[Hashable | None]  # the cluster of each item; None: a unit of its own
+
+LEAST_LAUNCHES: Final = 3  # fewer say nothing useful about launch-to-launch variation
+POWER: Final = 0.8  # of sample-size plans
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decision:
+    """The outcome of a non-inferiority test, and what it would take to decide.
+
+    `low` and `high` are one-sided bounds, each at the stated confidence.  `items_needed` and `launches_needed` would decide with
+    80 % power if there were no true difference, each with the other fixed; None if more of it cannot help.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    verdict: Outcome
+    worse_within_margin: bool  # significantly worse, but by less than the margin
+    items_needed: int | None
+    launches_needed: int | None
+    smallest_supported_margin: float  # at 80 % power with these items and launches
+    method: str
+    items: int
+    clusters: int | None  # None: no item has a cluster, each is a unit
+    alone: int  # items without a cluster
+
+
+@dataclass(frozen=True, kw_only=True)
+class Items:
+    """The items' part of a mean difference: one-sided bounds and standard error."""
+
+    mean: float
+    low: float
+    high: float
+    error: float
+    count: int
+    units: int
+    reach: float  # largest change assumed possible for one item
+    alone: int  # items without a cluster
+    method: str
+
+    @property
+    def clusters(self) -> int | None:
+        """Number of clusters; None if no item has one."""
+        return self.units - self.alone if self.alone < self.count else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Launches:
+    """The launches' part of the bounds: half-width and standard error; fewer than 3 give no verdict."""
+
+    count: int
+    half: float
+    error: float
+    method: str
+
+
+def items_needed_without_flips(margin: float, confidence: float) -> int:
+    """Fewest items without a flip that bound the change below `margin`: ln(1 - confidence)/ln(1 - margin), rounded up."""
+    _z(confidence)
+    if not 0.0 < margin < 1.0:
+        raise ValueError(f"a margin on the probability of a flip must lie strictly between 0 and 1, not {margin}")
+    return math.ceil(math.log1p(-confidence) / math.log1p(-margin) - 1e-9)
+
+
+def items_needed(flip_rate: float, margin: float, confidence: float = 0.95, power: float = POWER, difference: float = 0.0) -> int:
+    """Independent binary items for this power: (z[conf] + z[power])^2 (psi - difference^2)/(margin + difference)^2."""
+    if not margin + difference > 0.0:
+        raise ValueError(f"a true difference of {difference} is not within the margin of {margin}: no size can show it")
+    if not difference**2 <= flip_rate <= 1.0:
+        raise ValueError(f"a share of flips must lie between the squared difference and 1, not {flip_rate}")
+    factor = (_z(confidence) + _z(power)) ** 2
+    return math.ceil(factor * (flip_rate - difference**2) / (margin + difference) ** 2 - 1e-9)
+
+
+def crossed(
+    differences: NDArray[np.float64] | Sequence[Sequence[float]],
+    margin: float,
+    confidence: float = 0.95,
+    largest_change: float = 1.0,
+    clusters: Labels | None = None,
+) -> Decision:
+    """Decision over `differences` of shape [launches, items], with variation of launches and items, and clusters of items.
+
+    Row i holds launch i's candidate score minus reference score on the same items.  Fewer than 3 launches give bounds but no
+    verdict.  `largest_change` is the most that one item's score could change (1 for scores in 0..1).
+
+    Raises:
+        ValueError: an item lacks a value in some launch, or the labels do not fit the items.
+    """
+    d = _rectangle(differences)
+    fixed = float(np.ptp(d, axis=0).max()) == 0.0
+    items = of_items(d[0] if fixed else d.mean(axis=0), confidence, largest_change, clusters, fixed=fixed)
+    return decision(items, launches_of(d, clusters, confidence), margin, confidence)
+
+
+def of_items(means: Array, confidence: float, largest_change: float, clusters: Labels | None = None, *, fixed: bool) -> Items:
+    """Bounds of the mean of the items' differences (shape [items]); `fixed`: no launch differed from the others."""
+    if not largest_change > 0.0:
+        raise ValueError(f"the largest change of one item must be above 0, not {largest_change}")
+    units, n = units_of(means, clusters), len(means)
+    alone = n if clusters is None else sum(label is None for label in clusters)
+    reach = largest_change
+    if float(np.abs(means).max()) > largest_change * (1.0 + 1e-12):
+        reach = bounded_mean.extrapolated(units.totals / units.sizes)
+    count = len(units.sizes)
+    flips = fixed and alone == n and bool(np.isin(means, (-reach, 0.0, reach)).all())
+    low, high = _of_flips(means, reach, confidence) if flips else _of_units(units, reach, confidence)
+    squares = float(np.sum((units.totals - units.mean * units.sizes) ** 2)) * count / max(1, count - 1)
+    return Items(
+        mean=units.mean,
+        low=low,
+        high=high,
+        error=math.sqrt(squares) / n,
+        count=n,
+        units=count,
+        reach=reach,
+        alone=alone,
+        method="Tango's score test" if flips else "Gaffke's bound",
+    )
+
+
+def largest_change(reference: Array, candidate: Array, clusters: Labels | None = None) -> float:
+    """The most that one item's score may change, from the scores of both sides (shape [launches, items]).
+
+    Scores within 0..1: 1.  Two-valued scores: their distance.  Others have no known limit: the larger of the observed range and
+    an extrapolation of the tail of the changes; inf if that tail has no mean.
+    """
+    values = np.concatenate((reference.ravel(), candidate.ravel()))
+    if values.min() >= 0.0 and values.max() <= 1.0:
+        return 1.0
+    low, high = float(values.min()), float(values.max())
+    if bool(np.isin(values, (low, high)).all()) and high > low:
+        return high - low
+    units = units_of(candidate.mean(axis=0) - reference.mean(axis=0), clusters)
+    return max(1e-12, high - low, bounded_mean.extrapolated(units.totals / units.sizes))
+
+
+def units_of(means: Array, clusters: Labels | None) -> Units:
+    """Items grouped by cluster; an item without a label is its own unit."""
+    member = _members(len(means), clusters)
+    totals = np.asarray(np.bincount(member, weights=means), dtype=np.float64)
+    return Units(totals=totals, sizes=np.bincount(member).astype(np.float64))
+
+
+def decision(items: Items, launches: Launches, margin: float, confidence: float) -> Decision:
+    """Combine both parts and compare them with the margin."""
+    _margin(margin)
+    low = items.mean - math.hypot(items.mean - items.low, launches.half)
+    high = items.mean + math.hypot(items.high - items.mean, launches.half)
+    verdict: Outcome = "INCONCLUSIVE"
+    if launches.count >= LEAST_LAUNCHES and (low > -margin or high < -margin):
+        verdict = "HELD" if low > -margin else "DEGRADED"
+    more_items, more_launches = _needed(items, launches, margin, confidence)
+    return Decision(
+        estimate=items.mean,
+        low=low,
+        high=high,
+        verdict=verdict,
+        worse_within_margin=high < 0.0 and verdict != "DEGRADED",
+        items_needed=more_items,
+        launches_needed=more_launches,
+        smallest_supported_margin=items.mean - low + _z(POWER) * math.hypot(items.error, launches.error),
+        method=_method(items, launches),
+        items=items.count,
+        clusters=items.clusters,
+        alone=items.alone,
+    )
+
+
+def _of_flips(means: Array, reach: float, confidence: float) -> tuple[float, float]:
+    n, b, c = len(means), int(np.sum(means < 0.0)), int(np.sum(means > 0.0))
+    return reach * flips_lower(b, c, n, confidence), -reach * flips_lower(c, b, n, confidence)
+
+
+def _of_units(units: Units, reach: float, confidence: float) -> tuple[float, float]:
+    return bounded_mean.lower(units, -reach, confidence), bounded_mean.upper(units, reach, confidence)
+
+
+def launches_of(d: Array, clusters: Labels | None, confidence: float) -> Launches:
+    """The launches' part of one-sided bounds: analysis of variance over [launches, units]; unbounded for one launch."""
+    k, n = d.shape
+    method = f"{k} launches, paired"
+    if k == 1:
+        return Launches(count=1, half=math.inf, error=math.inf, method="one launch, which says nothing about others")
+    member = _members(n, clusters)
+    totals, sizes = np.array([np.bincount(member, weights=row) for row in d]), np.bincount(member)
+    count = len(sizes)
+    u = (totals - d.mean() * sizes) * count / n  # its mean over units is the launch mean less the grand mean
+    left = u - u.mean(axis=1, keepdims=True) - u.mean(axis=0) + u.mean()
+    between = float(d.mean(axis=1).var(ddof=1)) / k
+    rest = float(np.sum(left**2)) / ((k - 1) * max(1, count - 1)) / (k * count)
+    half = t_quantile(confidence, k - 1) ** 2 * between - _z(confidence) ** 2 * rest
+    return Launches(count=k, half=math.sqrt(max(0.0, half)), error=math.sqrt(max(0.0, between - rest)), method=method)
+
+
+def _needed(items: Items, launches: Launches, margin: float, confidence: float) -> tuple[int | None, int | None]:
+    """Items, and launches, that would decide; the items' excess over a normal bound falls as 1/items."""
+    if not math.isfinite(launches.half):
+        return None, LEAST_LAUNCHES
+    if not math.isfinite(items.low):
+        return None, None
+    z, k = _z(confidence), launches.count
+    added = max(0.0, items.mean - items.low - z * items.error)
+
+    def enough(more_items: float, more_launches: float) -> bool:
+        """Whether this many times as many of each would decide."""
+        error, t = items.error / math.sqrt(more_items), t_quantile(confidence, k * more_launches - 1)
+        scale = t / t_quantile(confidence, k - 1) / math.sqrt(more_launches)
+        bound = math.hypot(z * error + added / more_items, launches.half * scale)
+        return bound + _z(POWER) * math.hypot(error, launches.error / math.sqrt(more_launches)) <= margin
+
+    least = items_needed_without_flips(margin / items.reach, confidence) if margin < items.reach else 2
+    units = _planned(2, lambda count: enough(count / items.units, 1.0))
+    wanted = None if units is None else max(least, math.ceil(units * items.count / items.units))
+    return wanted, _planned(LEAST_LAUNCHES, lambda count: enough(1.0, count / k))
+
+
+def _planned(first: int, enough: Callable[[int], bool]) -> int | None:
+    """The smallest sufficient number, or None if no practical number suffices."""
+    return smallest(first, enough) if enough(MOST_REPETITIONS) else None
+
+
+def _method(items: Items, launches: Launches) -> str:
+    of = f"{items.count} independent items" if items.clusters is None else f"{items.count} items in {items.units} independent units"
+    return f"{items.method} on {of}, Student t on {launches.method}"
+
+
+def _members(n: int, clusters: Labels | None) -> NDArray[np.intp]:
+    """The unit index of each item."""
+    if clusters is None:
+        return np.arange(n)
+    if len(clusters) != n:
+        raise ValueError(f"each of the {n} items needs the label of its cluster, or None, not {len(clusters)} labels")
+    known: dict[tuple[bool, Hashable], int] = {}
+    keys = ((label is None, i if label is None else label) for i, label in enumerate(clusters))
+    return np.array([known.setdefault(key, len(known)) for key in keys])
+
+
+def _rectangle(differences: NDArray[np.float64] | Sequence[Sequence[float]]) -> Array:
+    """[launches, items] without gaps: a missing item would pass for one without a difference."""
+    lengths = {len(row) for row in differences}
+    if len(lengths) > 1:
+        raise ValueError(f"every launch needs the same items, but their numbers differ: {sorted(lengths)}")
+    d = np.asarray(differences, dtype=np.float64)
+    if d.ndim != 2 or d.shape[1] < 2:
+        raise ValueError(f"differences must be launches x items with at least 2 items, not of shape {d.shape}")
+    missing = np.argwhere(~np.isfinite(d))
+    if len(missing):
+        i, j = missing[0]
+        raise ValueError(f"item {j} has no finite difference in launch {i}; {len(missing)} such gaps in all")
+    return d
+
+
+def _margin(margin: float) -> float:
+    if not (math.isfinite(margin) and margin > 0.0):
+        raise ValueError(f"the margin must be a finite number above 0, not {margin}")
+    return margin
+
+
+def _z(probability: float) -> float:
+    """Normal quantile; validates every confidence."""
+    if not 0.5 < probability < 1.0:
+        raise ValueError(f"a one-sided confidence or power must lie strictly between 0.5 and 1, not {probability}")
+    return t_quantile(probability, math.inf)

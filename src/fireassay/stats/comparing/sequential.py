@@ -1,0 +1,77 @@
+"""How many launches until an interval is narrow enough, and does it still hold its confidence?
+
+Stopping once an interval is narrow favours moments at which the spread is underestimated: a plain 95 % interval examined
+after 5, 8, 12, 18, 27, ... launches covers only 92.5 % when it stops.  Two things correct for that: there are few looks (each
+at 1.5 times the launches of the one before), and every interval, at each look and in the report, has confidence 1 - alpha/2
+instead of 1 - alpha.  The reported interval then covers at least 1 - alpha for normal and close to 1 - alpha for skewed launch
+values, for any ratio of spread to precision, and when several intervals must all be narrow: benchmarks/comparison.py measures
+it, docs/decisions/0011-sequential-looks.md compares the rules.
+Comparisons need it too, because a side that stopped on a small spread understates its error.  With one such side alpha/2 is
+enough; with two that stopped independently, equal sides are called different in up to 5.5 % at alpha/2, and in at most 5 % at
+0.4 alpha (`comparison_confidence`).
+Sources: Stein, Annals of Mathematical Statistics 16, 1945 (data-dependent sample sizes); Pocock, Biometrika 64, 1977.
+Cannot tell: stopping for any other reason, such as a pleasing result.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from fireassay.stats.intervals.intervals import MOST_REPETITIONS, Interval, t_quantile
+
+FIRST_LOOK: Final = 5  # fewer launches barely determine the spread
+GROWTH: Final = 1.5  # 5, 8, 12, 18, 27, 41, 62, ...
+SHARE_OF_ALPHA: Final = 0.5  # of the allowed error, at every look
+SHARE_OF_TWO: Final = 0.4  # of the allowed error, when comparing two records that both stopped once narrow
+
+
+def next_look(k: int) -> int:
+    """Launches of a configuration at the next look after `k` (0 before the start)."""
+    if k < 0:
+        raise ValueError(f"the number of launches must be at least 0, not {k}")
+    look = FIRST_LOOK
+    while look <= k:
+        look = math.ceil(GROWTH * look)
+    return look
+
+
+def look_confidence(confidence: float) -> float:
+    """Confidence of the intervals at each look and in the report, so that the reported one keeps `confidence`."""
+    if not 0.0 < confidence < 1.0:
+        raise ValueError(f"the confidence must lie strictly between 0 and 1, not {confidence}")
+    return 1.0 - SHARE_OF_ALPHA * (1.0 - confidence)
+
+
+def comparison_confidence(confidence: float, looked: int) -> float:
+    """Confidence for comparing records of which `looked` stopped once narrow, so that it keeps `confidence`."""
+    if not 0.0 < confidence < 1.0:
+        raise ValueError(f"the confidence must lie strictly between 0 and 1, not {confidence}")
+    share = (1.0, SHARE_OF_ALPHA, SHARE_OF_TWO)[min(looked, 2)]
+    return 1.0 - share * (1.0 - confidence)
+
+
+def narrow_enough(interval: Interval, precision: float) -> bool:
+    """Do both bounds lie within the fraction `precision` of the value?  True for width 0, false for an infinite bound."""
+    _check(precision)
+    reach = precision * abs(interval.value)
+    return interval.high - interval.value <= reach and interval.value - interval.low <= reach
+
+
+def expected_launches(cv: float, precision: float, confidence: float = 0.95) -> int:
+    """The look at which about half of the runs are narrow, if launches vary by `cv` (sd of the logarithm)."""
+    _check(precision)
+    if not (math.isfinite(cv) and cv >= 0.0):
+        raise ValueError(f"the coefficient of variation must be a finite number of at least 0, not {cv}")
+    tail = (1.0 + look_confidence(confidence)) / 2.0
+    k = FIRST_LOOK
+    while t_quantile(tail, k - 1) * cv / math.sqrt(k) > math.log1p(precision):
+        k = next_look(k)
+        if k > MOST_REPETITIONS:
+            raise ValueError(f"more than {MOST_REPETITIONS} launches would be needed; widen the precision of {precision}")
+    return k
+
+
+def _check(precision: float) -> None:
+    if not (math.isfinite(precision) and precision > 0.0):
+        raise ValueError(f"the precision must be a finite fraction above 0, such as 0.02, not {precision}")

@@ -1,0 +1,67 @@
+"""Which mean may summarise several numbers?
+
+The kind of quantity decides:
+
+    cost    adds up (seconds, joules, dollars)                 arithmetic mean
+    count   adds up (samples lost, items done)                 arithmetic mean
+    rate    amount per amount (items/s, USD/item)              sum of numerators / sum of denominators
+    ratio   unitless (speedup, efficiency, share)              the same; refused without numerators and denominators
+    level   does not add up (score, percentile, fitted value)  refused: pool the underlying data instead
+
+Nothing here averages over configurations or workloads; the kind says which mean a reader may use.  Repeated launches of one
+configuration estimate one quantity: `intervals` gives their centre (rates and times: on the log scale), and `quotient` that of
+shares of a whole that differs between launches.
+Sources: Hoefler & Belli, SC'15, rules 3 and 4; Smith, CACM 31, 1988.
+Cannot tell: whether the averaged items belong together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fireassay.stats.intervals.intervals import Floats, Interval, mean_t
+
+Kind = Literal["cost", "rate", "ratio", "level", "count"]
+
+MEANS: Final[Mapping[Kind, str]] = {
+    "cost": "arithmetic mean",
+    "count": "arithmetic mean",
+    "rate": "sum of the numerators / sum of the denominators",
+    "ratio": "sum of the numerators / sum of the denominators; refused without them",
+    "level": "none: it does not add up",
+}
+
+
+class NoMean(ValueError):
+    """The numbers have no valid quotient."""
+
+
+def quotient(numerators: Floats, denominators: Floats, confidence: float) -> Interval:
+    """Sum of the numerators over sum of the denominators, one pair per launch (both of shape [k]), with its interval.
+
+    Student t with k - 1 degrees of freedom on (n_i - R d_i) / mean(d), the plain t interval of n_i/d_i if the
+    denominators are equal (Cochran, Sampling Techniques, 1977, chapter 6).  One pair is unbounded.
+    """
+    above, below = _numbers(numerators, "numerators"), _numbers(denominators, "denominators")
+    value = _quotient(above, below)
+    spread = mean_t((above - value * below) / below.mean(), confidence)
+    return Interval(value=value, low=value + (spread.low - spread.value), high=value + (spread.high - spread.value))
+
+
+def _quotient(above: NDArray[np.float64], below: NDArray[np.float64]) -> float:
+    if len(above) != len(below):
+        raise NoMean(f"each numerator needs its denominator, but there are {len(above)} and {len(below)}")
+    if float(below.sum()) <= 0.0:
+        raise NoMean(f"the denominators must add up to more than 0, not to {below.sum()}")
+    return float(above.sum() / below.sum())
+
+
+def _numbers(values: Floats, name: str) -> NDArray[np.float64]:
+    data = np.asarray(values, dtype=np.float64)
+    if data.ndim != 1 or len(data) == 0 or not np.all(np.isfinite(data)):
+        raise NoMean(f"a quotient needs its {name} as a list of finite numbers, not {values}")
+    return data

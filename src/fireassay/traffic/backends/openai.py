@@ -1,0 +1,26 @@
+"""How are requests sent to a server with OpenAI's API: chat, completions, embeddings, rerank, and chat with images?
+
+The plain dialect, without an engine's extensions: for OpenAI itself, OpenRouter, Together, LMDeploy, Ollama and others.
+The answer's length is only limited, never forced: there is no `ignore_eos`.
+
+Options: `path`, `omit`, `max_tokens_key`, `body.KEY`, `json.KEY`.  OpenAI's reasoning models require
+max_tokens_key = "max_completion_tokens" and omit = "temperature".
+Source: https://platform.openai.com/docs/api-reference; rerank: https://docs.cohere.com/reference/rerank.
+"""
+
+from __future__ import annotations
+
+from fireassay.traffic.backends.support.openai_dialect import ALL_TASKS, OPTIONS, OWN_KEYS, Dialect, read, wire_of
+from fireassay.traffic.backends.support.options import with_headers
+from fireassay.traffic.parts import Backend
+
+BACKEND = Backend(
+    name="openai",
+    tasks=ALL_TASKS,
+    wire=wire_of(Dialect()),
+    read=read,
+    prepare=with_headers,
+    cached_tokens=True,
+    options=OPTIONS,
+    own_keys=OWN_KEYS,
+)

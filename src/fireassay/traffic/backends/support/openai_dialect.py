@@ -1,0 +1,133 @@
+"""What do engines with OpenAI's dialect share, and where do they differ?
+
+A `Dialect` lists the differences; this module has the common part: path and body of an ask, and how its answer is read.
+`Ask.task` selects the path; for a task of another name, the ask's content does.
+
+Common options: `path`, `omit`, `body.KEY`, `json.KEY` (see `options`), and `max_tokens_key`, the key that limits the answer, for example
+max_completion_tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from fireassay.traffic.backends.support.bodies import Head, WireOf, flat, member, numbers
+from fireassay.traffic.backends.support.native_events import UNFINISHED, finish_of
+from fireassay.traffic.backends.support.options import OMIT, PATH, option
+from fireassay.traffic.backends.support.whole_answers import read_embeddings, read_rerank
+from fireassay.traffic.parts import Answer, Ask, Kind, Option, Reply
+from fireassay.traffic.replies.openai_stream import read_openai
+
+PATHS: Final = {"chat": "/v1/chat/completions", "completions": "/v1/completions", "embeddings": "/v1/embeddings", "rerank": "/v1/rerank"}
+OPTIONS: Final[Mapping[str, Option]] = {
+    "path": PATH,
+    "omit": OMIT,
+    "max_tokens_key": Option(meaning="the key that limits an answer's length, where it is not max_tokens"),
+}
+OWN_KEYS: Final = (
+    "model",
+    "messages",
+    "prompt",
+    "input",
+    "documents",
+    "query",
+    "stream",
+    "stream_options",
+    "temperature",
+    "seed",
+    "max_tokens",
+    "logprobs",
+    "ignore_eos",
+    "min_tokens",
+)
+TEXT_TASKS: Final = ("chat", "completions", "image_chat")
+ALL_TASKS: Final = (*TEXT_TASKS, "embeddings", "rerank")
+
+Length = Callable[[Ask, str], bytes]  # the ask and the key that limits the answer -> JSON members
+
+
+def up_to(ask: Ask, key: str) -> bytes:
+    """At most this many tokens."""
+    return numbers((key, ask.max_tokens))
+
+
+def exactly(ask: Ask, key: str) -> bytes:
+    """Exactly this many tokens, if the engine supports `min_tokens`."""
+    return numbers((key, ask.max_tokens), ("min_tokens", ask.max_tokens if ask.ignore_eos else None))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dialect:
+    """How an engine differs from OpenAI."""
+
+    paths: Mapping[str, str] = field(default_factory=lambda: PATHS)
+    usage: bool = True  # supports stream_options.include_usage
+    logprobs: bool = True
+    ignore_eos: bool = False  # supports the key ignore_eos
+    length: Length = up_to
+
+
+def kind_of(ask: Ask) -> str:
+    """The kind of path for an ask."""
+    if ask.task in PATHS:
+        return ask.task
+    if ask.messages:
+        return "chat"
+    if ask.query:
+        return "rerank"
+    return "embeddings" if ask.documents else "completions"
+
+
+def wire_of(dialect: Dialect) -> WireOf:
+    """The `Backend.wire` of a dialect."""
+    return flat(
+        lambda ask, target: dialect.paths[kind_of(ask)],
+        lambda ask, target: _fixed(ask, dialect),
+        lambda ask, head: _varied(ask, head, dialect),
+    )
+
+
+def _fixed(ask: Ask, dialect: Dialect) -> dict[str, Any]:
+    kind = kind_of(ask)
+    if kind == "embeddings":
+        return {"model": ask.model, "encoding_format": "float"}
+    if kind == "rerank":
+        return {"model": ask.model}
+    keys: dict[str, Any] = {"model": ask.model, "stream": ask.stream, "temperature": ask.temperature}
+    if ask.stream and dialect.usage:
+        keys["stream_options"] = {"include_usage": True}
+    if ask.logprobs and dialect.logprobs:
+        keys["logprobs"] = True if kind == "chat" else 1
+    if ask.ignore_eos and dialect.ignore_eos:
+        keys["ignore_eos"] = True
+    return keys
+
+
+def _varied(ask: Ask, head: Head, dialect: Dialect) -> bytes:
+    kind = kind_of(ask)
+    if kind == "embeddings":
+        return member("input", ask.documents or (ask.prompt,))
+    if kind == "rerank":
+        return member("query", ask.query) + member("documents", ask.documents)
+    content = member("messages", ask.messages) if kind == "chat" else member("prompt", ask.prompt)
+    key = option(head.target, "max_tokens_key", "max_tokens")
+    length = b"" if key in head.omit else dialect.length(ask, key)
+    return content + length + numbers(("seed", None if "seed" in head.omit else ask.seed))
+
+
+def read(reply: Reply, ask: Ask) -> Answer:
+    """The `Backend.read` of all OpenAI dialects. Never raises, whatever the server sent."""
+    kind = kind_of(ask)
+    if kind == "embeddings":
+        return read_embeddings(reply, ask)
+    if kind == "rerank":
+        return read_rerank(reply, ask)
+    answer = read_openai(reply, ask, kind == "chat")
+    if answer.finish_reason is not None:
+        answer.finish_reason = finish_of(answer.finish_reason)
+    elif answer.status == "ok" and len(answer.chunk_kind) > 1 and Kind.DONE not in answer.chunk_kind:
+        # As when a body ends with its connection, or an engine drops an answer for the next one.
+        answer.status, answer.error = "truncated", UNFINISHED
+    return answer

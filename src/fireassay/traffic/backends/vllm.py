@@ -1,0 +1,27 @@
+"""How are requests sent to vLLM (`vllm serve`)?
+
+In OpenAI's dialect, with answers of exactly the requested length: `ignore_eos` and `min_tokens` force it.  Usage comes in a separate final
+chunk; reasoning in `reasoning` (0.12 and later) or `reasoning_content`.  Cached tokens are reported if the server runs with
+--enable-prompt-tokens-details.
+
+Options: `path`, `omit`, `max_tokens_key`, `body.KEY`, `json.KEY`.
+Source: https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html.
+"""
+
+from __future__ import annotations
+
+from fireassay.traffic.backends.support.openai_dialect import ALL_TASKS, OPTIONS, OWN_KEYS, Dialect, exactly, read, wire_of
+from fireassay.traffic.backends.support.options import with_headers
+from fireassay.traffic.parts import Backend
+
+BACKEND = Backend(
+    name="vllm",
+    tasks=ALL_TASKS,
+    wire=wire_of(Dialect(ignore_eos=True, length=exactly)),
+    read=read,
+    prepare=with_headers,
+    cached_tokens=True,
+    tokenize="/tokenize",
+    options=OPTIONS,
+    own_keys=OWN_KEYS,
+)

@@ -1,0 +1,186 @@
+"""Which request is due next?
+
+Iterates over a client's part of the schedule in time.  Requests with their own time come in its order; the others are due after their
+predecessor has ended plus a pause (`fireassay.traffic.arrivals.schedule` defines predecessors).  Nothing becomes due at or after the end of
+the load.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from fireassay.traffic.arrivals.schedule import NONE, PHASES, Schedule
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Ints = npt.NDArray[np.int64]
+
+NEVER: Final = 1 << 62  # later than any time
+_BLOCK = 4096  # requests whose numbers are held as Python objects
+_COLD: Final = PHASES.index("cold")
+
+
+class Agenda:
+    """The due queue. Times are absolute from `begin` on; before that, only cold requests are known."""
+
+    def __init__(self, schedule: Schedule, mine: Ints, predecessors: Ints) -> None:
+        cold = schedule.phase[mine] == _COLD
+        self.cold: list[int] = mine[cold].tolist()
+        load = mine[~cold]
+        due = schedule.due_ns[load]
+        timed = load[due >= 0]
+        order = np.argsort(schedule.due_ns[timed], kind="stable")
+        self._timed, self._due = timed[order], schedule.due_ns[timed][order]
+        self._pause = memoryview(schedule.pause_ns)  # type: ignore[arg-type]
+        self._next: Any = np.zeros(0, dtype=np.int64)
+        self._others: dict[int, list[int]] = {}
+        self._link(load[due < 0], predecessors)
+        self._later_turn = _later_turns(schedule)
+        self._together = schedule.together
+        self._first = int((schedule.phase == _COLD).sum())
+        self._groups: dict[int, int] = {}  # per query: requests that have ended
+        self._last = len(schedule) - 1
+        self._block = self._at = 0
+        self._numbers: list[int] = []
+        self._dues: list[int] = []
+        self._later: list[tuple[int, int]] = []  # a heap of (due, number)
+        self._t0 = self.end_ns = NEVER
+        self.next_ns = NEVER  # due time of the next request
+
+    def _link(self, following: Ints, predecessors: Ints) -> None:
+        """Store each request's followers: one in an array, further ones in a dictionary."""
+        if not len(following):
+            return
+        before = predecessors[following]
+        following, before = following[before >= 0], before[before >= 0]
+        links = np.full(len(predecessors), NONE, dtype=np.int64)
+        links[before[::-1]] = following[::-1]  # of several, the first
+        self._next = memoryview(links)  # type: ignore[arg-type]  # items are Python ints, unlike the array's
+        if int(np.count_nonzero(links != NONE)) == len(before):
+            return
+        for number, follower in zip(before.tolist(), following.tolist(), strict=True):
+            if links[number] != follower:
+                self._others.setdefault(number, []).append(follower)
+
+    # -- queue
+
+    def begin(self, t0_ns: int, end_ns: int) -> None:
+        """Start the load at `t0_ns`; nothing becomes due at or after `end_ns`."""
+        self._t0, self.end_ns = t0_ns, end_ns
+        self._refill()
+
+    def first(self, most: int) -> list[int]:
+        """The first due requests, at most `most`, for preparation."""
+        numbers: list[int] = self._timed[:most].tolist()
+        return numbers
+
+    def at_once(self) -> int:
+        """Number of requests due immediately at the start."""
+        return int(np.searchsorted(self._due, 0, side="right"))
+
+    def ahead(self, most: int) -> list[int]:
+        """The next due requests with their own time, at most `most`."""
+        return self._numbers[self._at : self._at + most]
+
+    def pop(self, now_ns: int) -> tuple[int, int] | None:
+        """A request due by now, with its due time; None if there is none."""
+        if self.next_ns > now_ns:
+            return None
+        if self._later and (self._at >= len(self._dues) or self._later[0][0] <= self._dues[self._at]):
+            due, number = heapq.heappop(self._later)
+        else:
+            due, number = self._dues[self._at], self._numbers[self._at]
+            self._at += 1
+            if self._at >= len(self._dues):
+                self._refill()
+        self._look()
+        return number, due
+
+    def followers(self, number: int) -> Iterable[int]:
+        """The followers of a request that has ended; for a query, once all its requests have."""
+        if self._together:
+            group = (number - self._first) // self._together
+            finished = self._groups.get(group, 0) + 1
+            size = min(self._together, self._last + 1 - self._first - group * self._together)
+            if finished < size:
+                self._groups[group] = finished
+                return ()
+            self._groups.pop(group, None)
+            number = self._first + group * self._together + size - 1
+        follower: int = self._next[number] if len(self._next) else NONE
+        if follower < 0:
+            return ()
+        return (follower, *self._others.pop(number, ())) if self._others else (follower,)
+
+    def next_of(self, number: int) -> int:
+        """A follower of this request, -1 for none; for a query, one of the next query."""
+        if not len(self._next):
+            return NONE
+        if self._together and number >= self._first:
+            size = self._together
+            number = min(self._last, self._first + (number - self._first) // size * size + size - 1)
+        return int(self._next[number])
+
+    def sole_follower(self, number: int) -> int:
+        """The only follower of this request, if it depends on nothing else; otherwise -1."""
+        if self._together or number in self._others:
+            return NONE
+        return self.next_of(number)
+
+    def has_later_turn(self, number: int) -> bool:
+        """Whether its session continues after this request."""
+        return bool(self._later_turn[number])
+
+    def after(self, number: int, ended_ns: int) -> int:
+        """Due time of a follower."""
+        pause: int = self._pause[number]
+        return ended_ns + pause
+
+    def put_off(self, number: int, due_ns: int) -> bool:
+        """Queue a follower until it is due. False: the load ends first."""
+        if due_ns >= self.end_ns:
+            return False
+        heapq.heappush(self._later, (due_ns, number))
+        self._look()
+        return True
+
+    def stop(self) -> None:
+        """Nothing becomes due any more."""
+        self.end_ns = 0
+        self._later.clear()
+        self._numbers, self._dues, self._at = [], [], 0
+        self._block = len(self._timed)
+        self._look()
+
+    def pending(self) -> bool:
+        """Whether any request will still become due at a known time."""
+        return self.next_ns != NEVER
+
+    def _refill(self) -> None:
+        begin = self._block
+        self._block = min(len(self._timed), begin + _BLOCK)
+        due_ns = self._due[begin : self._block] + self._t0
+        due_ns = due_ns[due_ns < self.end_ns]
+        self._dues, self._at = due_ns.tolist(), 0
+        self._numbers = self._timed[begin : begin + len(self._dues)].tolist()
+        self._look()
+
+    def _look(self) -> None:
+        timed = self._dues[self._at] if self._at < len(self._dues) else NEVER
+        later = self._later[0][0] if self._later else NEVER
+        self.next_ns = min(timed, later)
+
+
+def _later_turns(schedule: Schedule) -> Any:
+    """Per request, whether its session has a later one."""
+    later = np.zeros(len(schedule), dtype=np.bool_)
+    if bool((schedule.session >= 0).any()):
+        order = np.argsort(schedule.session, kind="stable")
+        session = schedule.session[order]
+        later[order[:-1]] = (session[1:] == session[:-1]) & (session[:-1] >= 0)
+    return memoryview(later)  # type: ignore[arg-type]

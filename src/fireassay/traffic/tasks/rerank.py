@@ -1,0 +1,16 @@
+"""How is a rerank request built?
+
+From a query and the documents to rank; the answer is scores and not streamed.
+"""
+
+from __future__ import annotations
+
+from fireassay.traffic.parts import Ask, Prompt, Task
+
+
+def ask(prompt: Prompt, asked: Ask) -> Ask:
+    """Add the query and the documents to the ask."""
+    return asked._replace(query=prompt.query, documents=prompt.documents, stream=False, max_tokens=None)
+
+
+TASK = Task(name="rerank", streams=False, ask=ask)

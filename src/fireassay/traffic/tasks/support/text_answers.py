@@ -1,0 +1,25 @@
+"""What do all tasks with text answers share?"""
+
+from __future__ import annotations
+
+from fireassay.traffic.parts import Ask, Json, Prompt
+
+
+def generating(prompt: Prompt, asked: Ask, *, messages: tuple[Json, ...] = (), text: str = "") -> Ask:
+    """The ask with its content and the prompt's output length.
+
+    Without a length `ignore_eos` is off, or the answer would fill the context.
+    """
+    # Written out: dataclasses.replace takes twice as long, and this runs just before each request is due.
+    return Ask(
+        task=asked.task,
+        model=asked.model,
+        messages=messages,
+        prompt=text,
+        max_tokens=prompt.tokens_out,
+        stream=asked.stream,
+        temperature=asked.temperature,
+        ignore_eos=asked.ignore_eos and prompt.tokens_out is not None,
+        seed=asked.seed,
+        logprobs=asked.logprobs,
+    )

@@ -1,0 +1,56 @@
+"""How much of a launch passes before it trains?
+
+init and compile of `fireassay.frames.training.rank_time`: imports, rendezvous, building the model, and the excess of first steps over a usual
+one. A note if that is at least a fifth of the paid time of the timed launches. Experiments launch briefly on purpose, so the note gives the
+job length at which it becomes negligible.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from fireassay.frames.record_data import RecordData
+from fireassay.metrics.base import Results
+from fireassay.metrics.training.faults import partition
+from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.types import Finding
+
+LEAST_SHARE, TO_FORGET = 0.20, 0.02  # of the paid time; the share that is negligible
+KNOB = "longer jobs, a cache for compiled graphs and kernels, fewer imports, data that is already local"
+
+
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
+    """A note per worker count with a long start."""
+    if measured.table("steps").height == 0:
+        return ()
+    parts = partition(measured, "timed").with_columns(whole=pl.col("workers") * pl.col("wall_s"))
+    sums = parts.group_by("configuration").agg(pl.col("init", "compile", "whole").sum(), pl.len())
+    by_configuration = {row["configuration"]: row for row in sums.iter_rows(named=True)}
+    return tuple(finding for name in measured.configurations if name in by_configuration for finding in _one(name, by_configuration[name]))
+
+
+def _one(name: str, row: dict[str, float]) -> tuple[Finding, ...]:
+    begun = row["init"] + row["compile"]
+    if row["whole"] <= 0.0 or begun / row["whole"] < LEAST_SHARE:
+        return ()
+    each = row["whole"] / row["len"]
+    enough = each * (begun / row["whole"]) / TO_FORGET
+    return (
+        Finding(
+            rule="bottleneck_start",
+            severity="note",
+            configuration=name,
+            evidence=f"{begun / row['whole']:.0%} of the paid time is over before a launch trains as usual (start {row['init'] / row['whole']:.0%}, first "
+            f"steps {row['compile'] / row['whole']:.0%}); it is below {TO_FORGET:.0%} once a job takes {enough:,.0f} rank-seconds instead of {each:,.0f}",
+            remedy=KNOB,
+        ),
+    )
+
+
+AUDIT = Audit(
+    name="bottleneck_start",
+    title="a start that takes long",
+    question="How much of a launch is over before it trains?",
+    examine=examine,
+    about=("training",),
+)

@@ -1,0 +1,35 @@
+"""Was the machine dedicated to the experiment?
+
+The counterpart of `contention` for claims: a record shows other users of the machine or network in its counters, a claim must state them.
+"""
+
+from __future__ import annotations
+
+from fireassay.spec.claim import Claim
+from fireassay.verdict.audits.support.audit import Audit, claims_only
+from fireassay.verdict.evidence.claimed_numbers import found, speeds, unsaid
+from fireassay.verdict.types import Finding
+
+
+def claim(said: Claim) -> tuple[Finding, ...]:
+    """A shared machine, or an unstated one."""
+    fast = speeds(said)
+    if not fast or said.claim.exclusive:
+        return ()
+    if said.claim.exclusive is False:
+        return (
+            found(
+                "machine_shared",
+                "warning",
+                None,
+                "others used the machines or the network while they were measured",
+                "measure again on machines of one's own, or watch the disturbance and publish it",
+                "counters",
+            ),
+        )
+    return unsaid("machine_unsaid", fast, "whether others used the machines", "say claim.exclusive", "counters")
+
+
+AUDIT = Audit(
+    name="quiet_machine", title="disturbed machine", question="Was the machine the experiment's own?", examine=claims_only, claim=claim
+)

@@ -1,0 +1,66 @@
+"""Are the energy readings reliable?
+
+A counter that was reset, or may have wrapped more than once between readings, gives a lower bound (telemetry `energy_doubts`). A launch
+shorter than 20 sensor periods is too short to resolve.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from fireassay.estimates.format import reading
+from fireassay.frames.record_data import RecordData
+from fireassay.metrics.base import EVERYTHING, Results
+from fireassay.units import NS_PER_S, SECONDS
+from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.types import Finding
+
+FEWEST_PERIODS = 20
+
+
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
+    """One warning for lower bounds, one for launches too short for the sensor."""
+    telemetry = measured.table("telemetry")
+    doubtful = telemetry.filter((pl.col("counter") == "energy_doubts") & (pl.col("value") > 0))
+    findings = []
+    if doubtful.height:
+        launches = doubtful["launch"].n_unique()
+        findings.append(
+            _finding(
+                "energy_lower_bound",
+                f"in {launches} launches a counter was reset or may have wrapped unseen: their joules are a lower bound",
+                "read the counters more often (energy.sample_every_s)",
+            )
+        )
+    short = _too_short(measured, telemetry)
+    if short is not None:
+        findings.append(short)
+    return tuple(findings)
+
+
+def _too_short(measured: RecordData, telemetry: pl.DataFrame) -> Finding | None:
+    period = telemetry.filter(pl.col("counter") == "sensor_period")["value"].max()
+    if not isinstance(period, float):
+        return None
+    wall = ((pl.col("end_ns") - pl.col("begin_ns")) / NS_PER_S).alias("wall")
+    short = measured.timed.select("launch", wall).filter(pl.col("wall") < FEWEST_PERIODS * period)
+    if short.height == 0:
+        return None
+    return _finding(
+        "energy_window_short",
+        f"{short.height} launches are shorter than {FEWEST_PERIODS} periods of {reading(period, SECONDS)} of the energy sensor",
+        "run longer launches, or leave their joules out of account",
+    )
+
+
+def _finding(rule: str, evidence: str, remedy: str) -> Finding:
+    return Finding(rule=rule, severity="warning", configuration=None, evidence=evidence, remedy=remedy)
+
+
+AUDIT = Audit(
+    name="energy_readings",
+    title="joules that are not what they seem",
+    question="Are the joules what they seem?",
+    examine=examine,
+    about=EVERYTHING,
+)

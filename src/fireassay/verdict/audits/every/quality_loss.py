@@ -1,0 +1,36 @@
+"""Which configurations gave a worse model?
+
+Lists a failed quality gate as a finding, beside lost samples and diverged replicas. A warning for the record: this configuration is
+rejected, the others stand.
+"""
+
+from __future__ import annotations
+
+from fireassay.frames.record_data import RecordData
+from fireassay.metrics.base import WORKLOADS, Results
+from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.gates import quality
+from fireassay.verdict.types import Finding
+
+OF_TRAINING = "keep the global batch, the seed and the learning rate as in the base, or tune this worker count for itself"
+OF_LOADS = "look at the answers at this load: an engine may cut, quantise or batch otherwise when it is full"
+
+
+def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
+    """One warning per configuration shown to be worse than the margin allows."""
+    return tuple(
+        Finding(
+            rule="quality_degraded",
+            severity="warning",
+            configuration=gate.configuration,
+            evidence=gate.sentence,
+            remedy=OF_LOADS if measured.kind.sends_requests else OF_TRAINING,
+        )
+        for gate in quality.GATE.check(measured, results)
+        if gate.status == "FAIL"
+    )
+
+
+AUDIT = Audit(
+    name="quality_loss", title="worse model", question="Which configurations gave a worse model?", examine=examine, about=WORKLOADS
+)

@@ -1,0 +1,175 @@
+"""Was quality measured in the timed launches, and did it hold?
+
+A faster run with a worse model is another task. Claims: a speed (or a cost below another system's) without quality, with quality from other
+runs, with a loss beyond the margin or without a margin, or with too few items to support the margin even without a single change
+(non-inferiority with no flips: n >= ln(alpha)/ln(1 - margin)). Records measure quality in the timed launches; the gate `quality` and the
+audit `quality_loss` judge it.
+"""
+
+from __future__ import annotations
+
+from fireassay.estimates.estimate import Absent
+from fireassay.estimates.format import count, given
+from fireassay.frames.record_data import RecordData
+from fireassay.metrics.base import WORKLOADS, Results
+from fireassay.spec.claim import Claim, ClaimedQuality
+from fireassay.stats.comparing.tango import zero_flip_bound
+from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.evidence.claimed_numbers import found, improved
+from fireassay.verdict.stated.kinds import is_quality
+from fireassay.verdict.stated.scores import confusion, direction_contradicts, is_proportion, lower_is_better, of_number, scale
+from fireassay.verdict.types import Finding
+
+CONFIDENCE = 0.95
+MEND = "score held-out items in the launches that are timed, and write the margin down beforehand"
+
+
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
+    """Nothing: a record's quality is that of its timed launches."""
+    return ()
+
+
+def blind(measured: RecordData, results: Results) -> str | None:
+    """Blind without a score."""
+    value = results.get("quality", {}).get(measured.base)
+    return value.detail if isinstance(value, Absent) else None if value is not None else "quality was not computed"
+
+
+def claim(said: Claim) -> tuple[Finding, ...]:
+    """The quality stated beside a speed or a lower cost."""
+    better = improved(said)
+    if not better:
+        return ()
+    beside = _lost_in_numbers(said)
+    if said.quality is not None:
+        return (*_elsewhere(said.quality), *_lost(said.quality), *_too_few(said.quality), *beside)
+    if beside:
+        return beside
+    if any(is_quality(number) for number in said.number):
+        return _unsure()
+    return (
+        found(
+            "quality_not_measured",
+            "warning",
+            better[0],
+            "nothing is said about the quality of the faster or cheaper result",
+            MEND,
+            "quality",
+        ),
+    )
+
+
+def _unsure() -> tuple[Finding, ...]:
+    return (
+        found(
+            "quality_unsaid",
+            "note",
+            None,
+            "the claim gives scores, and does not say whether they come from the timed launches",
+            "add [quality] with same_launches and margin",
+            "quality",
+        ),
+    )
+
+
+def _elsewhere(quality: ClaimedQuality) -> list[Finding]:
+    if quality.same_launches is False:
+        return [
+            found("quality_of_other_runs", "invalid", None, f"{quality.metric} was measured in other runs than the times", MEND, "quality")
+        ]
+    unsaid = [
+        words
+        for words, value in (
+            ("whether it comes from the timed launches", quality.same_launches),
+            ("which loss counts as equal (margin)", quality.margin),
+            ("the baseline's score", quality.baseline),
+            ("the candidate's score", quality.candidate),
+        )
+        if value is None
+    ]
+    if not unsaid:
+        return []
+    return [found("quality_unsaid", "note", None, f"of {quality.metric} the claim does not say {', '.join(unsaid)}", MEND, "quality")]
+
+
+def _lost(quality: ClaimedQuality) -> list[Finding]:
+    if direction_contradicts(quality):
+        return [
+            found(
+                "direction_contradicts_metric",
+                "warning",
+                None,
+                f'quality.direction = "{quality.direction}" says the opposite of what {quality.metric} means',
+                "leave quality.direction out, or name the score as it was published",
+                "quality",
+            )
+        ]
+    if quality.baseline is None or quality.candidate is None or confusion(quality):
+        return []  # `units` reports scores on two scales
+    loss = quality.candidate - quality.baseline if lower_is_better(quality) else quality.baseline - quality.candidate
+    change = f"{quality.metric} went from {given(quality.baseline)} to {given(quality.candidate)}"
+    if loss > 0.0 and quality.margin is None:
+        return [
+            found(
+                "quality_lost_without_margin",
+                "warning",
+                None,
+                f"{change}, and no quality.margin says that so much may be lost",
+                "say the margin that was written down beforehand, or mend the loss and time it again",
+                "quality",
+            )
+        ]
+    if quality.margin is None or loss <= quality.margin * (1.0 + 1e-9):
+        return []
+    return [
+        found(
+            "quality_lost",
+            "invalid",
+            None,
+            f"{change}; the margin is {given(quality.margin)}",
+            "mend the loss first (learning rate, warm-up, batch), then time it again",
+            "quality",
+        )
+    ]
+
+
+def _lost_in_numbers(said: Claim) -> tuple[Finding, ...]:
+    """Scores given as numbers, with their baseline's."""
+    findings: list[Finding] = []
+    for number in filter(is_quality, said.number):
+        same = said.quality is not None and said.quality.metric == number.metric
+        score = of_number(number, said.quality.margin if same and said.quality is not None else None)
+        findings += _lost(score) if score is not None else []
+    return tuple(findings)
+
+
+def _too_few(quality: ClaimedQuality) -> list[Finding]:
+    score_scale = scale(quality)
+    if quality.items is None or quality.margin is None or score_scale is None or not is_proportion(quality.metric):
+        return []
+    least = zero_flip_bound(quality.items, CONFIDENCE) * (100.0 if score_scale == "points" else 1.0)
+    if least <= quality.margin:
+        return []
+    unit = " points" if score_scale == "points" else ""
+    return [
+        found(
+            "quality_items_too_few",
+            "warning",
+            None,
+            f"{count(quality.items, 'items')} bound a change by {given(least, 2)}{unit} at best, even if no answer changed; "
+            f"the margin is {given(quality.margin)}{unit}",
+            "score more items, or claim a wider margin",
+            "quality",
+        )
+    ]
+
+
+AUDIT = Audit(
+    name="quality_unmeasured",
+    title="quality not measured in the same launch",
+    question="Was quality measured in the very launches that were timed, and did it hold?",
+    examine=examine,
+    claim=claim,
+    blind=blind,
+    about=WORKLOADS,
+)

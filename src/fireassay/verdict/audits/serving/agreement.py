@@ -1,0 +1,89 @@
+"""Do equal prompts get answers that agree as closely as required?
+
+serving.correctness.grade is the weakest acceptable agreement; `fireassay.verdict.evidence.answer_agreement` grades the answers. A lower grade
+is a failure: replicas with different weights, a stale cache or a batch-dependent kernel answer wrongly at any speed. A grade that the
+record can neither show nor exclude is a warning, with the missing evidence. Without a required grade, differing answers are a note. Cannot
+tell: which of two different answers is right; quality does.
+"""
+
+from __future__ import annotations
+
+from fireassay.estimates.format import count
+from fireassay.frames.record_data import RecordData
+from fireassay.metrics.base import Results
+from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.evidence.answer_agreement import GRADES, Agreement, agreements
+from fireassay.verdict.evidence.sent_requests import finding, serving_of
+from fireassay.verdict.types import Finding
+
+
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
+    """At most one finding per configuration; a note if a grade is required and no prompt was sent twice."""
+    requested = serving_of(measured).correctness.grade
+    known = agreements(measured)
+    if not known:
+        return (
+            (
+                finding(
+                    "agreement_not_measured",
+                    "warning",
+                    None,
+                    f"the grade {requested} is asked for, but no prompt was answered more than once",
+                    "serving.correctness.identity = 10",
+                ),
+            )
+            if requested != "none"
+            else ()
+        )
+    return tuple(f for name, agreement in known.items() if (f := _judged(name, agreement, requested)) is not None)
+
+
+def _judged(name: str, agreement: Agreement, requested: str) -> Finding | None:
+    if requested == "none":
+        if not agreement.differing:
+            return None
+        return finding("answers_differ", "note", name, _words(agreement), "serving.correctness.grade says which agreement is enough")
+    least = GRADES.index(requested)
+    if GRADES.index(agreement.possible) < least:
+        return finding(
+            "agreement",
+            "fail",
+            name,
+            f"the agreement of answers to equal prompts is graded {_graded(agreement)}, {requested} is asked for: {_words(agreement)}",
+            "look whether all replicas hold the same weights, precision and template, and whether the engine's kernels depend on the batch",
+        )
+    if GRADES.index(agreement.shown) < least:
+        return finding(
+            "agreement_not_shown",
+            "warning",
+            name,
+            f"whether answers to equal prompts agree as {requested} is not known: {_words(agreement)}",
+            "an engine that tells log probabilities, one token a chunk, can show it",
+        )
+    return None
+
+
+def _graded(agreement: Agreement) -> str:
+    return agreement.possible if agreement.possible == agreement.shown else f"{agreement.possible} at best"
+
+
+def _words(agreement: Agreement) -> str:
+    again = count(agreement.prompts, "prompts")
+    if not agreement.differing:
+        return f"the texts of {agreement.answers:,} answers to {again} are equal, and nothing is told of their probabilities"
+    return f"{agreement.differing:,} of {agreement.answers:,} answers to {again} differ, the worst: {agreement.where}"
+
+
+def blind(measured: RecordData, _: Results) -> str | None:
+    """Blind if no prompt was sent twice."""
+    return None if agreements(measured) else "no prompt was answered more than once (serving.correctness.identity)"
+
+
+AUDIT = Audit(
+    name="agreement",
+    title="answers that do not agree",
+    question="Do equal prompts get answers that agree as closely as was asked?",
+    examine=examine,
+    about=("serving",),
+    blind=blind,
+)

@@ -1,0 +1,37 @@
+"""Did the intended engine answer?
+
+With `serving.client.verify_tls = false` (`--no-verify-tls`) an encrypted connection accepts any peer: a proxy, a cache or another server
+may have answered. Cannot tell: who did. Plain http proves no identity either, but the URL shows that.
+"""
+
+from __future__ import annotations
+
+from fireassay.frames.record_data import RecordData
+from fireassay.metrics.base import Results
+from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.types import Finding
+
+
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
+    """One warning for a load with certificate checks disabled."""
+    serving = measured.experiment.serving
+    if serving is None or serving.client.verify_tls:
+        return ()
+    return (
+        Finding(
+            rule="certificates_unchecked",
+            severity="warning",
+            configuration=None,
+            evidence="certificates were not checked (--no-verify-tls), so that anybody may have answered in the engine's place",
+            remedy="give the client the authority that signed the engine's certificate (SSL_CERT_FILE), and leave --no-verify-tls out",
+        ),
+    )
+
+
+AUDIT = Audit(
+    name="certificates",
+    title="an engine that nobody checked",
+    question="Was the engine that answered the engine that was asked?",
+    examine=examine,
+    about=("serving",),
+)

@@ -1,0 +1,248 @@
+"""What do an imported record's numbers mean, and what do they lack?
+
+Load generators define latencies differently, and some definitions are wrong (read in their source code). This names the defects that may
+affect this record's numbers, a clock that starts at sending although arrivals were open-loop, totals that contradict the requests beside
+them, and information missing from the file. A result that its own tool calls invalid is INVALID here too. Cannot tell: whether the file is
+the tool's unmodified output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import polars as pl
+
+from fireassay.estimates.estimate import Estimate
+from fireassay.estimates.format import count, given, percent
+from fireassay.frames.record_data import RecordData
+from fireassay.metrics.base import Results
+from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.evidence.sent_requests import finding, main, serving_of
+from fireassay.verdict.imported import titled
+from fireassay.verdict.types import Finding, Severity
+
+OPEN: Final = ("constant", "poisson", "gamma", "stages", "trace", "server")  # due times independent of the server
+UNITS: Final = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+MOST_APART: Final = 0.01  # relative, for a number computed by the same definition from the same requests
+INVALID: Final = "itself calls the result"  # marks a doubt as the tool's own verdict (runners/foreign/loadgen.py)
+AGAIN: Final = "measure again with assay where it matters"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Defect:
+    """A known defect of a tool's numbers."""
+
+    rule: str
+    severity: Severity
+    evidence: str
+    remedy: str
+    when: Callable[[RecordData], bool] = lambda measured: True
+
+
+def _generates(measured: RecordData) -> bool:
+    return serving_of(measured).task not in ("embeddings", "rerank")
+
+
+def _chats(measured: RecordData) -> bool:
+    return serving_of(measured).task == "chat"  # also the default for a file without a task
+
+
+def _poisson(measured: RecordData) -> bool:
+    return serving_of(measured).arrivals.process == "poisson"
+
+
+DEFECTS: Final[Mapping[str, tuple[Defect, ...]]] = {
+    "genai_bench": (
+        Defect(
+            rule="foreign_connections",
+            severity="warning",
+            remedy="subtract nothing: compare only with tools that do the same, or measure again",
+            evidence="genai-bench sets up a new connection for every request, and its clock runs meanwhile: DNS, TCP and TLS are in every time to "
+            "the first token and every end-to-end time",
+        ),
+        Defect(
+            rule="foreign_cut_off",
+            severity="warning",
+            remedy=AGAIN,
+            evidence="requests that were under way when a run of genai-bench ended are killed and leave no row, and answers of more than 1,000 tokens "
+            "per second are left out: the slowest and the fastest answers are missing",
+        ),
+    ),
+    "vllm": (
+        Defect(
+            rule="foreign_first_token",
+            severity="warning",
+            when=_chats,
+            remedy="look at what the server sends first, or measure again",
+            evidence="vLLM's benchmark takes the first message with choices for the first token, although it may be an empty role chunk: its time to "
+            "the first token may be far too short, and the first gap too long (vllm#3759, vllm#15106)",
+        ),
+        Defect(
+            rule="foreign_chunks",
+            severity="note",
+            when=_generates,
+            remedy="do not compare gaps of engines that send several tokens in a chunk",
+            evidence="vLLM's gaps (ITL) and its peak of tokens per second count chunks, whatever number of tokens each one holds",
+        ),
+    ),
+    "aiperf": (
+        Defect(
+            rule="foreign_lengths",
+            severity="note",
+            when=_generates,
+            remedy="compare rates of tokens only where both count them alike",
+            evidence="AIPerf counts output tokens with its own tokenizer on the text that came back, which need not give the tokens that were made",
+        ),
+        Defect(
+            rule="foreign_skipped",
+            severity="warning",
+            when=lambda measured: serving_of(measured).arrivals.process in OPEN,
+            remedy=AGAIN,
+            evidence="with a cap on concurrency AIPerf skips arrivals that find no free slot, and they are in no number: under a stall the load "
+            "falls instead of waiting",
+        ),
+    ),
+    "guidellm": (
+        Defect(
+            rule="foreign_time_per_token",
+            severity="warning",
+            when=_generates,
+            remedy="take our time per token, which leaves the first one out",
+            evidence="guidellm's own time per output token includes the time to the first token; ours, from the same requests, does not",
+        ),
+        Defect(
+            rule="foreign_arrivals",
+            severity="warning",
+            when=_poisson,
+            remedy=AGAIN,
+            evidence="guidellm's poisson arrivals repeat every gap once for each of its worker processes, so that requests come in bursts: with 10 workers "
+            "their dispersion is 7.7 instead of 1 (simulated from its source)",
+        ),
+        Defect(
+            rule="foreign_wall_clock",
+            severity="note",
+            remedy="look whether the clock of that machine was set meanwhile",
+            evidence="guidellm times requests by the wall clock, which may be set while it runs",
+        ),
+    ),
+    "loadgen": (
+        Defect(
+            rule="foreign_totals",
+            severity="note",
+            remedy="keep what LoadGen reports beside it; nothing is made of it here",
+            evidence="LoadGen calls the system under test in its own process: no network, no HTTP server and no queue before it is in its latencies",
+        ),
+    ),
+}
+
+
+def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
+    """The meaning of an imported record's numbers; nothing for a record of our own."""
+    foreign = measured.foreign
+    if foreign is None:
+        return ()
+    return (
+        *_doubts(foreign),
+        *_totals(foreign),
+        *_clock(measured, foreign),
+        *_known(measured, foreign),
+        *_contradicted(foreign, results),
+        *_errors(measured, foreign),
+        _unsaid(foreign),
+    )
+
+
+def _doubts(foreign: Mapping[str, Any]) -> Iterator[Finding]:
+    """Reasons to doubt the file itself."""
+    for words in foreign.get("doubts") or ():
+        grave = INVALID in words
+        yield finding("foreign_doubtful", "invalid" if grave else "warning", None, str(words), AGAIN)
+
+
+def _totals(foreign: Mapping[str, Any]) -> Iterator[Finding]:
+    if not foreign.get("requests"):
+        yield finding(
+            "foreign_without_requests",
+            "warning",
+            None,
+            f"the file of {titled(foreign)} holds totals only: no percentile, share or interval can be made of it, and none can be checked",
+            "import the file with the requests, if the tool writes one",
+        )
+
+
+def _clock(measured: RecordData, foreign: Mapping[str, Any]) -> Iterator[Finding]:
+    process = serving_of(measured).arrivals.process
+    if foreign.get("clock") == "scheduled" or not foreign.get("requests") or process not in OPEN:
+        return
+    yield finding(
+        "foreign_clock",
+        "warning",
+        None,
+        f"every latency begins when {foreign.get('title')} sent the request, not when it was due: requests that a stall or a full client held back look "
+        "fast (coordinated omission)",
+        "quote no tail of it; measure again with a clock that starts when a request is due",
+    )
+
+
+def _known(measured: RecordData, foreign: Mapping[str, Any]) -> Iterator[Finding]:
+    for defect in DEFECTS.get(str(foreign.get("tool")), ()):
+        if (foreign.get("requests") or defect.rule == "foreign_totals") and defect.when(measured):
+            yield finding(defect.rule, defect.severity, None, defect.evidence, defect.remedy)
+
+
+def _contradicted(foreign: Mapping[str, Any], results: Results) -> Iterator[Finding]:
+    """The tool's numbers that do not follow from its own requests, for equal definitions and requests."""
+    for reported in foreign.get("reported") or ():
+        ours = results.get(str(reported.get("ours")), {}).get(str(reported.get("configuration")))
+        if not reported.get("same") or not isinstance(ours, Estimate) or ours.n_launches != 1 or ours.value <= 0.0:
+            continue
+        stated = float(reported["value"]) * UNITS.get(str(reported.get("unit")), 1.0)
+        apart = abs(stated - ours.value) / ours.value
+        if apart > MOST_APART:
+            sentence = f"the file tells {reported.get('name')} {given(stated)} s, but its requests give {given(ours.value)} s"
+            yield finding(
+                "foreign_contradiction",
+                "warning",
+                str(reported["configuration"]),
+                f"{sentence} by the same definition: {percent(apart)} apart",
+                "look whether the file was edited, or cut together from several",
+            )
+
+
+def _errors(measured: RecordData, foreign: Mapping[str, Any]) -> Iterator[Finding]:
+    """genai-bench computes its error rate before it counts its requests."""
+    for reported in foreign.get("reported") or ():
+        if foreign.get("tool") != "genai_bench" or reported.get("ours") != "error_rate" or reported.get("value") != 0.0:
+            continue
+        rows = main(measured, "status").filter(pl.col("configuration") == reported["configuration"])
+        failed = rows.filter(pl.col("status") != "ok").height
+        if failed:
+            yield finding(
+                "foreign_error_rate",
+                "warning",
+                str(reported["configuration"]),
+                f"genai-bench tells an error rate of 0, as it always does, although {count(failed, 'requests')} of {rows.height:,} failed",
+                "take the share of failed requests from here",
+            )
+
+
+def _unsaid(foreign: Mapping[str, Any]) -> Finding:
+    missing = "; ".join(str(words) for words in foreign.get("missing") or ())
+    return finding(
+        "foreign_unsaid",
+        "note",
+        None,
+        f"measured by {titled(foreign)} and imported; its file does not say: {missing or 'nothing is missing'}",
+        "whatever is not said cannot be compared: vouch for it with --varying, or measure again",
+    )
+
+
+AUDIT = Audit(
+    name="foreign",
+    title="numbers of another tool",
+    question="What do the numbers of an imported record mean, and what do they lack?",
+    examine=examine,
+    about=("serving",),
+)

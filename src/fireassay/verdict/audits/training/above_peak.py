@@ -1,0 +1,69 @@
+"""Is more work reported than the devices can do?
+
+A utilisation above 1 has a cause: the peak of another device or precision, a sparse or a lower peak, all workers' operations counted for
+one device, recomputation counted as model FLOPs, or steps timed without synchronisation. Other tools print 152 % and 563 %
+(torchtitan#4779, Primus#772). INVALID: either the work or the time is wrong.
+"""
+
+from __future__ import annotations
+
+from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.estimates.format import percent
+from fireassay.frames.record_data import RecordData
+from fireassay.frames.training.flops import source
+from fireassay.metrics.base import Results
+from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.types import Finding
+
+
+def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
+    """One finding per configuration with a utilisation above 1."""
+    findings = []
+    for name in measured.configurations:
+        value = results.get("mfu", {}).get(name)
+        if isinstance(value, Estimate) and value.value > 1.0:
+            findings.append(
+                Finding(
+                    rule="above_peak",
+                    severity="invalid",
+                    configuration=name,
+                    evidence=f"the model would use {percent(value.value, beside=(1.0,))} of what the devices can do ({value.signature.partition('|agg')[0]})",
+                    remedy=_likely(measured, value),
+                )
+            )
+    return tuple(findings)
+
+
+def _likely(measured: RecordData, value: Estimate) -> str:
+    """Possible causes, the likeliest first."""
+    flops, origin = measured.experiment.flops, source(measured)
+    likely = []
+    if origin == "given":
+        likely.append("flops.peak_tflops is of another device or precision, or of one device where a worker uses several")
+    if origin == "measured":
+        likely.append("the device was slower while its peak was measured than in the training: measure it on a quiet machine")
+    if flops.precision is not None:
+        likely.append(f"the products are not made in {flops.precision}, as flops.precision says")
+    if flops.convention != "counter":
+        likely.append("the numbers of the formula are those of another model, or flops.tokens_per_step is not that of one step")
+    likely.append("the steps' ends were seen before the device was done with them: synchronise, or let the loss be read in each step")
+    return "; or ".join(likely)
+
+
+def blind(measured: RecordData, results: Results) -> str | None:
+    """Blind without a utilisation."""
+    values = results.get("mfu", {})
+    if any(isinstance(value, Estimate) for value in values.values()):
+        return None
+    first = next((value for value in values.values() if isinstance(value, Absent)), None)
+    return first.detail if first is not None else "utilisation was not computed"
+
+
+AUDIT = Audit(
+    name="above_peak",
+    title="more work than the devices can do",
+    question="Is more work said to be done than the devices can do?",
+    examine=examine,
+    about=("training",),
+    blind=blind,
+)

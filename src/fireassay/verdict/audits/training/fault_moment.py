@@ -1,0 +1,46 @@
+"""Did a fault strike at another moment because no checkpoint was recorded?
+
+By default a fault strikes some steps after the first checkpoint. If no earlier launch saved one, it strikes halfway through the steps: the
+job survives by restarting from scratch, or not at all, and no checkpoint was tested.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from fireassay.frames.record_data import RecordData
+from fireassay.metrics.base import Results
+from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.types import Finding
+
+
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
+    """One note per configuration."""
+    planned = pl.col("detail").str.json_path_match("$.instead_of").alias("planned")
+    struck = measured.table("events").filter(pl.col("kind") == "fault").select("launch", "step", planned)
+    moved = struck.drop_nulls("planned").join(measured.table("launches"), on="launch").sort("launch")
+    findings = []
+    for name in measured.configurations:
+        rows = moved.filter(pl.col("configuration") == name)
+        if rows.height:
+            launch, step, planned_at = rows.select("launch", "step", "planned").row(0)
+            findings.append(
+                Finding(
+                    rule="no_checkpoint_seen",
+                    severity="note",
+                    configuration=name,
+                    evidence=f"no checkpoint was seen, so that the fault of launch {launch} struck after step {step} and not {planned_at}",
+                    remedy="save the state by torch.save, safetensors or torch.distributed.checkpoint, mark it (probe.checkpoint_save), or ask for a "
+                    "step: faults.at_step",
+                )
+            )
+    return tuple(findings)
+
+
+AUDIT = Audit(
+    name="fault_moment",
+    title="a fault without a checkpoint",
+    question="Did a fault strike before any checkpoint was seen?",
+    examine=examine,
+    about=("training",),
+)

@@ -1,0 +1,106 @@
+"""Is the training distributed, and as declared?
+
+Workers that each train alone look well: seeded alike they are equal replicas, and no communication slows them down. That is a fault of its
+own unless declared (`parallelism = "none"`). Any recognised parallelism other than data parallelism is a note; so is an unrecognised one,
+with the checks that it disables. Rules: `fireassay.frames.training.parallelism`. Cannot tell: an undeclared intention.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fireassay.frames.record_data import RecordData
+from fireassay.frames.training.parallelism import DECLARE, WORDS, Parallelism, parallelism
+from fireassay.metrics.base import Results
+from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.types import Finding
+
+JUDGED_ALL = ("data", "sharded")
+
+
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
+    """At most one finding per configuration, and a note for each parallelism not shared by all."""
+    several = [
+        (name, parallelism(measured, name)) for name, level in zip(measured.configurations, measured.levels, strict=True) if level > 1
+    ]
+    faults = [finding for name, layout in several for finding in _faults(name, layout)]
+    return (*faults, *_notes([layout for _, layout in several]))
+
+
+def _faults(name: str, layout: Parallelism) -> Iterator[Finding]:
+    if layout.alone and not (layout.by == "declared" and layout.kind == "none"):
+        prefix = f"declared is {WORDS[layout.kind]}, but " if layout.by == "declared" else ""
+        yield Finding(
+            rule="nothing_is_distributed",
+            severity="fail",
+            configuration=name,
+            evidence=f"{prefix}{layout.evidence}",
+            remedy="call torch.distributed.init_process_group and wrap the model (DistributedDataParallel, fully_shard); if every worker is to train "
+            'a model of its own, declare workload.parallelism = "none"',
+        )
+    elif layout.contradicted:
+        yield Finding(
+            rule="parallelism_contradicted",
+            severity="warning",
+            configuration=name,
+            evidence=f"declared is {WORDS[layout.kind]}; seen is {WORDS[layout.seen]}: {layout.evidence}",
+            remedy="declare what the script does, or leave workload.parallelism at auto; what was declared is what is judged here",
+        )
+
+
+def _notes(every: list[Parallelism]) -> Iterator[Finding]:
+    """Each sentence once: it seldom differs between worker counts."""
+    reported = set()
+    for layout in every:
+        usual = layout.kind in JUDGED_ALL and not layout.meant
+        if layout.by not in ("recognised", "declared") or layout.alone or layout.contradicted or usual:
+            continue
+        key = (layout.kind, layout.by)
+        if key not in reported:
+            reported.add(key)
+            yield _note(layout)
+
+
+def _note(layout: Parallelism) -> Finding:
+    if layout.kind is None:
+        return Finding(
+            rule="parallelism_not_known",
+            severity="note",
+            configuration=None,
+            evidence=f"which parallelism this is, is not known ({layout.evidence}), so replicas, gradients and samples are not judged",
+            remedy=DECLARE,
+        )
+    if layout.meant:
+        return Finding(
+            rule="data_parallelism_meant",
+            severity="note",
+            configuration=None,
+            evidence=f"this is taken for data parallelism that is not carried out: {layout.evidence}",
+            remedy=f"if ranks are to train apart (local SGD with longer intervals, models of their own), {DECLARE}",
+        )
+    how = f": {layout.evidence}" if layout.by == "recognised" else ", as declared"
+    return Finding(
+        rule="parallelism_recognised",
+        severity="note",
+        configuration=None,
+        evidence=f"this is {WORDS[layout.kind]}{how}; what only data parallelism has is not judged",
+        remedy=f"nothing is wrong; if it is not so, {DECLARE}",
+    )
+
+
+def blind(measured: RecordData, _: Results) -> str | None:
+    """A record without evidence is taken to be data-parallel."""
+    several = [name for name, level in zip(measured.configurations, measured.levels, strict=True) if level > 1]
+    if several and all(parallelism(measured, name).by == "assumed" for name in several):
+        return "the record does not say how the training is spread over its ranks"
+    return None
+
+
+AUDIT = Audit(
+    name="parallelism",
+    title="nothing distributed",
+    question="Is the training distributed, and as it was declared?",
+    examine=examine,
+    about=("training",),
+    blind=blind,
+)

@@ -1,0 +1,49 @@
+"""Was torch imported, but no step recorded?
+
+Then only wall time can be judged, and the report must say so first. Hooks observe torch optimizers in the process that the launcher
+started. They miss parameters updated by hand, training in processes that the script starts itself, and optimizers outside torch. Each
+worker reports the reason. Cannot tell: a worker that never imported torch itself.
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from fireassay.estimates.format import count
+from fireassay.frames.record_data import RecordData
+from fireassay.metrics.base import Results
+from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.types import Finding
+
+
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
+    """One warning per configuration with torch imported but no steps recorded."""
+    notices = measured.table("events").filter(pl.col("kind") == "steps_unseen")
+    seen = measured.table("steps").select("launch").unique()
+    why = pl.col("detail").str.json_path_match("$.why").alias("why")
+    blind = measured.timed.join(notices.select("launch", "rank", why), on="launch").join(seen, on="launch", how="anti")
+    findings = []
+    for name in measured.configurations:
+        rows = blind.filter(pl.col("configuration") == name).sort("launch", "rank")
+        if rows.height:
+            findings.append(
+                Finding(
+                    rule="steps_unseen",
+                    severity="warning",
+                    configuration=name,
+                    evidence=f"torch was imported and no training step was seen in {count(rows['launch'].n_unique(), 'launches')}: {rows['why'][0]}; "
+                    "times are those of whole launches, start-up included",
+                    remedy="let the launcher start the workers (no mp.spawn), step an optimizer of torch.optim, or mark the steps: probe.steps(loader)",
+                )
+            )
+    return tuple(findings)
+
+
+AUDIT = Audit(
+    name="unseen_steps",
+    title="no step seen",
+    question="Was torch imported and no step seen?",
+    examine=examine,
+    about=("training",),
+    first=True,
+)

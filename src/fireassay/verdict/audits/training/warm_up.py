@@ -1,0 +1,106 @@
+"""Was warm-up excluded, and did every launch reach a steady state?
+
+Each launch's step times are classified as flat, warm-up, slow-down or no steady state (docs/methodology.md, "Steady state"; Barrett et al.,
+OOPSLA 2017). Warm-up is excluded from steady-state numbers but stays in the record. For a launch without a steady state, the later half of
+its steps is used: a stopgap that this audit reports. Claims: whether the number includes cold first repetitions.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from fireassay.estimates.format import count
+from fireassay.frames.record_data import RecordData
+from fireassay.metrics.base import Results
+from fireassay.spec.claim import Claim
+from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.evidence.claimed_numbers import found, speeds, unsaid
+from fireassay.verdict.types import Finding
+
+SHARE_WORTH_NAMING = 0.5  # of a configuration's launches
+
+
+def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
+    """One finding per configuration and unwanted class; a note on how much warm-up was excluded."""
+    kinds: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for launch, configuration in measured.timed.select("launch", "configuration").iter_rows():
+        if launch in measured.steady:
+            kinds[configuration][measured.steady[launch].kind].append(launch)
+    unsteady = []
+    for configuration, launches in kinds.items():
+        total = sum(len(members) for members in launches.values())
+        for kind in ("no steady state", "slow-down"):
+            if len(launches[kind]) > SHARE_WORTH_NAMING * total:
+                unsteady.append(_unsteady(measured, configuration, kind, launches[kind], total))
+    return tuple(unsteady) + _warm(measured)
+
+
+def _unsteady(measured: RecordData, configuration: str, kind: str, launches: list[int], total: int) -> Finding:
+    detail = measured.steady[launches[0]].detail
+    return Finding(
+        rule=kind.replace(" ", "_").replace("-", "_"),
+        severity="warning",
+        configuration=configuration,
+        evidence=f"{len(launches)} of {count(total, 'launches')} show {kind} in their step times ({detail})",
+        remedy="run more steps per launch, and look at the step times over the launch for what changes",
+    )
+
+
+def _warm(measured: RecordData) -> tuple[Finding, ...]:
+    warm = [measured.steady[launch].warmup for launch in measured.timed["launch"] if launch in measured.steady]
+    if not any(warm):
+        return ()
+    return (
+        Finding(
+            rule="warm_up",
+            severity="note",
+            configuration=None,
+            evidence=f"up to {count(max(warm), 'steps')} at the beginning of a launch: warm-up, left out of steady-state numbers",
+            remedy="nothing to do; they stay in the record",
+        ),
+    )
+
+
+def claim(said: Claim) -> tuple[Finding, ...]:
+    """Numbers that include cold repetitions, and numbers that leave it unstated."""
+    cold = [
+        found(
+            "cold_start",
+            "warning",
+            number,
+            "the first, cold repetitions are in it: compilation, empty caches, first allocation",
+            "leave the warm-up out, or claim the time of a whole run from its start and say so",
+            "warm_up",
+        )
+        for number in speeds(said)
+        if number.warm_up_excluded is False
+    ]
+    return (
+        *cold,
+        *unsaid(
+            "warm_up_unsaid",
+            [number for number in speeds(said) if number.warm_up_excluded is None],
+            "whether the warm-up was left out",
+            "say warm_up_excluded",
+            "warm_up",
+        ),
+    )
+
+
+def blind(measured: RecordData, _: Results) -> str | None:
+    """Blind without marked steps; trials declare their own warm-up."""
+    return (
+        None
+        if measured.steady or measured.table("trials").height
+        else "the script did not mark its steps, so warm-up cannot be told from work"
+    )
+
+
+AUDIT = Audit(
+    name="warm_up",
+    title="cold start in the numbers",
+    question="Was warm-up recognised, and was a steady state reached?",
+    examine=examine,
+    claim=claim,
+    blind=blind,
+)

@@ -1,0 +1,195 @@
+"""May this build go on?
+
+Compares a record with a baseline or a history, so that a pipeline can act on one exit code.
+
+    pass              a regression larger than the margin is excluded: the worse end of the interval lies inside it
+    regression        the interval excludes no change, on the worse side; or quality is degraded, or a result is wrong
+    improvement       the same on the better side: the baseline may be renewed
+    inconclusive      neither; the minimum detectable effect says how large a change would have been found
+    not_comparable    a condition that must match does not, or a record is inadmissible
+    nothing_measured  the deciding metric has no value on one side
+
+The meaning of a difference depends on how the sides were measured (`fireassay.verdict.comparison.sessions`, as in `compare`). A change
+supported only by the launches of two sessions is *suspected*: inconclusive until interleaved launches confirm it. Against a history
+alone, the decision rests on a certain change of level of interest, supported by at least 3 records and at most 10 records old; an
+uncertain change only raises a suspicion; else the prediction interval for one more record, which can also only raise a suspicion.
+Only the primary metric and quality decide, unless all metrics are requested; the other p-values are corrected (Benjamini and
+Hochberg). What was not measured, failed, or is missing from the plan never passes.
+Sources: docs/methodology.md, "Comparing two sides" and "Changes over history"; docs/decisions/0015-check.md.
+Cannot tell: why something changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import polars as pl
+
+from fireassay.estimates.estimate import Absent
+from fireassay.estimates.format import count, given
+from fireassay.stats.comparing.multiplicity import benjamini_hochberg
+from fireassay.verdict.checking.history import histories, rates, worth_showing
+from fireassay.verdict.checking.history_rows import before_change, left_out_of, prediction_of, row_of_history
+from fireassay.verdict.checking.rows import Settings, about_days, correctness, design_of, primary_of, rows_of
+from fireassay.verdict.checking.types import Check, State, concluded
+from fireassay.verdict.comparison.groups import Arm
+from fireassay.verdict.comparison.sessions import DAYS, Days, days_of
+from fireassay.verdict.comparison.types import Comparison, Side
+
+
+def check(
+    comparison: Comparison,
+    baseline: Side,
+    record: Side,
+    *,
+    past: Sequence[Side] = (),
+    days: float = DAYS,
+    margin: float | None = None,
+    everything: bool = False,
+) -> Check:
+    """Check a record against a baseline; `comparison` is of the two, `past` holds comparable records of other sessions.
+
+    `days`: day-to-day deviation assumed if there are fewer than 5 past records; `margin` replaces the spec's `comparison.equivalence`.
+    """
+    start = _started(comparison, baseline, record)
+    if start.state != "pass":
+        return start
+    settings = Settings(
+        comparison=comparison,
+        baseline=baseline,
+        record=record,
+        everything=everything,
+        days=days_of(past, (baseline, record), days),
+        margin=baseline.measured.experiment.comparison.equivalence if margin is None else margin,
+    )
+    rows = rows_of(settings)
+    design = design_of(settings)
+    notes = (*_own(comparison.notes), _sure(comparison.confidence), *about_days(settings, design, rows))
+    return concluded(replace(start, rows=(*correctness(settings), *rows), design=design, notes=notes))
+
+
+def check_history(
+    comparison: Comparison, past: Sequence[Side], record: Side, *, margin: float | None = None, everything: bool = False
+) -> Check:
+    """Check a record against comparable earlier ones; `comparison` is of the last of them and the record."""
+    start = _started(comparison, past[-1], record)
+    if start.state != "pass":
+        return start
+    requested = record.measured.experiment.comparison
+    series = histories([*past, record], list(worth_showing(record, comparison.primary)))
+    predictions = {(history.metric, history.configuration): prediction_of(history, record) for history in series}
+    others = {
+        key: prediction.p_value for key, prediction in predictions.items() if prediction is not None and key != primary_of(comparison)
+    }
+    adjusted = dict(zip(others, benjamini_hochberg(list(others.values())), strict=True))
+    limit = requested.equivalence if margin is None else margin
+    rows = []
+    for history in series:
+        key = (history.metric, history.configuration)
+        rows.append(row_of_history(history, comparison, limit, everything, record, predictions[key], adjusted.get(key)))
+    settings = Settings(
+        comparison=comparison, baseline=past[-1], record=record, days=Days(), everything=everything, margin=requested.equivalence
+    )
+    ordered = sorted(rows, key=lambda row: (not row.decides, not row.primary))
+    decided = next((history for history in series if (history.metric, history.configuration) == primary_of(comparison)), None)
+    before = before_change(decided) if decided is not None else ""
+    return concluded(
+        replace(
+            start,
+            design="a history",
+            rows=(*correctness(settings), *ordered),
+            histories=series,
+            suspects_from=before,
+            baseline=f"{count(len(past), 'records')} of the history",
+            notes=(*_own(comparison.notes), _sure(record.measured.confidence), *left_out_of(decided), rates(series)),
+        )
+    )
+
+
+def alone(record: Side, place: str, left_out: int = 0) -> Check:
+    """The check of a record without a comparable predecessor: inconclusive. `left_out`: number of incomparable ones."""
+    are = "is" if left_out == 1 else "are"
+    more = f"; {count(left_out, 'earlier records')} there {are} not (see `assay compare`)" if left_out else ""
+    sentence = f"INCONCLUSIVE: {place} holds no earlier record that is comparable with {record.label}{more}."
+    return Check(
+        state="inconclusive",
+        design="none",
+        baseline="",
+        record=record.label,
+        rows=(),
+        confirmation="not needed",
+        mismatches=(),
+        refused=(),
+        gaps=_gaps(record),
+        notes=(),
+        exploratory=False,
+        sentence=sentence,
+    )
+
+
+def _started(comparison: Comparison, baseline: Side, record: Side) -> Check:
+    """An empty check, already decided if nothing can be compared."""
+    empty = Check(
+        state="pass",
+        design="none",
+        baseline=baseline.label,
+        record=record.label,
+        rows=(),
+        confirmation="not needed",
+        mismatches=comparison.mismatches,
+        refused=comparison.refused,
+        gaps=_gaps(record),
+        notes=comparison.notes,
+        exploratory=comparison.state == "exploratory",
+        sentence="",
+    )
+    for side in (record, baseline):
+        if side.measured.timed.height == 0:
+            why = f"{side.label} holds no successful timed launch"
+            return _stopped(empty, "nothing_measured", why)
+        if side.inadmissible(candidate=side is record):
+            invalid = [f.evidence for f in side.judgement.verdict.findings if f.severity == "invalid"]
+            return _stopped(empty, "not_comparable", f"{side.label} is inadmissible: {'; '.join(invalid[:1])}")
+    if comparison.state == "incomparable":
+        return _stopped(empty, "not_comparable", _refusal(comparison))
+    for side in (record, baseline):
+        value = Arm(label=side.label, side=side, configuration=comparison.configuration).value(comparison.primary)
+        if isinstance(value, Absent):
+            why = f"{comparison.primary} at {comparison.configuration} has no value in {side.label}: {value.detail}"
+            return _stopped(empty, "nothing_measured", why)
+    if comparison.state == "nothing_measured":
+        return _stopped(empty, "nothing_measured", comparison.sentence)
+    return empty
+
+
+def _stopped(empty: Check, state: State, why: str) -> Check:
+    words = {"nothing_measured": "NOTHING MEASURED", "not_comparable": "NOT COMPARABLE"}
+    return replace(empty, state=state, sentence=f"{words[state]}: {why.rstrip('.')}.")
+
+
+def _own(notes: Sequence[str]) -> tuple[str, ...]:
+    """The comparison's notes, except those on days and on unchanged code, which a check words better."""
+    return tuple(note for note in notes if "were not run in turn" not in note and not note.startswith("Declared as"))
+
+
+def _sure(confidence: float) -> str:
+    """Explain the brackets after a change and the confidence of a pass."""
+    error = f"{given(100.0 * (1.0 - confidence), 3)} %"
+    return f"intervals hold with {given(100.0 * confidence, 4)} % confidence; a pass is wrong about its margin in at most {error} of cases"
+
+
+def _refusal(comparison: Comparison) -> str:
+    shown = [f"{m.field} differs ({' against '.join(m.values)}); {m.override}" for m in comparison.refused]
+    return "; ".join(shown) or comparison.sentence
+
+
+def _gaps(record: Side) -> tuple[str, ...]:
+    """Missing parts of the plan, which a pass would hide."""
+    measured = record.measured
+    launches = measured.table("launches")
+    bad = launches.filter((pl.col("role") == "timed") & pl.col("status").is_in(["failed", "timeout", "skipped"])).height
+    gaps = [f"{count(bad, 'launches')} of {record.label} did not end well"] if bad else []
+    done = set(measured.timed["configuration"].to_list())
+    missing = [name for name in measured.configurations if name not in done]
+    return (*gaps, *(f"{record.label} holds no successful launch of {name}" for name in missing))

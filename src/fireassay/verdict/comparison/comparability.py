@@ -1,0 +1,207 @@
+"""May these records be compared, and if not, which field forbids it?
+
+Every field of the catalogue of conditions is compared between the baseline and each other side. A difference in identity or hardware
+forbids the comparison unless it is declared as studied (`varying`) or follows from that; all others are reported and forbid nothing.
+A refusal names the field, all values, why it matters, and the override.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from fireassay.errors import Problem, SpecError
+from fireassay.verdict.comparison.types import ConditionClass, Mismatch, Side
+from fireassay.verdict.conditions.catalogue import CONDITIONS, known_names
+from fireassay.verdict.conditions.condition import Condition
+from fireassay.verdict.conditions.phrases import text_of
+
+NOT_RECORDED: Final = "not recorded"
+REFUSING: Final[tuple[ConditionClass, ...]] = ("identity", "hardware")
+ORDER: Final[tuple[ConditionClass, ...]] = ("identity", "hardware", "condition", "context")
+
+_MACHINE = tuple(dict.fromkeys(c.name for c in CONDITIONS if c.kind == "hardware" and not c.name.startswith("software.")))
+_CODE = ("workload.script_sha256", "workload.script", "workload.git")
+# Alias -> the fields that it stands for.
+ALIASES: Final[Mapping[str, tuple[str, ...]]] = {
+    "code": _CODE,
+    "script": _CODE,
+    "arguments": ("workload.arguments",),
+    "environment": ("workload.environment", "workload.variables"),
+    "engine": (
+        *_CODE,
+        "workload.runner",
+        "workload.arguments",
+        "workload.environment",
+        "conditions.engine",
+        "launcher.kind",
+        "software",
+        "warm_up",
+        "engine",
+        "engines",
+        "target",
+        "serving.tokens_from",
+    ),
+    "objectives": ("serving.objectives",),
+    "prompts": ("serving.prompts", "serving.files", "serving.schedules"),
+    "client": ("serving.client",),
+    "machine": (*_MACHINE, "host", "noise", "doctor", "gpu", "cpu"),
+    "software": ("software", "host.kernel", "host.os", "gpu.driver"),
+    "launcher": ("launcher",),
+    "model": ("conditions.model", "model", "serving.model", "serving.tokenizer", "engine.model"),
+    "dataset": ("conditions.dataset", "dataset", "samples"),
+    "batch": ("conditions.batch", "conditions.batch_size", "conditions.global_batch", "batch"),
+}
+# Declared field -> fields that change with it, so that one change needs one declaration.
+FOLLOWS: Final[Mapping[str, tuple[str, ...]]] = {
+    "workload.script_sha256": _CODE,
+    "workload.script": _CODE,
+    "conditions.model": ("model",),
+    "conditions.dataset": ("dataset", "samples"),
+    "conditions.batch": ("batch",),
+    "conditions.batch_size": ("batch",),
+    "conditions.global_batch": ("batch",),
+    "serving.model": ("engine.model", "serving.tokenizer"),
+    "serving.prompts": ("serving.files", "serving.schedules"),
+    "serving.files": ("serving.schedules",),
+    "serving.tokenizer": ("serving.files",),
+    "engine.backend": ("engines", "serving.tokens_from"),
+    "gpu.models": ("gpu",),
+    "cpu.model": ("cpu", "host.machine"),
+    "software.torch.version": ("software.torch", "software.packages.triton"),
+}
+
+
+def differences(sides: Sequence[Side], varying: Sequence[str] = ()) -> tuple[Mismatch, ...]:
+    """All conditions in which a side differs from the first: refusing ones first, then by class and catalogue.
+
+    Raises:
+        SpecError: a name in `varying` is no condition; names the closest ones.
+    """
+    mismatches = [
+        mismatch
+        for condition in CONDITIONS
+        for mismatch in _of_condition(condition, [condition.fields(s.measured, s.judgement.results) for s in sides])
+    ]
+    declared = declare(varying, [mismatch.field for mismatch in mismatches], _conditions_of(sides))
+    marked = [_declared(mismatch, covers(mismatch.field, declared)) for mismatch in mismatches]
+    return tuple(sorted(marked, key=lambda m: (not m.refuses or m.declared, ORDER.index(m.kind))))
+
+
+def refusing(mismatches: Iterable[Mismatch]) -> tuple[Mismatch, ...]:
+    """Those that forbid the comparison."""
+    return tuple(mismatch for mismatch in mismatches if mismatch.refuses and not mismatch.declared)
+
+
+def unknown_on_all(sides: Sequence[Side]) -> tuple[str, ...]:
+    """Identity fields that no side recorded: not compared, so they could differ."""
+    results = [(side.measured, side.judgement.results) for side in sides]
+    kinds = {side.measured.kind for side in sides}
+    return tuple(
+        c.name
+        for c in CONDITIONS
+        if c.kind == "identity"
+        and any(kind.concerns(c.about) for kind in kinds)
+        and c.family is None
+        and c.absent == "differs"
+        and c.name != "workload.script"
+        and not any(c.fields(*result) for result in results)
+    )
+
+
+def _of_condition(condition: Condition, values: Sequence[Mapping[str, Any]]) -> list[Mismatch]:
+    fields = list(dict.fromkeys(field for side_values in values for field in side_values))
+    mismatches = (_of_field(condition, field, values) for field in fields)
+    return [mismatch for mismatch in mismatches if mismatch is not None]
+
+
+def _of_field(condition: Condition, field: str, values: Sequence[Mapping[str, Any]]) -> Mismatch | None:
+    """The mismatch in one field over all sides; None if they agree."""
+    absent = [field not in side_values for side_values in values]
+    if any(absent) and condition.family is not None and condition.absent == "skip" and all(values):
+        return None  # a configuration of one side only
+    present = [side_values[field] for side_values in values if field in side_values]
+    equal = all(condition.same(present[0], other) for other in present[1:])
+    if equal and not any(absent):
+        return None
+    silent = equal and condition.kind != "identity"  # a gap in hardware or below is reported and forbids nothing
+    optional = equal and condition.kind == "identity" and condition.absent == "note"
+    return Mismatch(
+        field=field,
+        kind=condition.kind,
+        declared=False,
+        why=condition.why,
+        override=f"--varying {field}, or --force",
+        values=tuple(_shown(condition, field, side_values) for side_values in values),
+        refuses=condition.kind in REFUSING and not silent and not optional,
+    )
+
+
+def _shown(condition: Condition, field: str, values: Mapping[str, Any]) -> str:
+    if field in values:
+        return text_of(values[field])
+    spoken = condition.family in ("workload.environment.", "conditions.") or (condition.family is not None and values)
+    return "not set" if spoken else NOT_RECORDED
+
+
+def _declared(mismatch: Mismatch, declared: bool) -> Mismatch:
+    return replace(mismatch, declared=declared)
+
+
+# ---- studied conditions ----------------------------------------------------------------------------------------------
+
+
+def declare(varying: Sequence[str], seen: Iterable[str], conditions: Iterable[str]) -> frozenset[str]:
+    """Fields and prefixes that the names stand for, with the fields that follow from them.
+
+    `seen`: fields that differ; `conditions`: keys of `[conditions]` on any side.
+    """
+    known, keys = {*seen, *known_names()}, set(conditions)
+    meant: set[str] = set()
+    problems = []
+    for name in varying:
+        fields = _meaning(name, known, keys)
+        if not fields:
+            problems.append(_unknown(name, known, keys))
+        meant.update(fields)
+    if problems:
+        raise SpecError(tuple(problems), "the comparison")
+    return frozenset(meant | {more for field in meant for more in FOLLOWS.get(field, ())})
+
+
+def covers(field: str, declared: Iterable[str]) -> bool:
+    """Whether a field is declared, by name or by prefix."""
+    return any(field == name or field.startswith(f"{name}.") for name in declared)
+
+
+def _meaning(name: str, known: set[str], keys: set[str]) -> tuple[str, ...]:
+    plain = name.removesuffix(".*")
+    key = (f"conditions.{plain}",) if plain in keys else ()
+    if plain in ALIASES:
+        return (*ALIASES[plain], *key)
+    families = [condition.removesuffix(".*") for condition in known if condition.endswith(".*")]
+    if any(plain == condition or condition.startswith(f"{plain}.") for condition in known) or covers(plain, families):
+        return (plain,)
+    return key
+
+
+def _unknown(name: str, known: set[str], keys: set[str]) -> Problem:
+    candidates = sorted({*ALIASES, *keys, *(candidate.removesuffix(".*") for candidate in known)})
+    last = [candidate for candidate in candidates if name in candidate.split(".")]
+    close = [*last, *difflib.get_close_matches(name, candidates, n=3)][:3]
+    remedy = f"Did you mean {' or '.join(f'--varying {candidate}' for candidate in close)}?" if close else ""
+    return Problem(
+        where="--varying",
+        found=repr(name),
+        mend=remedy,
+        allowed=f"a condition, the beginning of a group of them, or one of {', '.join(ALIASES)}; docs/reference/conditions.md lists them",
+    )
+
+
+def _conditions_of(sides: Sequence[Side]) -> set[str]:
+    return {key for side in sides for key in side.measured.experiment.conditions}
+
+
+__all__ = ["ALIASES", "NOT_RECORDED", "covers", "declare", "differences", "refusing", "unknown_on_all"]

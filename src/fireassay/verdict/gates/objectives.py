@@ -1,0 +1,35 @@
+"""Do enough requests meet the objectives at this load?
+
+slo_attainment = requests that met every objective / requests that were due; a failed request meets none. PASS if its whole interval lies at
+or above serving.objectives.attainment, FAIL if it lies below, else INCONCLUSIVE. Without objectives the gate does not apply.
+"""
+
+from __future__ import annotations
+
+from fireassay.estimates.estimate import Absent
+from fireassay.estimates.over_launches import exact
+from fireassay.frames.record_data import RecordData
+from fireassay.metrics.base import Results
+from fireassay.metrics.serving.objectives import SLO_ATTAINMENT
+from fireassay.units import FRACTION
+from fireassay.verdict.gates.support.gate import Gate, threshold
+from fireassay.verdict.types import GateResult
+
+NOT_COMPUTED = Absent(reason="not_measured", detail="the share of requests within the objectives was not computed")
+
+
+def check(measured: RecordData, results: Results) -> tuple[GateResult, ...]:
+    """One result per configuration; none without objectives."""
+    serving = measured.experiment.serving
+    if serving is None or not serving.objectives.any:
+        return ()
+    least = serving.objectives.attainment
+    bound = exact(least, unit=FRACTION, name="gate", n_launches=0, n_trials=0, how="threshold")
+    met = results.get(SLO_ATTAINMENT.name, {})
+    return tuple(
+        threshold("objectives", name, "requests within the objectives", met.get(name, NOT_COMPUTED), bound, "at least")
+        for name in measured.configurations
+    )
+
+
+GATE = Gate(name="objectives", question="Do enough requests meet the objectives at this load?", check=check, about=("serving",))

@@ -1,0 +1,37 @@
+"""How are launches and the machine described in a sentence?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fireassay.estimates.format import count, given
+from fireassay.frames.record_data import RecordData
+
+
+def launch_words(measured: RecordData) -> str:
+    """Launches requested or, in an adaptive run, made, and why it stopped."""
+    launches = measured.experiment.launches
+    if launches.precision is None:
+        return f"{count(launches.per_configuration, 'launches')} per configuration in randomised blocks"
+    total = count(len(set(measured.timed["block"].to_list())), "launches")
+    wanted = f"±{given(100 * launches.precision)} %"
+    ended = {
+        "precision": f"until every primary interval was within {wanted}",
+        "at_most": f"the most that were allowed; {wanted} was not reached everywhere",
+        "budget": f"ended by limits.experiment_timeout_s; {wanted} was not reached everywhere",
+    }.get(str(measured.manifest.get("looks_ended", "")), f"to be added until every primary interval is within {wanted}")
+    looked = count(len(measured.looks), "looks")
+    return (
+        f"{total} per configuration in randomised blocks ({ended}; {looked}, paid for by intervals at {given(100 * measured.confidence)} %)"
+    )
+
+
+def machine_words(before: Mapping[str, Any]) -> str:
+    """CPU model and count, if the environment names them."""
+    cpu = before.get("cpu") or {}
+    model, usable = cpu.get("model"), cpu.get("usable")
+    cores = usable.get("count") if isinstance(usable, Mapping) else None
+    words = [model] if isinstance(model, str) else []
+    words += [count(cores, "usable cores")] if isinstance(cores, int) else []
+    return f", on {', '.join(words)}" if words else ""

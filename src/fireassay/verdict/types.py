@@ -1,0 +1,80 @@
+"""What are the parts of a verdict?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from fireassay.spec.experiment import EVERY_DIMENSION
+
+# invalid: the record or configuration is inadmissible. fail: the run is admissible, but its result is wrong.
+Severity = Literal["invalid", "fail", "warning", "note"]
+Status = Literal["PASS", "FAIL", "INCONCLUSIVE", "INVALID", "NOT_MEASURED"]
+QUALITY_AT_FLOOR = "quality_at_floor"  # rule of the audit: the record's own reference cannot show a loss
+DIMENSIONS: tuple[str, ...] = EVERY_DIMENSION
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """A finding of an audit: rule, evidence and remedy."""
+
+    rule: str  # stable name, for example "samples_lost"
+    severity: Severity
+    configuration: str | None  # None: the whole record
+    evidence: str  # one sentence with numbers
+    remedy: str  # one sentence: what to do
+    needs: tuple[str, ...] = ()  # quantities that would settle it if measured in the same launches
+
+
+@dataclass(frozen=True, kw_only=True)
+class GateResult:
+    """One gate on one configuration."""
+
+    gate: str
+    configuration: str
+    status: Status
+    sentence: str  # "efficiency 0.87 [0.83, 0.91] is above 0.70"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DimensionResult:
+    """The result of one configuration in one of the four dimensions."""
+
+    status: Status
+    sentence: str
+
+
+LayerState = Literal["pass", "fail", "not run", "advice"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerResult:
+    """One layer of correctness of distributed training, for one configuration."""
+
+    layer: str  # ledger, gradient, hashes, trajectory
+    title: str
+    state: LayerState  # advice: decides nothing
+    sentence: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recommendation:
+    """A configuration recommended for a goal."""
+
+    goal: str  # "recommended", "cheapest", "fastest", "under deadline", "under budget"
+    configuration: str | None  # None: nothing qualifies
+    sentence: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """The whole judgement of one record."""
+
+    status: Status
+    findings: tuple[Finding, ...]
+    gates: tuple[GateResult, ...]
+    dimensions: Mapping[str, Mapping[str, DimensionResult]]  # configuration -> dimension -> result
+    recommendations: tuple[Recommendation, ...]
+    sentence: str  # quotable
+    layers: Mapping[str, tuple[LayerResult, ...]] = field(default_factory=dict)  # for training on several workers
