@@ -11,11 +11,11 @@ LOADED = f"print(sorted(set(sys.modules) & set({(*HEAVY, 'dataclasses', 'argpars
 
 
 def test_importing_assay_loads_nothing_heavy(repository: Path, python: Run) -> None:
-    assert python(f"import sys, assay\n{LOADED}", repository).stdout == "[]\n"
+    assert python(f"import sys, fireassay\n{LOADED}", repository).stdout == "[]\n"
 
 
 def test_importing_the_probe_module_of_an_inactive_script_loads_nothing_heavy(repository: Path, python: Run) -> None:
-    code = f"import sys\nfrom assay import probe\nprobe.start().close()\nprint(sorted(set(sys.modules) & set({HEAVY!r})))"
+    code = f"import sys\nfrom fireassay import probe\nprobe.start().close()\nprint(sorted(set(sys.modules) & set({HEAVY!r})))"
     result = python(f"import os\nos.environ.pop('FIREASSAY_LAUNCH_DIR', None)\n{code}", repository)
     assert (result.stdout, result.stderr) == ("[]\n", "")
 

@@ -6,10 +6,13 @@ configurations: Student t on the log ratios within each block, so that drift of 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.stats.intervals.intervals import Interval, log_t, mean_t
+from fireassay.units import FRACTION, SECONDS
 
 
 def no_launch(configuration: str) -> Absent:
@@ -111,3 +114,11 @@ def transform(source: Estimate, function: Callable[[float], float], *, unit: str
         signature=f"{name}|of:{source.signature}",
         launch_values=tuple(function(v) for v in source.launch_values),
     )
+
+
+def averaged(values: Sequence[float], confidence: float, *, unit: str = SECONDS, aggregate: str, name: str, n_trials: int) -> Estimate:
+    """`average`, with its interval limited to possible times and shares."""
+    estimate = average(values, confidence, unit=unit, aggregate=aggregate, name=name, n_trials=n_trials)
+    largest = 1.0 if unit == FRACTION else math.inf
+    low, high = (max(0.0, estimate.low), min(largest, estimate.high)) if math.isfinite(estimate.low) else (estimate.low, estimate.high)
+    return replace(estimate, low=low, high=high)

@@ -181,7 +181,7 @@ def test_two_processes_of_a_launch_leave_looks_in_the_record(tmp_path: Path) -> 
     launch = Launched(tmp_path / "launch=0000")
     launch.folder.mkdir()
     source = tmp_path / "script.py"
-    source.write_text("import sys\nfrom assay import probe\np = probe.start()\nprint('begun', flush=True)\nsys.stdin.read()\n")
+    source.write_text("import sys\nfrom fireassay import probe\np = probe.start()\nprint('begun', flush=True)\nsys.stdin.read()\n")
     processes = []
     for rank in ("0", "1"):
         own = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1"}

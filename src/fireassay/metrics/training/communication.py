@@ -9,7 +9,6 @@ clocks need not agree; bytes are those of nccl-tests' `GetBw`. DDP sends its gra
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -18,7 +17,7 @@ from typing import Final
 import polars as pl
 
 from fireassay.estimates.estimate import Absent, Estimate, Value
-from fireassay.estimates.over_launches import average, no_launch
+from fireassay.estimates.over_launches import average, averaged, no_launch
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.listed_collectives import Inventory, inventory, why_none
 from fireassay.frames.training.step_communication import IN_TRAINING, METHODS, replayed
@@ -38,14 +37,6 @@ UNSIZED: Final = (
     "since it lists a type whose size is not known"
 )
 ONE: Final = Absent(reason="not_applicable", detail="one worker has nobody to communicate with")
-
-
-def averaged(values: Sequence[float], confidence: float, *, unit: str = SECONDS, aggregate: str, name: str, n_trials: int) -> Estimate:
-    """`average`, with its interval limited to possible times and shares."""
-    estimate = average(values, confidence, unit=unit, aggregate=aggregate, name=name, n_trials=n_trials)
-    largest = 1.0 if unit == FRACTION else math.inf
-    low, high = (max(0.0, estimate.low), min(largest, estimate.high)) if math.isfinite(estimate.low) else (estimate.low, estimate.high)
-    return replace(estimate, low=low, high=high)
 
 
 def step_numbers(measured: RecordData, column: str, words: str, name: str, missing: str = NO_END) -> Mapping[str, Value]:
