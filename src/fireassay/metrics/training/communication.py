@@ -3,8 +3,7 @@
 Per rank and step, mean over ranks; a launch's value is the median over its steady steps. One worker does not communicate;
 unrecorded values are absent with their reason, and every value names its method (`fireassay.frames.training.step_communication`).
 Overlap is HTA's |M and C| / |M|; transfer is the minimum over ranks, as in TraceLens, and compares durations only, so that the ranks'
-clocks need not agree; bytes are those of nccl-tests' `GetBw`. DDP sends its gradients once, FSDP its parameters three times
-(Li et al. 2020; Zhao et al. 2023).
+clocks need not agree; bytes are those of nccl-tests' `GetBw`. DDP sends gradients once, FSDP parameters three times (Zhao 2023).
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ UNSEEN: Final = (
     "total would be too small; profile some steps: assay profile"
 )
 UNSIZED: Final = (
-    "torch's flight recorder lists {listed:.3g} collectives a step, of which the hooks saw {seen:.3g}: the bytes of the others are not known, "
-    "since it lists a type whose size is not known"
+    "torch's flight recorder lists {listed:.3g} collectives a step, of which the hooks saw {seen:.3g}: the bytes of the others are not known, since "
+    "it lists a type whose size is not known"
 )
 ONE: Final = Absent(reason="not_applicable", detail="one worker has nobody to communicate with")
 
