@@ -8,7 +8,7 @@ SUITE := $(BIN)/pytest -n 3 --dist worksteal
 # What an installation depends on: the core of the load client is compiled by it.
 BUILT_FROM := pyproject.toml constraints.txt setup.py src/fireassay/traffic/wire/_core.c
 
-.PHONY: demo demo-serving test test-busy prepare check bench docs
+.PHONY: demo demo-serving test test-busy prepare check package bench docs
 
 demo: .venv/examples.stamp
 	@# Every verdict is a good demo, on a busy machine FAIL (1) and INCONCLUSIVE (4) too; INVALID and errors are not.
@@ -40,6 +40,10 @@ check: .venv/dev.stamp
 	$(BIN)/mypy src
 	$(BIN)/lint-imports
 	$(BIN)/python tools/reference.py --check
+
+package: .venv/dev.stamp
+	@# An sdist and a wheel, as the index would take them, and the wheel where nothing else is installed.
+	$(BIN)/python tools/package.py
 
 bench: .venv/dev.stamp
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done

@@ -15,10 +15,11 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 WANTED = ("fireassay/py.typed", "licenses/LICENSE", "traffic/wire/_core.c", "reports/writers/templates/page.html", "spec/peaks.toml")
+VERDICTS = (0, 4)  # on a busy machine three rounds decide nothing
 COMMANDS = (  # in the empty environment, and what each prints
     (("fireassay", "--help"), "usage: "),
     (("assay", "--help"), "usage: "),
-    (("assay", "time", "--launches", "3", "--round", "0.05", "--quiet", "--json", "--", "true"), '"trial_time"'),
+    (("assay", "time", "--launches", "3", "--round", "0.05", "--quiet", "--json", "--", "true"), '"against_first"'),
 )
 
 
@@ -51,7 +52,7 @@ def main() -> int:
         subprocess.run([bin_ / "python", "-m", "pip", "install", "--quiet", wheel], check=True)
         for words, expected in COMMANDS:
             result = subprocess.run([bin_ / words[0], *words[1:]], cwd=folder, capture_output=True, text=True, check=False)
-            if result.returncode or expected not in result.stdout:
+            if result.returncode not in VERDICTS or expected not in result.stdout:
                 print(f"{' '.join(words)}: exit code {result.returncode}\n{result.stdout}{result.stderr}", file=sys.stderr)
                 return 1
     print(f"{wheel.name}: built, checked, installed alone, run")
