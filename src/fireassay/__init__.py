@@ -1,4 +1,4 @@
-"""assay: the measuring instrument for distributed AI.
+"""Fireassay: the measuring instrument for distributed AI.
 
     from fireassay import probe                       # in your training script
     from fireassay import Experiment, load, run, open_record, judge
