@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fireassay.errors import SpecError
+from fireassay.kinds.serving import KIND as SERVING
 from fireassay.verdict.comparison.compare import compare, compare_engines
 from fireassay.verdict.comparison.rules import deciding_metrics
 from fireassay.verdict.comparison.sessions import Days
@@ -81,7 +82,7 @@ def test_goodput_decides_where_objectives_are_asked_for_and_else_tokens() -> Non
     assert compare_engines(side(two(blocks=3))).primary == "goodput"
     made = simulated(rate=(8.0,), engines=("a", "b"), blocks=3, seconds=4.0, objectives={})
     assert compare_engines(side(made)).primary == "output_throughput"
-    assert deciding_metrics("serving") == ("goodput", "output_throughput", "request_throughput", "ttft_p95", "e2e_p95")
+    assert deciding_metrics(SERVING) == ("goodput", "output_throughput", "request_throughput", "ttft_p95", "e2e_p95")
 
 
 def test_equal_engines_are_told_apart_in_few_of_many_records() -> None:

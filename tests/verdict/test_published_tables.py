@@ -8,7 +8,7 @@ import pytest
 
 from fireassay.errors import Problem, SpecError
 from fireassay.spec.timings import Asked, parse_timings, with_tolerance
-from fireassay.verdict.rubric import rubric
+from fireassay.verdict.rubric.rubric import rubric
 from fireassay.verdict.rubric.types import Limits, Rubric
 
 # github.com/mvsjober/ml-benchmarks, results.md: several series in one table
