@@ -25,7 +25,7 @@ from tests.records.make import HERE
 ASSAY = Path(sys.executable).with_name("assay")
 # Looked for by Python itself and by libraries, whether they are installed or not.
 OPTIONAL = {"sitecustomize", "usercustomize", "apport_python_hook", "s3fs", "gcsfs", "pynvml", "ujson", "brotli", "zstandard", "evil"}
-BUILT_IN = set(sys.builtin_module_names) | {"assay", "__future__", "__main__"}
+BUILT_IN = set(sys.builtin_module_names) | {"fireassay", "__future__", "__main__"}
 NAMES = sorted((set(sys.stdlib_module_names) | set(packages_distributions()) | OPTIONAL) - BUILT_IN)
 TRAP = "import os, sys\nopen(os.path.join({where!r}, {name!r}), 'w').close()\nos.write(2, b'TRAP {name}\\n')\nraise ImportError({name!r})\n"
 CSV = "workers,seconds\n1,10.0\n2,5.4\n4,3.1\n"
@@ -50,7 +50,7 @@ def trapped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     info = folder / "evil-1.0.dist-info"  # a plug-in is no more welcome than a module
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: evil\nVersion: 1.0\n")
-    groups = "".join(f"[assay.{package}]\nevil = evil:IT\n" for package in catalog.PLUG_INS)
+    groups = "".join(f"[fireassay.{package}]\nevil = evil:IT\n" for package in catalog.PLUG_INS)
     (info / "entry_points.txt").write_text(groups + "[fsspec.specs]\nevil = evil:IT\n[polars.plugins]\nevil = evil:IT\n")
     repository_with_commands(folder, f"sh -c 'touch {sprung}/git; cat'")
     (folder / "table.csv").write_text(CSV)
