@@ -6,6 +6,7 @@ The state lies in one object that each hook reads in one hop: between torch's ow
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, Protocol
@@ -38,7 +39,7 @@ class FastPath(FastForward, Protocol):
         """The current phase."""
 
 
-class StepState:
+class StepState(ABC):
     """The hooks' state: the current step, and the script so far."""
 
     outermost: Outermost
@@ -138,29 +139,29 @@ class StepState:
             self._own_ns += self._now() - begin
         return True
 
+    @abstractmethod
     def forwarded(self) -> None:
         """The outermost module has returned."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _open(self, epoch: int) -> None:
         """The first step begins."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _turn(self, at: int | None = None) -> None:
         """The current step is over, now or at `at`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _feed(self, one: Pass) -> None:
         """The current step trains on a batch, or some rows of it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _lose(self, roots: Any) -> None:
         """Gradients of these were requested."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _phase(self) -> str | None:
         """The current phase, for communication time."""
-        raise NotImplementedError
 
 
 def no_module() -> None:

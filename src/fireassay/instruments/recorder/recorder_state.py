@@ -9,6 +9,7 @@ import functools
 import json
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from types import MappingProxyType
@@ -62,7 +63,7 @@ class Communication(Protocol):
         ...
 
 
-class RecorderState(Probe):
+class RecorderState(Probe, ABC):
     """The state of a recording, and its rows."""
 
     def __init__(
@@ -173,14 +174,14 @@ class RecorderState(Probe):
         except Exception as again:
             say(f"nor could it close its files: {type(again).__name__}: {again}")
 
-    def _step_row(self, fields: tuple[Any, ...], times: Times, method: str) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _step_row(self, fields: tuple[Any, ...], times: Times, method: str) -> None: ...
 
-    def _release(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _release(self) -> None: ...
 
-    def _stop(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _stop(self) -> None: ...
 
 
 def no_look() -> None:
