@@ -16,7 +16,8 @@ def waiting() -> list[object]:
 def test_after_the_probe_was_started_torch_is_no_longer_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """`probe.start()` first and `import torch` later: the hooks would go in then, beside the script's own marks."""
     monkeypatch.delitem(sys.modules, "torch", raising=False)
-    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    left_by_others = waiting()
+    monkeypatch.setattr(sys, "meta_path", [finder for finder in sys.meta_path if finder not in left_by_others])
     attach.arm()
     assert len(waiting()) == 1
     probe.start()
