@@ -87,7 +87,7 @@ def training(torch: Any, case: str, slow: float, seed: int, steps: int) -> tuple
     (torch_hooks.install_communication if marked else torch_hooks.install)(torch, attached, undo)
     try:
         if marked:
-            recorder.sees(attached)
+            recorder.attach_communication(attached)
         model = loop(torch, case.removeprefix("marked-"), slow, seed, steps, recorder if marked else Probe())
         recorder.close() if marked else attached.close()
     finally:

@@ -22,7 +22,7 @@ import polars as pl
 from fireassay import catalog
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import ALL, LAST, Better, Dimension, Metric
+from fireassay.metrics.metric import ALL, LAST, Better, Dimension, Metric
 from fireassay.record.tables import TABLES, arrow_schema
 from fireassay.spec.experiment import Experiment, Factor, Launches, Quality
 from fireassay.spec.plan import PlannedLaunch, configuration_name, plan

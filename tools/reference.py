@@ -17,7 +17,7 @@ from pathlib import Path
 from fireassay import catalog, cli
 from fireassay.exit_codes import EXIT_CODES
 from fireassay.instruments.machine import meter
-from fireassay.metrics.base import Metric
+from fireassay.metrics.metric import Metric
 from fireassay.record import environment, tables
 from fireassay.reports.documents import check as check_document
 from fireassay.reports.documents import comparison as comparison_document

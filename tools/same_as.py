@@ -137,11 +137,11 @@ scenarios = ["D(20,8)"]
 concurrency = [1, 4]
 [[serving.targets]]
 name = "fast"
-command = ["PYTHON", "-m", "fireassay.instruments.reference_server", "--port", "{port}", "--first-s", "0.01", "--next-s", "0.002"]
+command = ["PYTHON", "-m", "assay.instruments.reference_server", "--port", "{port}", "--first-s", "0.01", "--next-s", "0.002"]
 replicas = 2
 [[serving.targets]]
 name = "slow"
-command = ["PYTHON", "-m", "fireassay.instruments.reference_server", "--port", "{port}", "--first-s", "0.03", "--next-s", "0.004"]
+command = ["PYTHON", "-m", "assay.instruments.reference_server", "--port", "{port}", "--first-s", "0.03", "--next-s", "0.004"]
 replicas = 2
 [serving.arrivals]
 duration_s = 1.0
@@ -167,8 +167,8 @@ for_s = 0.2
 
 SERVER = """
 import sys, time
-from fireassay.instruments.reference_server import serving
-from fireassay.instruments.reference_settings import Settings
+from assay.instruments.reference_server import serving
+from assay.instruments.reference_settings import Settings
 import json
 asked = json.loads(sys.argv[1])
 with serving(Settings(**{**asked, "fault": tuple(asked.get("fault", ()))})) as server:

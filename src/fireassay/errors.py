@@ -31,11 +31,11 @@ class Problem:
     where: str  # dotted key path, for example "launches.per_configuration"; or a flag, or a file
     found: str  # the value as the user wrote it
     allowed: str  # what is allowed, in words
-    mend: str = ""  # the closest valid key, or the line or command that fixes it
+    fix: str = ""  # the closest valid key, or the line or command that fixes it
 
     def __str__(self) -> str:
         text = f"{self.where}: found {self.found}; allowed: {self.allowed}."
-        return f"{text} {self.mend}" if self.mend else text
+        return f"{text} {self.fix}" if self.fix else text
 
 
 class SpecError(AssayError):

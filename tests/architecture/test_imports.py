@@ -26,14 +26,14 @@ def test_the_contracts_hold(repository: Path, python: Run) -> None:
 @pytest.mark.parametrize(
     ("file", "line", "broken"),
     [
-        ("record/tables.py", "import fireassay.metrics.base", "Imports point downwards"),
+        ("record/tables.py", "import fireassay.metrics.metric", "Imports point downwards"),
         ("spec/plan.py", "def late():\n    from fireassay.record import tables", "Imports point downwards"),
-        ("metrics/base.py", "import time", "Judging looks at no clock"),
-        ("metrics/base.py", "def late():\n    import time", "Judging looks at no clock"),
+        ("metrics/metric.py", "import time", "Judging looks at no clock"),
+        ("metrics/metric.py", "def late():\n    import time", "Judging looks at no clock"),
         ("stats/intervals/intervals.py", "def late():\n    from subprocess import run", "Judging looks at no clock"),
         ("verdict/types.py", "def late():\n    import fireassay.launchers", "Judging does not see measuring"),
         ("launchers/support/base.py", "def late():\n    import fireassay.verdict.types", "Measuring does not see judging"),
-        ("metrics/base.py", "def late():\n    import torch", "Only the instruments import torch"),
+        ("metrics/metric.py", "def late():\n    import torch", "Only the instruments import torch"),
     ],
 )
 def test_a_planted_violation_is_caught(package_copy: Path, python: Run, file: str, line: str, broken: str) -> None:

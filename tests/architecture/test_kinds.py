@@ -28,7 +28,7 @@ KIND = Kind(
 
 from fireassay.frames.per_launch import from_frame
 from fireassay.frames.training.work_time import wall_seconds
-from fireassay.metrics.base import Metric
+from fireassay.metrics.metric import Metric
 
 
 def compute(measured, results):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fireassay import catalog
-from fireassay.metrics.base import LAST, Metric
+from fireassay.metrics.metric import LAST, Metric
 from tests.architecture.conftest import Run
 from tests.docs.blocks import blocks
 
@@ -19,7 +19,7 @@ JUDGE_AND_RENDER = """
 import json
 from collections.abc import Mapping
 from fireassay import catalog
-from fireassay.metrics.base import LAST, Metric
+from fireassay.metrics.metric import LAST, Metric
 from fireassay.reports import view
 from fireassay.reports.documents import record as document
 from fireassay.verdict.judge import judge
@@ -120,10 +120,10 @@ from pydantic import Field
 
 from fireassay.errors import Problem
 from fireassay.faults.support.base import Fault
-from fireassay.spec.sections.faults import Fault as Asked
+from fireassay.spec.sections.faults import Fault as FaultSpec
 
 
-class Keys(Asked):
+class Keys(FaultSpec):
     """What may be asked for."""
 
     thought_s: float = Field(0.5, gt=0.0, le=9.0, description="how long it thinks, seconds.")

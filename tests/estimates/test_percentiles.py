@@ -11,7 +11,7 @@ import pytest
 from fireassay import catalog
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import Metric
+from fireassay.metrics.metric import Metric
 from fireassay.metrics.training.time import STEP_AUTOCORRELATION, STEP_TIME, STEP_TIME_P50, STEP_TIME_P95, STEP_TIME_P99, THROUGHPUT
 from tests.handmade import Handmade
 

@@ -12,7 +12,7 @@ from fireassay import catalog
 from fireassay.faults.support.base import Fault, Struck
 from fireassay.faults.support.under_load import Strike
 from fireassay.launchers.support.servers import Replicas
-from fireassay.spec.sections.faults import Fault as Asked
+from fireassay.spec.sections.faults import Fault as FaultSpec
 from tests.launchers.support.test_servers import Heard, replicas
 
 LATER_S = 3600.0  # undone by the end of the load alone
@@ -30,7 +30,7 @@ def one_replica(folder: Path, *words: str) -> Iterator[tuple[Replicas, Heard]]:
 def at_once(kind: str, struck: Struck, heard: Heard, **changes: Any) -> Strike:
     """The fault, struck now; `close` undoes it."""
     fault: Fault = catalog.load("faults", kind)
-    strike = Strike(fault, struck, Asked.complete().model_validate({"kind": kind, "for_s": LATER_S, **changes}), heard)
+    strike = Strike(fault, struck, FaultSpec.complete().model_validate({"kind": kind, "for_s": LATER_S, **changes}), heard)
     strike.at(time.monotonic_ns())
     return strike
 

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from fireassay.faults import delay
-from fireassay.spec.sections.faults import Fault as Asked
+from fireassay.spec.sections.faults import Fault as FaultSpec
 from tests.faults.loaded import at_once, one_replica, row, struck_at
 from tests.launchers.helpers import until
 from tests.launchers.support.test_servers import pid_at
@@ -24,7 +24,7 @@ def took_s(url: str, pid: int) -> float:
 def test_answers_come_late_by_the_delay_at_least(tmp_path: Path) -> None:
     assert delay.FAULT.front is not None
     with one_replica(tmp_path) as (one, heard):
-        front = delay.FAULT.front(Asked(kind="delay"), one.target, "", 0)
+        front = delay.FAULT.front(FaultSpec(kind="delay"), one.target, "", 0)
         try:
             url = front.before(one.urls[0])
             strike = at_once("delay", struck_at(one, front=front, front_url=url), heard, share=1.0, delay_s=DELAY_S)

@@ -12,7 +12,7 @@ import pytest
 from fireassay.errors import SpecError
 from fireassay.faults import reset
 from fireassay.faults.support.under_load import check
-from fireassay.spec.sections.faults import Fault as Asked
+from fireassay.spec.sections.faults import Fault as FaultSpec
 from fireassay.spec.sections.serving import Target
 from tests.faults.loaded import at_once, kinds, one_replica, struck_at
 from tests.launchers.helpers import until
@@ -31,7 +31,7 @@ def open_through(url: str) -> http.client.HTTPConnection:
 
 def test_connections_are_reset_until_the_fault_ends(tmp_path: Path) -> None:
     assert reset.FAULT.front is not None
-    asked = Asked.complete()(kind="reset", share=1.0)
+    asked = FaultSpec.complete()(kind="reset", share=1.0)
     with one_replica(tmp_path) as (one, heard):
         front = reset.FAULT.front(asked, one.target, "", 0)
         try:
@@ -51,4 +51,4 @@ def test_connections_are_reset_until_the_fault_ends(tmp_path: Path) -> None:
 
 def test_an_address_with_a_certificate_is_refused_before_anything_starts() -> None:
     with pytest.raises(SpecError, match="http://"):
-        check(reset.FAULT, Asked(kind="reset"), Target(urls=("https://127.0.0.1:1",)))
+        check(reset.FAULT, FaultSpec(kind="reset"), Target(urls=("https://127.0.0.1:1",)))

@@ -156,7 +156,7 @@ def test_a_checkpoint_after_an_evaluation_is_taken_off_the_step_once(measured: R
 
     attached, model, loader = measured.attached, torch.nn.Linear(1, 1), object()
     measured.stepped()
-    attached.got(loader, [torch.zeros(2, 1)])
+    attached.batch_ready(loader, [torch.zeros(2, 1)])
     with torch.no_grad():
         attached.forward(model)
         measured.wait(30)
@@ -166,7 +166,7 @@ def test_a_checkpoint_after_an_evaluation_is_taken_off_the_step_once(measured: R
     attached.saved(saving, measured.clock.now_ns())
     attached.ask()
     measured.wait(1)
-    attached.got(loader, [torch.zeros(2, 1)])
+    attached.batch_ready(loader, [torch.zeros(2, 1)])
     attached.forward(model)
     measured.wait(4)
     attached.forwarded()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fireassay.instruments.collectives.data import PERIOD, Asked, expected, numbers, poison, right, sent, sums, whole
+from fireassay.instruments.collectives.data import PERIOD, RankCall, expected, numbers, poison, right, sent, sums, whole
 from fireassay.instruments.collectives.result_check import check
 from fireassay.spec.sections.collectives import DTYPES, OPERATIONS, PLACEMENTS
 from tests.lazy import torch
@@ -16,17 +16,17 @@ from tests.lazy import torch
 COUNT = 60
 
 
-def asked(op: str, n: int = 3, rank: int = 1, *, dtype: str = "float32", call: int = 5, root: int = 0, count: int = COUNT) -> Asked:
-    return Asked(op=op, ranks=n, rank=rank, count=count, dtype=dtype, call=call, root=root, in_place=PLACEMENTS[op] == ("in",))
+def asked(op: str, n: int = 3, rank: int = 1, *, dtype: str = "float32", call: int = 5, root: int = 0, count: int = COUNT) -> RankCall:
+    return RankCall(op=op, ranks=n, rank=rank, count=count, dtype=dtype, call=call, root=root, in_place=PLACEMENTS[op] == ("in",))
 
 
-def result_of(one: Asked) -> torch.Tensor:
+def result_of(one: RankCall) -> torch.Tensor:
     """The right result by the operation's own definition, from what every rank sends: not by `expected`."""
     each = one.count * (one.ranks if one.op in ("reduce_scatter", "all_to_all", "scatter") else 1)
     inputs = []
     for rank in range(one.ranks):
         tensor = torch.zeros(each, dtype=getattr(torch, one.dtype))
-        sent(Asked(op=one.op, ranks=one.ranks, rank=rank, count=one.count, dtype=one.dtype, call=one.call, root=one.root), tensor)
+        sent(RankCall(op=one.op, ranks=one.ranks, rank=rank, count=one.count, dtype=one.dtype, call=one.call, root=one.root), tensor)
         inputs.append(tensor)
     added = torch.stack(inputs).sum(dim=0).to(inputs[0].dtype)
     match one.op:
@@ -46,10 +46,10 @@ def result_of(one: Asked) -> torch.Tensor:
             return inputs[(one.rank - 1) % one.ranks].clone()
 
 
-def own(one: Asked, rank: int) -> torch.Tensor:
+def own(one: RankCall, rank: int) -> torch.Tensor:
     """What a rank sends, as far as one element of each of `count`."""
     tensor = torch.zeros(one.count, dtype=getattr(torch, one.dtype))
-    sent(Asked(op=one.op, ranks=one.ranks, rank=rank, count=one.count, dtype=one.dtype, call=one.call), tensor)
+    sent(RankCall(op=one.op, ranks=one.ranks, rank=rank, count=one.count, dtype=one.dtype, call=one.call), tensor)
     return tensor
 
 
@@ -90,56 +90,58 @@ def test_no_element_of_a_long_result_may_be_wrong_unseen(count: int, call: int, 
 
 # ---- the eight corruptions, and those that are close to them -------------------------------------------------------------
 
-Spoil = Callable[[Asked, "torch.Tensor"], "torch.Tensor"]
+Spoil = Callable[[RankCall, "torch.Tensor"], "torch.Tensor"]
 
 
 def _without(rank: int) -> Spoil:
     return lambda one, right: right - own(one, rank)
 
 
-def _swapped(one: Asked, right: torch.Tensor) -> torch.Tensor:
+def _swapped(one: RankCall, right: torch.Tensor) -> torch.Tensor:
     parts = list(right.clone().tensor_split(one.ranks))
     parts[0], parts[1] = parts[1], parts[0]
     return torch.cat(parts)
 
 
-def _flipped(one: Asked, right: torch.Tensor) -> torch.Tensor:
+def _flipped(one: RankCall, right: torch.Tensor) -> torch.Tensor:
     found = right.clone()
     raw = found.view(torch.uint8)
     raw[4 * 17 + 2] ^= 8  # of float32: bit 19 of element 17
     return found
 
 
-def _unwritten(one: Asked, right: torch.Tensor) -> torch.Tensor:
+def _unwritten(one: RankCall, right: torch.Tensor) -> torch.Tensor:
     return own(one, one.rank) if one.in_place else torch.full_like(right, poison(one.dtype))
 
 
-def _earlier(one: Asked, right: torch.Tensor) -> torch.Tensor:
-    return result_of(Asked(op=one.op, ranks=one.ranks, rank=one.rank, count=one.count, dtype=one.dtype, call=one.call - 1, root=one.root))
+def _earlier(one: RankCall, right: torch.Tensor) -> torch.Tensor:
+    return result_of(
+        RankCall(op=one.op, ranks=one.ranks, rank=one.rank, count=one.count, dtype=one.dtype, call=one.call - 1, root=one.root)
+    )
 
 
-def _late(one: Asked, right: torch.Tensor) -> torch.Tensor:
+def _late(one: RankCall, right: torch.Tensor) -> torch.Tensor:
     return torch.cat([right[:1], right[:-1]])
 
 
-def _last_left_out(one: Asked, right: torch.Tensor) -> torch.Tensor:
+def _last_left_out(one: RankCall, right: torch.Tensor) -> torch.Tensor:
     found = right.clone()
     found[-1] = _unwritten(one, right)[-1]
     return found
 
 
-def _rounded(one: Asked, right: torch.Tensor) -> torch.Tensor:
+def _rounded(one: RankCall, right: torch.Tensor) -> torch.Tensor:
     return right.to(torch.bfloat16).to(right.dtype)
 
 
-def _as_integers(one: Asked, right: torch.Tensor) -> torch.Tensor:
+def _as_integers(one: RankCall, right: torch.Tensor) -> torch.Tensor:
     added = own(one, 0).view(torch.int32)
     for rank in range(1, one.ranks):
         added = added + own(one, rank).view(torch.int32)
     return added.view(right.dtype)
 
 
-def _stacked(one: Asked) -> torch.Tensor:
+def _stacked(one: RankCall) -> torch.Tensor:
     return torch.stack([own(one, rank) for rank in range(one.ranks)])
 
 

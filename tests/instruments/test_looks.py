@@ -45,7 +45,7 @@ class Script:
 
     def batch(self, iterator: object) -> None:
         self.attached.ask()
-        self.attached.got(iterator, self.torch.ones(4, 1))
+        self.attached.batch_ready(iterator, self.torch.ones(4, 1))
 
     def look(self, *, training: bool = True, gradients: bool = False) -> None:
         with self.torch.set_grad_enabled(gradients):
@@ -207,7 +207,7 @@ def test_a_batch_of_the_scripts_own_shape_is_as_much_work_as_it_has_samples() ->
     script = Script()
     for rows in (["a", "b"], ["c"]):
         script.attached.ask()
-        script.attached.got(Iterator, {"names": rows, "x": script.torch.ones(len(rows), 1)})
+        script.attached.batch_ready(Iterator, {"names": rows, "x": script.torch.ones(len(rows), 1)})
         script.look(gradients=True)
         script.learn()
     script.attached.close()
@@ -400,7 +400,7 @@ def test_an_evaluation_of_a_batch_that_was_asked_for_a_step_ago_is_no_longer_tha
         script.derive()
         script.attached.ask()
         script.clock.sleep(0.001)
-        script.attached.got(held_out, script.torch.ones(4, 1))
+        script.attached.batch_ready(held_out, script.torch.ones(4, 1))
         script.update(2)
         script.look(training=False)
     script.close()

@@ -192,7 +192,7 @@ def test_a_gpu_that_is_started_after_the_first_batch_was_asked_for_is_timed_by_e
     p.watched(object())
     with p.phase("forward"):
         gpu.work(7)
-    p.turn()
+    p.next_step()
     p.close()
     (row,) = sink.of("steps")
     assert (row[7], row[-1]) == (7_000_000, "cuda_event")

@@ -16,8 +16,8 @@ import pytest
 from fireassay.estimates.estimate import Estimate
 from fireassay.frames.links import pairs
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import Metric
 from fireassay.metrics.collectives import ALPHA, BETA
+from fireassay.metrics.metric import Metric
 from fireassay.spec.sections.collectives import Collectives
 from tests.builders import measured
 from tests.launched import Launched, environment

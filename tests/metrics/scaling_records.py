@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fireassay.estimates.estimate import Value
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import ALL, Metric
+from fireassay.metrics.metric import ALL, Metric
 from fireassay.spec.experiment import Scaling
 from tests.handmade import Handmade
 

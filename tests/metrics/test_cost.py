@@ -8,8 +8,8 @@ import pytest
 
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import ALL
 from fireassay.metrics.cost import COST, COST_PER_EFFECTIVE_WORK, COST_PER_ITEM, COST_PER_STEP, COST_TOTAL, ITEMS_PER_DOLLAR, USEFUL_WORK
+from fireassay.metrics.metric import ALL
 from fireassay.metrics.training.time import STEP_TIME
 from tests.handmade import Handmade
 

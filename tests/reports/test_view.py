@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from fireassay.estimates.estimate import Absent
-from fireassay.metrics.base import ALL
+from fireassay.metrics.metric import ALL
 from fireassay.reports.rows import conditions
 from fireassay.reports.series import training
 from fireassay.reports.view import View, build

@@ -41,11 +41,11 @@ def test_a_claim_is_frozen() -> None:
 def test_a_misspelt_key_is_named_with_the_closest_one() -> None:
     problem = only(number=[{"metric": "speedup", "value": 8, "lunches": 5}])
     assert problem.where == "number[0].lunches"
-    assert problem.mend == "Did you mean launches?"
+    assert problem.fix == "Did you mean launches?"
 
 
 def test_a_key_of_another_section_is_sent_home() -> None:
-    assert only(quality={"metric": "accuracy", "synchronised": True}).mend == "Did you mean number[].synchronised?"
+    assert only(quality={"metric": "accuracy", "synchronised": True}).fix == "Did you mean number[].synchronised?"
 
 
 @pytest.mark.parametrize(

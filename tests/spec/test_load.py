@@ -97,7 +97,7 @@ def test_an_unknown_key_is_told_with_the_closest_valid_one() -> None:
 def test_a_key_in_the_wrong_section_is_told_with_its_home() -> None:
     problem = only_problem(smallest(margin=0.1))
     assert problem.where == "margin"
-    assert problem.mend == "Did you mean quality.margin?"
+    assert problem.fix == "Did you mean quality.margin?"
 
 
 @pytest.mark.parametrize("levels", [[0, 1], [-1], [True], [1.0], ["1"], [100_001], [], 4, "1,2"])
@@ -114,7 +114,7 @@ def test_a_margin_is_a_finite_number_above_0(margin: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("section", "key", "value", "mend"),
+    ("section", "key", "value", "fix"),
     [
         ("launches", "per_configuration", "5", "Write 5, without quotes."),
         ("launches", "per_configuration", 5.0, "Write 5, without the point."),
@@ -123,23 +123,23 @@ def test_a_margin_is_a_finite_number_above_0(margin: object) -> None:
         ("factor", "levels", 4, "Write [4], in brackets."),
     ],
 )
-def test_a_slip_is_told_with_what_was_meant(section: str, key: str, value: object, mend: str) -> None:
+def test_a_slip_is_told_with_what_was_meant(section: str, key: str, value: object, fix: str) -> None:
     data = smallest()
     data[section] = {**data.get(section, {}), key: value}
-    assert only_problem(data).mend == mend
+    assert only_problem(data).fix == fix
 
 
 def test_one_pair_of_brackets_for_faults_is_told() -> None:
     problem = only_problem(smallest(faults={"kind": "kill"}))
     assert problem.where == "faults"
-    assert problem.mend.startswith("Write [[faults]], with two brackets")
+    assert problem.fix.startswith("Write [[faults]], with two brackets")
 
 
 def test_what_is_missing_is_told_with_the_line_to_add() -> None:
     missing = problems_of({})
     assert [problem.where for problem in missing] == ["name", "workload", "factor"]
     assert all(problem.found == "nothing" for problem in missing)
-    assert missing[1].mend.startswith("Add [workload]")
+    assert missing[1].fix.startswith("Add [workload]")
 
 
 def test_all_problems_are_told_at_once() -> None:
@@ -225,7 +225,7 @@ def test_a_level_given_twice_is_told_beside_a_level_of_the_wrong_type() -> None:
 def test_a_level_given_twice_is_told_with_the_list_to_write() -> None:
     problem = only_problem(smallest(factor={"levels": [4, 1, 4]}))
     assert problem.found == "[4, 1, 4]"
-    assert problem.mend == "4 stands there more than once. Write [4, 1]."
+    assert problem.fix == "4 stands there more than once. Write [4, 1]."
 
 
 @pytest.mark.parametrize(
@@ -340,13 +340,13 @@ def test_a_script_that_is_not_there_is_told_with_the_closest_file(tmp_path: Path
     path = written(tmp_path, SMALLEST.replace("train.py", "trian.py"))
     (problem,) = file_problems(path)
     assert problem.where == "workload.script (line 4)"
-    assert problem.mend == "Did you mean train.py?"
+    assert problem.fix == "Did you mean train.py?"
 
 
 def test_a_script_and_a_key_are_told_together(tmp_path: Path) -> None:
     path = written(tmp_path, SMALLEST.replace("train.py", "sub/train.py").replace("[1, 2]", "[0]"))
     script, levels = file_problems(path)
-    assert "There is no folder" in script.mend
+    assert "There is no folder" in script.fix
     assert levels.where == "factor.levels[0] (line 7)"
 
 
@@ -355,7 +355,7 @@ def test_a_folder_is_no_script(tmp_path: Path) -> None:
     (tmp_path / "job" / "main.py").write_text("", encoding="utf-8")
     (problem,) = file_problems(written(tmp_path, SMALLEST.replace("train.py", "job")))
     assert problem.found == '"job", a folder'
-    assert problem.mend == f"Did you mean {Path('job') / 'main.py'}?"
+    assert problem.fix == f"Did you mean {Path('job') / 'main.py'}?"
 
 
 def test_a_path_with_spaces_and_accents_is_a_script_like_any_other(tmp_path: Path) -> None:
@@ -379,7 +379,7 @@ def test_plug_ins_that_do_not_exist_are_told_with_the_closest(tmp_path: Path, mo
     text = SMALLEST.replace("[factor]", 'runner = "trainig"\n[factor]')
     text += '[launcher]\nkind = "lokal"\n[[faults]]\nkind = "kil"\n'
     found = file_problems(written(tmp_path, text))
-    assert [(problem.where.partition(" ")[0], problem.mend) for problem in found] == [
+    assert [(problem.where.partition(" ")[0], problem.fix) for problem in found] == [
         ("workload.runner", "Did you mean training?"),
         ("launcher.kind", "Did you mean local?"),
         ("faults[0].kind", "Did you mean kill?"),
@@ -396,14 +396,14 @@ def test_a_missing_file_is_told_with_the_closest(tmp_path: Path) -> None:
     written(tmp_path, SMALLEST)
     (problem,) = file_problems(tmp_path / "experimnt.toml")
     assert problem.found == "no such file"
-    assert problem.mend == f"Did you mean {tmp_path / 'experiment.toml'}?"
+    assert problem.fix == f"Did you mean {tmp_path / 'experiment.toml'}?"
 
 
 def test_a_folder_instead_of_a_file_is_told_with_a_file_in_it(tmp_path: Path) -> None:
     path = written(tmp_path, SMALLEST)
     (problem,) = file_problems(tmp_path)
     assert problem.found == "a folder"
-    assert str(path) in problem.mend
+    assert str(path) in problem.fix
 
 
 @pytest.mark.parametrize(
@@ -419,11 +419,11 @@ def test_a_file_that_is_not_plain_utf8_is_told_with_the_byte(tmp_path: Path, raw
     path.write_bytes(raw)
     (problem,) = file_problems(path)
     assert problem.found == found
-    assert "UTF-8" in problem.mend
+    assert "UTF-8" in problem.fix
 
 
 @pytest.mark.parametrize(
-    ("text", "where", "mend"),
+    ("text", "where", "fix"),
     [
         ("name = small\n", "line 1, column 8", "text stands in quotes"),
         ('name = "a"\nname = "b"\n', "line 2, column 11", "This key or table was given before."),
@@ -433,10 +433,10 @@ def test_a_file_that_is_not_plain_utf8_is_told_with_the_byte(tmp_path: Path, raw
         ("", "name", "Add name"),
     ],
 )
-def test_a_file_that_is_no_toml_is_told_with_the_place(tmp_path: Path, text: str, where: str, mend: str) -> None:
+def test_a_file_that_is_no_toml_is_told_with_the_place(tmp_path: Path, text: str, where: str, fix: str) -> None:
     found = file_problems(written(tmp_path, text))
     assert found[0].where == where
-    assert mend in found[0].mend
+    assert fix in found[0].fix
 
 
 def test_a_condition_of_a_wrong_type_is_told_once() -> None:

@@ -73,7 +73,7 @@ def test_a_spreadsheet_s_byte_order_mark_is_no_problem(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "where", "found", "mend"),
+    ("text", "where", "found", "fix"),
     [
         ("", "the file", "no rows", "workers,seconds"),
         ("p,s\n", "the file", "a header alone", ""),
@@ -100,10 +100,10 @@ def test_a_spreadsheet_s_byte_order_mark_is_no_problem(tmp_path: Path) -> None:
         ('p,s\n1,"2\n', "row 2 or later", "broken CSV", "quotation mark"),
     ],
 )
-def test_a_bad_table_is_told_with_row_column_value_and_mend(text: str, where: str, found: str, mend: str) -> None:
+def test_a_bad_table_is_told_with_row_column_value_and_mend(text: str, where: str, found: str, fix: str) -> None:
     (problem,) = problems(text)
     assert (problem.where, problem.found) == (where, found)
-    assert mend in problem.mend
+    assert fix in problem.fix
 
 
 def test_all_problems_of_a_table_are_told_at_once() -> None:

@@ -28,7 +28,7 @@ from tests.traffic.transcripts import reply_of
 
 
 @dataclass
-class Asked:
+class SeenRequest:
     """A request as it came."""
 
     method: str
@@ -47,7 +47,7 @@ class Fake:
     """A server that runs."""
 
     url: str
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[SeenRequest] = field(default_factory=list)
 
 
 @contextmanager
@@ -61,7 +61,7 @@ def serving(pieces: Sequence[bytes], *, status: int = 200, headers: Mapping[str,
         def do_POST(self) -> None:
             length = int(self.headers["content-length"])
             given = {name.lower(): value for name, value in self.headers.items()}
-            fake.asked.append(Asked(self.command, self.path, given, self.rfile.read(length)))
+            fake.asked.append(SeenRequest(self.command, self.path, given, self.rfile.read(length)))
             self.send_response(status)
             for name, value in sent.items():
                 self.send_header(name, value)
@@ -102,7 +102,7 @@ def exchange(url: str, wire: Wire) -> Reply:
         connection.close()
 
 
-def asked_for_real(target: Target, ask: Ask, pieces: Sequence[bytes], **more: Any) -> tuple[Asked, Answer]:
+def asked_for_real(target: Target, ask: Ask, pieces: Sequence[bytes], **more: Any) -> tuple[SeenRequest, Answer]:
     """What a backend sends to a fake that answers so, and what it makes of the answer."""
     backend = catalog.load("traffic.backends", target.backend)
     with serving(pieces, **more) as fake:

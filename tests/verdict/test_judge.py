@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from fireassay import catalog
 from fireassay.estimates.estimate import Estimate
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import ALL, Metric
+from fireassay.metrics.metric import ALL, Metric
 from fireassay.spec.experiment import Gates, Quality, Scaling
 from fireassay.verdict.judge import Judgement, compute, in_order, judge
 from tests.handmade import Handmade

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fireassay.errors import Problem, SpecError
-from fireassay.spec.timings import Asked, parse_timings, with_tolerance
+from fireassay.spec.timings import Stated, parse_timings, with_tolerance
 from fireassay.verdict.rubric.rubric import rubric
 from fireassay.verdict.rubric.types import Limits, Rubric
 
@@ -129,7 +129,7 @@ TENSORFLOW = "gpus,images/s\n1,142\n2,284\n4,596\n8,1131\n"
 
 def judged(text: str, tolerance: str | None = None, at: float | None = None, **asked: Any) -> Rubric:
     limits = {name: asked.pop(name) for name in ("deadline_s", "budget_usd") if name in asked}
-    timings, drift = with_tolerance(parse_timings(text, "t", asked=Asked(**asked)), tolerance)
+    timings, drift = with_tolerance(parse_timings(text, "t", asked=Stated(**asked)), tolerance)
     return rubric(timings, Limits(tolerance=drift, **limits), predict_at=at)
 
 
@@ -207,11 +207,11 @@ REFUSED: tuple[tuple[str, str, dict[str, Any], str, str], ...] = (
 )
 
 
-@pytest.mark.parametrize(("text", "asked", "found", "mend"), [case[1:] for case in REFUSED], ids=[case[0] for case in REFUSED])
-def test_a_table_that_can_be_read_in_two_ways_is_refused_with_the_way_on(text: str, asked: dict[str, Any], found: str, mend: str) -> None:
+@pytest.mark.parametrize(("text", "asked", "found", "fix"), [case[1:] for case in REFUSED], ids=[case[0] for case in REFUSED])
+def test_a_table_that_can_be_read_in_two_ways_is_refused_with_the_way_on(text: str, asked: dict[str, Any], found: str, fix: str) -> None:
     problem = refused(text, **asked)
     assert found in problem.found
-    assert mend in problem.mend
+    assert fix in problem.fix
 
 
 # ---- percent ------------------------------------------------------------------------------------------------------
@@ -239,7 +239,7 @@ def test_percent_is_the_fraction_that_it_means(text: str) -> None:
 def test_a_tolerance_must_be_in_the_unit_of_the_quality() -> None:
     problem = refused(PERCENT, "0.5")
     assert problem.where == "--tolerance"
-    assert "--tolerance 0.5% for 0.5 points" in problem.mend
+    assert "--tolerance 0.5% for 0.5 points" in problem.fix
     assert not judged("p,s,acc\n1,2,.871\n2,1,.870\n", "0.5%").rows[1].refused  # of a fraction percent is plain
 
 
@@ -247,7 +247,7 @@ def test_a_quality_above_one_without_a_unit_is_asked_about() -> None:
     text = PERCENT.replace("Top-1 (%)", "Top-1")
     problem = refused(text)
     assert (problem.where, problem.found) == ("column Top-1", "87.1")
-    assert problem.mend.startswith('Points or percent? If it is percent, write "Top-1 (%)"')
+    assert problem.fix.startswith('Points or percent? If it is percent, write "Top-1 (%)"')
     assert [bool(row.refused) for row in judged(text, "0.5%").rows] == [False] * 5 + [True]
     assert [bool(row.refused) for row in judged(text, "1.2").rows] == [False] * 6  # in its own unit
 

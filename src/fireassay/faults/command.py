@@ -25,7 +25,7 @@ from fireassay.launchers.support import launch_log, supervisor
 from fireassay.record.secrets.redact import redact, secret_values
 from fireassay.spec.explain import NOTHING
 from fireassay.spec.plan import PlannedFault
-from fireassay.spec.sections.faults import Fault as Asked
+from fireassay.spec.sections.faults import Fault as FaultSpec
 from fireassay.spec.sections.serving import Target
 
 LONGEST_S = 60.0
@@ -33,7 +33,7 @@ POLL_S = 0.005
 MOST_SAID = 2000  # characters of output kept in the message
 
 
-class Keys(Asked):
+class Keys(FaultSpec):
     """Keys of this fault."""
 
     command: str = Field(
@@ -50,7 +50,7 @@ def rule(asked: Mapping[str, Any]) -> Iterator[Problem]:
             where="command",
             found=NOTHING,
             allowed='a line for the shell where kind = "command"',
-            mend='For example command = "kubectl delete pod vllm-{replica}".',
+            fix='For example command = "kubectl delete pod vllm-{replica}".',
         )
 
 

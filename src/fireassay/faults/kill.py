@@ -11,7 +11,7 @@ import signal
 
 from fireassay.faults.support.base import Fault, Struck, Undo, Victim
 from fireassay.spec.plan import PlannedFault
-from fireassay.spec.sections.faults import Fault as Asked
+from fireassay.spec.sections.faults import Fault as FaultSpec
 
 
 def strike(victim: Victim, fault: PlannedFault) -> None:
@@ -23,7 +23,7 @@ def strike(victim: Victim, fault: PlannedFault) -> None:
     os.kill(victim.pid, signal.Signals[f"SIG{fault.signal}"])
 
 
-def on_load(struck: Struck, asked: Asked) -> Undo:
+def on_load(struck: Struck, asked: FaultSpec) -> Undo:
     """Send the signal to all processes of the replica; the undo restarts it.
 
     Raises:

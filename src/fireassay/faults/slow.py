@@ -21,7 +21,7 @@ from pydantic import Field
 from fireassay.errors import EnvironmentLacks
 from fireassay.faults.support.base import Fault, Struck, Undo, Victim, of_kind
 from fireassay.spec.plan import PlannedFault
-from fireassay.spec.sections.faults import Fault as Asked
+from fireassay.spec.sections.faults import Fault as FaultSpec
 from fireassay.spec.sections.serving import Target
 
 ROOT = Path("/")  # root of /proc and /sys; tests replace it
@@ -163,7 +163,7 @@ def _text_of(path: Path) -> str:
         return ""
 
 
-class Keys(Asked):
+class Keys(FaultSpec):
     """Keys of this fault."""
 
     share: float = Field(0.1, gt=0.0, le=1.0, description="the share of a processor that is left.")

@@ -11,7 +11,7 @@ import signal
 from fireassay.faults.support.base import Fault, Struck, Undo, Victim
 from fireassay.launchers.support import supervisor
 from fireassay.spec.plan import PlannedFault
-from fireassay.spec.sections.faults import Fault as Asked
+from fireassay.spec.sections.faults import Fault as FaultSpec
 
 
 def strike(victim: Victim, fault: PlannedFault) -> Undo:
@@ -24,7 +24,7 @@ def strike(victim: Victim, fault: PlannedFault) -> Undo:
     return lambda: supervisor.send(victim.family(), signal.SIGCONT)
 
 
-def on_load(struck: Struck, asked: Asked) -> Undo:
+def on_load(struck: Struck, asked: FaultSpec) -> Undo:
     """Stop all processes of the replica; SIGCONT undoes it.
 
     Raises:

@@ -17,14 +17,14 @@ from pydantic import Field
 from fireassay.errors import EnvironmentLacks, Problem, SpecError
 from fireassay.faults.support.base import Fault, Undo, Victim, of_kind
 from fireassay.spec.plan import PlannedFault
-from fireassay.spec.sections.faults import Fault as Asked
+from fireassay.spec.sections.faults import Fault as FaultSpec
 
 LATENCY_MS = 50
 LONGEST_S = 10.0
 NOBODYS = ("noqueue", "pfifo_fast", "fq_codel", "fq", "mq")  # qdiscs that the kernel sets by default
 
 
-class Keys(Asked):
+class Keys(FaultSpec):
     """Keys of this fault."""
 
     interface: str = Field("", description="the network interface whose sending is held back, for example eth0.")
@@ -46,7 +46,7 @@ def check_training(asked: Keys) -> None:
                     where="faults[].interface",
                     found="nothing",
                     allowed='a network interface where kind = "throttle"',
-                    mend=f"Name the one that the job's traffic takes. This machine has: {interfaces}.",
+                    fix=f"Name the one that the job's traffic takes. This machine has: {interfaces}.",
                 ),
             )
         )

@@ -148,7 +148,7 @@ def toxic(asked: Keys) -> tuple[str, dict[str, Any]]:
                 where="faults[].command",
                 found=repr(asked.command),
                 allowed="for kind toxiproxy a toxic and its attributes in JSON",
-                mend="For example: command = 'reset_peer {\"timeout\": 0}'",
+                fix="For example: command = 'reset_peer {\"timeout\": 0}'",
             ),
         )
     )

@@ -79,7 +79,7 @@ def _see_communication(torch: Any, recorder: Recorder, before: Attached | None) 
 
         marked = Marked(torch, recorder, before)
         torch_hooks.install_communication(torch, marked, _undo)
-        recorder.sees(marked)
+        recorder.attach_communication(marked)
     except Exception as error:
         detach()
         _forget(before)

@@ -48,7 +48,7 @@ def check(experiment: Experiment) -> None:
                     where="factor.levels",
                     found=str(uneven),
                     allowed=f"multiples of launcher.nodes = {nodes}",
-                    mend="Every node starts the same number of workers.",
+                    fix="Every node starts the same number of workers.",
                 ),
             )
         )

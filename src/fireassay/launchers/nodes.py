@@ -55,7 +55,7 @@ def check(experiment: Experiment) -> None:
                 where="launcher.nodes",
                 found=str(experiment.launcher.nodes),
                 allowed='1 with launcher.kind = "nodes"',
-                mend="The nodes are those of launcher.hosts.",
+                fix="The nodes are those of launcher.hosts.",
             )
         )
     if experiment.launcher.pin != "none":
@@ -64,7 +64,7 @@ def check(experiment: Experiment) -> None:
                 where="launcher.pin",
                 found=repr(experiment.launcher.pin),
                 allowed='"none" with launcher.kind = "nodes"',
-                mend="The processors of another machine are not known here.",
+                fix="The processors of another machine are not known here.",
             )
         )
     remote = [host.name for host in hosts if host.prefix and Path(host.prefix[0]).name in SHELLS]
@@ -74,7 +74,7 @@ def check(experiment: Experiment) -> None:
                 where="faults",
                 found=f"a fault, and {', '.join(remote)} through ssh",
                 allowed="faults where every node is of this machine",
-                mend="A worker of another machine cannot be hit from here.",
+                fix="A worker of another machine cannot be hit from here.",
             )
         )
     if problems:
@@ -90,7 +90,7 @@ def _hosts(hosts: tuple[Host, ...]) -> list[Problem]:
                 where="launcher.hosts",
                 found="none",
                 allowed="one table for each node",
-                mend='For example hosts = [{ name = "a", address = "10.0.0.1", prefix = ["ssh", "a"] }].',
+                fix='For example hosts = [{ name = "a", address = "10.0.0.1", prefix = ["ssh", "a"] }].',
             )
         ]
     duplicates = [name for name, times in Counter(host.name for host in hosts).items() if times > 1]
@@ -110,7 +110,7 @@ def _levels(experiment: Experiment) -> list[Problem]:
                 where="factor.levels",
                 found=str(uneven),
                 allowed=f"multiples of the {count} hosts",
-                mend="Every node starts the same number of workers.",
+                fix="Every node starts the same number of workers.",
             )
         ]
         if uneven

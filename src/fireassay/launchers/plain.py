@@ -30,7 +30,7 @@ def check(experiment: Experiment) -> None:
                     where="launcher.nodes",
                     found=str(experiment.launcher.nodes),
                     allowed='1 with launcher.kind = "plain"',
-                    mend='Use launcher.kind = "local" (torchrun) for several nodes.',
+                    fix='Use launcher.kind = "local" (torchrun) for several nodes.',
                 ),
             )
         )

@@ -18,7 +18,7 @@ from fireassay.estimates.format import reading
 from fireassay.frames.per_launch import from_frame
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.trials import counted, per_launch, refused
-from fireassay.metrics.base import Metric, Results, Shown
+from fireassay.metrics.metric import Metric, Results, Shown
 from fireassay.units import BYTES, SECONDS
 
 NEAR_FLOOR: Final = 1.02  # memory within 2 % of the starter's cannot be told from it

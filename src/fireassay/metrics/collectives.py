@@ -36,7 +36,7 @@ from fireassay.frames.links.collective_calls import (
 )
 from fireassay.frames.links.pairs import farthest
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import Metric, Results
+from fireassay.metrics.metric import Metric, Results
 from fireassay.spec.sections.collectives import Cell
 from fireassay.stats.models.affine_fit import LEAST_SIZES, Affine, affine_fit
 from fireassay.units import BYTES, BYTES_PER_SECOND, COUNT, SECONDS, SECONDS_PER_BYTE

@@ -19,7 +19,7 @@ from fireassay.frames.per_launch import from_frame
 from fireassay.frames.prices import NO_PRICES, launch_usd, usd_per_worker_second
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.useful_work import UNCOUNTED, work_per_launch
-from fireassay.metrics.base import ALL, EVERYTHING, Metric, Results, Shown
+from fireassay.metrics.metric import ALL, EVERYTHING, Metric, Results, Shown
 from fireassay.units import COUNT, ITEMS_PER_USD, USD, USD_PER_ITEM, USD_PER_STEP
 
 FREE = Absent(reason="undefined", detail="the price is 0 dollars per worker-hour")

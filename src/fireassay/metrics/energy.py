@@ -15,7 +15,7 @@ from fireassay.frames.joules import energy_method, launch_joules, no_energy
 from fireassay.frames.per_launch import from_frame
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.useful_work import UNCOUNTED, work_per_launch
-from fireassay.metrics.base import EVERYTHING, Metric, Results, Shown
+from fireassay.metrics.metric import EVERYTHING, Metric, Results, Shown
 from fireassay.units import JOULES, JOULES_PER_ITEM
 
 

@@ -18,7 +18,7 @@ from fireassay.frames.joules import energy_method, no_energy
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.serving.objectives import no_objectives
 from fireassay.frames.serving.requests import WINDOW
-from fireassay.metrics.base import Metric, Need, Results
+from fireassay.metrics.metric import Metric, Need, Results
 
 WHOLE: Final = "all requests of the imported file, for it has no measured window"
 PROFILED: Final = Absent(reason="not_measured", detail="this record only profiles, and no launch was timed; `assay run` times them")

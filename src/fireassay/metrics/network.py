@@ -11,7 +11,7 @@ from fireassay.estimates.estimate import Absent, Value
 from fireassay.estimates.over_launches import exact
 from fireassay.frames.links.network_probe import BACK, BY, by, hosts, medians, readings, why_not
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import Metric, Results
+from fireassay.metrics.metric import Metric, Results
 from fireassay.units import BYTES_PER_SECOND, FRACTION, SECONDS
 
 

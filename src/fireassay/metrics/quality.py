@@ -22,7 +22,7 @@ from fireassay.estimates.over_launches import no_launch, of_interval
 from fireassay.frames.ended_launches import ended_words
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.score_clusters import clusters_of, labels_words, undeclared
-from fireassay.metrics.base import WORKLOADS, Metric, Results, Shown
+from fireassay.metrics.metric import WORKLOADS, Metric, Results, Shown
 from fireassay.spec.experiment import Quality
 from fireassay.spec.rules.quality import SCORED
 from fireassay.stats.comparing.noninferiority import Decision, Labels, crossed, largest_change, launches_of, units_of
@@ -74,7 +74,7 @@ def _mean_score(measured: RecordData, configuration: str) -> Value:
     if scored.height == 0:
         return missing_scores(measured)
     if not scored["score"].is_finite().all():
-        return Absent(reason="refused", detail="a score is not a finite number; mend the score that the script reports")
+        return Absent(reason="refused", detail="a score is not a finite number; fix the score that the script reports")
     examples = scored.group_by("example").agg(pl.col("score").mean()).sort("example")
     clusters = clusters_of(scored, examples["example"].to_list())
     if isinstance(clusters, Absent):
@@ -191,7 +191,7 @@ def _unpairable(measured: RecordData, configuration: str, pairs: pl.DataFrame, b
         return Absent(reason="refused", detail=message)
     odd = pairs.filter(~(pl.col("score") - pl.col("reference")).is_finite()).height
     if odd:
-        message = f"{count(odd, 'scores')} are not finite numbers; mend the score that the script reports"
+        message = f"{count(odd, 'scores')} are not finite numbers; fix the score that the script reports"
         return Absent(reason="refused", detail=message)
     if pairs["example"].n_unique() < 2:
         return Absent(reason="insufficient", detail="one example carries no interval; score at least 2, better hundreds")

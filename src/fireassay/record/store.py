@@ -274,18 +274,14 @@ def _refuse_credentials(url: str, shown: str) -> None:
                     where="store",
                     found=shown,
                     allowed="an address without user:password@",
-                    mend="Credentials come from the driver's own environment variables or files.",
+                    fix="Credentials come from the driver's own environment variables or files.",
                 ),
             ),
             "the address of a store",
         )
     if "::" in url.partition("/")[0]:
         raise SpecError(
-            (
-                Problem(
-                    where="store", found=shown, allowed="one address; chained ones (a::b) are not taken", mend="Give the inner address."
-                ),
-            ),
+            (Problem(where="store", found=shown, allowed="one address; chained ones (a::b) are not taken", fix="Give the inner address."),),
             "the address of a store",
         )
 

@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Final
 
 from fireassay.estimates.format import Shown, reading, scale_for
-from fireassay.metrics.base import ALL
-from fireassay.metrics.base import Shown as Place
+from fireassay.metrics.metric import ALL
+from fireassay.metrics.metric import Shown as Place
 from fireassay.metrics.serving.latency import TTFT_COLD
 from fireassay.metrics.serving.objectives import CAPACITY
 from fireassay.reports import grouping

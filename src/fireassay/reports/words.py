@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from fireassay.metrics.base import ALL
+from fireassay.metrics.metric import ALL
 
 STATUS_WORDS: Final[Mapping[str, str]] = {
     "PASS": "pass",

@@ -63,7 +63,7 @@ def _sums_are_exact(requested: Collectives, ranks: int) -> None:
                     where="collectives.dtype",
                     found=repr(requested.dtype),
                     allowed=f"one of {', '.join(DTYPES)}",
-                    mend='Only results of other programs can be of this type, by assay import. Write dtype = "float32".',
+                    fix='Only results of other programs can be of this type, by assay import. Write dtype = "float32".',
                 ),
             )
         )
@@ -75,7 +75,7 @@ def _sums_are_exact(requested: Collectives, ranks: int) -> None:
                     where="collectives.dtype",
                     found=f"{requested.dtype} on {ranks} workers",
                     allowed=f"at most {most} workers with {requested.dtype}",
-                    mend='Sums over more ranks are not exact in it, so that data could not be checked. Write dtype = "float32" (--dtype float32).',
+                    fix='Sums over more ranks are not exact in it, so that data could not be checked. Write dtype = "float32" (--dtype float32).',
                 ),
             )
         )
@@ -94,7 +94,7 @@ def _interfaces_are_here(experiment: Experiment) -> None:
                         where=f"workload.environment.{name}",
                         found=repr(interface),
                         allowed=f"an interface of this machine: {', '.join(known)}",
-                        mend="Interfaces are listed by: ip link",
+                        fix="Interfaces are listed by: ip link",
                     ),
                 )
             )
@@ -120,7 +120,7 @@ def _memory_holds(requested: Collectives, levels: Sequence[int]) -> None:
                         where="collectives.sizes",
                         found=f"{largest} bytes, of which {level} workers hold {required_bytes / GIB:.0f} GiB",
                         allowed=f"what the {total_bytes / GIB:.0f} GiB of this machine hold",
-                        mend="Write smaller sizes, or run on more nodes.",
+                        fix="Write smaller sizes, or run on more nodes.",
                     ),
                 )
             )

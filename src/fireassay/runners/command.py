@@ -58,7 +58,7 @@ def single_level(experiment: Experiment) -> list[Problem]:
             where="factor.levels, faults",
             found=f"{list(experiment.factor.levels)}, {len(experiment.faults)} faults",
             allowed=f"levels = [1] and no faults with workload.runner = {experiment.workload.runner!r}",
-            mend="A command is timed as it is. Several commands: assay time -- ONE --- OTHER.",
+            fix="A command is timed as it is. Several commands: assay time -- ONE --- OTHER.",
         )
     ]
 
@@ -76,7 +76,7 @@ def _program(experiment: Experiment, folder: Path) -> list[Problem]:
     else:
         problem = f"{program!r}, which is not on the PATH"
         remedy = "A file in this folder needs ./ before its name; a line for the shell needs --shell."
-    return [Problem(where="the command", found=problem, allowed="a program that can be executed", mend=remedy)]
+    return [Problem(where="the command", found=problem, allowed="a program that can be executed", fix=remedy)]
 
 
 class Rounds:
@@ -274,7 +274,7 @@ class TrialReader:
 class ReadingHandle:
     """A supervised launch whose lines are read at every poll."""
 
-    def __init__(self, handle: supervisor_client.GuardedHandle, reader: TrialReader) -> None:
+    def __init__(self, handle: supervisor_client.SupervisedHandle, reader: TrialReader) -> None:
         self._handle, self._reader = handle, reader
 
     def poll(self) -> Ending | None:

@@ -39,7 +39,7 @@ def check(experiment: Experiment, folder: Path) -> None:
                 where="workload.script",
                 found=repr(experiment.workload.script),
                 allowed="module:function",
-                mend="For example json:dumps, or work:step for the function step in work.py.",
+                fix="For example json:dumps, or work:step for the function step in work.py.",
             )
         )
     try:
@@ -50,7 +50,7 @@ def check(experiment: Experiment, folder: Path) -> None:
                 where="workload.arguments",
                 found=str(error),
                 allowed="at most a JSON list and a JSON object",
-                mend="""For example arguments = ['[1, "two"]', '{"key": 3}'].""",
+                fix="""For example arguments = ['[1, "two"]', '{"key": 3}'].""",
             )
         )
     if problems:

@@ -52,7 +52,7 @@ def asked(experiment: Experiment) -> tuple[tuple[Target, ...], float]:
             problems.append(Problem(where=about, found=repr(word.removeprefix(SECONDS)), allowed=str(error)))
     if not targets and not problems:
         problems.append(
-            Problem(where="--net", found="no host", allowed="at least one host", mend="For example: assay comm --net node1 node2")
+            Problem(where="--net", found="no host", allowed="at least one host", fix="For example: assay comm --net node1 node2")
         )
     if len(set(targets)) < len(targets):
         problems.append(Problem(where="--net", found="a host twice", allowed="every host once"))
@@ -89,7 +89,7 @@ def check(experiment: Experiment, folder: Path) -> None:
                     where="--net",
                     found=f"{target.host!r}, whose address nobody knows ({why})",
                     allowed="a name that this machine can look up, or an address",
-                    mend=f"See: getent hosts {target.host}",
+                    fix=f"See: getent hosts {target.host}",
                 )
             )
     if problems:

@@ -52,7 +52,7 @@ def check(experiment: Experiment, folder: Path) -> None:
                     found=f"levels {list(experiment.factor.levels)} and others",
                     allowed=f"the plan of the record to be replayed: levels {list(levels)}, launches.per_configuration = "
                     f"{launches.per_configuration}, launches.seed = {launches.seed}, {len(source.experiment.faults)} faults",
-                    mend="Copy them from its experiment.toml.",
+                    fix="Copy them from its experiment.toml.",
                 ),
             )
         )

@@ -40,7 +40,7 @@ def check(experiment: Experiment, folder: Path) -> None:
                     where="serving",
                     found="nothing",
                     allowed='a table [serving] where workload.runner = "serving"',
-                    mend="Add [serving] with concurrency = [1, 8] or rate = [5.0], or use: assay load URL --concurrency 1,8",
+                    fix="Add [serving] with concurrency = [1, 8] or rate = [5.0], or use: assay load URL --concurrency 1,8",
                 ),
             )
         )
@@ -78,7 +78,7 @@ def _missing_files(serving: Serving, folder: Path) -> list[Problem]:
             where=where,
             found=f"{text!r}, which is not there",
             allowed="a path that exists, relative to the experiment's file",
-            mend=f"It was looked for at {(folder / Path(text).expanduser()).resolve()}.",
+            fix=f"It was looked for at {(folder / Path(text).expanduser()).resolve()}.",
         )
         for where, text in _named(serving).items()
         if not (folder / Path(text).expanduser()).exists()

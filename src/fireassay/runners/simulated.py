@@ -104,7 +104,7 @@ def cluster_of(experiment: Experiment) -> tuple[Cluster, int]:
 
 
 def _problem(problem: str, allowed: str) -> Problem:
-    return Problem(where="workload.arguments", found=problem, allowed=allowed, mend="See: assay simulate --help")
+    return Problem(where="workload.arguments", found=problem, allowed=allowed, fix="See: assay simulate --help")
 
 
 def outside(cluster: Cluster, steps: int, levels: Sequence[int]) -> Iterator[tuple[str, float, str]]:
@@ -133,7 +133,7 @@ def check(experiment: Experiment, folder: Path) -> None:
                     where="faults, profile",
                     found=f"launches of the role {', '.join(unknown)}",
                     allowed="none in a simulated cluster",
-                    mend="Leave them out.",
+                    fix="Leave them out.",
                 ),
             ),
             "the cluster",

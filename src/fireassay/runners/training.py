@@ -21,7 +21,7 @@ from fireassay.runners.launching.collective_worker import worker_request
 from fireassay.runners.launching.launch import LaunchRun, request_for
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.sections.collectives import SWEEP
-from fireassay.spec.sections.faults import Fault as AskedFault
+from fireassay.spec.sections.faults import Fault as FaultSpec
 
 
 def check(experiment: Experiment, folder: Path) -> None:
@@ -35,7 +35,7 @@ def check(experiment: Experiment, folder: Path) -> None:
     if not script.is_file():
         problem = f"{experiment.workload.script!r}, {'a folder' if script.is_dir() else 'which is not there'}"
         raise SpecError(
-            (Problem(where="workload.script", found=problem, allowed="a Python script", mend=f"It was looked for at {script}."),)
+            (Problem(where="workload.script", found=problem, allowed="a Python script", fix=f"It was looked for at {script}."),)
         )
     if not os.access(script, os.R_OK):
         raise SpecError(
@@ -44,7 +44,7 @@ def check(experiment: Experiment, folder: Path) -> None:
                     where="workload.script",
                     found=f"{script}, which may not be read",
                     allowed="a readable Python script",
-                    mend=f"chmod u+r {script}",
+                    fix=f"chmod u+r {script}",
                 ),
             )
         )
@@ -56,7 +56,7 @@ def check(experiment: Experiment, folder: Path) -> None:
         _check_fault(index, fault, min(fault.levels) if fault.levels else max(experiment.factor.levels))
 
 
-def _check_fault(index: int, spec: AskedFault, workers: int) -> None:
+def _check_fault(index: int, spec: FaultSpec, workers: int) -> None:
     fault: Fault = catalog.load("faults", spec.kind)
     if fault.strike is None:
         kinds = [name for name in catalog.names("faults") if catalog.load("faults", name).strike is not None]

@@ -229,10 +229,10 @@ def _worded(problem: Problem) -> Problem:
     if problem.where == "the experiment":
         return replace(problem, where="the claim")
     quantity = re.fullmatch(r'"\s*(?:USD|[$€])?\s*([-+]?[\d.,]+)\s*([^\d\s"][^"]*?)\s*"', problem.found)
-    if quantity is None or "number" not in problem.allowed or problem.mend:
+    if quantity is None or "number" not in problem.allowed or problem.fix:
         return problem
     unit = f', and unit = "{quantity[2]}"' if re.fullmatch(r"number\[\d+\](\.baseline)?\.value|slo\.limit", problem.where) else ""
-    return replace(problem, mend=f"Write {quantity[1]}, without the unit{unit}.")
+    return replace(problem, fix=f"Write {quantity[1]}, without the unit{unit}.")
 
 
 def _interval_problems(where: str, number: Number) -> list[Problem]:
@@ -242,7 +242,7 @@ def _interval_problems(where: str, number: Number) -> list[Problem]:
     if interval.low is None and interval.high is None:
         return [
             Problem(
-                where=f"{where}.interval", found="no end", allowed="low, high or both", mend="Leave the interval out where none was given."
+                where=f"{where}.interval", found="no end", allowed="low, high or both", fix="Leave the interval out where none was given."
             )
         ]
     low, high = (-math.inf if interval.low is None else interval.low, math.inf if interval.high is None else interval.high)
@@ -253,7 +253,7 @@ def _interval_problems(where: str, number: Number) -> list[Problem]:
             where=f"{where}.interval",
             found=f"{low:g} to {high:g}",
             allowed=f"ends with the value {number.value:g} between them",
-            mend="Give the ends in the unit of the value, not the distance from it.",
+            fix="Give the ends in the unit of the value, not the distance from it.",
         )
     ]
 
@@ -263,10 +263,7 @@ def _contradictions(claim: Claim) -> list[Problem]:
     if len(claim.number) > MOST_NUMBERS:
         problems.append(
             Problem(
-                where="number",
-                found=f"{len(claim.number)} numbers",
-                allowed=f"at most {MOST_NUMBERS}",
-                mend="Split it into several claims.",
+                where="number", found=f"{len(claim.number)} numbers", allowed=f"at most {MOST_NUMBERS}", fix="Split it into several claims."
             )
         )
     for index, number in enumerate(claim.number):
@@ -278,7 +275,7 @@ def _contradictions(claim: Claim) -> list[Problem]:
                     where=f"{where}.planned_launches",
                     found=str(number.planned_launches),
                     allowed=f"at least launches = {number.launches}",
-                    mend="It counts the launches that were left out too.",
+                    fix="It counts the launches that were left out too.",
                 )
             )
     prediction = claim.prediction
@@ -288,7 +285,7 @@ def _contradictions(claim: Claim) -> list[Problem]:
                 where="prediction.workers",
                 found=str(prediction.workers),
                 allowed=f"more than measured_up_to = {prediction.measured_up_to}",
-                mend="Leave [prediction] out where nothing beyond the measured range is claimed.",
+                fix="Leave [prediction] out where nothing beyond the measured range is claimed.",
             )
         )
     return problems

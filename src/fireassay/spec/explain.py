@@ -75,8 +75,8 @@ def _problem(known: Mapping[str, Key], kind: str, location: tuple[int | str, ...
     if key is None:  # the experiment itself is no table
         return Problem(where=where or "the experiment", found=shown(value), allowed="a table of keys")
     if kind == "missing":
-        return Problem(where=where, found=NOTHING, allowed=key.allowed, mend=_add(key, where))
-    return Problem(where=where, found=shown(value), allowed=key.allowed, mend=_mend(key, value))
+        return Problem(where=where, found=NOTHING, allowed=key.allowed, fix=_add(key, where))
+    return Problem(where=where, found=shown(value), allowed=key.allowed, fix=_mend(key, value))
 
 
 def _without_choice(known: Mapping[str, Key], location: tuple[int | str, ...]) -> tuple[int | str, ...]:
@@ -102,7 +102,7 @@ def _unknown_key(known: Mapping[str, Key], location: tuple[int | str, ...], valu
     # A valid key in the wrong section, else possibly a typo.
     homes = [path for path in known if path.rpartition(".")[2] == name and "." in path]
     remedy = f"Did you mean {' or '.join(homes)}?" if homes else did_you_mean(name, names)
-    return Problem(where=path_of(location), found=_unless_secret(location[-1], value), allowed=", ".join(names), mend=remedy)
+    return Problem(where=path_of(location), found=_unless_secret(location[-1], value), allowed=", ".join(names), fix=remedy)
 
 
 def _unless_secret(name: int | str, value: object) -> str:

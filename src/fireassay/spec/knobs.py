@@ -35,7 +35,7 @@ def check(experiment: Experiment) -> Tune:
                     where="tune",
                     found="nothing",
                     allowed="knobs and their values",
-                    mend="[tune.knobs] batch = [64, 128, 256], and {batch} in workload.arguments; the first value is today's.",
+                    fix="[tune.knobs] batch = [64, 128, 256], and {batch} in workload.arguments; the first value is today's.",
                 ),
             )
         )
@@ -55,7 +55,7 @@ def _problems(experiment: Experiment, tune: Tune) -> Iterator[Problem]:
                 where=where,
                 found=f"{{{name}}} in no argument",
                 allowed="a knob that stands in workload.arguments or workload.environment",
-                mend=f'For example: arguments = ["--{name.replace("_", "-")}", "{{{name}}}"].',
+                fix=f'For example: arguments = ["--{name.replace("_", "-")}", "{{{name}}}"].',
             )
         if len(values) < FEWEST_VALUES:
             yield Problem(where=where, found=listed, allowed=f"at least {FEWEST_VALUES} values, the first of them today's")

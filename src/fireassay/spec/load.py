@@ -154,14 +154,14 @@ def _syntax_problem(message: str, text: str) -> Problem:
     match = _POSITION.fullmatch(message)
     if match is None or match[2] is None:
         end = "the end of the file where more was expected"
-        return Problem(where="the last line", found=end, allowed="TOML", mend=match[1] if match else message)
+        return Problem(where="the last line", found=end, allowed="TOML", fix=match[1] if match else message)
     line = text.split("\n")[int(match[2]) - 1].strip()
     reason = "This key or table was given before." if "verwrite" in match[1] or "twice" in match[1] else f"{match[1]}."
     return Problem(
         where=f"line {match[2]}, column {match[3]}",
         found=line if line else "an empty line",
         allowed="TOML",
-        mend=_TEXT_NEEDS_QUOTES if match[1] == "Invalid value" else reason,
+        fix=_TEXT_NEEDS_QUOTES if match[1] == "Invalid value" else reason,
     )
 
 
@@ -169,7 +169,7 @@ _TEXT_NEEDS_QUOTES = "This is no TOML value: text stands in quotes, true and fal
 
 
 def _file_problem(path: Path, state: str, allowed: str, remedy: str = "") -> SpecError:
-    return SpecError((Problem(where=str(path), found=state, allowed=allowed, mend=remedy),), str(path))
+    return SpecError((Problem(where=str(path), found=state, allowed=allowed, fix=remedy),), str(path))
 
 
 def _similar_file(path: Path) -> str:

@@ -156,7 +156,7 @@ def refuse_endless(experiment: Experiment) -> None:
                     where="launches",
                     found=f"{each:,} configurations in {experiment.blocks:,} blocks, with {faults:,} faults",
                     allowed=f"at most {MOST_LAUNCHES:,} launches",
-                    mend="Make an experiment of its own of some of them.",
+                    fix="Make an experiment of its own of some of them.",
                 ),
             )
         )

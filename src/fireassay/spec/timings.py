@@ -17,12 +17,12 @@ from fireassay.spec.tables.cells import read_table
 from fireassay.spec.tables.columns import columns_of, unit_notes, unused
 from fireassay.spec.tables.rows import chosen, decimal, gaps, grouped, is_percent, medians, series, values
 from fireassay.spec.tables.timing import batches, rate_word, timing
-from fireassay.spec.tables.types import Asked as Asked
+from fireassay.spec.tables.types import Stated as Stated
 from fireassay.spec.tables.types import Timing as Timing
 from fireassay.spec.tables.types import Timings as Timings
 
 
-def read_timings(path: str | Path, *, work: float | None = None, asked: Asked | None = None) -> Timings:
+def read_timings(path: str | Path, *, work: float | None = None, asked: Stated | None = None) -> Timings:
     """A table from a file. `work`: units of useful work per row, if the file has no such column.
 
     Raises:
@@ -41,17 +41,17 @@ def read_timings(path: str | Path, *, work: float | None = None, asked: Asked | 
         row = raw[: error.start].count(b"\n") + 1
         state = f"the byte 0x{raw[error.start]:02x}"
         remedy = 'Save it again as "CSV UTF-8".'
-        problem = Problem(where=f"row {row}", found=state, allowed="text in UTF-8", mend=remedy)
+        problem = Problem(where=f"row {row}", found=state, allowed="text in UTF-8", fix=remedy)
         raise SpecError((problem,), str(path)) from None
     return parse_timings(text, str(path), work=work, asked=asked)
 
 
-def parse_timings(text: str, source: str, *, work: float | None = None, asked: Asked | None = None) -> Timings:
+def parse_timings(text: str, source: str, *, work: float | None = None, asked: Stated | None = None) -> Timings:
     """A table from a text. Raises SpecError with all problems at once."""
-    asked = asked or Asked(work=work)
+    asked = asked or Stated(work=work)
     table = read_table(text, source)
     if table is None:
-        raise _one(source, Problem(where="the file", found="no rows", allowed=_NEEDED, mend=_EXAMPLE))
+        raise _one(source, Problem(where="the file", found="no rows", allowed=_NEEDED, fix=_EXAMPLE))
     columns, problems = columns_of(table, asked)
     rows = [] if problems else chosen(table, asked, problems)
     _stop(problems, source)
@@ -112,7 +112,7 @@ def with_tolerance(timings: Timings, text: str | None) -> tuple[Timings, float]:
     largest, name = max((abs(value) for value in values), default=0.0), timings.quality_name.strip() or "quality"
     if timings.percent and text is not None and not percent:
         remedy = f"Write --tolerance {text.strip()}% for {text.strip()} points of a hundred, or {float(text) * 100:g}% for a fraction of {float(text):g}."
-        raise _one("the flags", Problem(where="--tolerance", found=text, allowed=f"percent, as {name} is", mend=remedy))
+        raise _one("the flags", Problem(where="--tolerance", found=text, allowed=f"percent, as {name} is", fix=remedy))
     if largest > 1.0 and not timings.percent:
         if text is None:
             remedy = (
@@ -125,7 +125,7 @@ def with_tolerance(timings: Timings, text: str | None) -> tuple[Timings, float]:
                     where=f"column {name}",
                     found=f"{largest:g}",
                     allowed="a fraction of at most 1, or a unit",
-                    mend=f"Points or percent? {remedy}",
+                    fix=f"Points or percent? {remedy}",
                 ),
             )
         if percent:

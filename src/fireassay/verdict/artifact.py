@@ -15,7 +15,7 @@ import polars as pl
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import count, given, show
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.units import NS_PER_S
 from fireassay.verdict.judge import Judgement
 

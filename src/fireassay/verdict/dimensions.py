@@ -11,7 +11,7 @@ from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import show
 from fireassay.frames.ended_launches import ended_words
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.metrics.training.correctness import REPLICAS_AGREE, SAMPLES_DUPLICATED, SAMPLES_LOST
 from fireassay.verdict.judging import Evidence, Vector
 from fireassay.verdict.types import DimensionResult, Finding, GateResult, Status

@@ -18,8 +18,8 @@ import polars as pl
 from fireassay.estimates.estimate import Estimate, Value
 from fireassay.estimates.format import count, given, show
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import ALL, Results
 from fireassay.metrics.calls import TRIAL_TIME, of_calls
+from fireassay.metrics.metric import ALL, Results
 from fireassay.metrics.serving.latency import E2E_P50, E2E_P95, E2E_P99, TTFT_P95, TTFT_P99
 from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT
 from fireassay.metrics.training.time import STEP_TIME, WALL_TIME

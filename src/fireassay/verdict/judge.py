@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from fireassay import catalog
 from fireassay.estimates.estimate import Value
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import Metric, Results
+from fireassay.metrics.metric import Metric, Results
 from fireassay.metrics.needs import values
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.gates.support.gate import Gate

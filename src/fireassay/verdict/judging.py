@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.verdict.types import DimensionResult, Finding, GateResult, LayerResult, Recommendation, Status, Verdict
 
 Vector = Mapping[str, Mapping[str, DimensionResult]]  # configuration -> dimension -> result

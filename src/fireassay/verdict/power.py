@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import count, given, percent
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import Results
 from fireassay.metrics.calls import TRIAL_TIME
+from fireassay.metrics.metric import Results
 from fireassay.metrics.training.time import STEP_TIME, WALL_TIME
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.kind import kind_of

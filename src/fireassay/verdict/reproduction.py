@@ -29,7 +29,7 @@ from fireassay.estimates.format import count, given
 from fireassay.frames.record_data import RecordData
 from fireassay.stats.comparing.comparison import REASONS, Difference
 from fireassay.verdict.comparison.change_phrases import difference_text
-from fireassay.verdict.comparison.groups import Arm, launch_values, quality
+from fireassay.verdict.comparison.groups import Group, launch_values, quality
 from fireassay.verdict.comparison.session_phrases import SUSPECTED, allowance, occasion
 from fireassay.verdict.comparison.sessions import Days, Found, found_between, judged
 from fireassay.verdict.comparison.types import Change, Comparison, Mismatch, Side
@@ -110,9 +110,9 @@ def reproduction(comparison: Comparison, first: Side, second: Side, *, force: bo
 
 def _row(comparison: Comparison, change: Change, first: Side, second: Side, days: Days) -> Row:
     metric = first.judgement.metrics[change.metric]
-    a, b = (Arm(label=side.label, side=side, configuration=change.configuration) for side in (first, second))
+    a, b = (Group(label=side.label, side=side, configuration=change.configuration) for side in (first, second))
     measured = first.measured
-    finite = all(math.isfinite(x) for arm in (a, b) for x in launch_values(arm.value(change.metric)))
+    finite = all(math.isfinite(x) for group in (a, b) for x in launch_values(group.value(change.metric)))
     smallest = measured.experiment.comparison.smallest_effect
     interval = None
     if finite:
@@ -169,7 +169,7 @@ def _quality(comparison: Comparison, first: Side, second: Side) -> list[Row]:
     """Agreement is equivalence: non-inferiority in both directions (two one-sided tests)."""
     if first.measured.experiment.quality is None:
         return []
-    ours, theirs = (Arm(label=side.label, side=side, configuration=comparison.configuration) for side in (first, second))
+    ours, theirs = (Group(label=side.label, side=side, configuration=comparison.configuration) for side in (first, second))
     there, back = quality(ours, theirs), quality(theirs, ours)
     if "DEGRADED" in (there.held, back.held):
         agreement: Agreement = "differs"

@@ -1,4 +1,4 @@
-"""`fireassay.time`: functions that a fresh process finds are timed, all others are refused with the mend."""
+"""`fireassay.time`: functions that a fresh process finds are timed, all others are refused with the fix."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from fireassay.faults.support.base import aim, victim_now
 from fireassay.record.progress import Progress
 from fireassay.spec.experiment import Experiment, Factor
 from fireassay.spec.plan import PlannedFault, plan
-from fireassay.spec.sections.faults import Fault as Asked
+from fireassay.spec.sections.faults import Fault as FaultSpec
 from fireassay.spec.sections.workload import Workload
 
 
@@ -82,7 +82,7 @@ def test_without_an_aim_nothing_happens() -> None:
 
 def during(rank_hit: int | None = None) -> PlannedFault:
     return PlannedFault(
-        kind="kill", rank=1, after_checkpoints=1, delay_steps=5, signal="KILL", during_checkpoint=True, training=Asked(rank=rank_hit)
+        kind="kill", rank=1, after_checkpoints=1, delay_steps=5, signal="KILL", during_checkpoint=True, training=FaultSpec(rank=rank_hit)
     )
 
 
@@ -97,7 +97,7 @@ def test_during_a_checkpoint_whoever_saves_it_is_struck() -> None:
 
 def test_a_chosen_step_and_rank_are_not_drawn() -> None:
     made = Experiment(
-        name="x", workload=Workload(script="x.py"), factor=Factor(levels=(4,)), faults=(Asked(at_step=17, rank=2, kind="stop"),)
+        name="x", workload=Workload(script="x.py"), factor=Factor(levels=(4,)), faults=(FaultSpec(at_step=17, rank=2, kind="stop"),)
     )
     found = [one.fault for one in plan(made) if one.fault is not None]
     assert [(one.rank, one.after_checkpoints, one.delay_steps) for one in found] == [(2, 0, 17)]

@@ -12,7 +12,7 @@ from fireassay.errors import SpecError
 from fireassay.faults.support import under_load
 from fireassay.faults.support.base import Fault, Struck, Undo
 from fireassay.faults.support.under_load import Strike
-from fireassay.spec.sections.faults import Fault as Asked
+from fireassay.spec.sections.faults import Fault as FaultSpec
 from fireassay.spec.sections.serving import Target
 from tests.faults.loaded import kinds, row
 from tests.launchers.helpers import until
@@ -21,7 +21,7 @@ from tests.launchers.support.test_servers import Heard
 STRUCK = Struck(replica=1, url="http://127.0.0.1:1", target=Target())
 
 
-class Keys(Asked):
+class Keys(FaultSpec):
     share: float = 0.1
     command: str = ""
 
@@ -33,7 +33,7 @@ class Acts:
         self.fails = fails
         self.ns: list[int] = []
 
-    def on_load(self, struck: Struck, asked: Asked) -> Undo:
+    def on_load(self, struck: Struck, asked: FaultSpec) -> Undo:
         if self.fails == "act":
             raise OSError("it is not there")
         self.ns.append(time.monotonic_ns())
@@ -110,16 +110,16 @@ def test_secrets_in_a_command_do_not_reach_the_event() -> None:
 @pytest.mark.parametrize("kind", ["kill", "stop", "slow"])
 def test_a_fault_of_processes_needs_servers_of_assays_own(kind: str) -> None:
     with pytest.raises(SpecError, match="assay does not start"):
-        under_load.check(catalog.load("faults", kind), Asked(kind=kind), Target(urls=("http://127.0.0.1:1",)))
+        under_load.check(catalog.load("faults", kind), FaultSpec(kind=kind), Target(urls=("http://127.0.0.1:1",)))
 
 
 def test_a_replica_that_is_not_there_is_refused() -> None:
     with pytest.raises(SpecError, match="0 to 1"):
-        under_load.check(catalog.load("faults", "kill"), Asked(replica=2), Target(command=("x",), replicas=2))
+        under_load.check(catalog.load("faults", "kill"), FaultSpec(replica=2), Target(command=("x",), replicas=2))
 
 
 @pytest.mark.parametrize("kind", sorted(catalog.names("faults")))
 def test_every_kind_strikes_a_load_or_a_training(kind: str) -> None:
     fault: Fault = catalog.load("faults", kind)
     assert fault.on_load is not None or fault.strike is not None
-    assert all(name in Asked.complete().model_fields for name in fault.parameters)
+    assert all(name in FaultSpec.complete().model_fields for name in fault.parameters)

@@ -21,7 +21,7 @@ from fireassay.frames.training.rank_time import CATEGORIES, partition
 from fireassay.frames.training.watched_steps import UNWATCHED, levelled, unwatched
 from fireassay.instruments.hooks.watched_steps import FIRST, chosen
 from fireassay.instruments.hooks.watched_steps import UNWATCHED as WRITTEN
-from fireassay.metrics.base import Metric
+from fireassay.metrics.metric import Metric
 from fireassay.record.declared.training import STEPS
 from fireassay.reports.series.ranks import phases
 from fireassay.units import BYTES, SECONDS

@@ -39,7 +39,7 @@ def test_waiting_after_the_last_gradient_and_inside_of_the_pass_is_told_of_the_m
     probe, sink = recorder(clock)
     marked = Marked(torch, probe)
     marked._others = True
-    probe.sees(marked)
+    probe.attach_communication(marked)
     engine = torch.autograd.Variable._execution_engine
     weight: Any = torch.ones(1, requires_grad=True)
 
@@ -177,7 +177,7 @@ def test_calls_that_nobody_takes_any_more_are_not_kept() -> None:
 
     probe, _ = recorder(FakeClock())
     marked = Marked(torch, probe)
-    probe.sees(marked)
+    probe.attach_communication(marked)
     probe.close()
     name = "all_reduce"
     make = dict(process_groups.functions(torch, marked.calls))[name]

@@ -206,11 +206,11 @@ def test_no_piece_is_early_and_the_truth_is_what_a_client_sees() -> None:
 
 def test_the_same_seed_draws_the_same_times() -> None:
     def offsets(seed: int) -> list[int]:
-        from fireassay.instruments.reference_server.answers import asked
+        from fireassay.instruments.reference_server.answers import parse_request
         from fireassay.instruments.reference_server.plans import Planner
 
         settings = Settings(spread_first_s=0.04, spread_next_s=0.01, seed=seed)
-        wanted = asked(b'{"prompt": "a", "stream": true, "max_tokens": 5}', chat=False)
+        wanted = parse_request(b'{"prompt": "a", "stream": true, "max_tokens": 5}', chat=False)
         return list(Planner(settings).plan(wanted, 0).offsets)
 
     assert offsets(1) == offsets(1) != offsets(2)
@@ -549,11 +549,11 @@ def test_a_canary_is_answered_with_its_nonce() -> None:
     """The prompts of fireassay.traffic.prompts.make, with and without words after the nonce."""
     import json
 
-    from fireassay.instruments.reference_server.answers import Texts, asked
+    from fireassay.instruments.reference_server.answers import Texts, parse_request
 
     for text in (
         "abc123 is a code. Begin your answer with it: abc123",
         "abc123 is a code. Begin your answer with it: abc123. Then go on with: x y z",
     ):
         body = json.dumps({"messages": [{"role": "user", "content": text}]}).encode()
-        assert Texts("").words(asked(body, chat=True).tail, 4)[0] == "abc123"
+        assert Texts("").words(parse_request(body, chat=True).tail, 4)[0] == "abc123"

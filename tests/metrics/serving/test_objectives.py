@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fireassay.estimates.estimate import Absent, Estimate
-from fireassay.metrics.base import ALL
+from fireassay.metrics.metric import ALL
 from fireassay.metrics.serving.objectives import CAPACITY, GOODPUT, SLO_ATTAINMENT
 from fireassay.metrics.serving.throughput import REQUEST_THROUGHPUT
 from fireassay.spec.sections.serving import Objectives

@@ -6,7 +6,7 @@ from fireassay import catalog
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics import needs
-from fireassay.metrics.base import Metric
+from fireassay.metrics.metric import Metric
 from tests.serving_made import ServingMade
 
 

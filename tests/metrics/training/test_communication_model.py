@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from fireassay.estimates.estimate import Absent, Estimate
-from fireassay.metrics.base import ALL
+from fireassay.metrics.metric import ALL
 from fireassay.metrics.training.communication_model import (
     COMMUNICATION_WALL,
     COMMUNICATION_WALL_ERROR,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from fireassay.estimates.estimate import Absent, Estimate
-from fireassay.metrics.base import Metric
+from fireassay.metrics.metric import Metric
 from fireassay.metrics.training.correctness import (
     FINAL_LOSS_DIFFERENCE,
     LOSS_DEVIATION,

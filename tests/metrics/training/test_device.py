@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fireassay.estimates.estimate import Absent, Estimate, Value
-from fireassay.metrics.base import Metric
+from fireassay.metrics.metric import Metric
 from fireassay.metrics.training.device import ACHIEVED_FLOPS, FLOPS_PER_STEP, HFU, HOST_MEMORY_PEAK, MEMORY_PEAK, MEMORY_RESERVED_PEAK, MFU
 from fireassay.metrics.training.time import THROUGHPUT
 from fireassay.spec.sections.flops import Flops

@@ -6,7 +6,7 @@ import pytest
 
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.frames.training.recovery import recoveries
-from fireassay.metrics.base import Metric
+from fireassay.metrics.metric import Metric
 from fireassay.metrics.training.faults import (
     RECOVERY_TIME,
     RESTARTS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fireassay.estimates.estimate import Absent, Estimate
-from fireassay.metrics.base import Metric
+from fireassay.metrics.metric import Metric
 from fireassay.metrics.training.phases import BACKWARD_TIME, DATA_TIME, FORWARD_TIME, OPTIMIZER_TIME, UNKNOWN_TIME
 from tests.handmade import Handmade
 

@@ -10,7 +10,7 @@ import pytest
 
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import ALL
+from fireassay.metrics.metric import ALL
 from fireassay.metrics.training.communication_model import FASTEST_WORKERS, PREDICTED_SCALED_SPEEDUP
 from fireassay.metrics.training.scaling import (
     AMDAHL_CEILING,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fireassay.estimates.estimate import Absent, Estimate
-from fireassay.metrics.base import Metric
+from fireassay.metrics.metric import Metric
 from fireassay.metrics.training.time import (
     INSTRUMENT_OVERHEAD,
     STEP_AUTOCORRELATION,

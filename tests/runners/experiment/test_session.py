@@ -15,7 +15,7 @@ from fireassay.record.reader import Record, open_record
 from fireassay.runners.experiment.context import Outcome, RunContext, Runner
 from fireassay.runners.experiment.progress import RunProgress
 from fireassay.runners.experiment.run import resume
-from fireassay.runners.experiment.session import Arm, order_of_arms, run_together
+from fireassay.runners.experiment.session import Member, order_of_members, run_together
 from tests.runners.making import InstantMaker, experiment
 
 
@@ -34,8 +34,8 @@ def instant(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def together(folder: Path, *labels: str, **changes: Any) -> list[Record]:
-    arms = [Arm(experiment=experiment(name=label, **changes), folder=folder, label=label) for label in labels]
-    return [open_record(path) for path in run_together(arms, root=folder / "records", clock=FakeClock(), seed=3)]
+    members = [Member(experiment=experiment(name=label, **changes), folder=folder, label=label) for label in labels]
+    return [open_record(path) for path in run_together(members, root=folder / "records", clock=FakeClock(), seed=3)]
 
 
 def records(folder: Path) -> dict[str, Record]:
@@ -47,26 +47,26 @@ def test_no_arm_is_a_block_ahead_of_another(tmp_path: Path) -> None:
     together(tmp_path, "a", "b", launches={"per_configuration": 4})
     blocks = [block for _, block, _ in InstantMaker.made]
     assert blocks == sorted(blocks)
-    assert Counter(InstantMaker.made) == {(arm, block, "timed"): 2 for arm in "ab" for block in range(4)}
+    assert Counter(InstantMaker.made) == {(member, block, "timed"): 2 for member in "ab" for block in range(4)}
 
 
 def test_two_arms_are_made_in_the_order_abba() -> None:
     for seed in range(20):
         for block in range(0, 10, 2):
-            assert order_of_arms(2, block + 1, seed) == order_of_arms(2, block, seed)[::-1]
+            assert order_of_members(2, block + 1, seed) == order_of_members(2, block, seed)[::-1]
 
 
 def test_the_first_arm_is_drawn_and_the_draw_depends_on_the_seed_only() -> None:
-    firsts = Counter(order_of_arms(2, 2 * block, 1)[0] for block in range(200))
+    firsts = Counter(order_of_members(2, 2 * block, 1)[0] for block in range(200))
     assert 70 <= firsts[0] <= 130  # 200 tosses: outside with probability 2e-5
-    assert [order_of_arms(3, block, 5) for block in range(6)] == [order_of_arms(3, block, 5) for block in range(6)]
-    assert {order_of_arms(3, 0, seed) for seed in range(100)} == {(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)}
+    assert [order_of_members(3, block, 5) for block in range(6)] == [order_of_members(3, block, 5) for block in range(6)]
+    assert {order_of_members(3, 0, seed) for seed in range(100)} == {(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)}
 
 
 def test_over_two_blocks_every_arm_has_the_same_mean_place() -> None:
-    for arms in (2, 3, 4):
-        first, second = order_of_arms(arms, 6, 9), order_of_arms(arms, 7, 9)
-        assert {first.index(arm) + second.index(arm) for arm in range(arms)} == {arms - 1}
+    for members in (2, 3, 4):
+        first, second = order_of_members(members, 6, 9), order_of_members(members, 7, 9)
+        assert {first.index(member) + second.index(member) for member in range(members)} == {members - 1}
 
 
 def test_every_manifest_names_the_session_and_its_own_place_in_it(tmp_path: Path) -> None:
@@ -85,11 +85,11 @@ def test_fault_launches_come_after_all_timed_ones(tmp_path: Path) -> None:
 
 
 def test_an_arm_with_more_blocks_goes_on_alone(tmp_path: Path) -> None:
-    arms = [
-        Arm(experiment=experiment(name=name, launches={"per_configuration": blocks}), folder=tmp_path, label=name)
+    members = [
+        Member(experiment=experiment(name=name, launches={"per_configuration": blocks}), folder=tmp_path, label=name)
         for name, blocks in (("short", 1), ("long", 3))
     ]
-    run_together(arms, root=tmp_path / "records", clock=FakeClock())
+    run_together(members, root=tmp_path / "records", clock=FakeClock())
     assert [name for name, block, _ in InstantMaker.made if block > 0] == ["long"] * 4
 
 
@@ -115,12 +115,12 @@ def test_a_stop_interrupts_every_arm_that_is_not_through_and_each_can_be_gone_on
 
 def test_an_arm_that_was_through_when_the_stop_came_is_complete(tmp_path: Path) -> None:
     InstantMaker.rules["long", 2] = "stop"
-    arms = [
-        Arm(experiment=experiment(name=name, launches={"per_configuration": blocks}), folder=tmp_path, label=name)
+    members = [
+        Member(experiment=experiment(name=name, launches={"per_configuration": blocks}), folder=tmp_path, label=name)
         for name, blocks in (("short", 1), ("long", 3))
     ]
     with pytest.raises(Interrupted):
-        run_together(arms, root=tmp_path / "records", clock=FakeClock())
+        run_together(members, root=tmp_path / "records", clock=FakeClock())
     assert {name: record.state for name, record in records(tmp_path).items()} == {"short": "complete", "long": "interrupted"}
 
 
@@ -153,14 +153,14 @@ def test_resuming_one_arm_keeps_the_session_and_names_the_blocks_that_were_made_
 
 def test_the_progress_says_which_arm_it_is_about(tmp_path: Path) -> None:
     told: list[RunProgress] = []
-    arms = [Arm(experiment=experiment(name=name), folder=tmp_path, label=name) for name in "ab"]
-    run_together(arms, root=tmp_path / "records", clock=FakeClock(), on_progress=told.append)
+    members = [Member(experiment=experiment(name=name), folder=tmp_path, label=name) for name in "ab"]
+    run_together(members, root=tmp_path / "records", clock=FakeClock(), on_progress=told.append)
     assert {(one.label, one.record.name[0]) for one in told} == {("a", "a"), ("b", "b")}
 
 
 def test_what_cannot_be_started_is_refused_before_any_record_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = Runner(name="replay", check=lambda *_: None, run=never)
     monkeypatch.setattr(catalog, "load", lambda *_: whole)
-    with pytest.raises(SpecError, match=r"workload.runner: found 'replay' \(arm a\)"):
+    with pytest.raises(SpecError, match=r"workload.runner: found 'replay' \(member a\)"):
         together(tmp_path, "a", "b")
     assert not (tmp_path / "records").exists()

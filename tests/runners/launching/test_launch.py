@@ -26,7 +26,7 @@ from fireassay.runners.experiment.signals import StopRequest
 from fireassay.runners.launching import launch as launch_module
 from fireassay.runners.launching.launch import LaunchRun, mark_of, request_for
 from fireassay.spec.plan import PlannedFault, PlannedLaunch, plan
-from fireassay.spec.sections.faults import Fault as AskedFault
+from fireassay.spec.sections.faults import Fault as FaultSpec
 from tests.runners.making import FakeHandle, SilentMeter, context, experiment, fake_launcher, kill_fault, planned, worker
 
 OK = Ending(exit_code=0, end_ns=123)
@@ -438,7 +438,7 @@ def test_a_fault_that_lasts_is_undone_in_time_or_at_the_end(
 
     run.fault = Fault(name="stop", strike=strike)
     assert run.planned.fault is not None
-    lasting = dataclasses.replace(run.planned.fault, training=AskedFault(kind="stop", for_s=for_s))
+    lasting = dataclasses.replace(run.planned.fault, training=FaultSpec(kind="stop", for_s=for_s))
     run.planned = dataclasses.replace(run.planned, fault=lasting)
     go(run)
     assert undone == ["undone"]

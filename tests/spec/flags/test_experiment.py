@@ -163,7 +163,7 @@ def test_wrong_flags_are_named_as_flags_and_all_at_once(here: Path) -> None:
     by_flag = {problem.where: problem for problem in found}
     assert by_flag["--workers"].found == "1,x"
     assert by_flag["--launches"].allowed == "a whole number from 1 to 1000"
-    assert by_flag["--budget"].mend == "Add --price USD."
+    assert by_flag["--budget"].fix == "Add --price USD."
 
 
 @pytest.mark.parametrize("levels", ["0", "1,1", "", "1,,2", "1.0", "-1", "9" * 5000])
@@ -179,11 +179,11 @@ def test_flags_and_file_are_told_together(here: Path) -> None:
 
 def test_without_worker_counts_the_flag_to_add_is_told(here: Path) -> None:
     (problem,) = problems("--", "train.py")
-    assert (problem.where, problem.mend) == ("--workers", "Add --workers 1,2,4.")
+    assert (problem.where, problem.fix) == ("--workers", "Add --workers 1,2,4.")
 
 
 @pytest.mark.parametrize(
-    ("words", "mend"),
+    ("words", "fix"),
     [
         ((), "assay run --workers 1,2,4 -- train.py"),
         (("train.py",), "assay run --workers 1,2,4 -- train.py"),
@@ -192,9 +192,9 @@ def test_without_worker_counts_the_flag_to_add_is_told(here: Path) -> None:
         (("--workers", "1", "--env", "A", "--", "train.py"), "--env A=1"),
     ],
 )
-def test_a_wrong_command_line_is_told_with_the_right_one(here: Path, words: tuple[str, ...], mend: str) -> None:
+def test_a_wrong_command_line_is_told_with_the_right_one(here: Path, words: tuple[str, ...], fix: str) -> None:
     (problem,) = problems(*words)
-    assert mend in problem.mend
+    assert fix in problem.fix
 
 
 @pytest.mark.parametrize("broken", ['workload = "x"\n', "launches = 3\n", "[workload]\nenvironment = 3\n"])

@@ -51,7 +51,7 @@ def test_the_parts_of_a_form_have_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "mend"),
+    ("text", "fix"),
     [
         ("d(100,100)", 'Write "D(100,100)".'),
         ("D(100, 100)", 'Write "D(100,100)".'),
@@ -84,12 +84,12 @@ def test_the_parts_of_a_form_have_names() -> None:
         ("", ""),
     ],
 )
-def test_anything_else_is_told_with_what_was_probably_meant(text: str, mend: str) -> None:
+def test_anything_else_is_told_with_what_was_probably_meant(text: str, fix: str) -> None:
     with pytest.raises(SpecError) as told:
         parse(text, "serving.scenarios[1]")
     (wrong,) = told.value.problems
     assert wrong.where == "serving.scenarios[1]"
-    assert wrong.mend == mend
+    assert wrong.fix == fix
 
 
 def test_a_form_of_no_letter_names_them_all() -> None:

@@ -22,7 +22,7 @@ from fireassay.spec.sections.serving import Target
 from fireassay.traffic.backends import bedrock
 from fireassay.traffic.backends.bedrock import BACKEND, signed
 from fireassay.traffic.parts import Answer, Ask, Wire
-from tests.traffic.fakes import Asked, asked_for_real, exchange, frame, serving
+from tests.traffic.fakes import SeenRequest, asked_for_real, exchange, frame, serving
 from tests.traffic.transcripts import reply_of
 
 ID, SECRET = "AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"  # of Amazon's published vectors
@@ -80,7 +80,7 @@ def test_amazon_s_published_vectors(
     )
 
 
-def signature_of(asked: Asked, region: str) -> str:
+def signature_of(asked: SeenRequest, region: str) -> str:
     """What the server works out: Signature Version 4, from the request as it came."""
     given = dict(part.split("=", 1) for part in asked.headers["authorization"].removeprefix("AWS4-HMAC-SHA256 ").split(", "))
     day = asked.headers["x-amz-date"][:8]

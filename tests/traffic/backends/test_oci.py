@@ -22,7 +22,7 @@ from fireassay.spec.sections.serving import Target
 from fireassay.traffic.backends import oci
 from fireassay.traffic.backends.oci import BACKEND, signed
 from fireassay.traffic.parts import Ask, Wire
-from tests.traffic.fakes import Asked, asked_for_real, sse
+from tests.traffic.fakes import SeenRequest, asked_for_real, sse
 from tests.traffic.transcripts import reply_of
 
 OPTIONS: dict[str, str | int | float | bool] = {"compartment_id": "ocid1.compartment.oc1..a"}
@@ -63,7 +63,7 @@ def library(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return found
 
 
-def checked(asked: Asked) -> None:
+def checked(asked: SeenRequest) -> None:
     """What a server checks."""
     assert asked.headers["x-content-sha256"] == base64.b64encode(hashlib.sha256(asked.body).digest()).decode()
     assert asked.headers["authorization"] == f'Signature keyId="t/u/f",signature="post {asked.path}"'

@@ -168,7 +168,7 @@ def test_a_broken_line_is_named(tmp_path: Path, name: str, content: str | bytes,
 
 
 def test_the_closest_key_is_named(tmp_path: Path) -> None:
-    assert "promt" in wrong(tmp_path, "a.jsonl", '{"promt": "a"}').mend
+    assert "promt" in wrong(tmp_path, "a.jsonl", '{"promt": "a"}').fix
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:

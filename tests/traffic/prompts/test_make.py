@@ -303,7 +303,7 @@ def test_images_and_documents_of_a_file(base: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("scenario", "task", "where", "mend"),
+    ("scenario", "task", "where", "fix"),
     [
         ("dataset", "chat", "serving.prompts.source", "D(100,100)"),
         ("E(10)", "chat", "serving.task", 'Write task = "embeddings".'),
@@ -314,12 +314,12 @@ def test_images_and_documents_of_a_file(base: Path) -> None:
         ("Q(8,8)", "chat", "serving.scenarios", ""),
     ],
 )
-def test_a_scenario_that_does_not_fit_is_told(base: Path, scenario: str, task: str, where: str, mend: str) -> None:
+def test_a_scenario_that_does_not_fit_is_told(base: Path, scenario: str, task: str, where: str, fix: str) -> None:
     with pytest.raises(SpecError) as told:
         made.prompts(base, scenario=scenario, task=task)
     (problem,) = told.value.problems
     assert problem.where == where
-    assert mend in problem.mend
+    assert fix in problem.fix
 
 
 def test_a_task_of_others_may_take_any_scenario(base: Path) -> None:

@@ -111,24 +111,24 @@ def test_words_come_from_the_vocabulary_most_frequent_first() -> None:
 
 
 def test_what_is_wrong_with_a_tokenizer_is_told(tmp_path: Path) -> None:
-    def mend(text: str) -> str:
+    def fix(text: str) -> str:
         with pytest.raises(SpecError) as told:
             tokens.load(text, tmp_path)
         (problem,) = told.value.problems
         assert problem.where == "serving.tokenizer"
-        return f"{problem.found}; {problem.mend}"
+        return f"{problem.found}; {problem.fix}"
 
-    assert "which is not there; Copy tokenizer.json" in mend("nowhere")
+    assert "which is not there; Copy tokenizer.json" in fix("nowhere")
     (tmp_path / "empty").mkdir()
-    assert "a folder without tokenizer.json" in mend("empty")
+    assert "a folder without tokenizer.json" in fix("empty")
     (tmp_path / "empty" / "tokenizer.model").write_bytes(b"")
-    assert "save_pretrained" in mend("empty")
+    assert "save_pretrained" in fix("empty")
     (tmp_path / "broken.json").write_text("{}")
-    assert "cannot be read" in mend("broken.json")
+    assert "cannot be read" in fix("broken.json")
     made.folder(tmp_path / "bad", config={"chat_template": "{% for %}"})
-    assert "a chat template that cannot be read" in mend("bad")
+    assert "a chat template that cannot be read" in fix("bad")
     (tmp_path / "bad" / "tokenizer_config.json").write_text("{")
-    assert "tokenizer_config.json, which cannot be read" in mend("bad")
+    assert "tokenizer_config.json, which cannot be read" in fix("bad")
 
 
 def test_without_the_package_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from fireassay import catalog
-from fireassay.metrics.base import Metric
+from fireassay.metrics.metric import Metric
 from fireassay.verdict.comparison.change_phrases import change_text, detectable_text, direction_word, needed_text, probability_text
 from fireassay.verdict.comparison.phrases import shortened
 from fireassay.verdict.comparison.types import Change

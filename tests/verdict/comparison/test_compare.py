@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from fireassay.errors import SpecError
 from fireassay.estimates.estimate import Absent
-from fireassay.spec.experiment import Comparison as Asked
+from fireassay.spec.experiment import Comparison as ComparisonSpec
 from fireassay.spec.experiment import Quality
 from fireassay.verdict.comparison import compare as tested
 from fireassay.verdict.comparison.compare import compare_configurations
@@ -59,8 +59,8 @@ def change(made: Comparison, metric: str, configuration: str = "workers=2") -> C
     return next(c for c in made.changes if (c.metric, c.configuration) == (metric, configuration))
 
 
-def in_session(one: Side, label: str, arm: int) -> Side:
-    return with_manifest(one, label, "session", {"id": "s1", "arm": arm, "arms": 2, "label": label})
+def in_session(one: Side, label: str, group: int) -> Side:
+    return with_manifest(one, label, "session", {"id": "s1", "arm": group, "arms": 2, "label": label})
 
 
 # ---- what decides ----------------------------------------------------------------------------------------------------
@@ -124,7 +124,7 @@ def test_lower_times_and_costs_are_faster_and_cheaper(plain: Side, better: Side)
 
 
 def test_the_primary_metric_is_the_baselines_or_the_one_asked_for(plain: Side, better: Side) -> None:
-    named = with_experiment(plain, "A", "comparison", Asked(primary="step_time").model_dump())
+    named = with_experiment(plain, "A", "comparison", ComparisonSpec(primary="step_time").model_dump())
     assert only(compare([named, better])).metric == "step_time"
     assert only(compare([named, better], primary="wall_time")).outcome == "equivalent"
 
@@ -146,7 +146,7 @@ def test_of_several_sides_the_primaries_are_corrected_by_holm(plain: Side, bette
 
 
 def test_margin_and_confidence_are_the_baselines(plain: Side, better: Side) -> None:
-    wide = with_experiment(plain, "A", "comparison", Asked(equivalence=0.2, smallest_effect=0.15).model_dump())
+    wide = with_experiment(plain, "A", "comparison", ComparisonSpec(equivalence=0.2, smallest_effect=0.15).model_dump())
     assert only(compare([wide, better])).outcome == "equivalent"
     assert compare([wide, better]).equivalence == 0.2
 
@@ -316,7 +316,7 @@ def test_other_prices_are_told_beside_the_costs(plain: Side) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "mend"),
+    ("asked", "fix"),
     [
         ({"primary": "thruput"}, "throughput"),
         ({"primary": "quality"}, "--primary"),
@@ -324,8 +324,8 @@ def test_other_prices_are_told_beside_the_costs(plain: Side) -> None:
         ({"varying": ["cpu.modell"]}, "cpu.model"),
     ],
 )
-def test_an_unknown_name_is_an_error_with_its_mend(plain: Side, better: Side, asked: dict[str, object], mend: str) -> None:
-    with pytest.raises(SpecError, match=mend):
+def test_an_unknown_name_is_an_error_with_its_mend(plain: Side, better: Side, asked: dict[str, object], fix: str) -> None:
+    with pytest.raises(SpecError, match=fix):
         compare([plain, better], **asked)  # type: ignore[arg-type]
 
 

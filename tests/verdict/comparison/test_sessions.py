@@ -16,7 +16,7 @@ import pytest
 
 from fireassay.verdict.checking.check import check
 from fireassay.verdict.comparison.compare import compare
-from fireassay.verdict.comparison.groups import Arm
+from fireassay.verdict.comparison.groups import Group
 from fireassay.verdict.comparison.sessions import Days, Found, days_of, found_between, judged
 from fireassay.verdict.comparison.types import Change, Comparison, Side
 from fireassay.verdict.reproduction import reproduction
@@ -32,8 +32,8 @@ def two(first: float, second: float, **how: Any) -> tuple[Side, Side]:
 
 
 def wall(a: Side, b: Side, days: Days | None = None) -> Found:
-    arms = (Arm(label=one.label, side=one, configuration="workers=1") for one in (a, b))
-    found = found_between(*arms, "wall_time", confidence=0.95, smallest_effect=0.01, days=days or Days())
+    groups = (Group(label=one.label, side=one, configuration="workers=1") for one in (a, b))
+    found = found_between(*groups, "wall_time", confidence=0.95, smallest_effect=0.01, days=days or Days())
     assert found is not None
     return found
 

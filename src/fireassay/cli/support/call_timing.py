@@ -127,7 +127,7 @@ def _mend_main(name: str) -> str:
 
 def _refused(problem: str, remedy: str) -> SpecError:
     return SpecError(
-        (Problem(where="fireassay.time", found=problem, allowed="a function that a fresh process can import by name", mend=remedy),)
+        (Problem(where="fireassay.time", found=problem, allowed="a function that a fresh process can import by name", fix=remedy),)
     )
 
 
@@ -169,7 +169,7 @@ def _json_arguments(args: Sequence[Any], kwargs: dict[str, Any]) -> list[str]:
                     where="the arguments of fireassay.time",
                     found=str(error),
                     allowed="what JSON can hold",
-                    mend="Make the argument inside of the function, from a name, a size or a seed.",
+                    fix="Make the argument inside of the function, from a name, a size or a seed.",
                 ),
             )
         ) from None
@@ -180,7 +180,7 @@ def _json_arguments(args: Sequence[Any], kwargs: dict[str, Any]) -> list[str]:
                     where="the arguments of fireassay.time",
                     found="something that JSON changes (a tuple, or keys that are no text)",
                     allowed="what JSON gives back as it was",
-                    mend="Use lists, and texts as keys.",
+                    fix="Use lists, and texts as keys.",
                 ),
             )
         )
@@ -211,12 +211,12 @@ def experiment(
 def measure(arms: Sequence[tuple[Experiment, str]], *, root: Path, on_progress: Callable[[RunProgress], None] | None = None) -> list[Path]:
     """Run one experiment, or several interleaved; returns the record paths."""
     from fireassay.runners.experiment.run import run
-    from fireassay.runners.experiment.session import Arm, run_together
+    from fireassay.runners.experiment.session import Member, run_together
 
     advice = _advice(arms)
     if len(arms) == 1:
         return [run(arms[0][0], root=root, on_progress=on_progress, advice=advice)]
-    sides = [Arm(experiment=spec, folder=Path.cwd(), label=label) for spec, label in arms]
+    sides = [Member(experiment=spec, folder=Path.cwd(), label=label) for spec, label in arms]
     return run_together(sides, root=root, on_progress=on_progress, advice=advice)
 
 

@@ -23,7 +23,7 @@ from fireassay.stats.comparing.sequential import FIRST_LOOK, GROWTH, look_confid
 if TYPE_CHECKING:
     from fireassay.estimates.estimate import Estimate, Value
     from fireassay.frames.record_data import RecordData
-    from fireassay.metrics.base import Metric
+    from fireassay.metrics.metric import Metric
     from fireassay.spec.experiment import Experiment
 
 

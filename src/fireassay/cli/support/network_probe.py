@@ -39,7 +39,7 @@ def experiment_from(arguments: argparse.Namespace) -> Experiment:
     problems = [
         *(
             Problem(
-                where=name, found=f"{text} together with --net", allowed="not with --net, which times no collectives", mend="Leave it out."
+                where=name, found=f"{text} together with --net", allowed="not with --net, which times no collectives", fix="Leave it out."
             )
             for name, text in given.items()
             if name not in OTHERS

@@ -97,7 +97,7 @@ def refuse_itself(sides: Sequence[Side], where: str) -> None:
                         where=where,
                         found=f"{seen[identity]} and {item.label}, which are one record",
                         allowed="another record",
-                        mend="`assay list` shows those that exist.",
+                        fix="`assay list` shows those that exist.",
                     ),
                 ),
                 "the command line",

@@ -106,10 +106,10 @@ def fresh(
 ) -> list[Path]:
     """Measure both versions, interleaved, in `blocks` blocks of the record's experiment; returns the records, baseline first."""
     from fireassay.errors import Interrupted
-    from fireassay.runners.experiment.session import Arm, run_together
+    from fireassay.runners.experiment.session import Member, run_together
 
     spec = short(experiment, blocks)
-    sides = [Arm(experiment=spec, folder=baseline, label="baseline"), Arm(experiment=spec, folder=record, label="record")]
+    sides = [Member(experiment=spec, folder=baseline, label="baseline"), Member(experiment=spec, folder=record, label="record")]
     try:
         return run_together(sides, root=root, on_progress=on_progress)
     except Interrupted as error:  # resuming cannot interleave them, and the baseline checkout is gone by then

@@ -73,10 +73,10 @@ class _Rounds:
 
     def _made(self, experiments: Sequence[Experiment], choices: Sequence[Choice], index: int, last: bool) -> Sequence[Path]:
         from fireassay.cli.support.interim_analysis import advice
-        from fireassay.runners.experiment.session import Arm, run_together
+        from fireassay.runners.experiment.session import Member, run_together
 
         every = [
-            Arm(experiment=experiment, folder=self.folder, label=choice.label)
+            Member(experiment=experiment, folder=self.folder, label=choice.label)
             for experiment, choice in zip(experiments, choices, strict=True)
         ]
         show = None if self.show is None else _Left(self.show, self.walls, self._launches(experiments, last)).tell

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 EXIT_OF_CLAIM = {"sound": 0, "unsound": 1, "cannot be judged": 4}
 DESCRIPTION = """\
 Ask of a record, or of a claim that somebody published, which pitfalls it falls into: weak baseline, apples to oranges, cherry-picked run,
-cold start, too few trials, tail blindness, silent violation of an objective, and so on; each with its evidence and its mend.
+cold start, too few trials, tail blindness, silent violation of an objective, and so on; each with its evidence and its fix.
 
     assay audit latest                   the newest record in ./records
     assay audit claim.toml               numbers that somebody published, with their conditions

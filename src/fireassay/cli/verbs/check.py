@@ -99,7 +99,7 @@ def _refuse_nonsense(arguments: argparse.Namespace) -> None:
                 where="--against",
                 found="neither a baseline nor a history",
                 allowed="at least one of them",
-                mend="Add --against BASELINE or --history FOLDER.",
+                fix="Add --against BASELINE or --history FOLDER.",
             )
         )
     if arguments.blocks < 3:

@@ -103,7 +103,7 @@ def _compared(sides: tuple[Side, ...], arguments: argparse.Namespace) -> Compari
                     where="--at",
                     found=" ".join(arguments.at),
                     allowed="one configuration that decides, or one for each record in their order",
-                    mend="To compare configurations of one record, name one record.",
+                    fix="To compare configurations of one record, name one record.",
                 ),
             ),
             "the comparison",
@@ -154,7 +154,7 @@ def _load_of(side: Side, text: str) -> float:
             where="--at",
             found=repr(text),
             allowed="a load, for example 8, or two or more configurations",
-            mend=f"This record holds {', '.join(loads)}.",
+            fix=f"This record holds {', '.join(loads)}.",
         )
         raise SpecError((problem,), "the comparison") from None
 
@@ -170,7 +170,7 @@ def _refuse_one_alone(side: Side, configurations: list[str]) -> None:
                     where="RECORD",
                     found=f"one record, {side.label}",
                     allowed="two or more records, or one with two or more --at",
-                    mend=f"Add a record to compare with, or name configurations of this one: {known}.",
+                    fix=f"Add a record to compare with, or name configurations of this one: {known}.",
                 ),
             ),
             "the comparison",

@@ -71,7 +71,7 @@ def _seconds(seconds: float) -> float:
         raise SpecError(
             (
                 Problem(
-                    where="--seconds", found=f"{seconds:g}", allowed=f"above 0 and at most {MOST_SECONDS:g}", mend="Write --seconds 180."
+                    where="--seconds", found=f"{seconds:g}", allowed=f"above 0 and at most {MOST_SECONDS:g}", fix="Write --seconds 180."
                 ),
             ),
             "the flags",

@@ -10,7 +10,7 @@ from fireassay.cli.support.output import Output, add_formats, emit
 from fireassay.cli.support.verb import Verb
 
 if TYPE_CHECKING:
-    from fireassay.spec.timings import Asked
+    from fireassay.spec.timings import Stated
     from fireassay.verdict.rubric.types import Limits, Rubric
 
 DESCRIPTION = """\
@@ -77,10 +77,10 @@ def _run(arguments: argparse.Namespace) -> int:
     return 1 if refused or result.recommended is None else 0
 
 
-def _limits(arguments: argparse.Namespace) -> tuple[Limits, Asked, float | None]:
+def _limits(arguments: argparse.Namespace) -> tuple[Limits, Stated, float | None]:
     """The flags' numbers. Raises SpecError with every wrong one."""
     from fireassay.errors import Problem, SpecError
-    from fireassay.spec.timings import Asked
+    from fireassay.spec.timings import Stated
     from fireassay.verdict.rubric.types import Limits
 
     problems: list[Problem] = []
@@ -101,16 +101,14 @@ def _limits(arguments: argparse.Namespace) -> tuple[Limits, Asked, float | None]
     efficiency = number("efficiency", "above 0", percent=True)
     if efficiency is not None and efficiency > MOST_EFFICIENCY:
         remedy = f"Write {efficiency:g}%."
-        problems.append(
-            Problem(where="--efficiency", found=arguments.efficiency, allowed="a fraction (0.70) or percent (70%)", mend=remedy)
-        )
+        problems.append(Problem(where="--efficiency", found=arguments.efficiency, allowed="a fraction (0.70) or percent (70%)", fix=remedy))
     deadline, budget, work = number("deadline", "above 0"), number("budget", "above 0"), number("work", "above 0")
     predict_at = number("predict", WORKERS)
     where = [tuple(text.rsplit("=", 1)) for text in arguments.where]
     problems += [Problem(where="--where", found=text, allowed="HEADING=CELL") for text in arguments.where if "=" not in text]
     if problems or efficiency is None:
         raise SpecError(tuple(problems), "the flags")
-    requested = Asked(
+    requested = Stated(
         work=work, use=tuple(arguments.use), where=tuple((pair[0], pair[1]) for pair in where), scaling=arguments.scaling or ""
     )
     return Limits(efficiency=efficiency, deadline_s=deadline, budget_usd=budget), requested, predict_at

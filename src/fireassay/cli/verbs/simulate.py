@@ -257,7 +257,7 @@ def _why(error: ValueError) -> str:
 def _problem(flag: str, problem: str, allowed: str) -> Problem:
     from fireassay.errors import Problem
 
-    return Problem(where=flag, found=problem, allowed=allowed, mend="See: assay simulate --help")
+    return Problem(where=flag, found=problem, allowed=allowed, fix="See: assay simulate --help")
 
 
 VERB = Verb(

@@ -57,7 +57,7 @@ def commands(words: Sequence[str], *, shell: bool) -> list[list[str]]:
                     where="assay time",
                     found=_what_is_missing(words),
                     allowed=f"a command after --, several with {BETWEEN} between them",
-                    mend=f"For example: assay time -- sort data.txt {BETWEEN} sort -n data.txt",
+                    fix=f"For example: assay time -- sort data.txt {BETWEEN} sort -n data.txt",
                 ),
             ),
             "the command line",

@@ -17,7 +17,7 @@ from fireassay.errors import Problem
 from fireassay.launchers.support import supervisor
 from fireassay.record.progress import Progress
 from fireassay.spec.plan import PlannedFault
-from fireassay.spec.sections.faults import Fault as Asked
+from fireassay.spec.sections.faults import Fault as FaultSpec
 from fireassay.spec.sections.faults import own_keys
 from fireassay.spec.sections.serving import Target
 
@@ -84,7 +84,7 @@ class Victim:
         return [self.pid, *supervisor.descendants(self.pid)]
 
 
-AskedOfKind = TypeVar("AskedOfKind", bound=Asked)
+AskedOfKind = TypeVar("AskedOfKind", bound=FaultSpec)
 
 
 def of_kind(keys: type[AskedOfKind], fault: PlannedFault) -> AskedOfKind:
@@ -97,11 +97,11 @@ def _nothing_to_add(asked: Mapping[str, Any]) -> Iterable[Problem]:
     return ()
 
 
-def _everywhere(asked: Asked, target: Target) -> None:
+def _everywhere(asked: FaultSpec, target: Target) -> None:
     return
 
 
-def _on_any_training(asked: Asked) -> None:
+def _on_any_training(asked: FaultSpec) -> None:
     return
 
 
@@ -117,7 +117,7 @@ class Fault:
     # Under load: act and return the undo. Either raises OSError or RuntimeError on failure.
     on_load: Callable[[Struck, Any], Undo | None] | None = None
     needs: Literal["pids", "proxy", ""] = ""  # pids: needs replicas that assay started
-    keys: type[Asked] = Asked  # model of the fault's keys, the kind's own included
+    keys: type[FaultSpec] = FaultSpec  # model of the fault's keys, the kind's own included
     # Problems in the raw keys, which may have wrong types; `where` is the key's name.
     rule: Callable[[Mapping[str, Any]], Iterable[Problem]] = _nothing_to_add
     ends_worker: bool | None = None  # in training, whether the worker exits and is restarted; None: it depends

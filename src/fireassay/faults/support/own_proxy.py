@@ -9,12 +9,12 @@ from pydantic import Field
 
 from fireassay.errors import Problem, SpecError
 from fireassay.spec.model import LONGEST_S
-from fireassay.spec.sections.faults import Fault as Asked
+from fireassay.spec.sections.faults import Fault as FaultSpec
 from fireassay.spec.sections.serving import Target
 from fireassay.traffic.proxy import Proxies
 
 
-class Shared(Asked):
+class Shared(FaultSpec):
     """Keys of a proxy fault."""
 
     share: float = Field(0.1, gt=0.0, le=1.0, description="the share of the connections that is hit.")
@@ -26,7 +26,7 @@ class Delayed(Shared):
     delay_s: float = Field(0.5, ge=0.0, le=LONGEST_S, description="seconds by which everything is held back.")
 
 
-def check(asked: Asked, target: Target) -> None:
+def check(asked: FaultSpec, target: Target) -> None:
     """Check that a proxy can stand in front of the target.
 
     Raises:
@@ -39,12 +39,12 @@ def check(asked: Asked, target: Target) -> None:
                     where="faults[].kind",
                     found=f"{asked.kind!r} for {unsupported[0]}",
                     allowed="such a fault where the address is http://",
-                    mend="A certificate would not name the proxy: address the server without TLS for this experiment.",
+                    fix="A certificate would not name the proxy: address the server without TLS for this experiment.",
                 ),
             )
         )
 
 
-def front(asked: Asked, target: Target, mark: str, seed: int) -> Proxies:
+def front(asked: FaultSpec, target: Target, mark: str, seed: int) -> Proxies:
     """Start the proxy."""
     return Proxies(mark=mark, seed=seed)

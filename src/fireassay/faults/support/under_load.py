@@ -25,7 +25,7 @@ from fireassay.errors import EnvironmentLacks, Problem, SpecError
 from fireassay.faults.support.base import Fault, Struck, Undo
 from fireassay.launchers.support import supervisor
 from fireassay.record.secrets.redact import redact
-from fireassay.spec.sections.faults import Fault as Asked
+from fireassay.spec.sections.faults import Fault as FaultSpec
 from fireassay.spec.sections.serving import Target
 from fireassay.units import NS_PER_S
 
@@ -33,7 +33,7 @@ Emit = Callable[[str, int, int | None, dict[str, object]], None]
 JOIN_S = 120.0  # allows for a slow undo
 
 
-def check(fault: Fault, asked: Asked, target: Target) -> None:
+def check(fault: Fault, asked: FaultSpec, target: Target) -> None:
     """Check that this fault can strike this engine.
 
     Raises:
@@ -48,7 +48,7 @@ def check(fault: Fault, asked: Asked, target: Target) -> None:
                     where="faults[].kind",
                     found=repr(fault.name),
                     allowed="a kind that strikes under a load",
-                    mend=f"Use {', '.join(kinds[:-1])} or {kinds[-1]}.",
+                    fix=f"Use {', '.join(kinds[:-1])} or {kinds[-1]}.",
                 ),
             )
         )
@@ -59,7 +59,7 @@ def check(fault: Fault, asked: Asked, target: Target) -> None:
                     where="faults[].kind",
                     found=f"{fault.name!r} for {target.name}, which assay does not start",
                     allowed="such a fault where the target has a `command`",
-                    mend='Let assay start it (targets[].command), or use kind = "command" with a line that reaches the server.',
+                    fix='Let assay start it (targets[].command), or use kind = "command" with a line that reaches the server.',
                 ),
             )
         )
@@ -73,7 +73,7 @@ def check(fault: Fault, asked: Asked, target: Target) -> None:
 class Strike:
     """One fault of one launch."""
 
-    def __init__(self, fault: Fault, struck: Struck, asked: Asked, emit: Emit) -> None:
+    def __init__(self, fault: Fault, struck: Struck, asked: FaultSpec, emit: Emit) -> None:
         self.fault, self.struck, self.asked, self._emit = fault, struck, asked, emit
         self.done = threading.Event()  # struck and undone, or missed
         self.missed = ""  # why it did not strike

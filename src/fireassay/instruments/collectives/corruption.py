@@ -28,7 +28,7 @@ from fireassay.instruments.collectives.data import (
     SHARDED,
     STRIDE,
     SUMMED,
-    Asked,
+    RankCall,
     expected,
     fill,
     numbers,
@@ -44,7 +44,7 @@ ROUNDED: Final = ("bfloat16", "float16", "float32")
 CLOSE: Final = 1e-3  # for products, which are inexact
 
 
-def named(asked: Asked, found: torch.Tensor, wanted: torch.Tensor) -> str:
+def named(asked: RankCall, found: torch.Tensor, wanted: torch.Tensor) -> str:
     """Name the corruption and its location."""
     for look in LOOKS:
         if name := look(asked, found, wanted):
@@ -55,7 +55,7 @@ def named(asked: Asked, found: torch.Tensor, wanted: torch.Tensor) -> str:
 # ---- checks, most specific first
 
 
-def _one_bit(_: Asked, result: torch.Tensor, reference: torch.Tensor) -> str:
+def _one_bit(_: RankCall, result: torch.Tensor, reference: torch.Tensor) -> str:
     positions = (result != reference).nonzero().reshape(-1)
     if len(positions) != 1:
         return ""
@@ -70,7 +70,7 @@ def _bits(element: torch.Tensor) -> int:
     return int.from_bytes(bytes(element.contiguous().view(torch.uint8).tolist()), "little")
 
 
-def _not_written(spec: Asked, result: torch.Tensor, reference: torch.Tensor) -> str:
+def _not_written(spec: RankCall, result: torch.Tensor, reference: torch.Tensor) -> str:
     """The old contents remain: everywhere, in one rank's part, or in the last elements."""
     before = _before(spec, result)
     unwritten = (result != reference) & (result == before)
@@ -89,7 +89,7 @@ def _not_written(spec: Asked, result: torch.Tensor, reference: torch.Tensor) -> 
     return f"partial: {_run(unwritten)} were not written"
 
 
-def _before(spec: Asked, result: torch.Tensor) -> torch.Tensor:
+def _before(spec: RankCall, result: torch.Tensor) -> torch.Tensor:
     """The contents of the result buffer before the call."""
     import torch
 
@@ -104,14 +104,14 @@ def _before(spec: Asked, result: torch.Tensor) -> torch.Tensor:
     return before
 
 
-def _earlier(spec: Asked, result: torch.Tensor, _: torch.Tensor) -> str:
+def _earlier(spec: RankCall, result: torch.Tensor, _: torch.Tensor) -> str:
     for back in range(1, min(spec.call, MOST_EARLIER) + 1):
         if bool((result == _made(replace(spec, call=spec.call - back))).all()):
             return f"stale: the result of {back} {'call' if back == 1 else 'calls'} earlier"
     return ""
 
 
-def _missing_rank(spec: Asked, result: torch.Tensor, reference: torch.Tensor) -> str:
+def _missing_rank(spec: RankCall, result: torch.Tensor, reference: torch.Tensor) -> str:
     if spec.op not in SUMMED:
         return ""
     for rank in range(min(spec.ranks, MOST_RANKS_TRIED)):
@@ -125,7 +125,7 @@ def _missing_rank(spec: Asked, result: torch.Tensor, reference: torch.Tensor) ->
     return ""
 
 
-def _other_operation(spec: Asked, result: torch.Tensor, reference: torch.Tensor) -> str:
+def _other_operation(spec: RankCall, result: torch.Tensor, reference: torch.Tensor) -> str:
     import torch
 
     if spec.op not in SUMMED or spec.ranks > MOST_RANKS_TRIED:
@@ -159,7 +159,7 @@ def _is_product(result: torch.Tensor, contributions: torch.Tensor) -> bool:
     return bool(close.all()) and bool((torch.isfinite(result.double()) == torch.isfinite(product.double())).all())
 
 
-def _other_root(spec: Asked, result: torch.Tensor, _: torch.Tensor) -> str:
+def _other_root(spec: RankCall, result: torch.Tensor, _: torch.Tensor) -> str:
     if spec.op not in ("broadcast", "scatter", "send_recv"):
         return ""
     for rank in range(min(spec.ranks, MOST_RANKS_TRIED)):
@@ -171,7 +171,7 @@ def _other_root(spec: Asked, result: torch.Tensor, _: torch.Tensor) -> str:
     return ""
 
 
-def _other_shard(spec: Asked, result: torch.Tensor, reference: torch.Tensor) -> str:
+def _other_shard(spec: RankCall, result: torch.Tensor, reference: torch.Tensor) -> str:
     if spec.op in ("reduce_scatter", "scatter", "all_to_all"):
         for rank in range(min(spec.ranks, MOST_RANKS_TRIED)):
             if rank != spec.rank and bool((result == _made(replace(spec, rank=rank))).all()):
@@ -191,7 +191,7 @@ def _other_shard(spec: Asked, result: torch.Tensor, reference: torch.Tensor) -> 
     return f"shards_swapped: {', '.join(f'that of {a} lies at {b}' for b, a in sorted(from_where.items()))}"
 
 
-def _shifted(spec: Asked, result: torch.Tensor, reference: torch.Tensor) -> str:
+def _shifted(spec: RankCall, result: torch.Tensor, reference: torch.Tensor) -> str:
     pairs = list(zip(_parts(spec, result), _parts(spec, reference), strict=True)) if spec.op in SHARDED else [(result, reference)]
     wrong = [(part, right) for part, right in pairs if not bool((part == right).all())]
     if all(len(part) > 1 and bool((part[1:] == right[:-1]).all()) for part, right in wrong):
@@ -207,7 +207,7 @@ def _shifted(spec: Asked, result: torch.Tensor, reference: torch.Tensor) -> str:
     return ""
 
 
-def _other_type(spec: Asked, result: torch.Tensor, reference: torch.Tensor) -> str:
+def _other_type(spec: RankCall, result: torch.Tensor, reference: torch.Tensor) -> str:
     import torch
 
     for other in ROUNDED:
@@ -225,7 +225,7 @@ def _other_type(spec: Asked, result: torch.Tensor, reference: torch.Tensor) -> s
     return ""
 
 
-def _added_as_others(spec: Asked, result: torch.Tensor) -> str:
+def _added_as_others(spec: RankCall, result: torch.Tensor) -> str:
     """One type's bytes, added as another type."""
     import torch
 
@@ -242,14 +242,14 @@ def _added_as_others(spec: Asked, result: torch.Tensor) -> str:
     return ""
 
 
-def _partial(spec: Asked, result: torch.Tensor, reference: torch.Tensor) -> str:
+def _partial(spec: RankCall, result: torch.Tensor, reference: torch.Tensor) -> str:
     wrong = result != reference
     if bool(wrong.all()):
         return "unknown"
     return f"partial: {_run(wrong)} are wrong"
 
 
-Look = Callable[[Asked, "torch.Tensor", "torch.Tensor"], str]
+Look = Callable[[RankCall, "torch.Tensor", "torch.Tensor"], str]
 LOOKS: Final[tuple[Look, ...]] = (
     _not_written,
     _one_bit,
@@ -266,11 +266,11 @@ LOOKS: Final[tuple[Look, ...]] = (
 # ---- helpers
 
 
-def _made(spec: Asked) -> torch.Tensor:
+def _made(spec: RankCall) -> torch.Tensor:
     return whole(list(expected(spec)))
 
 
-def _of_rank(spec: Asked, rank: int, like: torch.Tensor) -> torch.Tensor:
+def _of_rank(spec: RankCall, rank: int, like: torch.Tensor) -> torch.Tensor:
     """A rank's contribution to the sum that this rank receives."""
     contribution = like.clone()
     fill(
@@ -281,7 +281,7 @@ def _of_rank(spec: Asked, rank: int, like: torch.Tensor) -> torch.Tensor:
     return contribution
 
 
-def _parts(spec: Asked, result: torch.Tensor) -> list[torch.Tensor]:
+def _parts(spec: RankCall, result: torch.Tensor) -> list[torch.Tensor]:
     """The result split by rank, or as a ring algorithm chunks it."""
     return list(result.tensor_split(spec.ranks))
 

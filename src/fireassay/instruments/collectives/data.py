@@ -31,7 +31,7 @@ RANK_SALT, ELEMENT_SALT = 0x632BE59BD9B4E019, 0x9E3779B97F4A7C15
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class RankCall:
     """A call as one rank sees it."""
 
     op: str
@@ -121,12 +121,12 @@ def _moved(periods: torch.Tensor, device: str) -> torch.Tensor:
 # ---- inputs and expected results
 
 
-def sent(asked: Asked, target: torch.Tensor) -> None:
+def sent(asked: RankCall, target: torch.Tensor) -> None:
     """Write this rank's input."""
     fill(target, numbers(asked.rank, asked.ranks, asked.dtype), STRIDE * asked.call)
 
 
-def expected(asked: Asked) -> Iterator[tuple[int, torch.Tensor, int]]:
+def expected(asked: RankCall) -> Iterator[tuple[int, torch.Tensor, int]]:
     """(elements, numbers, offset) of the right result, part by part; empty on a rank that receives nothing."""
     n, rank, count, begin = asked.ranks, asked.rank, asked.count, STRIDE * asked.call
     of = functools.partial(numbers, ranks=n, dtype=asked.dtype)
@@ -146,7 +146,7 @@ def expected(asked: Asked) -> Iterator[tuple[int, torch.Tensor, int]]:
         yield count, of(asked.root if asked.op == "broadcast" else (rank - 1) % n), begin
 
 
-def right(asked: Asked, result: torch.Tensor) -> bool:
+def right(asked: RankCall, result: torch.Tensor) -> bool:
     """Whether the result is right; fast, since it runs on every timed call."""
     at = 0
     for size, periods, begin in expected(asked):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from fireassay.instruments.collectives.data import STRIDE, Asked, fill, numbers, poison, sent
+from fireassay.instruments.collectives.data import STRIDE, RankCall, fill, numbers, poison, sent
 
 if TYPE_CHECKING:
     import torch
@@ -39,23 +39,23 @@ def elements(op: str, ranks: int, count: int, place: str) -> int:
     return max(sends, gets) if place == "in" else sends + gets
 
 
-def room(asked: Asked, memory: torch.Tensor) -> int:
+def room(asked: RankCall, memory: torch.Tensor) -> int:
     """How many calls fit side by side into the memory."""
     return len(memory) // elements(asked.op, asked.ranks, asked.count, _place(asked))
 
 
-def slots(distributed: Any, asked: Asked, memory: torch.Tensor, first: int, number: int, group: Any = None) -> list[Slot]:
+def slots(distributed: Any, asked: RankCall, memory: torch.Tensor, first: int, number: int, group: Any = None) -> list[Slot]:
     """The calls of a loop, side by side from index `first`, wrapping around at the end of the memory."""
     length, capacity = elements(asked.op, asked.ranks, asked.count, _place(asked)), room(asked, memory)
     begins = [(first + index) % capacity * length for index in range(number)]
     return [_slot(distributed, asked, memory[begin : begin + length], group) for begin in begins]
 
 
-def _place(spec: Asked) -> str:
+def _place(spec: RankCall) -> str:
     return "in" if spec.in_place else "out"
 
 
-def _slot(distributed: Any, spec: Asked, memory: torch.Tensor, group: Any) -> Slot:
+def _slot(distributed: Any, spec: RankCall, memory: torch.Tensor, group: Any) -> Slot:
     op, n, rank, count, root = spec.op, spec.ranks, spec.rank, spec.count, spec.root
     sends, gets = (count * (n if op in of else 1) for of in (SENDS, GETS))
     if spec.in_place:
@@ -76,7 +76,7 @@ def _named(d: Any, rank: int, group: Any) -> int:
     return rank if group is None else int(d.get_global_rank(group, rank))
 
 
-def _call(d: Any, spec: Asked, inputs: Any, outputs: Any, group: Any) -> Call:
+def _call(d: Any, spec: RankCall, inputs: Any, outputs: Any, group: Any) -> Call:
     """Resolve everything now: lookups inside the call would count as its time."""
     op, n, rank, root = spec.op, spec.ranks, spec.rank, _named(d, spec.root, group)
     within = {} if group is None else {"group": group}
@@ -101,7 +101,7 @@ def _call(d: Any, spec: Asked, inputs: Any, outputs: Any, group: Any) -> Call:
     return _exchange(d, spec, inputs, outputs, group)
 
 
-def _exchange(d: Any, spec: Asked, inputs: Any, outputs: Any, group: Any) -> Call:
+def _exchange(d: Any, spec: RankCall, inputs: Any, outputs: Any, group: Any) -> Call:
     """Send to the next rank and receive from the previous one, concurrently."""
     after, before = (_named(d, (spec.rank + step) % spec.ranks, group) for step in (1, -1))
 
@@ -113,7 +113,7 @@ def _exchange(d: Any, spec: Asked, inputs: Any, outputs: Any, group: Any) -> Cal
     return call
 
 
-def prepare(asked: Asked, slot: Slot) -> None:
+def prepare(asked: RankCall, slot: Slot) -> None:
     """Write the input and poison the output, so that an old result cannot pass for a new one."""
     if slot.outputs is not None:
         slot.outputs.fill_(poison(asked.dtype))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from fireassay.instruments.collectives.corruption import named
-from fireassay.instruments.collectives.data import Asked, expected, right, whole
+from fireassay.instruments.collectives.data import RankCall, expected, right, whole
 
 if TYPE_CHECKING:
     import torch
@@ -23,7 +23,7 @@ class Checked:
     fault: str = ""
 
 
-def check(asked: Asked, result: torch.Tensor) -> Checked:
+def check(asked: RankCall, result: torch.Tensor) -> Checked:
     """Count the wrong elements of a result and name the corruption."""
     parts = list(expected(asked))
     if not parts:
@@ -37,7 +37,7 @@ def check(asked: Asked, result: torch.Tensor) -> Checked:
     return Checked(wrong=int((flat != reference.cpu()).sum()), fault=named(asked, flat, reference.cpu()))
 
 
-def _elsewhere(spec: Asked, result: torch.Tensor) -> Checked:
+def _elsewhere(spec: RankCall, result: torch.Tensor) -> Checked:
     """A rank that receives nothing: its buffer is undefined, but must not hold a sum that belongs to the root."""
     if spec.op == "reduce" and spec.ranks > 1 and right(replace(spec, rank=spec.root), result):
         return Checked(wrong=None, fault="sum_is_here")

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fireassay.instruments.collectives import operations, pairs, timing
-from fireassay.instruments.collectives.data import Asked, right
+from fireassay.instruments.collectives.data import RankCall, right
 from fireassay.instruments.collectives.result_check import Checked, check
 from fireassay.instruments.recorder.sink import Identity, LaunchSink, Sink, identity_from, process_start_ns
 from fireassay.spec.sections.collectives import Cell, Collectives, cells
@@ -104,7 +104,7 @@ class Worker:
         for batch in range(batches):
             self._loop(cell, spec, memory, batch * calls, calls, "timed")
 
-    def _loop(self, cell: Cell, spec: Asked, memory: Any, begin: int, number: int, phase: str) -> float:
+    def _loop(self, cell: Cell, spec: RankCall, memory: Any, begin: int, number: int, phase: str) -> float:
         """One loop: write, barrier, time, check, record. Returns the seconds per call on this rank."""
         slots = operations.slots(self.distributed, spec, memory, begin, number, self.group)
         before, first, after = self.made, self.made + 1, self.made + 1 + len(slots)
@@ -126,7 +126,7 @@ class Worker:
         self.sink.flush()  # here, not in the flush thread during the next loop
         return (stamps[-1] - stamps[0]) / len(slots) / NS_PER_S
 
-    def _lead_in(self, spec: Asked, memory: Any, begin: int, number: int) -> None:
+    def _lead_in(self, spec: RankCall, memory: Any, begin: int, number: int) -> None:
         """Make a few unrecorded calls outside the loop's slots: writing the data has cooled the path down."""
         if operations.room(spec, memory) > number:
             (beside,) = operations.slots(self.distributed, spec, memory, begin + number, 1, self.group)
@@ -160,7 +160,7 @@ class Worker:
         n = self.size
         if n == 1 and op == "send_recv":
             return "a group of one rank has no neighbour"
-        spec = Asked(
+        spec = RankCall(
             op=op,
             ranks=n,
             rank=self.identity.rank % n,
@@ -185,8 +185,8 @@ class Worker:
 
     # ---- helpers
 
-    def _asked(self, cell: Cell) -> Asked:
-        return Asked(
+    def _asked(self, cell: Cell) -> RankCall:
+        return RankCall(
             op=cell.op,
             ranks=cell.ranks,
             rank=self.identity.rank % cell.ranks,
@@ -243,7 +243,7 @@ def lead_in(nbytes: int) -> int:
     return LEAD_IN_SMALL if nbytes <= SMALL else LEAD_IN
 
 
-def _checked(spec: Asked, slot: operations.Slot) -> Checked:
+def _checked(spec: RankCall, slot: operations.Slot) -> Checked:
     """The fast check first; the cause is searched for only if something is wrong."""
     if slot.outputs is None:
         return Checked(wrong=None)

@@ -314,7 +314,7 @@ class Batches:
                 break
             passing.end = end
 
-    def turn(self) -> None:
+    def next_step(self) -> None:
         """A step has ended."""
         self._worked = False
 

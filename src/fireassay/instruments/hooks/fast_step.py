@@ -265,7 +265,7 @@ class Ordinary:
             self.fail(error)
             return False
 
-    def got(self, iterator: Any, batch: Any, came: int) -> bool:
+    def batch_ready(self, iterator: Any, batch: Any, came: int) -> bool:
         """The batch has arrived: whether it is as expected."""
         try:
             source = getattr(iterator, "_assay_source", None)
@@ -371,7 +371,7 @@ class Ordinary:
         """A loss that is not a plain number here, or not the only one."""
         attached = self._attached
         losses = attached._losses if self.loss is None else [self.loss, *attached._losses]
-        self._recorder.lost(losses[0] if len(losses) == 1 else sum(losses))
+        self._recorder.record_loss(losses[0] if len(losses) == 1 else sum(losses))
         self.loss, attached._losses = None, []
 
     def _communicated(self, now: int) -> int | None:

@@ -47,8 +47,8 @@ def following(attached: Attached, original: Function, slow: Function) -> Functio
         finally:
             attached.inside = False
         came = now()
-        if not (ordinary.on and ordinary.got(self, batch, came)):
-            attached.shielded(attached.got, self, batch)
+        if not (ordinary.on and ordinary.batch_ready(self, batch, came)):
+            attached.shielded(attached.batch_ready, self, batch)
         return batch
 
     return __next__

@@ -222,7 +222,7 @@ class Phases(ExposedCommunication):
         epoch = None if batch.source is None or ids is None else self.sources.used(batch.source)
         if ids is not None:
             self.evaluated.trained(batch, ids)
-        recorder.fed(items, epoch, ids)
+        recorder.add_batch(items, epoch, ids)
         if batch.source is not None and batch.source.ended:
             self.sources.ended(batch.source, recorder)
         if self.batches.doubt:

@@ -95,7 +95,7 @@ class Attached(Phases):
         if turned:
             self.ordinary.enter(now)
 
-    def got(self, iterator: Any, batch: Any) -> None:
+    def batch_ready(self, iterator: Any, batch: Any) -> None:
         """The batch has arrived."""
         source: Source | None = getattr(iterator, "_assay_source", None)
         ids = None if source is None else iterator._assay_ids()
@@ -223,8 +223,8 @@ class Attached(Phases):
         if self._others or self.reducers or self.calls.seen:
             self._tell_communication()
         self._stepped, self._pauses, self._settled, self._derived = {}, [], 0, False
-        self.batches.turn()
-        self._recorder.turn(at)
+        self.batches.next_step()
+        self._recorder.next_step(at)
         self._own.append(self._own_ns + self.calls.own_ns)
         self._closer[self.calls.unwatched] += 1
         self._own_ns = self.calls.own_ns = 0
@@ -241,7 +241,7 @@ class Attached(Phases):
 
     def _tell_loss(self) -> None:
         if self._losses:
-            self._recorder.lost(self._losses[0] if len(self._losses) == 1 else sum(self._losses))
+            self._recorder.record_loss(self._losses[0] if len(self._losses) == 1 else sum(self._losses))
             self._losses = []
 
     def unseen(self) -> str:

@@ -130,8 +130,8 @@ def _batches(attached: Attached, iterators: Any) -> list[Undo]:
             finally:
                 attached.inside = inside
             came = ordinary.now()
-            if not (ordinary.on and ordinary.got(self, batch, came)):
-                attached.shielded(attached.got, self, batch)
+            if not (ordinary.on and ordinary.batch_ready(self, batch, came)):
+                attached.shielded(attached.batch_ready, self, batch)
             return batch
 
         return fast_step_hooks.following(attached, original, slow)

@@ -59,9 +59,9 @@ class Recorder(LaunchEnd):
             self._profiled.begin(self._step)
         if self._communication is not None:
             self._communication.begun()
-        self.turn()
+        self.next_step()
 
-    def turn(self, at: int | None = None) -> None:
+    def next_step(self, at: int | None = None) -> None:
         """Request the next batch (at `at`, default now): the current step ends and the next begins."""
         try:
             now = self._now() if at is None else at
@@ -89,7 +89,7 @@ class Recorder(LaunchEnd):
         except Exception as error:
             self.fail(error)
 
-    def got(self, batch: Any) -> None:
+    def batch_ready(self, batch: Any) -> None:
         """The batch has arrived."""
         try:
             self._data = self._now() - self._begin
@@ -140,7 +140,7 @@ class Recorder(LaunchEnd):
         """Add to the step's wait for data."""
         self._data = (self._data or 0) + ns
 
-    def fed(self, items: float | None, epoch: int | None = None, ids: list[int] | None = None) -> None:
+    def add_batch(self, items: float | None, epoch: int | None = None, ids: list[int] | None = None) -> None:
         """Add a batch to the current step, with its sample ids if it has an epoch."""
         self._batches += 1
         if items is not None:
@@ -159,7 +159,7 @@ class Recorder(LaunchEnd):
         detail = {"data": data, "samples": samples, "training_data": same}
         self._event("evaluated_samples", self._now(), step=self._step, value=float(trained_on), detail=detail)
 
-    def lost(self, loss: Any) -> None:
+    def record_loss(self, loss: Any) -> None:
         """Record the loss of the current step."""
         if type(loss) is float and self.active:
             self._append("fingerprints", (*self._key, self._step, "loss", loss, None))
@@ -195,7 +195,7 @@ class Recorder(LaunchEnd):
         """Register a callback that delivers held-back rows before a flush."""
         self._sink.before_flush(tell)
 
-    def sees(self, communication: Communication) -> None:
+    def attach_communication(self, communication: Communication) -> None:
         """Attach an observer of communication to a script that marks its steps."""
         self._communication = communication
 

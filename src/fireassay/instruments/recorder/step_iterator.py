@@ -17,10 +17,10 @@ class StepRecorder(Protocol):
 
     active: bool
 
-    def turn(self) -> None:
+    def next_step(self) -> None:
         """The next batch is requested."""
 
-    def got(self, batch: Any) -> None:
+    def batch_ready(self, batch: Any) -> None:
         """The batch has arrived."""
 
     def leave(self, loop: int) -> None:
@@ -54,9 +54,9 @@ class Steps(Iterator[T]):
         if self._fresh:
             self._fresh = False
         else:
-            recorder.turn()
+            recorder.next_step()
         batch = self._next()
-        recorder.got(batch)
+        recorder.batch_ready(batch)
         return batch
 
     def __del__(self) -> None:

@@ -35,7 +35,7 @@ def _tape() -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Request:
     """The parts of a request that the server uses."""
 
     chat: bool
@@ -49,7 +49,7 @@ class Asked:
     model: str  # "": unspecified
 
 
-def asked(body: bytes, *, chat: bool) -> Asked:
+def parse_request(body: bytes, *, chat: bool) -> Request:
     """Parse a request's body.
 
     Raises:
@@ -70,7 +70,7 @@ def asked(body: bytes, *, chat: bool) -> Asked:
     options = request.get("stream_options")
     last = texts[-1].split()
     tail = tuple(map(_sayable, (*last[-ECHOED:], *_told_to_say(last))[-ECHOED:]))
-    return Asked(
+    return Request(
         chat=chat,
         stream=request.get("stream") is True,
         tail=tail,

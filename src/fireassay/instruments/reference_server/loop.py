@@ -19,7 +19,7 @@ from heapq import heappush, heapreplace
 from pathlib import Path
 from typing import Any, Final
 
-from fireassay.instruments.reference_server.answers import asked, problem, reply
+from fireassay.instruments.reference_server.answers import parse_request, problem, reply
 from fireassay.instruments.reference_server.faults import parse
 from fireassay.instruments.reference_server.http import Head, Refused, stamped
 from fireassay.instruments.reference_server.plans import SECOND
@@ -363,7 +363,7 @@ class Server(Streams):
         if not self._began:
             self._begin, self._began = now, True
         try:
-            request = asked(body, chat=ANSWERS[head.path])
+            request = parse_request(body, chat=ANSWERS[head.path])
             extra = (parse(head.fault),) if head.fault else ()
         except ValueError as error:
             self._say(connection, problem(400, str(error)))

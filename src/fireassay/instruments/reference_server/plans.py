@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
-from fireassay.instruments.reference_server.answers import LAST_CHUNK, Asked, Chunks, Texts, dumped, head, problem, reply, usage_of
+from fireassay.instruments.reference_server.answers import LAST_CHUNK, Chunks, Request, Texts, dumped, head, problem, reply, usage_of
 from fireassay.instruments.reference_server.faults import Fault
 from fireassay.instruments.reference_server.settings import Settings
 
@@ -42,7 +42,7 @@ class Plan:
 class Said:
     """The content of an answer, before it is cut into pieces."""
 
-    asked: Asked
+    asked: Request
     words: list[str]
     finish: str = "length"
     usage_out: int | str | None = None  # reported output tokens; None: the truth
@@ -68,7 +68,7 @@ class Planner:
         self._chunks = lru_cache(maxsize=16)(lambda chat, model: Chunks(self.settings, chat=chat, model=model))
         self._random = random.Random(self.settings.seed)
 
-    def plan(self, asked: Asked, number: int, faults: Sequence[Fault] = ()) -> Plan:
+    def plan(self, asked: Request, number: int, faults: Sequence[Fault] = ()) -> Plan:
         """The plan for the request with this number."""
         for fault in faults:
             if fault.name in INSTEAD:
@@ -76,7 +76,7 @@ class Planner:
                 return Plan(pieces=pieces, offsets=(self._first(),) * len(pieces), tokens_in=asked.tokens_in)
         return self.pieces_of(self.say(asked, number, faults))
 
-    def say(self, asked: Asked, number: int, faults: Sequence[Fault]) -> Said:
+    def say(self, asked: Request, number: int, faults: Sequence[Fault]) -> Said:
         """The content of the answer, by the request and the faults in SAID."""
         count = asked.tokens_out or self.settings.tokens
         words = self._texts.words(asked.tail, count)
@@ -316,21 +316,21 @@ PIECES: Final[Mapping[str, Callable[[Plan, Fault, Chunks], None]]] = {
 # ---- other answers ---------------------------------------------------------------------------------------------------
 
 
-def _status(fault: Fault, request: Asked) -> list[bytes]:
+def _status(fault: Fault, request: Request) -> list[bytes]:
     code = int(fault.number("code"))
     return [problem(code, f"injected fault {code}", b"retry-after: 1\r\n" if code in (429, 503) else b"")]
 
 
-def _redirect(fault: Fault, request: Asked) -> list[bytes]:
+def _redirect(fault: Fault, request: Request) -> list[bytes]:
     path = b"/v1/chat/completions" if request.chat else b"/v1/completions"
     return [head(307, "text/plain", b"location: %b\r\ncontent-length: 0\r\n" % path)]
 
 
-def _flood(fault: Fault, request: Asked) -> list[bytes]:
+def _flood(fault: Fault, request: Request) -> list[bytes]:
     first = head(200, "text/event-stream", b"transfer-encoding: chunked\r\n")
     block = b"%x\r\n%b\r\n" % (len(FLOOD), FLOOD)
     begin = b'data: {"choices": [{"index": 0, "delta": {"content": "'
     return [first + b"%x\r\n%b\r\n" % (len(begin), begin), *([block] * int(fault.number("mib") * 16)), LAST_CHUNK]
 
 
-INSTEAD: Final[Mapping[str, Callable[[Fault, Asked], list[bytes]]]] = {"status": _status, "redirect": _redirect, "flood": _flood}
+INSTEAD: Final[Mapping[str, Callable[[Fault, Request], list[bytes]]]] = {"status": _status, "redirect": _redirect, "flood": _flood}

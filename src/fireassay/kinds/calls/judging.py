@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.format import count, percent, show
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.verdict.dimensions import dimensions
 from fireassay.verdict.gates.support.gate import FEWEST_LAUNCHES, too_few
 from fireassay.verdict.judging import Evidence, Judging, nothing_to_pick

@@ -9,7 +9,7 @@ from typing import Any, Final
 import polars as pl
 
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.verdict.conditions.condition import Condition, Read
 from fireassay.verdict.conditions.declare import EVENTS, IMPORT, SPEC, identity
 from fireassay.verdict.conditions.sources import imported

@@ -16,7 +16,7 @@ from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.format import GIGABYTES, count, number, show, size_words
 from fireassay.frames.links.collective_calls import asked_cells
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.spec.plan import configuration_name
 from fireassay.spec.sections.collectives import Cell
 from fireassay.verdict.gates.support.gate import FEWEST_LAUNCHES, too_few

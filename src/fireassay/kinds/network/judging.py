@@ -14,7 +14,7 @@ from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.format import count, show
 from fireassay.frames.links.network_probe import BACK, hosts
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.verdict.gates.support.gate import FEWEST_LAUNCHES, too_few
 from fireassay.verdict.judging import Evidence, Judging, nothing_to_pick
 from fireassay.verdict.phrases import launch_words, machine_words

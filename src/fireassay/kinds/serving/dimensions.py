@@ -8,7 +8,7 @@ from typing import Final
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.serving.phrases import COSTS, ENERGIES, is_known, number_phrases, quoted, value_of
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.metrics.serving.answers import ANSWERS_IDENTICAL, CANARIES_ANSWERED
 from fireassay.metrics.serving.faults import ERROR_RATE
 from fireassay.metrics.serving.latency import E2E_P50

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.spec.plan import targets_of
 from fireassay.spec.sections.serving import Serving, Target
 from fireassay.verdict.conditions.condition import Read

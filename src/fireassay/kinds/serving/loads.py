@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.verdict.conditions.condition import Read, equal, overlap
 from fireassay.verdict.conditions.sources.environment import seen
 from fireassay.verdict.conditions.sources.experiment import NOT_ASKED

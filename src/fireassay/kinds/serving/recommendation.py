@@ -10,7 +10,7 @@ from fireassay.frames.record_data import RecordData
 from fireassay.kinds.serving.dimensions import gated
 from fireassay.kinds.serving.phrases import COSTS, SPEEDS, shown, worth
 from fireassay.kinds.serving.saturation import Saturation, saturations
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.spec.plan import Configuration
 from fireassay.verdict.admissible import RESULT_GATES, admissible
 from fireassay.verdict.judging import Evidence, Vector

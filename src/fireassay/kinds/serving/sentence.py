@@ -10,7 +10,7 @@ from fireassay.frames.record_data import RecordData
 from fireassay.kinds.serving.dimensions import unmeasured
 from fireassay.kinds.serving.phrases import COSTS, ENERGIES, at, is_known, number_phrases, quoted, value_of
 from fireassay.kinds.serving.recommendation import groups_of
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.metrics.serving.objectives import SLO_ATTAINMENT
 from fireassay.verdict.admissible import RESULT_GATES
 from fireassay.verdict.imported import origin

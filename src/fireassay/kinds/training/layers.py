@@ -24,7 +24,7 @@ from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.first_gradients import Compared, compared, worst
 from fireassay.frames.training.hashed_state import hashes
 from fireassay.frames.training.parallelism import Claim, why_not
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.metrics.training.correctness import SAMPLE_WEIGHT_ERROR, SAMPLES_DUPLICATED, SAMPLES_LOST
 from fireassay.stats.groups.gradient_difference import tolerance
 from fireassay.verdict.evidence.gradient_faults import is_scaled, legitimate

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import count, show
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.verdict.admissible import RESULT_GATES, admissible
 from fireassay.verdict.judging import Evidence, Vector
 from fireassay.verdict.types import DIMENSIONS, DimensionResult, Finding, GateResult, Recommendation, Status

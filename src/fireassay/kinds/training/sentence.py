@@ -11,7 +11,7 @@ from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import count, given, number, show
 from fireassay.frames.ended_launches import ended_words
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.spec.plan import configuration_name
 from fireassay.verdict.judging import Evidence
 from fireassay.verdict.phrases import launch_words, machine_words

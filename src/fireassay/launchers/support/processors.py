@@ -166,7 +166,7 @@ def check(experiment: Experiment) -> None:
                         where="launcher.numa",
                         found=f'"{settings.numa}" with launcher.pin = "none"',
                         allowed='"none" without pinning',
-                        mend='Set launcher.pin to "spread" or "compact": memory is local to processors that are known.',
+                        fix='Set launcher.pin to "spread" or "compact": memory is local to processors that are known.',
                     ),
                 )
             )
@@ -179,7 +179,7 @@ def check(experiment: Experiment) -> None:
                     where="launcher.pin",
                     found=f'"{settings.pin}" with {most} workers on {available} processors',
                     allowed="at least one processor for every worker",
-                    mend='Set launcher.pin = "none", or run fewer workers.',
+                    fix='Set launcher.pin = "none", or run fewer workers.',
                 ),
             )
         )

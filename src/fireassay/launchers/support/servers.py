@@ -59,7 +59,7 @@ class _Server:
     began_ns: int = 0
     asked: bool = False  # whether assay ended it
     log: Path = Path()
-    handle: supervisor_client.GuardedHandle | None = None
+    handle: supervisor_client.SupervisedHandle | None = None
     ending: Ending | None = None
     trouble: str = ""  # why the last check found it not ready
 

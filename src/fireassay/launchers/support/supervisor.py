@@ -163,7 +163,7 @@ def prctl(option: int, value: int) -> bool:
         return False
 
 
-class Guard:
+class Supervisor:
     """One launch, from its start until nothing of it is left."""
 
     def __init__(self, job: dict[str, Any], control: int, out: int, unread: bytes = b"") -> None:
@@ -385,7 +385,7 @@ def _main() -> None:
             return  # the coordinator died before it sent a job
         received += data
     job, _, rest = received.partition(b"\n")
-    Guard(json.loads(job), control, out, rest).run()
+    Supervisor(json.loads(job), control, out, rest).run()
 
 
 if __name__ == "__main__":

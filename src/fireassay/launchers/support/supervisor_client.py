@@ -21,7 +21,7 @@ from fireassay.launchers.support.base import Ending, Request
 ANSWER_S = 10.0  # how long a supervisor may take beyond the grace period before it is considered dead
 
 
-def start(request: Request, command: Sequence[str], *, after: Callable[[], object] = lambda: None) -> GuardedHandle:
+def start(request: Request, command: Sequence[str], *, after: Callable[[], object] = lambda: None) -> SupervisedHandle:
     """Start the engine's command under a supervisor. `after`: called once nothing of the launch is left."""
     # Only what Python itself needs: the user's variables reach the engine through the job, not through the supervisor.
     variables = {name: os.environ[name] for name in ("PATH", "LANG", "LC_ALL", "SYSTEMROOT") if name in os.environ}
@@ -35,7 +35,7 @@ def start(request: Request, command: Sequence[str], *, after: Callable[[], objec
             start_new_session=True,
             env={**variables, supervisor.MARK: request.mark},
         )
-    handle = GuardedHandle(process, request, after)
+    handle = SupervisedHandle(process, request, after)
     handle.tell(
         {
             "command": [*request.prefix, *command],
@@ -51,7 +51,7 @@ def start(request: Request, command: Sequence[str], *, after: Callable[[], objec
     return handle
 
 
-class GuardedHandle:
+class SupervisedHandle:
     """A launch under a supervisor."""
 
     def __init__(self, process: subprocess.Popen[bytes], request: Request, after: Callable[[], object]) -> None:
@@ -79,7 +79,7 @@ class GuardedHandle:
             exited = self._process.poll() is not None  # check first, so that its last messages are read below
             self._listen()
             if exited and self._ending is None:
-                self._ending = self._without_guard()
+                self._ending = self._without_supervisor()
         return self._ending
 
     def stop(self) -> None:
@@ -139,7 +139,7 @@ class GuardedHandle:
                 trouble=f"the engine could not be started: {self._trouble}" if self._trouble else "",
             )
 
-    def _without_guard(self) -> Ending:
+    def _without_supervisor(self) -> Ending:
         """The supervisor was killed: the coordinator does its work."""
         survivors = supervisor.end_marked(self._request.mark)
         with suppress(OSError):  # on failure the log's parts stay beside it

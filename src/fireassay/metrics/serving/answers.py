@@ -17,7 +17,7 @@ from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.over_launches import exact, no_launch
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.serving.answers import answered, repeated, strangers
-from fireassay.metrics.base import Metric, Results, Shown
+from fireassay.metrics.metric import Metric, Results, Shown
 from fireassay.metrics.serving.support.rates import shares, tally
 from fireassay.units import COUNT, FRACTION
 
@@ -91,17 +91,17 @@ def _canaries(measured: RecordData, _: Results) -> Mapping[str, Value]:
 
 CROSS_TALK: Final = ANSWERS(
     name="cross_talk",
-    title="Answers to the wrong asker",
+    title="Misrouted responses",
     unit=COUNT,
     kind="count",
     better="lower",
     formula="answers with the nonce of another request",
-    question="How many answers went to the wrong asker?",
+    question="How many responses reached the wrong client?",
     caveat="An exact count over all successful launches, those with faults too. One is enough to fail: the audit cross_talk does. It cannot "
     "see a mix-up of requests without a nonce.",
     compute=_cross_talk,
     rank=200,
-    shown=(Shown(table="checks", head="answers to the wrong asker", position=2),),
+    shown=(Shown(table="checks", head="misrouted responses", position=2),),
 )
 ANSWERS_IDENTICAL: Final = ANSWERS(
     name="answers_identical",

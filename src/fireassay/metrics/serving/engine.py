@@ -14,7 +14,7 @@ import polars as pl
 
 from fireassay.estimates.estimate import Absent, Value
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import Metric, Results, Shown
+from fireassay.metrics.metric import Metric, Results, Shown
 from fireassay.metrics.serving.support.rates import quotients, windows
 from fireassay.units import FRACTION, RATIO, REQUESTS
 

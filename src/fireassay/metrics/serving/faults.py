@@ -20,7 +20,7 @@ from fireassay.estimates.over_launches import average, exact
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.serving.objectives import uncounted
 from fireassay.frames.serving.outages import NO_FAULT, Outage, attainment, between, outages, rate, recovered_s, seconds
-from fireassay.metrics.base import Metric, Results, Shown
+from fireassay.metrics.metric import Metric, Results, Shown
 from fireassay.metrics.serving.support.rates import shares, tally
 from fireassay.units import FRACTION, PER_SECOND, REQUESTS, SECONDS
 

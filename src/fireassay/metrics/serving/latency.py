@@ -24,7 +24,7 @@ from fireassay.frames.per_launch import from_frame
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.serving.requests import WINDOW
 from fireassay.frames.serving.stamp_uncertainty import UNKNOWN
-from fireassay.metrics.base import Metric, Need, Results, Shown
+from fireassay.metrics.metric import Metric, Need, Results, Shown
 from fireassay.metrics.needs import BEHIND_A_SERVER
 from fireassay.metrics.serving.support.percentiles import ANSWERED, NO_COUNT, NO_TEXT, gap_percentile, in_series, nothing, percentile
 from fireassay.metrics.serving.support.rates import quotients, tally

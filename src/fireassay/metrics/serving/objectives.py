@@ -19,7 +19,7 @@ from fireassay.frames.record_data import RecordData
 from fireassay.frames.serving.load_curve import load_points
 from fireassay.frames.serving.objectives import no_objectives
 from fireassay.frames.serving.requests import ENDED
-from fireassay.metrics.base import ALL, Metric, Results, Shown
+from fireassay.metrics.metric import ALL, Metric, Results, Shown
 from fireassay.metrics.serving.support.rates import per_second, shares, tally, within
 from fireassay.spec.plan import Configuration
 from fireassay.stats.intervals.intervals import Interval

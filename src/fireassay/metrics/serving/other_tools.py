@@ -30,7 +30,7 @@ import polars as pl
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.frames.per_launch import from_frame
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import Metric, Need, Results
+from fireassay.metrics.metric import Metric, Need, Results
 from fireassay.metrics.serving.support.rates import quotients, tally
 from fireassay.stats.models.early_stopping import early_stopping_estimate, floor
 from fireassay.units import SECONDS

@@ -18,7 +18,7 @@ from fireassay.estimates.estimate import Absent, Value
 from fireassay.estimates.format import count
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.serving.requests import ENDED
-from fireassay.metrics.base import Metric, Need, Results, Shown
+from fireassay.metrics.metric import Metric, Need, Results, Shown
 from fireassay.metrics.serving.support.percentiles import spread
 from fireassay.metrics.serving.support.rates import per_second, quotients, tally, windows, within
 from fireassay.stats.models.queueing import little

@@ -21,7 +21,7 @@ from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.listed_collectives import Inventory, inventory, why_none
 from fireassay.frames.training.step_communication import IN_TRAINING, METHODS, replayed
 from fireassay.frames.training.watched_steps import named
-from fireassay.metrics.base import Metric, Results
+from fireassay.metrics.metric import Metric, Results
 from fireassay.units import BYTES, FRACTION, NS_PER_S, RATIO, SECONDS
 
 NOT_SEEN: Final = "no collective of its steps was seen (with workload.attach = false none can be)"

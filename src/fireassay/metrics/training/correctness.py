@@ -24,7 +24,7 @@ from fireassay.frames.training.loss_curves import loss_curves
 from fireassay.frames.training.parallelism import Claim, absent
 from fireassay.frames.training.sample_ledger import NO_WHOLE_EPOCH, Epoch, epochs, no_ledger
 from fireassay.frames.training.sample_weights import weights
-from fireassay.metrics.base import Metric, Results
+from fireassay.metrics.metric import Metric, Results
 from fireassay.units import COUNT, FRACTION, RATIO
 
 REFERENCE = Absent(reason="not_applicable", detail="this is the reference")

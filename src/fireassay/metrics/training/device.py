@@ -18,7 +18,7 @@ from fireassay.estimates.estimate import Absent, Value
 from fireassay.frames.per_launch import from_frame
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.flops import Amount, absent, of_steps, peaks, precisions, source
-from fireassay.metrics.base import Metric, Results
+from fireassay.metrics.metric import Metric, Results
 from fireassay.units import BYTES, FLOP, FLOP_PER_S, FRACTION
 
 SCHEMA = {"launch": pl.Int32, "value": pl.Float64}
@@ -43,7 +43,7 @@ def _flops_per_step(measured: RecordData, _: Results) -> Mapping[str, Value]:
 
 FLOPS_PER_STEP = Metric(
     name="flops_per_step",
-    title="Work of a step",
+    title="FLOPs per step",
     unit=FLOP,
     kind="count",
     better="neither",

@@ -37,7 +37,7 @@ from fireassay.frames.training.recovery import (
 )
 from fireassay.frames.training.steady_series import MARK_STEPS
 from fireassay.frames.training.unknown_progress import unknown_progress
-from fireassay.metrics.base import Metric, Results
+from fireassay.metrics.metric import Metric, Results
 from fireassay.stats.intervals.means import quotient
 from fireassay.units import COUNT, FRACTION, JOULES, NS_PER_S, SECONDS, STEPS, USD
 

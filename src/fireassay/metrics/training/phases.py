@@ -19,7 +19,7 @@ from fireassay.estimates.estimate import Absent, Value
 from fireassay.estimates.over_launches import average, no_launch
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.steady_series import MARK_STEPS
-from fireassay.metrics.base import Metric, Results
+from fireassay.metrics.metric import Metric, Results
 from fireassay.units import SECONDS
 
 NO_LOADER = "no DataLoader was seen to be waited for, and the script did not mark its steps; iterate over probe.steps(loader) to have it"

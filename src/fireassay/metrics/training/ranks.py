@@ -17,7 +17,7 @@ from fireassay.frames.clock_offsets import HostClock, clock_offsets
 from fireassay.frames.per_launch import from_frame
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.rank_phases import ONE_RANK, Own, own_times
-from fireassay.metrics.base import Metric, Results
+from fireassay.metrics.metric import Metric, Results
 from fireassay.stats.groups.stragglers import beyond_others, lost_waiting
 from fireassay.units import FRACTION, NS_PER_S, SECONDS
 

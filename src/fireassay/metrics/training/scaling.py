@@ -26,7 +26,7 @@ from fireassay.frames.training.parallelism import absent
 from fireassay.frames.training.scaling_mode import same_total
 from fireassay.frames.training.scaling_points import bounded, chosen, estimate, laws_of, of_parameter, refusal, throughputs, usl
 from fireassay.frames.training.work_time import seconds_per_work, time_basis, wall_per_work, wall_seconds
-from fireassay.metrics.base import ALL, Metric, Results, Shown
+from fireassay.metrics.metric import ALL, Metric, Results, Shown
 from fireassay.stats.intervals.intervals import paired_log_ratio
 from fireassay.stats.models.communication_wall import Curve, predict
 from fireassay.stats.models.scaling import amdahl_fit, amdahl_fit_interval, ceiling, gustafson, karp_flatt

@@ -21,7 +21,7 @@ from fireassay.frames.per_launch import from_frame
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.steady_series import MARK_STEPS, steady_series
 from fireassay.frames.training.work_time import wall_seconds
-from fireassay.metrics.base import Metric, Results, Shown
+from fireassay.metrics.metric import Metric, Results, Shown
 from fireassay.stats.intervals.autocorrelation import integrated_time
 from fireassay.stats.intervals.intervals import log_t
 from fireassay.units import FRACTION, NS_PER_S, PER_SECOND, SECONDS, STEPS

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from fireassay import catalog
 from fireassay.estimates.format import count
-from fireassay.metrics.base import ALL
+from fireassay.metrics.metric import ALL
 from fireassay.reports import grouping
 from fireassay.reports.page import (
     Block,

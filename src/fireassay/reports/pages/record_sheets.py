@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from fireassay.estimates.estimate import Absent, Estimate
-from fireassay.metrics.base import ALL
+from fireassay.metrics.metric import ALL
 from fireassay.reports.figures import ends
 from fireassay.reports.page import Blocks, Cell, Figure, Mark, Section, Table, heads
 from fireassay.reports.pages.record import TONES

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from fireassay.estimates.format import count
-from fireassay.metrics.base import ALL
+from fireassay.metrics.metric import ALL
 from fireassay.metrics.training.scaling import AMDAHL_CEILING, EFFICIENCY, HELD_OUT_ERROR, SERIAL_FRACTION, SPEEDUP, USL_PEAK
 from fireassay.metrics.training.time import THROUGHPUT
 from fireassay.reports import grouping, load_tables

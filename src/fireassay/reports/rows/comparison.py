@@ -11,7 +11,7 @@ from typing import Final
 
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.format import Scale, Shown, given, reading, scale_for, show
-from fireassay.metrics.base import Metric
+from fireassay.metrics.metric import Metric
 from fireassay.reports.page import Tone
 from fireassay.units import FRACTION
 from fireassay.verdict.comparison.change_phrases import EXPLORATORY, change_text, detectable_text, needed_text, probability_text

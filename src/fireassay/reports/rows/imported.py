@@ -12,7 +12,7 @@ from typing import Any, Final
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import count, given, percent, reading, show
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.spec.plan import targets_of
 from fireassay.spec.sections.serving import Serving
 from fireassay.verdict.imported import titled

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.format import Shown, scale_for, show
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import Metric
 from fireassay.metrics.calls import of_calls
+from fireassay.metrics.metric import Metric
 from fireassay.metrics.serving.latency import SEND_LAG
 from fireassay.metrics.training.time import INSTRUMENT_OVERHEAD
 from fireassay.reports.rows.types import Fact, MetricRow

@@ -13,9 +13,9 @@ from typing import Any
 from fireassay.estimates.format import Shown
 from fireassay.frames.links.network_probe import Network
 from fireassay.frames.links.pairs import Pairs
-from fireassay.metrics.base import ALL
-from fireassay.metrics.base import Shown as Place
-from fireassay.metrics.base import Table as PlaceTable
+from fireassay.metrics.metric import ALL
+from fireassay.metrics.metric import Shown as Place
+from fireassay.metrics.metric import Table as PlaceTable
 from fireassay.reports.series import training as series
 from fireassay.reports.series.serving import ServingSeries
 from fireassay.reports.words import WHOLE

@@ -32,7 +32,7 @@ def refuse_secrets(experiment: Experiment) -> None:
             where=f"workload.arguments[{index}]",
             found=f"what looks like a secret: {shown}",
             allowed="arguments without secrets, since they stand in the process list and in the record",
-            mend="Put it into an environment variable that the script reads; the record redacts those.",
+            fix="Put it into an environment variable that the script reads; the record redacts those.",
         )
         for index, (argument, shown) in enumerate(zip(arguments, cleaned, strict=True))
         if argument != shown and not _harmless(argument.rpartition("=")[2])
@@ -55,7 +55,7 @@ def _conditions(experiment: Experiment) -> Iterator[Problem]:
                 where=redact(where),
                 found="what looks like a secret",
                 allowed="text that anybody may read, since it stands in the record and in every report",
-                mend="Leave it out, or name what it belongs to.",
+                fix="Leave it out, or name what it belongs to.",
             )
 
 
@@ -79,7 +79,7 @@ def _targets(experiment: Experiment) -> Iterator[Problem]:
                 where=f"{where}: {redact(name)}",
                 found="what looks like a secret",
                 allowed="text that anybody may read, since it stands in the record",
-                mend='Name the environment variable that holds it: api_key_env = "NAME", or {env:NAME} in a header. '
+                fix='Name the environment variable that holds it: api_key_env = "NAME", or {env:NAME} in a header. '
                 "An engine that assay starts inherits assay's own environment.",
             )
 
@@ -109,7 +109,7 @@ def refuse_bytes(experiment: Experiment) -> None:
             where=where,
             found=ascii(word),
             allowed="text in UTF-8, since the record keeps every word of the command",
-            mend="Let a script name these bytes itself, and time the script.",
+            fix="Let a script name these bytes itself, and time the script.",
         )
         for where, word in words.items()
         if any("\ud800" <= letter <= "\udfff" for letter in word)  # surrogateescape: bytes that are not UTF-8

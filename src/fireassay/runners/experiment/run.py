@@ -73,7 +73,7 @@ def checked(experiment: Experiment, folder: Path, advice: Advice | None) -> Runn
     """
     if experiment.tune is not None:
         raise SpecError(
-            (Problem(where="tune", found="knobs to be tried out", allowed="no [tune] here", mend="Run it with `assay tune FILE`."),)
+            (Problem(where="tune", found="knobs to be tried out", allowed="no [tune] here", fix="Run it with `assay tune FILE`."),)
         )
     if problems := tuple(uncomputable(experiment.model_dump(exclude_none=True))):
         raise SpecError(problems)
@@ -94,7 +94,7 @@ def _refuse_without_advice(experiment: Experiment) -> None:
             where=where,
             found=f"{value:g}, and nobody who judges between the launches",
             allowed="only with judging at hand",
-            mend="Run it with `assay run` or fireassay.run, or hand fireassay.cli.support.interim_analysis.advice() to fireassay.runners.experiment.run.run.",
+            fix="Run it with `assay run` or fireassay.run, or hand fireassay.cli.support.interim_analysis.advice() to fireassay.runners.experiment.run.run.",
         )
         for where, value in requested.items()
         if value is not None

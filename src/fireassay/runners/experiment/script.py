@@ -34,7 +34,7 @@ def refuse_changes(experiment: Experiment, manifest: Mapping[str, Any], before: 
     problems = []
     if plan_signature(experiment) != manifest["plan_signature"]:
         problems.append(
-            Problem(where="experiment.toml", found="changed since the record was begun", allowed="the experiment as it was", mend=remedy)
+            Problem(where="experiment.toml", found="changed since the record was begun", allowed="the experiment as it was", fix=remedy)
         )
     then = before.get("script")
     if then is not None and script_identity(experiment, folder)["sha256"] != then["sha256"]:
@@ -43,7 +43,7 @@ def refuse_changes(experiment: Experiment, manifest: Mapping[str, Any], before: 
                 where="workload.script",
                 found=f"{then['path']}, changed since the record was begun",
                 allowed="the script as it was, so that all launches measure the same",
-                mend=remedy,
+                fix=remedy,
             )
         )
     if problems:

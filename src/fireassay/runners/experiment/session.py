@@ -26,7 +26,7 @@ from fireassay.spec.experiment import Experiment
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arm:
+class Member:
     """One of the interleaved experiments."""
 
     experiment: Experiment
@@ -35,7 +35,7 @@ class Arm:
 
 
 def run_together(
-    arms: Sequence[Arm],
+    members: Sequence[Member],
     *,
     root: Path = Path("records"),
     on_progress: Callable[[RunProgress], None] | None = None,
@@ -43,10 +43,10 @@ def run_together(
     advice: Advice | None = None,
     seed: int | None = None,
 ) -> list[Path]:
-    """Execute several experiments interleaved. Returns the paths of their sealed records in the order of `arms`.
+    """Execute several experiments interleaved. Returns the paths of their sealed records in the order of `members`.
 
     Args:
-        arms: at least one; experiments may be equal (an A/A session).
+        members: at least one; experiments may be equal (an A/A session).
         root: where the records are created.
         on_progress: called several times a second; the progress has the side's label and record.
         clock: default: the system's.
@@ -59,25 +59,25 @@ def run_together(
         Interrupted: stopped by a signal; `resume` continues each record.
         RecordError: writing a record failed; the rows already written stay readable.
     """
-    if not arms:
+    if not members:
         raise ValueError("run_together needs at least one arm")
-    arms = [Arm(experiment=arm.experiment, folder=arm.folder.resolve(), label=arm.label) for arm in arms]
-    runners = [_in_turn(arm, advice) for arm in arms]
-    seed = arms[0].experiment.launches.seed if seed is None else seed
+    members = [Member(experiment=member.experiment, folder=member.folder.resolve(), label=member.label) for member in members]
+    runners = [_in_turn(member, advice) for member in members]
+    seed = members[0].experiment.launches.seed if seed is None else seed
     contexts: list[RunContext] = []
     with listening() as stop:
         try:
-            for arm in arms:
+            for member in members:
                 contexts.append(
                     run.opened(
-                        arm.experiment,
-                        arm.folder,
+                        member.experiment,
+                        member.folder,
                         root,
                         clock=clock or SystemClock(),
                         stop=stop,
                         on_progress=on_progress,
                         advice=advice,
-                        label=arm.label,
+                        label=member.label,
                     )
                 )
             _note_session(contexts, seed)
@@ -92,28 +92,28 @@ def run_together(
     return _paths(contexts)
 
 
-def order_of_arms(arms: int, block: int, seed: int) -> tuple[int, ...]:
+def order_of_members(members: int, block: int, seed: int) -> tuple[int, ...]:
     """The order of the sides in a block: random in even blocks, the reverse of the previous one in odd blocks.
 
     Uses only `random()`, whose sequence is stable across Python versions (see `fireassay.spec.plan`).
     """
     numbers = random.Random(seed + 2**65)  # a stream apart from those of the launch order and the faults
     for _ in range(block // 2 + 1):
-        drawn = [numbers.random() for _ in range(arms)]
-    order = sorted(range(arms), key=lambda index: drawn[index])
+        drawn = [numbers.random() for _ in range(members)]
+    order = sorted(range(members), key=lambda index: drawn[index])
     return tuple(order if block % 2 == 0 else reversed(order))
 
 
-def _in_turn(arm: Arm, advice: Advice | None) -> Runner:
-    runner = run.checked(arm.experiment, arm.folder, advice)
+def _in_turn(member: Member, advice: Advice | None) -> Runner:
+    runner = run.checked(member.experiment, member.folder, advice)
     if runner.maker is None:
         raise SpecError(
             (
                 Problem(
                     where="workload.runner",
-                    found=f"{runner.name!r} (arm {arm.label})",
+                    found=f"{runner.name!r} (member {member.label})",
                     allowed="a runner that makes one launch at a time",
-                    mend="Run it alone: assay run.",
+                    fix="Run it alone: assay run.",
                 ),
             )
         )
@@ -143,7 +143,7 @@ def _make_blocks(courses: Sequence[Course], seed: int) -> None:
     """Make rounds of one block per side. With interim analyses, all sides continue until each has enough."""
     block = 0
     while any(course.wants_more for course in courses):
-        for index in order_of_arms(len(courses), block, seed):
+        for index in order_of_members(len(courses), block, seed):
             if courses[index].can_go_on:
                 courses[index].make_block()
         block += 1

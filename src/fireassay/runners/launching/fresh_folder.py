@@ -64,7 +64,7 @@ def _check(folder: Path, limit: float) -> None:
                         where="workload.fresh_folder",
                         found=f"more than {limit:g} MiB in {folder}, so far most of it in {largest}",
                         allowed="a folder of at most limits.fresh_folder_mib",
-                        mend="Move data that is only read elsewhere and link to it (links are kept), start in a smaller folder, or raise "
+                        fix="Move data that is only read elsewhere and link to it (links are kept), start in a smaller folder, or raise "
                         "limits.fresh_folder_mib.",
                     ),
                 )
@@ -80,7 +80,7 @@ def _unreadable(problem: str) -> SpecError:
                 where="workload.fresh_folder",
                 found=problem,
                 allowed="a folder that can be copied",
-                mend="Give yourself the right to read it, or move it away.",
+                fix="Give yourself the right to read it, or move it away.",
             ),
         )
     )

@@ -60,7 +60,7 @@ class LoadRun:
         self.folder = context.record.launch_folder(job.number).resolve()
         self.load = self.folder / "load"
         self.clients = self.serving.client.processes
-        self.handles: list[supervisor_client.GuardedHandle] = []
+        self.handles: list[supervisor_client.SupervisedHandle] = []
         self.endings: dict[int, Ending] = {}
         self.state = "loading"  # loading, cold, load, ended
         self.begin_ns = self.t0_ns = self.shown_ns = 0

@@ -126,10 +126,10 @@ def _something_to_run(file: str | None, command: Sequence[str]) -> None:
     example = "For example: assay run --workers 1,2,4 -- train.py --epochs 3"
     if file is None and not command:
         allowed = "an experiment's TOML file, or a script after --"
-        raise SpecError((Problem(where="what to run", found="neither", allowed=allowed, mend=f"{example}."),), "the flags")
+        raise SpecError((Problem(where="what to run", found="neither", allowed=allowed, fix=f"{example}."),), "the flags")
     if file is not None and file.endswith(".py"):
         remedy = f"Put -- before the script: assay run --workers 1,2,4 -- {file}"
-        raise SpecError((Problem(where=file, found="a script", allowed="an experiment's TOML file", mend=remedy),), file)
+        raise SpecError((Problem(where=file, found="a script", allowed="an experiment's TOML file", fix=remedy),), file)
 
 
 def _missing_unread(problem: Problem, unread: Container[str]) -> bool:
@@ -148,13 +148,13 @@ def _as_flag(problem: Problem, texts: Container[KeyFlag], flags: Iterable[KeyFla
     if path == "workload.script" and not with_file:
         return replace(problem, where="the script after --")
     if path == "factor" and not with_file:
-        return Problem(where="--workers", found="nothing", allowed="worker counts", mend="Add --workers 1,2,4.")
+        return Problem(where="--workers", found="nothing", allowed="worker counts", fix="Add --workers 1,2,4.")
     if item is None:
         return problem
     remedy = _mend(item, problem) if item in texts else f"Add {item.name} {item.flag.metavar}."
-    return replace(problem, where=item.name, mend=remedy)
+    return replace(problem, where=item.name, fix=remedy)
 
 
 def _mend(item: KeyFlag, problem: Problem) -> str:
     """The fix, written as a flag."""
-    return "Add --price USD." if item.path == "gates.budget_usd" and "[prices]" in problem.mend else problem.mend
+    return "Add --price USD." if item.path == "gates.budget_usd" and "[prices]" in problem.fix else problem.fix

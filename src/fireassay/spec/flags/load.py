@@ -118,7 +118,7 @@ def _wrong_url(url: str) -> Problem | None:
     if fine:
         return None
     remedy = f"Write http://{url} if that is meant." if re.fullmatch(r"[\w.-]+(:\d+)?", url) else ""
-    return Problem(where="URL", found=url, allowed="http://HOST:PORT or https://HOST:PORT", mend=remedy)
+    return Problem(where="URL", found=url, allowed="http://HOST:PORT or https://HOST:PORT", fix=remedy)
 
 
 def _as_flag(problem: Problem) -> Problem:

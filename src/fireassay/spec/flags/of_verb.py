@@ -164,7 +164,7 @@ def _read(item: KeyFlag, text: str | bool) -> Any:
     try:
         return (item.flag.read or _reader(item))(text)
     except Unreadable as error:
-        return Problem(where=item.name, found=text or "nothing", allowed=error.allowed, mend=error.mend)
+        return Problem(where=item.name, found=text or "nothing", allowed=error.allowed, fix=error.fix)
     except ValueError:
         return Problem(where=item.name, found=text or "nothing", allowed=item.allowed)
 

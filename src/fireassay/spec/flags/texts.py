@@ -16,8 +16,8 @@ UNITS: Final = {"ms": 1e-3, "s": 1.0, "": 1.0, "m": 60.0, "min": 60.0, "h": 3600
 class Unreadable(ValueError):
     """Text that a flag rejects: what is allowed, and how to fix it."""
 
-    def __init__(self, allowed: str, mend: str = "") -> None:
-        self.allowed, self.mend = allowed, mend
+    def __init__(self, allowed: str, fix: str = "") -> None:
+        self.allowed, self.fix = allowed, fix
         super().__init__(allowed)
 
 

@@ -31,7 +31,7 @@ def _only_with_its_runner(data: Data) -> Iterator[Problem]:
             where="collectives",
             found="a table, where workload.runner is another",
             allowed=f'[collectives] only with workload.runner = "{RUNNER}"',
-            mend=f'Write runner = "{RUNNER}" below [workload].',
+            fix=f'Write runner = "{RUNNER}" below [workload].',
         )
 
 
@@ -43,7 +43,7 @@ def _nothing_to_start(data: Data) -> Iterator[Problem]:
             where="workload.script",
             found=shown(script),
             allowed=f'nothing where workload.runner = "{RUNNER}"',
-            mend="Leave it out: assay's own program makes the calls.",
+            fix="Leave it out: assay's own program makes the calls.",
         )
 
 
@@ -61,7 +61,7 @@ def _only_of_a_training(data: Data) -> Iterator[Problem]:
             where="measure.communication",
             found="true",
             allowed="false where no training is run",
-            mend="Take it out; the links alone are measured by `assay comm`.",
+            fix="Take it out; the links alone are measured by `assay comm`.",
         )
 
 
@@ -74,7 +74,7 @@ def _root_is_a_rank(data: Data) -> Iterator[Problem]:
             where="collectives.root",
             found=shown(root),
             allowed=f"a rank of every level: below {min(levels)}",
-            mend="Ranks are numbered from 0.",
+            fix="Ranks are numbered from 0.",
         )
 
 
@@ -87,7 +87,7 @@ def _groups_are_whole(data: Data) -> Iterator[Problem]:
             where="collectives.group_size",
             found=shown(of),
             allowed=f"a number that divides every worker count, and {uneven[0]} too",
-            mend="Every rank is in one group, and all groups have the same size.",
+            fix="Every rank is in one group, and all groups have the same size.",
         )
 
 
@@ -102,7 +102,7 @@ def _placements_exist(data: Data) -> Iterator[Problem]:
             where="collectives.placement",
             found=shown(placement),
             allowed=f'"both", or the one that {", ".join(without)} has',
-            mend="torch.distributed offers these operations in one placement alone.",
+            fix="torch.distributed offers these operations in one placement alone.",
         )
 
 

@@ -79,11 +79,11 @@ def _something_to_start(data: Data) -> Iterator[Problem]:
             where="workload.script",
             found=NOTHING if script is None else "nothing",
             allowed="text that is not empty",
-            mend="Name the script that is to be run.",
+            fix="Name the script that is to be run.",
         )
     if data.get("factor") is None:
         yield Problem(
-            where="factor", found=NOTHING, allowed="a table with the keys name, levels", mend="Add [factor] with levels = [1, 2, 4]."
+            where="factor", found=NOTHING, allowed="a table with the keys name, levels", fix="Add [factor] with levels = [1, 2, 4]."
         )
 
 
@@ -97,7 +97,7 @@ def _levels_once(data: Data) -> Iterator[Problem]:
                 where=where,
                 found=shown(levels),
                 allowed="every worker count once",
-                mend=f"{', '.join(map(str, twice))} stands there more than once. Write {shown(list(dict.fromkeys(levels)))}.",
+                fix=f"{', '.join(map(str, twice))} stands there more than once. Write {shown(list(dict.fromkeys(levels)))}.",
             )
 
 
@@ -111,7 +111,7 @@ def _first_look_within_the_most(data: Data) -> Iterator[Problem]:
             where="launches.at_most",
             found=shown(most),
             allowed=f"at least launches.per_configuration, the launches before the first look: {first}",
-            mend=f"Set launches.at_most to {first} or more (--at-most), or begin with fewer launches (--launches).",
+            fix=f"Set launches.at_most to {first} or more (--at-most), or begin with fewer launches (--launches).",
         )
 
 
@@ -129,7 +129,7 @@ def _among_the_levels(data: Data) -> Iterator[Problem]:
                 where=where,
                 found=shown(level),
                 allowed=f"one of the levels {', '.join(map(str, levels))}",
-                mend=f"Add {level} to the levels, or choose one of them.",
+                fix=f"Add {level} to the levels, or choose one of them.",
             )
 
 
@@ -143,7 +143,7 @@ def _budget_needs_prices(data: Data) -> Iterator[Problem]:
             where="gates.budget_usd",
             found=shown(budget),
             allowed="a budget only together with [prices]",
-            mend='Add [prices] with usd_per_worker_hour = ..., date = ..., source = "...".',
+            fix='Add [prices] with usd_per_worker_hour = ..., date = ..., source = "...".',
         )
 
 
@@ -153,7 +153,7 @@ def _modelled_energy_needs_watts(data: Data) -> Iterator[Problem]:
             where="energy.modelled_watts_per_worker",
             found=NOTHING,
             allowed='a number above 0 where energy.source = "modelled"',
-            mend='Add modelled_watts_per_worker = ... below [energy], or write source = "auto".',
+            fix='Add modelled_watts_per_worker = ... below [energy], or write source = "auto".',
         )
 
 
@@ -168,14 +168,14 @@ def _calibrating_needs_hooks(data: Data) -> Iterator[Problem]:
             where="workload.calibrate_communication",
             found=shown(launches),
             allowed="0 where no training is hooked",
-            mend='Leave workload.runner at "training" and workload.attach at true, or take the key out.',
+            fix='Leave workload.runner at "training" and workload.attach at true, or take the key out.',
         )
     elif levels is not None and max(levels) < 2:
         yield Problem(
             where="workload.calibrate_communication",
             found=shown(launches),
             allowed="0 where no level has 2 or more workers",
-            mend="One worker communicates with nobody: add a level, or take the key out.",
+            fix="One worker communicates with nobody: add a level, or take the key out.",
         )
 
 
@@ -187,7 +187,7 @@ def _fresh_folder_on_one_node(data: Data) -> Iterator[Problem]:
                 where="workload.keep_folders",
                 found="true",
                 allowed="true only together with workload.fresh_folder",
-                mend="Add workload.fresh_folder = true, or leave this out.",
+                fix="Add workload.fresh_folder = true, or leave this out.",
             )
         return
     runner, nodes = _at(data, "workload", "runner"), _at(data, "launcher", "nodes")
@@ -196,14 +196,14 @@ def _fresh_folder_on_one_node(data: Data) -> Iterator[Problem]:
             where="workload.fresh_folder",
             found="true",
             allowed="false where no training script is launched",
-            mend='Leave it out: only workload.runner = "training" copies its folder.',
+            fix='Leave it out: only workload.runner = "training" copies its folder.',
         )
     elif (type(nodes) is int and nodes > 1) or _at(data, "launcher", "hosts"):
         yield Problem(
             where="workload.fresh_folder",
             found="true",
             allowed="false where the workers are on several machines",
-            mend="Name the folder by {launch} in workload.arguments or workload.environment instead.",
+            fix="Name the folder by {launch} in workload.arguments or workload.environment instead.",
         )
 
 
@@ -217,7 +217,7 @@ def _steps_end_a_training(data: Data) -> Iterator[Problem]:
             where="workload.steps",
             found=shown(steps),
             allowed="nothing where no training script is launched",
-            mend='Leave it out: only a training (workload.runner = "training") has steps.',
+            fix='Leave it out: only a training (workload.runner = "training") has steps.',
         )
     for name in ("deadline_s", "budget_usd"):
         if (gate := _at(data, "gates", name)) is not None:
@@ -225,7 +225,7 @@ def _steps_end_a_training(data: Data) -> Iterator[Problem]:
                 where=f"gates.{name}",
                 found=shown(gate),
                 allowed="nothing together with workload.steps",
-                mend="Launches are ended before the job is done, so what a whole run takes is not measured: leave out one of the two.",
+                fix="Launches are ended before the job is done, so what a whole run takes is not measured: leave out one of the two.",
             )
 
 
@@ -236,7 +236,7 @@ def _only_of_a_training(data: Data) -> Iterator[Problem]:
             where="verdict.only",
             found=shown(only),
             allowed="nothing where no training is judged",
-            mend="Leave it out: other records are judged in one dimension or in all of theirs.",
+            fix="Leave it out: other records are judged in one dimension or in all of theirs.",
         )
 
 
@@ -254,14 +254,14 @@ def _nodes_meet(data: Data) -> Iterator[Problem]:
             where="launcher.rendezvous_endpoint",
             found=NOTHING,
             allowed=f"host:port where nodes = {nodes}",
-            mend='Add rendezvous_endpoint = "host:port", the same on every node.',
+            fix='Add rendezvous_endpoint = "host:port", the same on every node.',
         )
     if type(rank) is int and rank >= nodes:
         yield Problem(
             where="launcher.node_rank",
             found=shown(rank),
             allowed=f"a number below launcher.nodes = {nodes}",
-            mend="Nodes are numbered from 0.",
+            fix="Nodes are numbered from 0.",
         )
 
 
@@ -275,7 +275,7 @@ def _endpoint_is_host_and_port(data: Data) -> Iterator[Problem]:
             where="launcher.rendezvous_endpoint",
             found=shown(endpoint),
             allowed="host:port with a port from 1 to 65535",
-            mend='For example "node0:29400".',
+            fix='For example "node0:29400".',
         )
 
 

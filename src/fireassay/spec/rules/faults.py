@@ -37,7 +37,7 @@ def _restarts(data: Data) -> Iterator[Problem]:
             where="launcher.max_restarts",
             found="0",
             allowed="a whole number of at least 1 where there are faults",
-            mend="Leave it out (3), or ask for no faults: without a restart nothing recovers.",
+            fix="Leave it out (3), or ask for no faults: without a restart nothing recovers.",
         )
     most = most if isinstance(most, int) else MAX_RESTARTS
     for index, fault in tables(data, "faults"):
@@ -47,14 +47,14 @@ def _restarts(data: Data) -> Iterator[Problem]:
                 where=f"faults[{index}].times",
                 found=str(times),
                 allowed=f"at most launcher.max_restarts, which is {most}",
-                mend=f"Write launcher.max_restarts = {times}: after the last strike nothing would start the workers again.",
+                fix=f"Write launcher.max_restarts = {times}: after the last strike nothing would start the workers again.",
             )
         if isinstance(times, int) and times > 1 and kind is not None and kind.ends_worker is False:
             yield Problem(
                 where=f"faults[{index}].times",
                 found=str(times),
                 allowed=f"1 for a fault that ends no worker, as {kind.name}",
-                mend="Leave it out: it strikes again in each further start of the workers, and nothing starts them again here.",
+                fix="Leave it out: it strikes again in each further start of the workers, and nothing starts them again here.",
             )
 
 
@@ -73,7 +73,7 @@ def _fault_finds_its_target(where: str, fault: Data, targets: list[Data]) -> Ite
     names = [str(target.get("name", "server")) for target in targets] or ["server"]
     if isinstance(name, str) and name not in ("", *names):
         yield Problem(
-            where=f"{where}.target", found=shown(name), allowed=f"one of the engines {', '.join(names)}", mend=did_you_mean(name, names)
+            where=f"{where}.target", found=shown(name), allowed=f"one of the engines {', '.join(names)}", fix=did_you_mean(name, names)
         )
         return
     struck = [target for target in targets or [{}] if name in ("", target.get("name", "server"))]
@@ -85,7 +85,7 @@ def _fault_finds_its_target(where: str, fault: Data, targets: list[Data]) -> Ite
             where=f"{where}.kind",
             found=f"{shown(kind.name)} for {strange[0].get('name', 'server')}, which assay does not start",
             allowed=f"{', '.join(started)} only where the target has a command",
-            mend='Add command to the target, or write kind = "command" with a line that reaches the server.',
+            fix='Add command to the target, or write kind = "command" with a line that reaches the server.',
         )
     replica = fault.get("replica")
     for target in islice((target for target in struck if type(replica) is int and replica >= _replicas(target)), 1):
@@ -93,7 +93,7 @@ def _fault_finds_its_target(where: str, fault: Data, targets: list[Data]) -> Ite
             where=f"{where}.replica",
             found=shown(replica),
             allowed=f"a number below the replicas of {target.get('name', 'server')}: {_replicas(target)}",
-            mend="Replicas are numbered from 0.",
+            fix="Replicas are numbered from 0.",
         )
 
 
@@ -111,7 +111,7 @@ def _fault_falls_into_the_load(where: str, fault: Data, data: Data) -> Iterator[
             where=f"{where}.at_s",
             found=f"{at_s:g}",
             allowed=f"less than this fault's load_s, {load_s:g}",
-            mend="Strike earlier, or let the load last longer.",
+            fix="Strike earlier, or let the load last longer.",
         )
     load = number(fault.get("load"), -1.0)
     loads = [item for key in ("concurrency", "rate") for item in items(serving, key) if isinstance(item, int | float)]
@@ -120,7 +120,7 @@ def _fault_falls_into_the_load(where: str, fault: Data, data: Data) -> Iterator[
             where=f"{where}.load",
             found=f"{load:g}",
             allowed=f"one of the loads {', '.join(f'{item:g}' for item in loads)}" if loads else "none where there are no loads",
-            mend="Leave it out for the one in the middle.",
+            fix="Leave it out for the one in the middle.",
         )
 
 

@@ -30,7 +30,7 @@ def uncomputable(data: Data) -> Iterator[Problem]:
             where="quality",
             found=f"a table, where workload.runner is {shown(runner)}",
             allowed="no [quality]: nothing reports scores there",
-            mend="Leave it out, or measure the quality where a script or an engine gives answers.",
+            fix="Leave it out, or measure the quality where a script or an engine gives answers.",
         )
     elif runner == "serving" and isinstance(data.get("serving"), Mapping):
         yield from _of_load(quality, table(data, "serving"))
@@ -43,7 +43,7 @@ def _of_load(quality: Data, serving: Data) -> Iterator[Problem]:
             where="quality",
             found=f"a table, where serving.task is {shown(task)}",
             allowed="no [quality]: its answers are numbers",
-            mend="Leave it out.",
+            fix="Leave it out.",
         )
         return
     if isinstance(metric, str) and metric not in SCORED:
@@ -51,14 +51,14 @@ def _of_load(quality: Data, serving: Data) -> Iterator[Problem]:
             where="quality.metric",
             found=shown(metric),
             allowed=f"one of {', '.join(SCORED)}: what a load can score by itself",
-            mend=did_you_mean(metric, SCORED) or 'Write metric = "exact_match" or "contains" below [quality].',
+            fix=did_you_mean(metric, SCORED) or 'Write metric = "exact_match" or "contains" below [quality].',
         )
     if not prompts.get("answer_field"):
         yield Problem(
             where="serving.prompts.answer_field",
             found=NOTHING,
             allowed="the field of the reference answer, where there is [quality]",
-            mend='Write source = "FILE.jsonl" and answer_field = "answer" below [serving.prompts] (--prompts, --answer-field), or leave '
+            fix='Write source = "FILE.jsonl" and answer_field = "answer" below [serving.prompts] (--prompts, --answer-field), or leave '
             "[quality] out.",
         )
     elif prompts.get("source", "synthetic") == "synthetic" or prompts.get("format") in FIELDLESS:
@@ -66,7 +66,7 @@ def _of_load(quality: Data, serving: Data) -> Iterator[Problem]:
             where="serving.prompts.source",
             found=shown(prompts.get("source", "synthetic")),
             allowed="a file of JSONL or CSV with reference answers",
-            mend='Write source = "FILE.jsonl" below [serving.prompts].',
+            fix='Write source = "FILE.jsonl" below [serving.prompts].',
         )
     scenarios = serving.get("scenarios")
     scenarios = scenarios if isinstance(scenarios, list | tuple) else []
@@ -76,12 +76,12 @@ def _of_load(quality: Data, serving: Data) -> Iterator[Problem]:
             where="serving.scenarios",
             found=shown(scenarios) if scenarios else NOTHING,
             allowed=f'"{DATASET}" alone, where there is [quality]: made-up prompts have no right answer',
-            mend=f'Write scenarios = ["{DATASET}"] below [serving], and measure other lengths without [quality].',
+            fix=f'Write scenarios = ["{DATASET}"] below [serving], and measure other lengths without [quality].',
         )
     if table(serving, "client").get("keep_text") is False:
         yield Problem(
             where="serving.client.keep_text",
             found="false",
             allowed="true, where there is [quality]: the text is scored",
-            mend="Leave out keep_text below [serving.client].",
+            fix="Leave out keep_text below [serving.client].",
         )

@@ -56,14 +56,14 @@ def _with_its_runner(data: Data) -> Iterator[Problem]:
             where="serving",
             found=f"a table, where workload.runner is {shown(runner)}",
             allowed='[serving] only with workload.runner = "serving" or "replay"',
-            mend='Write runner = "serving" below [workload].',
+            fix='Write runner = "serving" below [workload].',
         )
     if data.get("serving") is None and runner == "serving":
         yield Problem(
             where="serving",
             found=NOTHING,
             allowed='a table where workload.runner = "serving"',
-            mend='Add [serving] with concurrency = [1, 8], and [[serving.targets]] with urls = ["http://localhost:8000"].',
+            fix='Add [serving] with concurrency = [1, 8], and [[serving.targets]] with urls = ["http://localhost:8000"].',
         )
 
 
@@ -75,7 +75,7 @@ def _without_a_factor(data: Data) -> Iterator[Problem]:
         where="factor",
         found="a table",
         allowed="no [factor] where there is [serving]",
-        mend="Leave it out: what a load varies is serving.concurrency or serving.rate, serving.scenarios and serving.targets.",
+        fix="Leave it out: what a load varies is serving.concurrency or serving.rate, serving.scenarios and serving.targets.",
     )
 
 
@@ -90,7 +90,7 @@ def _an_engine(data: Data) -> Iterator[Problem]:
             where="serving.targets",
             found=NOTHING,
             allowed="an engine: a list of tables, or its URL as workload.script",
-            mend='Add [[serving.targets]] with urls = ["http://localhost:8000"], or with the command that starts it.',
+            fix='Add [[serving.targets]] with urls = ["http://localhost:8000"], or with the command that starts it.',
         )
     if named and (not targets or any(not (entry.get("urls") or entry.get("command")) for _, entry in targets)):
         yield from _url("workload.script", script)
@@ -106,14 +106,14 @@ def _of_target(where: str, target: Data, named: bool) -> Iterator[Problem]:
             where=f"{where}.urls",
             found=shown(urls),
             allowed="urls or command, not both",
-            mend="Leave out urls: replicas that assay starts get ports of their own.",
+            fix="Leave out urls: replicas that assay starts get ports of their own.",
         )
     if not (urls or command or named or inside) and is_list(target, "urls") and is_list(target, "command"):
         yield Problem(
             where=f"{where}.urls",
             found="nothing",
             allowed="where the engine listens, or the command that starts it",
-            mend='Write urls = ["http://localhost:8000"].',
+            fix='Write urls = ["http://localhost:8000"].',
         )
     for name in ("router", "replicas"):
         if urls and (target.get(name) if name == "router" else target.get(name, 1) != 1):
@@ -121,7 +121,7 @@ def _of_target(where: str, target: Data, named: bool) -> Iterator[Problem]:
                 where=f"{where}.{name}",
                 found=shown(target[name]),
                 allowed=f"{name} only with command",
-                mend="One URL for each replica says how many there are." if name == "replicas" else "Give the router's own URL.",
+                fix="One URL for each replica says how many there are." if name == "replicas" else "Give the router's own URL.",
             )
     for index, url in enumerate(urls):
         yield from _url(f"{where}.urls[{index}]", url)
@@ -141,7 +141,7 @@ def _url(where: str, url: object) -> Iterator[Problem]:
             where=where,
             found=shown(url),
             allowed="http://HOST:PORT or https://HOST:PORT",
-            mend=f"Write {shown(f'http://{url}')} if that is meant." if bare else "",
+            fix=f"Write {shown(f'http://{url}')} if that is meant." if bare else "",
         )
 
 
@@ -159,7 +159,7 @@ def _said_once(data: Data) -> Iterator[Problem]:
                 where=where,
                 found=shown(plain),
                 allowed=allowed,
-                mend=f"{', '.join(map(shown, twice))} stands there more than once. {'Give' if named else 'Write'} {ending}.",
+                fix=f"{', '.join(map(shown, twice))} stands there more than once. {'Give' if named else 'Write'} {ending}.",
             )
 
 
@@ -179,28 +179,28 @@ def _loads_of_the_process(data: Data) -> Iterator[Problem]:
             where=f"serving.{required[0]}",
             found=NOTHING,
             allowed=f"a load where arrivals.process is {shown(process)}",
-            mend=f"Write {example} below [serving].{meant}",
+            fix=f"Write {example} below [serving].{meant}",
         )
     elif len(given) > 1:
         yield Problem(
             where="serving.rate",
             found=f"rate and concurrency, where arrivals.process is {shown(process)}",
             allowed="one of them",
-            mend="Make two experiments.",
+            fix="Make two experiments.",
         )
     elif process in FIXED and given:
         yield Problem(
             where=f"serving.{given[0]}",
             found=shown(serving[given[0]]),
             allowed=f"none where arrivals.process is {shown(process)}",
-            mend=f"Leave it out: {process} says its load itself.",
+            fix=f"Leave it out: {process} says its load itself.",
         )
     elif process == "stages" and given == ["concurrency"]:
         yield Problem(
             where="serving.concurrency",
             found=shown(serving["concurrency"]),
             allowed='none where arrivals.process is "stages"',
-            mend="Write rate = [...] for stages that are multiples of a rate, or leave it out.",
+            fix="Write rate = [...] for stages that are multiples of a rate, or leave it out.",
         )
 
 
@@ -212,14 +212,14 @@ def _stages(data: Data) -> Iterator[Problem]:
             where="serving.arrivals.stages",
             found=NOTHING,
             allowed='a list that is not empty where process = "stages"',
-            mend="Add [[serving.arrivals.stages]] with duration_s = 30, rate = 5.",
+            fix="Add [[serving.arrivals.stages]] with duration_s = 30, rate = 5.",
         )
     if process != "stages" and stages:
         yield Problem(
             where="serving.arrivals.stages",
             found=f"{len(stages)} of them, where process is {shown(process)}",
             allowed='none, unless process = "stages"',
-            mend='Write process = "stages" below [serving.arrivals].',
+            fix='Write process = "stages" below [serving.arrivals].',
         )
     lasting = [number(stage.get("duration_s"), 0.0) for _, stage in tables(arrivals, "stages")]
     duration_s = number(arrivals.get("duration_s"), DURATION_S)
@@ -231,7 +231,7 @@ def _stages(data: Data) -> Iterator[Problem]:
             where="serving.arrivals.duration_s",
             found=f"{duration_s:g}",
             allowed=f"as long as the stages together: {total_s:g}",
-            mend=f"Write duration_s = {total_s:g} below [serving.arrivals].",
+            fix=f"Write duration_s = {total_s:g} below [serving.arrivals].",
         )
 
 
@@ -242,14 +242,14 @@ def _a_trace(data: Data) -> Iterator[Problem]:
             where="serving.arrivals.trace",
             found=NOTHING,
             allowed='a file where process = "trace"',
-            mend='Write trace = "FILE" below [serving.arrivals].',
+            fix='Write trace = "FILE" below [serving.arrivals].',
         )
     if process != "trace" and isinstance(trace, str) and trace:
         yield Problem(
             where="serving.arrivals.trace",
             found=f"{shown(trace)}, where process is {shown(process)}",
             allowed='none, unless process = "trace"',
-            mend='Write process = "trace" below [serving.arrivals].',
+            fix='Write process = "trace" below [serving.arrivals].',
         )
 
 
@@ -259,7 +259,7 @@ def _offline_is_counted(data: Data) -> Iterator[Problem]:
             where="serving.arrivals.requests",
             found=NOTHING,
             allowed='a whole number where process = "offline"',
-            mend="Everything is due at once, so say how much: requests = 24576 is what MLPerf asks for.",
+            fix="Everything is due at once, so say how much: requests = 24576 is what MLPerf asks for.",
         )
 
 
@@ -272,7 +272,7 @@ def _conversations(data: Data) -> Iterator[Problem]:
                 where=f"serving.prompts.{name}",
                 found=shown(value),
                 allowed=f"{alone} where arrivals.process is {shown(process)}",
-                mend="Conversations of a trace stand in its own file, as session." if process == "trace" else "Leave it out.",
+                fix="Conversations of a trace stand in its own file, as session." if process == "trace" else "Leave it out.",
             )
 
 
@@ -285,7 +285,7 @@ def _search(data: Data) -> Iterator[Problem]:
             where="serving.search",
             found="true without serving.rate",
             allowed="a search between rates",
-            mend="Write rate = [1, 100] below [serving], and an open process such as poisson below [serving.arrivals].",
+            fix="Write rate = [1, 100] below [serving], and an open process such as poisson below [serving.arrivals].",
         )
     objectives = table(serving, "objectives")
     if not any(positive(value) for name, value in objectives.items() if name != "attainment"):
@@ -293,7 +293,7 @@ def _search(data: Data) -> Iterator[Problem]:
             where="serving.search",
             found="true without an objective",
             allowed="a search for the highest rate that meets objectives",
-            mend="Add [serving.objectives] with ttft_s = 0.2 or another.",
+            fix="Add [serving.objectives] with ttft_s = 0.2 or another.",
         )
 
 
@@ -318,7 +318,7 @@ def _scenarios(data: Data) -> Iterator[Problem]:
                 where=where,
                 found='"dataset" without a file',
                 allowed="dataset only with serving.prompts.source",
-                mend='Add [serving.prompts] with source = "FILE".',
+                fix='Add [serving.prompts] with source = "FILE".',
             )
 
 
@@ -335,7 +335,7 @@ def _token_times_need_a_stream(data: Data) -> Iterator[Problem]:
                 where=f"serving.objectives.{name}",
                 found=shown(value),
                 allowed=f"none with {why}: tokens are not seen to come",
-                mend="Write e2e_s, the time of the whole answer.",
+                fix="Write e2e_s, the time of the whole answer.",
             )
 
 
@@ -352,7 +352,7 @@ def _checks_of_answers(data: Data) -> Iterator[Problem]:
                 where=f"serving.correctness.{name}",
                 found=shown(value),
                 allowed=f"none with task = {shown(task)}",
-                mend="They compare texts. Leave it out, or ask for text.",
+                fix="They compare texts. Leave it out, or ask for text.",
             )
         elif not kept:
             yield _text_needed(f"serving.correctness.{name}", value)
@@ -368,7 +368,7 @@ def _text_needed(where: str, value: object) -> Problem:
         where=where,
         found=f"{shown(value)} with client.keep_text = false",
         allowed="the answers' text, kept",
-        mend="Leave out keep_text below [serving.client].",
+        fix="Leave out keep_text below [serving.client].",
     )
 
 
@@ -380,7 +380,7 @@ def _without_prompts(checks: Data) -> Iterator[Problem]:
                 where=f"serving.correctness.{name}",
                 found=f"{shown(checks[name])} without prompts to compare",
                 allowed="needle and grade only with identity",
-                mend="Write identity = 8 below [serving.correctness].",
+                fix="Write identity = 8 below [serving.correctness].",
             )
 
 
@@ -395,7 +395,7 @@ def _transport(data: Data) -> Iterator[Problem]:
                 where="serving.client.transport",
                 found=f'"{transport}" with {name}',
                 allowed="auto or library",
-                mend="assay's own HTTP speaks HTTP/1.1 straight to the server. Leave transport out.",
+                fix="assay's own HTTP speaks HTTP/1.1 straight to the server. Leave transport out.",
             )
 
 

@@ -83,22 +83,22 @@ def flops_say_enough(data: Mapping[str, Any]) -> Iterator[Problem]:
                 where=f"flops.{name}",
                 found=NOTHING,
                 allowed=f"a number where flops.convention is {shown(convention)}",
-                mend=f"That formula needs {', '.join(NEEDS[str(convention)])}.",
+                fix=f"That formula needs {', '.join(NEEDS[str(convention)])}.",
             )
     if section.get("peak_tflops") is not None and section.get("peak_source") is None:
         yield Problem(
             where="flops.peak_source",
             found=NOTHING,
             allowed="text where there is flops.peak_tflops",
-            mend="Say where the peak comes from: a datasheet, with its page. Dense, not with sparsity.",
+            fix="Say where the peak comes from: a datasheet, with its page. Dense, not with sparsity.",
         )
     if section.get("peak_tflops") is not None and section.get("peak") == "measured":
-        yield Problem(where="flops.peak", found=shown("measured"), allowed="one peak", mend="Leave out flops.peak or flops.peak_tflops.")
+        yield Problem(where="flops.peak", found=shown("measured"), allowed="one peak", fix="Leave out flops.peak or flops.peak_tflops.")
     heads, groups = section.get("heads"), section.get("groups")
     if type(heads) is int and type(groups) is int and groups > 0 and (groups > heads or heads % groups):
         yield Problem(
             where="flops.groups",
             found=shown(groups),
             allowed=f"a divisor of flops.heads = {heads}",
-            mend="Each group of queries shares one head of keys and values.",
+            fix="Each group of queries shares one head of keys and values.",
         )

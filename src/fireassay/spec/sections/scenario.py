@@ -93,7 +93,7 @@ def problem(text: str, where: str = "serving.scenarios") -> Problem | None:
     """What is wrong with `text` as a scenario; None if valid."""
     quoted = f'"{text if len(text) <= SHOWN else text[:SHOWN] + " ..."}"'
     if not _matches(text):
-        return Problem(where=where, found=quoted, allowed=_allowed(text), mend=_mend(text))
+        return Problem(where=where, found=quoted, allowed=_allowed(text), fix=_mend(text))
     return _of_numbers(_read(text), where, quoted)
 
 
@@ -106,8 +106,8 @@ def unsuited(one: Scenario, task: str, where: str = "serving.task") -> Problem |
         return None
     pairing = f'"{task}" with the scenario {one.text}'
     if not suited:
-        return Problem(where=where, found=pairing, allowed="rerank with a scenario R or dataset", mend='For example "R(1024,100)".')
-    return Problem(where=where, found=pairing, allowed=" or ".join(suited), mend=f'Write task = "{suited[0]}".')
+        return Problem(where=where, found=pairing, allowed="rerank with a scenario R or dataset", fix='For example "R(1024,100)".')
+    return Problem(where=where, found=pairing, allowed=" or ".join(suited), fix=f'Write task = "{suited[0]}".')
 
 
 def _matches(text: str) -> bool:
@@ -125,7 +125,7 @@ def _of_numbers(scenario: Scenario, where: str, quoted: str) -> Problem | None:
         return Problem(where=where, found=quoted, allowed=f"numbers of at most {LARGEST}")
     width, height, images = scenario.images
     if scenario.letter == "I" and 0 in (width, height, images):
-        return Problem(where=where, found=quoted, allowed="images of at least one pixel, and at least one", mend="Write I(512,512).")
+        return Problem(where=where, found=quoted, allowed="images of at least one pixel, and at least one", fix="Write I(512,512).")
     if width * height > PIXELS:
         return Problem(where=where, found=quoted, allowed=f"images of at most {PIXELS} pixels")
     if scenario.letter == "U":
@@ -136,13 +136,13 @@ def _of_numbers(scenario: Scenario, where: str, quoted: str) -> Problem | None:
 def _of_range(numbers: Sequence[int], where: str, quoted: str) -> Problem | None:
     if len(numbers) == 2:
         if 0 in numbers:
-            return Problem(where=where, found=quoted, allowed="a most of at least 1", mend="It counts from 1.")
+            return Problem(where=where, found=quoted, allowed="a most of at least 1", fix="It counts from 1.")
         return None
     low_in, high_in, low_out, high_out = numbers
     if low_in <= high_in and low_out <= high_out:
         return None
     ordered = (*sorted((low_in, high_in)), *sorted((low_out, high_out)))
-    return Problem(where=where, found=quoted, allowed="a least that is at most the most", mend="Write U({},{})/({},{}).".format(*ordered))
+    return Problem(where=where, found=quoted, allowed="a least that is at most the most", fix="Write U({},{})/({},{}).".format(*ordered))
 
 
 def _letter(text: str) -> str | None:

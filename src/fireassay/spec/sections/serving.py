@@ -267,7 +267,7 @@ class Correctness(Model):
     """What is checked of the answers, on requests that are timed like all others."""
 
     canaries: Annotated[float, flag("--canaries", "P", "share of requests with a nonce, to find cross-talk", load=280)] = Field(
-        0.0, ge=0.0, le=0.5, description="Share of requests that carry a unique nonce, to find answers that went to the wrong asker."
+        0.0, ge=0.0, le=0.5, description="Share of requests that carry a unique nonce, to find misrouted responses."
     )
     identity: Annotated[int, flag("--identity", "N", "prompts sent to every replica, to compare answers", load=290)] = Field(
         0, ge=0, le=10_000, description="Prompts that are sent to every replica, to see whether their answers are the same."

@@ -53,7 +53,7 @@ def _markdown(lines: Sequence[str], rules: Sequence[int], source: str) -> Table:
     """The only table of a page: the line above the rule and those with bars below it."""
     if len(rules) > 1:
         where = ", ".join(str(index) for index in rules)
-        problem = Problem(where=f"lines {where}", found=f"{len(rules)} tables", allowed="one table", mend="Keep one of them in the file.")
+        problem = Problem(where=f"lines {where}", found=f"{len(rules)} tables", allowed="one table", fix="Keep one of them in the file.")
         raise SpecError((problem,), source)
     rule, rows = rules[0], list[tuple[int, Cells]]()
     if rule == 0:
@@ -89,7 +89,7 @@ def _delimited(text: str, source: str) -> tuple[list[tuple[int, Cells]], str]:
                 rows.append((number, tuple(cells)))
     except csv.Error as error:
         remedy = f"{str(error).capitalize()}: look for a quotation mark without its other half."
-        raise SpecError((Problem(where=f"row {len(rows) + 1} or later", found="broken CSV", allowed="CSV", mend=remedy),), source) from None
+        raise SpecError((Problem(where=f"row {len(rows) + 1} or later", found="broken CSV", allowed="CSV", fix=remedy),), source) from None
     return rows, separator
 
 

@@ -14,7 +14,7 @@ from fireassay.errors import Problem
 from fireassay.spec.explain import did_you_mean
 from fireassay.spec.tables.cells import Table, plain
 from fireassay.spec.tables.headings import Heading, heading
-from fireassay.spec.tables.types import Asked
+from fireassay.spec.tables.types import Stated
 
 # One of these is required, best first; the last two are relative to a row that is not shown.
 MEASURED: Final = ("seconds", "step_seconds", "rate", "speedup", "efficiency")
@@ -40,14 +40,14 @@ def named(name: str, other: str) -> bool:
     return plain(name).casefold() == other.strip().casefold()
 
 
-def columns_of(table: Table, asked: Asked) -> tuple[Columns, list[Problem]]:
+def columns_of(table: Table, asked: Stated) -> tuple[Columns, list[Problem]]:
     """The position of each known column. Ignores unknown columns if the required ones exist."""
     problems = [
         Problem(
             where="--use",
             found=name,
             allowed=", ".join(h.strip() for h in table.header if heading(h)),
-            mend="Write a heading as it stands in the table.",
+            fix="Write a heading as it stands in the table.",
         )
         for name in asked.use
         if not any(named(h, name) and heading(h) for h in table.header)
@@ -65,10 +65,7 @@ def columns_of(table: Table, asked: Asked) -> tuple[Columns, list[Problem]]:
     if "other_money" in columns:
         problems.append(
             Problem(
-                where="row 1",
-                found=columns["other_money"].name.strip(),
-                allowed="prices in US dollars",
-                mend="Convert them, and write USD.",
+                where="row 1", found=columns["other_money"].name.strip(), allowed="prices in US dollars", fix="Convert them, and write USD."
             )
         )
     problems += [*_missing(table, columns), *_only_one_of(columns, asked)]
@@ -106,14 +103,14 @@ def _missing(table: Table, columns: Mapping[str, Column]) -> Iterator[Problem]:
                 where="row 1",
                 found=", ".join(name.strip() for name in header),
                 allowed=f"a column named {' or '.join(_NAMES[needed][:3])}",
-                mend=remedy,
+                fix=remedy,
             )
 
 
 _NAMES: Final = {"workers": ("workers", "nodes", "GPUs"), "seconds": ("seconds", "step_seconds", "samples/s")}
 
 
-def _only_one_of(columns: Columns, asked: Asked) -> Iterator[Problem]:
+def _only_one_of(columns: Columns, asked: Stated) -> Iterator[Problem]:
     """Report several columns of one meaning; drops those that --use does not name."""
     for pair, quantity in ((("seconds", "step_seconds"), "the time"), (PRICES, "the price"), (ENERGIES, "the energy")):
         present = [meaning for meaning in pair if meaning in columns]
@@ -127,7 +124,7 @@ def _only_one_of(columns: Columns, asked: Asked) -> Iterator[Problem]:
 
 def _same_meaning(first: str, second: str, meaning: str) -> Problem:
     both = f"{first.strip()} and {second.strip()}, which both say {meaning}"
-    return Problem(where="row 1", found=both, allowed="one of them", mend=f'Leave one out. Or say which is meant: --use "{first.strip()}".')
+    return Problem(where="row 1", found=both, allowed="one of them", fix=f'Leave one out. Or say which is meant: --use "{first.strip()}".')
 
 
 def unused(table: Table, columns: Mapping[str, Column]) -> Iterator[str]:

@@ -16,7 +16,7 @@ from fireassay.spec.tables.cells import Table
 from fireassay.spec.tables.columns import ENERGIES, FILLED, MEASURED, PRICES, Column, named
 from fireassay.spec.tables.headings import UNITS, Heading, heading
 from fireassay.spec.tables.numbers import Marks, Number, marks, missing, number
-from fireassay.spec.tables.types import Asked
+from fireassay.spec.tables.types import Stated
 
 MOST_WORKERS: Final = 10_000_000
 LARGEST: Final = 1e30  # of any number, with its inverse as the smallest: ratios stay finite
@@ -25,21 +25,21 @@ Row = tuple[int, tuple[str, ...]]
 Read = tuple[int, tuple[str, ...], Values]
 
 
-def chosen(table: Table, asked: Asked, problems: list[Problem]) -> list[Row]:
+def chosen(table: Table, asked: Stated, problems: list[Problem]) -> list[Row]:
     """The rows selected by --where."""
     rows = list(table.rows)
     for name, text in asked.where:
         index = next((index for index, head in enumerate(table.header) if named(head, name)), None)
         if index is None:
             problems.append(
-                Problem(where="--where", found=name, allowed=", ".join(h.strip() for h in table.header), mend="Write COLUMN=CELL.")
+                Problem(where="--where", found=name, allowed=", ".join(h.strip() for h in table.header), fix="Write COLUMN=CELL.")
             )
             continue
         values = list(dict.fromkeys(cells[index].strip() for _, cells in rows if index < len(cells)))
         rows = [row for row in rows if index < len(row[1]) and named(row[1][index], text)]
         if not rows:
             problems.append(
-                Problem(where="--where", found=f"{name}={text}", allowed=", ".join(values), mend="Write a cell as it stands in the table.")
+                Problem(where="--where", found=f"{name}={text}", allowed=", ".join(values), fix="Write a cell as it stands in the table.")
             )
     return rows
 
@@ -53,7 +53,7 @@ def decimal(table: Table, rows: Sequence[Row], columns: Mapping[str, Column], pr
                 where="the numbers",
                 found=f"{shown(used.point)} and {shown(used.comma)}",
                 allowed="one decimal mark",
-                mend="Write a point in all of them.",
+                fix="Write a point in all of them.",
             )
         )
     elif used.doubtful is not None and table.separator == ";" and used.comma is None and used.point is None:
@@ -62,7 +62,7 @@ def decimal(table: Table, rows: Sequence[Row], columns: Mapping[str, Column], pr
                 where="the numbers",
                 found=shown(used.doubtful),
                 allowed="a number that can be read in one way",
-                mend="Write it with a point, or without thousands separators.",
+                fix="Write it with a point, or without thousands separators.",
             )
         )
     return used
@@ -79,7 +79,7 @@ def values(
     """One row; None if it states no value, or after noting its problems."""
     if len(cells) > width and any(cell.strip() for cell in cells[width:]):
         remedy = 'Write numbers with a point and without thousands separators, or between quotation marks: "1,234".'
-        problems.append(Problem(where=f"row {at}", found=f"{len(cells)} cells", allowed=f"{width}, as in the header", mend=remedy))
+        problems.append(Problem(where=f"row {at}", found=f"{len(cells)} cells", allowed=f"{width}, as in the header", fix=remedy))
         return None
     needed = ["workers", *[meaning for meaning in MEASURED if meaning in columns]]
     for meaning in needed:
@@ -108,7 +108,7 @@ def _value(at: int, meaning: str, cells: Sequence[str], column: Column, decimal_
     factor = _factor(meaning, read, column.heading)
     if factor is None:
         problems.append(
-            Problem(where=where, found=shown(text), allowed=allowed, mend=f"Write {read.value:g}, with the unit in the heading.")
+            Problem(where=where, found=shown(text), allowed=allowed, fix=f"Write {read.value:g}, with the unit in the heading.")
         )
         return None
     value = read.value * factor
@@ -167,7 +167,7 @@ def gaps(rows: Sequence[Read], columns: Mapping[str, Column]) -> Iterator[Proble
         empty = [at for at, _, values in rows if name in columns and values.get(name) is None]
         if empty:
             remedy = "Fill it in, or leave the whole column out."
-            yield Problem(where=_rows(empty, name), found="an empty cell", allowed=_ALLOWED.get(name, "a number above 0"), mend=remedy)
+            yield Problem(where=_rows(empty, name), found="an empty cell", allowed=_ALLOWED.get(name, "a number above 0"), fix=remedy)
     column = columns.get("quality")
     if column is not None and not column.heading.percent:
         signed = [at for at, cells, _ in rows if column.place < len(cells) and "%" in cells[column.place]]
@@ -177,7 +177,7 @@ def gaps(rows: Sequence[Read], columns: Mapping[str, Column]) -> Iterator[Proble
                 where=_rows(bare, "quality"),
                 found="no percent sign, as other rows have it",
                 allowed="one unit",
-                mend="Write % in all rows or in none.",
+                fix="Write % in all rows or in none.",
             )
 
 
@@ -198,7 +198,7 @@ def series(table: Table, rows: Sequence[Read], columns: Mapping[str, Column]) ->
                     f"{values['workers']:g} again, with {name.strip()} {shown(other)} instead of {shown(before)} in row {earlier[0]}"
                 )
                 remedy = f'Say which rows are meant: --where "{name.strip()}={before}".'
-                yield Problem(where=f"row {at}, column workers", found=difference, allowed="one series", mend=remedy)
+                yield Problem(where=f"row {at}, column workers", found=difference, allowed="one series", fix=remedy)
                 return
 
 

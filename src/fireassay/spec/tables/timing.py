@@ -9,13 +9,13 @@ from typing import Final
 from fireassay.errors import Problem
 from fireassay.spec.tables.columns import Column
 from fireassay.spec.tables.rows import Values
-from fireassay.spec.tables.types import Asked, Scaling, Timing
+from fireassay.spec.tables.types import Scaling, Stated, Timing
 
 SECONDS_PER_HOUR: Final = 3600.0
 AGREE: Final = 0.02  # tolerated disagreement of time, rate and work: published numbers are rounded
 
 
-def timing(at: int, values: Values, asked: Asked, columns: Mapping[str, Column], problems: list[Problem]) -> Timing:
+def timing(at: int, values: Values, asked: Stated, columns: Mapping[str, Column], problems: list[Problem]) -> Timing:
     """Seconds, work, cost and energy of a row, from whichever of them it has."""
     workers = values["workers"] or 1.0
     rate, work = _rate(values, workers, columns), values.get("work", asked.work)
@@ -32,7 +32,7 @@ def timing(at: int, values: Values, asked: Asked, columns: Mapping[str, Column],
                     where=f"row {at}",
                     found=contradiction,
                     allowed="a time, a throughput and a work that agree",
-                    mend="Leave one of the three columns out.",
+                    fix="Leave one of the three columns out.",
                 )
             )
         work = work if work is not None else rate * seconds
@@ -68,7 +68,7 @@ def _batch(values: Values, workers: float, columns: Mapping[str, Column]) -> flo
     return batch * workers * (values.get("accumulation") or 1.0)
 
 
-def batches(rows: Sequence[Values], columns: Mapping[str, Column], asked: Asked, problems: list[Problem]) -> Scaling:
+def batches(rows: Sequence[Values], columns: Mapping[str, Column], asked: Stated, problems: list[Problem]) -> Scaling:
     """Scaling mode from batches if no work is given: one batch for all is strong, one per worker weak."""
     batches = [(_batch(values, values["workers"] or 1.0, columns), values["workers"] or 1.0) for values in rows]
     totals = [batch for batch, _ in batches if batch is not None]
@@ -76,7 +76,7 @@ def batches(rows: Sequence[Values], columns: Mapping[str, Column], asked: Asked,
     kind: Scaling = "" if len(totals) < max(2, len(rows)) else "strong" if _equal(totals) else "weak" if _equal(per_worker) else ""
     if asked.scaling and kind and asked.scaling != kind:
         contradiction = f"{asked.scaling}, but the batches of the table are those of {kind} scaling"
-        problems.append(Problem(where="--scaling", found=contradiction, allowed=kind, mend="Leave it out."))
+        problems.append(Problem(where="--scaling", found=contradiction, allowed=kind, fix="Leave it out."))
     return asked.scaling or kind
 
 
@@ -84,7 +84,7 @@ def _equal(values: Sequence[float]) -> bool:
     return all(math.isclose(value, values[0], rel_tol=0.01) for value in values)
 
 
-def rate_word(columns: Mapping[str, Column], asked: Asked) -> str:
+def rate_word(columns: Mapping[str, Column], asked: Stated) -> str:
     """The unit counted per second by a table without times."""
     if any(name in columns for name in ("seconds", "step_seconds", "work")) or asked.work is not None:
         return ""

@@ -37,7 +37,7 @@ class Timings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
+class Stated:
     """What the user states beside the table."""
 
     work: float | None = None  # units of useful work of every row

@@ -118,7 +118,7 @@ def _refuse_too_many(expected: float) -> None:
                     where="serving.rate",
                     found=f"{expected:.3g} requests in a launch",
                     allowed=f"at most {MOST} in a launch",
-                    mend="Lower the rate or serving.arrivals.duration_s.",
+                    fix="Lower the rate or serving.arrivals.duration_s.",
                 ),
             )
         )

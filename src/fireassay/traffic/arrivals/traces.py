@@ -312,4 +312,4 @@ def _shown(text: str) -> str:
 
 
 def _problem(found: str, allowed: str, remedy: str) -> SpecError:
-    return SpecError((Problem(where=WHERE, found=found, allowed=allowed, mend=remedy),))
+    return SpecError((Problem(where=WHERE, found=found, allowed=allowed, fix=remedy),))

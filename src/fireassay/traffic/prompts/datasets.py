@@ -75,9 +75,9 @@ class Dataset:
 class _Broken(Exception):
     """An invalid line; `line` counts from 1, 0 is the whole file."""
 
-    def __init__(self, line: int, found: str, allowed: str, mend: str = "") -> None:
+    def __init__(self, line: int, found: str, allowed: str, fix: str = "") -> None:
         super().__init__(found)
-        self.line, self.found, self.allowed, self.mend = line, found, allowed, mend
+        self.line, self.found, self.allowed, self.fix = line, found, allowed, fix
 
 
 def load(asked: Prompts, base: Path, cluster: str = "") -> Dataset:
@@ -101,7 +101,7 @@ def load(asked: Prompts, base: Path, cluster: str = "") -> Dataset:
         rows = tuple(READERS[kind](text, asked, cluster))
     except _Broken as broken:
         where = f"{path.name}, line {broken.line}" if broken.line else path.name
-        raise _problem(asked, f"{where}: {broken.found}", broken.allowed, broken.mend) from None
+        raise _problem(asked, f"{where}: {broken.found}", broken.allowed, broken.fix) from None
     if not rows:
         raise _problem(asked, f"{path.name}, in which there is no prompt", "at least one")
     if asked.answer_field and not any(row.answer for row in rows):
@@ -111,7 +111,7 @@ def load(asked: Prompts, base: Path, cluster: str = "") -> Dataset:
 
 
 def _problem(spec: Prompts, found: str, allowed: str, remedy: str = "") -> SpecError:
-    return SpecError((Problem(where="serving.prompts.source", found=found, allowed=allowed, mend=remedy),), "the load")
+    return SpecError((Problem(where="serving.prompts.source", found=found, allowed=allowed, fix=remedy),), "the load")
 
 
 def _guessed(path: Path, text: str) -> str:

@@ -82,14 +82,14 @@ def _without_source(scenario: Scenario, serving: Serving) -> Problem | None:
             where="serving.prompts.source",
             found=f'"{SYNTHETIC}" with the scenario {DATASET}',
             allowed="a file",
-            mend="Name one (--dataset FILE), or choose a scenario with lengths, for example D(100,100).",
+            fix="Name one (--dataset FILE), or choose a scenario with lengths, for example D(100,100).",
         )
     if serving.task == "image_chat" and scenario.letter != "I" and not spec.image_field:
         return Problem(
             where="serving.task",
             found=f'"image_chat" with the scenario {scenario.text} and no prompts.image_field',
             allowed="images from somewhere",
-            mend='For example scenarios = ["I(512,512)"].',
+            fix='For example scenarios = ["I(512,512)"].',
         )
     return None
 

@@ -199,7 +199,7 @@ def _file(text: str, base: Path) -> Path:
 
 
 def _wrong(text: str, found: str, allowed: str, remedy: str = "") -> SpecError:
-    return SpecError((Problem(where="serving.tokenizer", found=found, allowed=allowed, mend=remedy),), "the load")
+    return SpecError((Problem(where="serving.tokenizer", found=found, allowed=allowed, fix=remedy),), "the load")
 
 
 def _template(folder: Path, text: str) -> ChatTemplate | None:

@@ -33,7 +33,7 @@ from fireassay.verdict.checking.history import histories, rates, worth_showing
 from fireassay.verdict.checking.history_rows import before_change, left_out_of, prediction_of, row_of_history
 from fireassay.verdict.checking.rows import Settings, about_days, correctness, design_of, primary_of, rows_of
 from fireassay.verdict.checking.types import Check, State, concluded
-from fireassay.verdict.comparison.groups import Arm
+from fireassay.verdict.comparison.groups import Group
 from fireassay.verdict.comparison.sessions import DAYS, Days, days_of
 from fireassay.verdict.comparison.types import Comparison, Side
 
@@ -154,7 +154,7 @@ def _started(comparison: Comparison, baseline: Side, record: Side) -> Check:
     if comparison.state == "incomparable":
         return _stopped(empty, "not_comparable", _refusal(comparison))
     for side in (record, baseline):
-        value = Arm(label=side.label, side=side, configuration=comparison.configuration).value(comparison.primary)
+        value = Group(label=side.label, side=side, configuration=comparison.configuration).value(comparison.primary)
         if isinstance(value, Absent):
             why = f"{comparison.primary} at {comparison.configuration} has no value in {side.label}: {value.detail}"
             return _stopped(empty, "nothing_measured", why)

@@ -18,7 +18,7 @@ from itertools import pairwise
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import given
-from fireassay.metrics.base import Better
+from fireassay.metrics.metric import Better
 from fireassay.stats.comparing.between_records import LEAST_RECORDS, Between, Level, between, level
 from fireassay.stats.comparing.comparison import Scale
 from fireassay.stats.series.changes import LEVEL, Change, Changes, across_series, changes_in_history

@@ -9,13 +9,13 @@ from typing import Final
 
 from fireassay.estimates.estimate import Absent
 from fireassay.estimates.format import count, percent
-from fireassay.metrics.base import Better
+from fireassay.metrics.metric import Better
 from fireassay.stats.comparing.between_records import LEAST_RECORDS
 from fireassay.stats.comparing.comparison import REASONS, Decision, Difference
 from fireassay.stats.comparing.multiplicity import benjamini_hochberg
 from fireassay.verdict.checking.types import Design, Row, RowState
 from fireassay.verdict.comparison.change_phrases import difference_text
-from fireassay.verdict.comparison.groups import Arm, in_turn, launch_values, quality
+from fireassay.verdict.comparison.groups import Group, in_turn, launch_values, quality
 from fireassay.verdict.comparison.session_phrases import TWO_SESSIONS, occasion
 from fireassay.verdict.comparison.sessions import Days, Found, found_between, judged
 from fireassay.verdict.comparison.types import Change, Comparison, Side
@@ -32,8 +32,8 @@ class Settings:
     margin: float
     everything: bool
 
-    def arm(self, side: Side, configuration: str) -> Arm:
-        return Arm(label=side.label, side=side, configuration=configuration)
+    def group(self, side: Side, configuration: str) -> Group:
+        return Group(label=side.label, side=side, configuration=configuration)
 
 
 def primary_of(comparison: Comparison) -> tuple[str, str]:
@@ -57,7 +57,7 @@ def correctness(settings: Settings) -> list[Row]:
         "NOT_MEASURED": "quality was not measured",
     }
     at = settings.comparison.configuration
-    first, second = settings.arm(settings.baseline, at), settings.arm(settings.record, at)
+    first, second = settings.group(settings.baseline, at), settings.group(settings.record, at)
     when = "" if in_turn(first, second) else f" {TWO_SESSIONS}"
     sentence = f"{words[held]}{when} ({quality(first, second).sentence})"
     rows = [_plain_row(settings, QUALITY, "Quality", at, states[held], sentence)]
@@ -106,11 +106,11 @@ def _key(change: Change) -> tuple[str, str]:
 
 
 def _found(settings: Settings, change: Change) -> Found | None:
-    a = settings.arm(settings.baseline, change.configuration)
-    b = settings.arm(settings.record, change.configuration)
+    a = settings.group(settings.baseline, change.configuration)
+    b = settings.group(settings.record, change.configuration)
     if change.metric not in settings.record.judgement.metrics:
         return None
-    if not all(math.isfinite(x) for arm in (a, b) for x in launch_values(arm.value(change.metric))):
+    if not all(math.isfinite(x) for group in (a, b) for x in launch_values(group.value(change.metric))):
         return None
     return found_between(
         a,

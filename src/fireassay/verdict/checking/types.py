@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from fireassay.estimates.estimate import Value
-from fireassay.metrics.base import Better
+from fireassay.metrics.metric import Better
 from fireassay.stats.comparing.comparison import Difference
 from fireassay.verdict.checking.history import History
 from fireassay.verdict.comparison.types import Mismatch

@@ -12,7 +12,7 @@ from typing import Literal
 
 from fireassay import catalog
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.imported import unexamined
 from fireassay.verdict.types import Finding

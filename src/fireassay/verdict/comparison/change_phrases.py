@@ -11,7 +11,7 @@ from typing import Final
 
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import bracketed, count, reading
-from fireassay.metrics.base import Metric
+from fireassay.metrics.metric import Metric
 from fireassay.stats.comparing.comparison import Difference
 from fireassay.units import FRACTION, RATIO
 from fireassay.verdict.comparison.types import Change

@@ -195,7 +195,7 @@ def _unknown(name: str, known: set[str], keys: set[str]) -> Problem:
     return Problem(
         where="--varying",
         found=repr(name),
-        mend=remedy,
+        fix=remedy,
         allowed=f"a condition, the beginning of a group of them, or one of {', '.join(ALIASES)}; docs/reference/conditions.md lists them",
     )
 

@@ -27,10 +27,10 @@ from typing import Final
 
 from fireassay.errors import Problem, SpecError
 from fireassay.estimates.estimate import Value
-from fireassay.metrics.base import ALL
+from fireassay.metrics.metric import ALL
 from fireassay.verdict.comparison.comparability import differences, refusing
 from fireassay.verdict.comparison.decide import decided
-from fireassay.verdict.comparison.groups import Arm, compared, qualities
+from fireassay.verdict.comparison.groups import Group, compared, qualities
 from fireassay.verdict.comparison.pairs import pairs_of
 from fireassay.verdict.comparison.phrases import notes_of, refused_sentence, sentence_of
 from fireassay.verdict.comparison.rules import rules_of
@@ -71,9 +71,9 @@ def compare(
     configuration = _decisive(at, common) if common else ""
     inadmissible = _inadmissible(sides)
     refused = (*inadmissible, *refusing(mismatches))
-    arms = [[Arm(label=s.label, side=s, configuration=name) for s in sides] for name in common]
+    groups = [[Group(label=s.label, side=s, configuration=name) for s in sides] for name in common]
     return _compare(
-        arms,
+        groups,
         configuration,
         primary,
         varying=tuple(varying),
@@ -93,10 +93,10 @@ def compare_configurations(side: Side, configurations: Sequence[str], *, primary
     _check_labels(list(configurations))
     for name in configurations:
         _decisive(name, compared(side.measured))
-    arms = [Arm(label=name, side=side, configuration=name) for name in configurations]
+    groups = [Group(label=name, side=side, configuration=name) for name in configurations]
     inadmissible = _inadmissible([side])
     return _compare(
-        [arms], configurations[0], primary, varying=("configuration",), mismatches=inadmissible, refused=inadmissible, forced=False
+        [groups], configurations[0], primary, varying=("configuration",), mismatches=inadmissible, refused=inadmissible, forced=False
     )
 
 
@@ -122,9 +122,9 @@ def compare_at(
         _decisive(name, compared(side.measured))
     mismatches, inadmissible = differences(sides, (*varying, "factor.levels")), _inadmissible(sides)
     refused = (*inadmissible, *refusing(mismatches))
-    arms = [Arm(label=label, side=side, configuration=name) for label, side, name in zip(labels, sides, configurations, strict=True)]
+    groups = [Group(label=label, side=side, configuration=name) for label, side, name in zip(labels, sides, configurations, strict=True)]
     return _compare(
-        [arms],
+        [groups],
         configurations[0],
         primary,
         varying=(*varying, "configuration"),
@@ -161,19 +161,19 @@ def compare_engines(side: Side, engines: Sequence[str] = (), *, primary: str | N
     )
 
 
-def _same_loads(side: Side, engines: Sequence[str]) -> list[list[Arm]]:
+def _same_loads(side: Side, engines: Sequence[str]) -> list[list[Group]]:
     """One row per scenario and load: configurations in the order of the engines."""
     by_load: dict[tuple[str, float | None], dict[str, str]] = {}
     for configuration in side.measured.varied:
         by_load.setdefault((configuration.scenario, configuration.load), {})[configuration.target] = configuration.name
-    return [[Arm(label=name, side=side, configuration=configurations[name]) for name in engines] for configurations in by_load.values()]
+    return [[Group(label=name, side=side, configuration=configurations[name]) for name in engines] for configurations in by_load.values()]
 
 
 def _among(name: str, known: Sequence[str], where: str) -> None:
     if name not in known:
         close = difflib.get_close_matches(name, known, n=1)
         remedy = f"Did you mean {close[0]}?" if close else ""
-        problem = Problem(where=where, found=repr(name), allowed=f"one of {', '.join(known)}", mend=remedy)
+        problem = Problem(where=where, found=repr(name), allowed=f"one of {', '.join(known)}", fix=remedy)
         raise SpecError((problem,), "the comparison")
 
 
@@ -188,7 +188,7 @@ def _check_labels(labels: Sequence[str]) -> None:
                     where="sides",
                     found=", ".join(labels) or "none",
                     allowed="two or more, each with a name of its own",
-                    mend="A comparison needs a baseline and something to compare with it.",
+                    fix="A comparison needs a baseline and something to compare with it.",
                 ),
             ),
             "the comparison",
@@ -206,7 +206,7 @@ def _decisive(at: str | None, known: Sequence[str]) -> str:
     if at not in known:
         close = difflib.get_close_matches(at, known, n=1)
         remedy = f"Did you mean --at {close[0]}?" if close else ""
-        problem = Problem(where="--at", found=repr(at), allowed=f"one of {', '.join(known)}", mend=remedy)
+        problem = Problem(where="--at", found=repr(at), allowed=f"one of {', '.join(known)}", fix=remedy)
         raise SpecError((problem,), "the comparison")
     return at
 
@@ -239,7 +239,7 @@ def _inadmissible(sides: Sequence[Side]) -> tuple[Mismatch, ...]:
 
 
 def _compare(
-    arms: Sequence[Sequence[Arm]],  # configuration x side, the baseline first
+    groups: Sequence[Sequence[Group]],  # configuration x side, the baseline first
     configuration: str,
     primary: str | None,
     *,
@@ -250,17 +250,17 @@ def _compare(
     days: Days | None = None,
 ) -> Comparison:
     if refused and not forced:
-        return _refusal(arms, configuration, primary, varying, mismatches, refused)
-    deciding = next((row for row in arms if row[0].configuration == configuration), arms[0])
+        return _refusal(groups, configuration, primary, varying, mismatches, refused)
+    deciding = next((row for row in groups if row[0].configuration == configuration), groups[0])
     rules = rules_of(deciding, primary, exploratory=bool(refused), varying=varying, days=days or Days())
-    held = {(label, row[0].configuration): quality for row in arms for label, quality in qualities(row[0], row[1:]).items()}
-    changes = decided(pairs_of(arms, deciding, held, rules), rules)
+    held = {(label, row[0].configuration): quality for row in groups for label, quality in qualities(row[0], row[1:]).items()}
+    changes = decided(pairs_of(groups, deciding, held, rules), rules)
     state: State = "exploratory" if rules.exploratory else "compared"
     if not any(_was_measured(change) for change in changes if change.primary):
         state = "nothing_measured"
     comparison = Comparison(
         state=state,
-        sides=tuple(arm.label for arm in deciding),
+        sides=tuple(group.label for group in deciding),
         varying=varying,
         mismatches=mismatches,
         refused=refused,
@@ -268,7 +268,7 @@ def _compare(
         configuration=configuration,
         changes=changes,
         table=_table(deciding),
-        quality={arm.label: held[arm.label, deciding[0].configuration].held for arm in deciding[1:]},
+        quality={group.label: held[group.label, deciding[0].configuration].held for group in deciding[1:]},
         confidence=rules.confidence,
         floor=rules.floor,
         notes=(),
@@ -284,15 +284,16 @@ def _was_measured(change: Change) -> bool:
     return change.low is not None
 
 
-def _table(deciding: Sequence[Arm]) -> dict[str, dict[str, Value]]:
+def _table(deciding: Sequence[Group]) -> dict[str, dict[str, Value]]:
     """side -> metric -> value at the deciding configuration; without metrics of the whole experiment."""
     return {
-        arm.label: {name: arm.value(name) for name, values in arm.side.judgement.results.items() if ALL not in values} for arm in deciding
+        group.label: {name: group.value(name) for name, values in group.side.judgement.results.items() if ALL not in values}
+        for group in deciding
     }
 
 
 def _refusal(
-    arms: Sequence[Sequence[Arm]],
+    groups: Sequence[Sequence[Group]],
     configuration: str,
     primary: str | None,
     varying: tuple[str, ...],
@@ -300,8 +301,8 @@ def _refusal(
     refused: tuple[Mismatch, ...],
 ) -> Comparison:
     """An empty comparison whose sentence gives the reason and the way out."""
-    sides = [arm.label for arm in arms[0]] if arms else _labels(mismatches)
-    base = arms[0][0].measured if arms else None
+    sides = [group.label for group in groups[0]] if groups else _labels(mismatches)
+    base = groups[0][0].measured if groups else None
     spec = base.experiment.comparison if base else None
     return Comparison(
         state="incomparable",

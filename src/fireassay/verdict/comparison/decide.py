@@ -83,7 +83,7 @@ def _change(pair: Pair, p_adjusted: float | None, rules: Rules) -> Change:
 def _outcome(pair: Pair, judgement: Judged) -> tuple[Outcome, str, str]:
     """Outcome, its word, and the reason if it is not obvious."""
     decision = judgement.decision
-    wrong = [f"{arm.label} gives a wrong result ({', '.join(arm.wrong())})" for arm in (pair.a, pair.b) if arm.wrong()]
+    wrong = [f"{group.label} gives a wrong result ({', '.join(group.wrong())})" for group in (pair.a, pair.b) if group.wrong()]
     if wrong or pair.held.held in ("DEGRADED", "INCONCLUSIVE"):
         return "struck_out", "struck out", "; ".join(wrong) or pair.held.sentence
     if decision.verdict in ("higher", "lower"):

@@ -19,7 +19,7 @@ from fireassay.frames.links.collective_calls import asked_cells
 from fireassay.frames.quality_floor import at_floor
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.score_clusters import clusters_of, examples_words, undeclared
-from fireassay.spec.experiment import Quality as AskedQuality
+from fireassay.spec.experiment import Quality as QualitySpec
 from fireassay.stats.comparing.comparison import Difference, compare_paired, compare_welch, scale_of
 from fireassay.stats.comparing.noninferiority import Decision, crossed, largest_change
 from fireassay.stats.comparing.noninferiority_unpaired import unpaired
@@ -30,7 +30,7 @@ Held = Literal["HELD", "DEGRADED", "INCONCLUSIVE", "NOT_MEASURED"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arm:
+class Group:
     """One configuration of one side."""
 
     label: str
@@ -71,7 +71,7 @@ def launched(measured: RecordData, name: str) -> str:
     return name.partition(" ")[0] if measured.kind.sweeps else name
 
 
-def in_turn(a: Arm, b: Arm) -> bool:
+def in_turn(a: Group, b: Group) -> bool:
     """Whether both share blocks: more than one if some were run separately."""
     if a.measured is b.measured:
         return a.configuration != b.configuration
@@ -94,7 +94,7 @@ def launch_values(value: Value) -> tuple[float, ...]:
     return value.launch_values or ((value.value,) * value.n_launches if exact else ())
 
 
-def difference(a: Arm, b: Arm, metric: str, confidence: float, smallest_effect: float) -> Difference | None:
+def difference(a: Group, b: Group, metric: str, confidence: float, smallest_effect: float) -> Difference | None:
     """b against a at launch level; None if a side has no value per launch."""
     ours, theirs = launch_values(a.value(metric)), launch_values(b.value(metric))
     if not ours or not theirs:
@@ -108,16 +108,16 @@ def difference(a: Arm, b: Arm, metric: str, confidence: float, smallest_effect: 
     return compare_welch(ours, theirs, confidence, scale=scale, smallest_effect=least)
 
 
-def _pairs(a: Arm, b: Arm, ours: Sequence[float], theirs: Sequence[float]) -> list[tuple[float, float]]:
+def _pairs(a: Group, b: Group, ours: Sequence[float], theirs: Sequence[float]) -> list[tuple[float, float]]:
     """Values of common blocks; empty if blocks are ambiguous (a launch without a value, a repeated block)."""
     first, second = by_block(a.blocks(), ours), by_block(b.blocks(), theirs)
     apart = _made_alone(a) | _made_alone(b) if a.measured is not b.measured else set()
     return [(first[block], second[block]) for block in sorted((first.keys() & second.keys()) - apart)]
 
 
-def _made_alone(arm: Arm) -> set[int]:
+def _made_alone(group: Group) -> set[int]:
     """Blocks run later, after an interruption, without the other sides: they do not share the conditions of the hour."""
-    return set((arm.measured.session or {}).get("alone", ()))
+    return set((group.measured.session or {}).get("alone", ()))
 
 
 def by_block(blocks: Sequence[int], values: Sequence[float]) -> dict[int, float]:
@@ -147,19 +147,19 @@ class Quality:
     sentence: str
 
 
-def qualities(base: Arm, others: Sequence[Arm]) -> dict[str, Quality]:
+def qualities(base: Group, others: Sequence[Group]) -> dict[str, Quality]:
     """label -> quality against the base.
 
     Holm's steps, applied to bounds, keep the chance of any wrong HELD below 1 - confidence; DEGRADED is decided for each side separately.
     """
-    results = {arm.label: quality(base, arm) for arm in others}
-    open_ = [arm for arm in others if results[arm.label].held == "HELD"]
+    results = {group.label: quality(base, group) for group in others}
+    open_ = [group for group in others if results[group.label].held == "HELD"]
     tested = sum(1 for result in results.values() if result.held != "NOT_MEASURED")
     if tested <= 1:
         return results
     error, left, kept = 1.0 - base.measured.confidence, tested, set[str]()
     while True:
-        stricter = {arm.label: quality(base, arm, confidence=1.0 - error / left) for arm in open_ if arm.label not in kept}
+        stricter = {group.label: quality(base, group, confidence=1.0 - error / left) for group in open_ if group.label not in kept}
         results |= stricter
         new = {label for label, result in stricter.items() if result.held == "HELD"}
         if not new:
@@ -172,12 +172,12 @@ def qualities(base: Arm, others: Sequence[Arm]) -> dict[str, Quality]:
     }
 
 
-def quality(a: Arm, b: Arm, *, confidence: float | None = None) -> Quality:
+def quality(a: Group, b: Group, *, confidence: float | None = None) -> Quality:
     """Whether b held a's quality: examples paired by id, margin of a's experiment, and its confidence by default."""
     spec = a.measured.experiment.quality
     if spec is None:
         return Quality(held="NOT_MEASURED", sentence="quality was not measured: the baseline's experiment names no metric")
-    ours, theirs = (_scores(arm, spec.metric) for arm in (a, b))
+    ours, theirs = (_scores(group, spec.metric) for group in (a, b))
     if ours.height == 0 or theirs.height == 0:
         who = a.label if ours.height == 0 else b.label
         return Quality(held="NOT_MEASURED", sentence=f"quality was not measured: {who} has no scores of {spec.metric}")
@@ -189,16 +189,16 @@ def quality(a: Arm, b: Arm, *, confidence: float | None = None) -> Quality:
     return _said(decided, spec.metric, spec.margin)
 
 
-def _scores(arm: Arm, metric: str) -> pl.DataFrame:
+def _scores(group: Group, metric: str) -> pl.DataFrame:
     """(launch, block, example, score, cluster, empty) of a side's timed launches."""
-    measured = arm.measured
-    timed = measured.timed.filter(pl.col("configuration") == arm.configuration).select("launch", "block")
+    measured = group.measured
+    timed = measured.timed.filter(pl.col("configuration") == group.configuration).select("launch", "block")
     # serving scores the answers, by the metric that the record's own experiment names
     rows = measured.scores if measured.kind.sends_requests else measured.scores_of(metric)
     return timed.join(rows, on="launch").sort("launch", "example")
 
 
-def _decide(a: Arm, b: Arm, ours: pl.DataFrame, theirs: pl.DataFrame, spec: AskedQuality, confidence: float) -> Decision | str:
+def _decide(a: Group, b: Group, ours: pl.DataFrame, theirs: pl.DataFrame, spec: QualitySpec, confidence: float) -> Decision | str:
     """The decision, or the reason for none."""
     examples = sorted(set(ours["example"].to_list()) & set(theirs["example"].to_list()))
     odd = max(ours["example"].n_unique(), theirs["example"].n_unique()) - len(examples)
@@ -226,7 +226,7 @@ def _decide(a: Arm, b: Arm, ours: pl.DataFrame, theirs: pl.DataFrame, spec: Aske
 
 def _matrix(frame: pl.DataFrame, key: str, examples: int) -> dict[int, np.ndarray] | None:
     """block or launch -> scores in the order of the examples; None if any is missing or not finite."""
-    scores = {int(group[key][0]): group["score"].to_numpy() for group in frame.partition_by("launch", maintain_order=True)}
+    scores = {int(rows[key][0]): rows["score"].to_numpy() for rows in frame.partition_by("launch", maintain_order=True)}
     whole = all(len(row) == examples and bool(np.isfinite(row).all()) for row in scores.values())
     return scores if whole else None
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from fireassay.estimates.estimate import Absent, Value
-from fireassay.metrics.base import ALL, Metric
+from fireassay.metrics.metric import ALL, Metric
 from fireassay.stats.comparing.comparison import Difference
-from fireassay.verdict.comparison.groups import Arm, Quality, definition, launch_values
+from fireassay.verdict.comparison.groups import Group, Quality, definition, launch_values
 from fireassay.verdict.comparison.rules import TESTED, Rules
 from fireassay.verdict.comparison.sessions import Found, found_between
 from fireassay.verdict.judge import Judgement
@@ -27,8 +27,8 @@ class Pair:
     """One metric of a side and of the baseline at one configuration, not yet decided."""
 
     metric: Metric
-    a: Arm
-    b: Arm
+    a: Group
+    b: Group
     held: Quality
     found: Found | None
     primary: bool
@@ -46,14 +46,16 @@ class Pair:
         return 1.0 if self.difference is None else self.difference.p_value
 
 
-def pairs_of(arms: Sequence[Sequence[Arm]], deciding: Sequence[Arm], held: Mapping[tuple[str, str], Quality], rules: Rules) -> list[Pair]:
+def pairs_of(
+    groups: Sequence[Sequence[Group]], deciding: Sequence[Group], held: Mapping[tuple[str, str], Quality], rules: Rules
+) -> list[Pair]:
     """All pairs, the primary metric at the deciding configuration first."""
     pairs = []
-    for row in arms:
-        for arm in row[1:]:
+    for row in groups:
+        for group in row[1:]:
             for name, metric in _tested(row[0].side.judgement, rules.primary).items():
                 first = name == rules.primary and row is deciding
-                pair = _pair(metric, row[0], arm, held[arm.label, row[0].configuration], rules, primary=first)
+                pair = _pair(metric, row[0], group, held[group.label, row[0].configuration], rules, primary=first)
                 pairs += [pair] if first or _worth_showing(pair) else []
     return sorted(pairs, key=lambda pair: (not pair.primary, pair.a.configuration != deciding[0].configuration))
 
@@ -72,7 +74,7 @@ def _tested(judgement: Judgement, primary: str) -> dict[str, Metric]:
     }
 
 
-def _pair(metric: Metric, a: Arm, b: Arm, held: Quality, rules: Rules, *, primary: bool) -> Pair:
+def _pair(metric: Metric, a: Group, b: Group, held: Quality, rules: Rules, *, primary: bool) -> Pair:
     ours, theirs = a.value(metric.name), b.value(metric.name)
     untested, reason = _incomparable_values(a, b, ours, theirs)
     result = (
@@ -85,11 +87,11 @@ def _pair(metric: Metric, a: Arm, b: Arm, held: Quality, rules: Rules, *, primar
     return Pair(metric=metric, a=a, b=b, held=held, found=result, primary=primary, untested=untested, reason=reason)
 
 
-def _incomparable_values(a: Arm, b: Arm, ours: Value, theirs: Value) -> tuple[Untested | None, str]:
+def _incomparable_values(a: Group, b: Group, ours: Value, theirs: Value) -> tuple[Untested | None, str]:
     """What prevents a test, and why."""
-    for arm, value in ((a, ours), (b, theirs)):
+    for group, value in ((a, ours), (b, theirs)):
         if isinstance(value, Absent):
-            return "not measured", f"not measured on {arm.label}: {value.detail}"
+            return "not measured", f"not measured on {group.label}: {value.detail}"
     if a.side is b.side:
         return None, ""
     first, second = definition(ours), definition(theirs)
@@ -101,7 +103,7 @@ def _incomparable_values(a: Arm, b: Arm, ours: Value, theirs: Value) -> tuple[Un
 
 def _worth_showing(pair: Pair) -> bool:
     """Whether it was tested, not comparable, or a primary metric missing on one side; equal exact values are left out."""
-    if all(_exact(arm.value(pair.metric.name)) for arm in (pair.a, pair.b)) and nothing_varies(pair):
+    if all(_exact(group.value(pair.metric.name)) for group in (pair.a, pair.b)) and nothing_varies(pair):
         return False
     one_side = isinstance(pair.a.value(pair.metric.name), Absent) != isinstance(pair.b.value(pair.metric.name), Absent)
     return pair.difference is not None or (one_side and pair.metric.primary) or pair.untested == "not compared"

@@ -9,7 +9,7 @@ from fireassay.estimates.estimate import Absent, Value
 from fireassay.estimates.format import count, given
 from fireassay.verdict.comparison.change_phrases import EXPLORATORY, allowed_text, detectable_text, needed_text, occasion_text, way_on_text
 from fireassay.verdict.comparison.comparability import unknown_on_all
-from fireassay.verdict.comparison.groups import Arm, Quality, in_turn
+from fireassay.verdict.comparison.groups import Group, Quality, in_turn
 from fireassay.verdict.comparison.types import Change, Comparison, Mismatch
 
 MOST_FLAGS: Final = 5  # of a refusal, spelled out in its sentence
@@ -34,7 +34,7 @@ def shortened(text: str, most: int = 60) -> str:
     return text if len(text) <= most else f"{text[: most - 20]}…{text[-18:]}"
 
 
-def sentence_of(made: Comparison, deciding: Sequence[Arm], held: Mapping[tuple[str, str], Quality]) -> str:
+def sentence_of(made: Comparison, deciding: Sequence[Group], held: Mapping[tuple[str, str], Quality]) -> str:
     base, where = deciding[0], deciding[0].configuration
     metrics = base.side.judgement.metrics
     title = metrics[made.primary].title.lower() if made.primary in metrics else made.primary
@@ -43,15 +43,15 @@ def sentence_of(made: Comparison, deciding: Sequence[Arm], held: Mapping[tuple[s
     head = ""
     if made.exploratory:
         head = f"{EXPLORATORY}, forced although {', '.join(m.field for m in made.refused)} differ: "
-    prefix = "" if len({arm.configuration for arm in deciding}) > 1 else f"At {where}: "
+    prefix = "" if len({group.configuration for group in deciding}) > 1 else f"At {where}: "
     if "engine" in made.varying and base.measured is deciding[-1].measured:
         prefix = f"At {shared_load(base)}: "
     return f"{head}{prefix}{'. '.join(claims)}. {given(made.confidence * 100)} % confidence.{studied}"
 
 
-def shared_load(arm: Arm) -> str:
+def shared_load(group: Group) -> str:
     """The configuration's name without its engine, common to all engines at one load."""
-    return arm.configuration.removeprefix(f"engine={arm.label} ")
+    return group.configuration.removeprefix(f"engine={group.label} ")
 
 
 def _claim(change: Change, title: str, baseline: str, held: Quality) -> str:
@@ -68,11 +68,11 @@ def _launches(value: Value) -> int:
     return 0 if isinstance(value, Absent) else value.n_launches
 
 
-def notes_of(made: Comparison, deciding: Sequence[Arm], held: Mapping[tuple[str, str], Quality]) -> tuple[str, ...]:
+def notes_of(made: Comparison, deciding: Sequence[Group], held: Mapping[tuple[str, str], Quality]) -> tuple[str, ...]:
     """Limits of this comparison, in sentences."""
     base = deciding[0]
-    notes = [f"{arm.label}: {held[arm.label, base.configuration].sentence}." for arm in deciding[1:]]
-    unpaired = [arm.label for arm in deciding[1:] if not in_turn(base, arm)]
+    notes = [f"{group.label}: {held[group.label, base.configuration].sentence}." for group in deciding[1:]]
+    unpaired = [group.label for group in deciding[1:] if not in_turn(base, group)]
     if unpaired:
         notes.append(
             f"{', '.join(unpaired)} and {base.label} were not run in turn: sessions differ by themselves, and that is in the intervals; "
@@ -95,15 +95,15 @@ def _price_notes(comparison: Comparison) -> list[str]:
     return ["The prices differ: a difference in cost is also one of prices."] if differ else []
 
 
-def _unknown_notes(deciding: Sequence[Arm]) -> list[str]:
-    if all(arm.side is deciding[0].side for arm in deciding):
+def _unknown_notes(deciding: Sequence[Group]) -> list[str]:
+    if all(group.side is deciding[0].side for group in deciding):
         return []
-    names = unknown_on_all([arm.side for arm in deciding])
+    names = unknown_on_all([group.side for group in deciding])
     return [f"Recorded on no side, so not compared: {', '.join(names)}."] if names else []
 
 
-def _idle_notes(comparison: Comparison, deciding: Sequence[Arm]) -> list[str]:
+def _idle_notes(comparison: Comparison, deciding: Sequence[Group]) -> list[str]:
     """Declared conditions that do not differ: perhaps the wrong records are compared."""
-    if not comparison.varying or len({id(arm.measured) for arm in deciding}) == 1 or any(m.declared for m in comparison.mismatches):
+    if not comparison.varying or len({id(group.measured) for group in deciding}) == 1 or any(m.declared for m in comparison.mismatches):
         return []
     return [f"Declared as studied, but the same on all sides: {', '.join(comparison.varying)}."]

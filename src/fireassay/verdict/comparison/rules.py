@@ -13,11 +13,11 @@ from typing import Final
 
 from fireassay import catalog
 from fireassay.errors import Problem, SpecError
-from fireassay.metrics.base import ALL, Metric
+from fireassay.metrics.metric import ALL, Metric
 from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT
 from fireassay.spec.kind import Kind
 from fireassay.stats.comparing.sequential import comparison_confidence
-from fireassay.verdict.comparison.groups import Arm, in_turn, launch_values
+from fireassay.verdict.comparison.groups import Group, in_turn, launch_values
 from fireassay.verdict.comparison.sessions import Days
 
 TESTED: Final = ("performance", "cost")  # dimensions; quality has its own test, and faults are injected once
@@ -37,7 +37,7 @@ class Rules:
     days: Days  # variation between sessions
 
 
-def rules_of(deciding: Sequence[Arm], primary: str | None, *, exploratory: bool, varying: tuple[str, ...], days: Days) -> Rules:
+def rules_of(deciding: Sequence[Group], primary: str | None, *, exploratory: bool, varying: tuple[str, ...], days: Days) -> Rules:
     """Rules for the sides at the deciding configuration, the baseline first.
 
     Raises:
@@ -53,7 +53,7 @@ def rules_of(deciding: Sequence[Arm], primary: str | None, *, exploratory: bool,
         exploratory=exploratory,
         days=days,
         varying=varying,
-        floor=max(_floor(arm, base) for arm in deciding),
+        floor=max(_floor(group, base) for group in deciding),
     )
 
 
@@ -69,26 +69,28 @@ def deciding_metrics(kind: Kind) -> tuple[str, ...]:
     return tuple(name for _, name in declared)
 
 
-def _confidence(deciding: Sequence[Arm]) -> float:
+def _confidence(deciding: Sequence[Group]) -> float:
     """The baseline's confidence, raised if records stopped at narrow intervals: their spread is underestimated."""
     base = deciding[0].measured
-    with_looks = {id(arm.measured) for arm in deciding if arm.measured.looks}
+    with_looks = {id(group.measured) for group in deciding if group.measured.looks}
     return max(base.confidence, comparison_confidence(base.experiment.launches.confidence, len(with_looks)))
 
 
-def _floor(arm: Arm, base: Arm) -> float:
+def _floor(group: Group, base: Group) -> float:
     """Smallest difference that the machine resolves; larger for separate records than for interleaved launches."""
-    together = arm is base or in_turn(arm, base)
-    return (arm.measured.noise_floor if together else arm.measured.noise_floor_apart) or 0.0
+    together = group is base or in_turn(group, base)
+    return (group.measured.noise_floor if together else group.measured.noise_floor_apart) or 0.0
 
 
-def _primary(name: str, deciding: Sequence[Arm]) -> str:
+def _primary(name: str, deciding: Sequence[Group]) -> str:
     known = deciding[0].side.judgement.metrics
     if name == "auto":
         kind = deciding[0].measured.kind
         names = deciding_metrics(kind)
-        complete = [candidate for candidate in names if all(launch_values(arm.value(candidate)) for arm in deciding)]
-        partial = [candidate for candidate in names if candidate in known and any(launch_values(arm.value(candidate)) for arm in deciding)]
+        complete = [candidate for candidate in names if all(launch_values(group.value(candidate)) for group in deciding)]
+        partial = [
+            candidate for candidate in names if candidate in known and any(launch_values(group.value(candidate)) for group in deciding)
+        ]
         return (*complete, *partial, _without_values(names))[0]
     if name in known and ALL not in deciding[0].side.judgement.results.get(name, {}) and known[name].better != "neither":
         return name
@@ -98,7 +100,7 @@ def _primary(name: str, deciding: Sequence[Arm]) -> str:
     problem = Problem(
         where="--primary",
         found=repr(name),
-        mend=remedy,
+        fix=remedy,
         allowed="a metric that has a value for every configuration and a better direction; docs/reference/metrics.md lists them",
     )
     raise SpecError((problem,), "the comparison")

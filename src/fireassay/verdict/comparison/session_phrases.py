@@ -8,7 +8,7 @@ from typing import Final
 from fireassay.estimates.format import count, percent
 from fireassay.stats.comparing.between_records import LEAST_RECORDS
 from fireassay.verdict.comparison.comparability import ALIASES
-from fireassay.verdict.comparison.groups import Arm
+from fireassay.verdict.comparison.groups import Group
 from fireassay.verdict.comparison.sessions import Found
 from fireassay.verdict.comparison.types import Occasion
 
@@ -18,7 +18,7 @@ CODE: Final = frozenset(name for name, meant in ALIASES.items() if meant == ALIA
 _OCCASIONS: Final = {"history": TWO_SESSIONS, "assumed": TWO_SESSIONS, "alternating": "in sittings made alternately"}
 
 
-def occasion_of(found: Found, baseline: Arm, side: Arm, varying: Sequence[str]) -> Occasion:
+def occasion_of(found: Found, baseline: Group, side: Group, varying: Sequence[str]) -> Occasion:
     """When the two were measured, in words."""
     return Occasion(
         evidence=found.evidence,
@@ -46,7 +46,7 @@ def allowance(found: Found | None) -> str:
     return f"with the {percent(found.days.deviation, way='up')} by which {sessions} differ"
 
 
-def way_on(found: Found | None, baseline: Arm, side: Arm, varying: Sequence[str]) -> str:
+def way_on(found: Found | None, baseline: Group, side: Group, varying: Sequence[str]) -> str:
     """What would decide; "" if both were interleaved."""
     if found is None or not found.apart:
         return ""
@@ -54,7 +54,7 @@ def way_on(found: Found | None, baseline: Arm, side: Arm, varying: Sequence[str]
     return f"to decide, measure both in turn ({_in_turn(baseline, side, varying)}){history}"
 
 
-def _in_turn(baseline: Arm, side: Arm, varying: Sequence[str]) -> str:
+def _in_turn(baseline: Group, side: Group, varying: Sequence[str]) -> str:
     """How to measure both in one session."""
     measured = side.measured
     if measured.experiment.workload.runner == "command":

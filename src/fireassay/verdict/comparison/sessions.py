@@ -27,7 +27,7 @@ from typing import Final, Literal
 import polars as pl
 
 from fireassay.estimates.estimate import Estimate, Value
-from fireassay.metrics.base import Better
+from fireassay.metrics.metric import Better
 from fireassay.stats.comparing.between_records import (
     LEAST_SITTINGS,
     Between,
@@ -40,7 +40,7 @@ from fireassay.stats.comparing.between_records import (
 )
 from fireassay.stats.comparing.comparison import Decision, Difference, decide
 from fireassay.verdict.checking.history import histories
-from fireassay.verdict.comparison.groups import Arm, by_block, difference, in_turn, launch_values, launched
+from fireassay.verdict.comparison.groups import Group, by_block, difference, in_turn, launch_values, launched
 from fireassay.verdict.comparison.types import Side
 
 DAYS: Final = 0.15  # deviation between sessions assumed without a history; reached on hosted machines
@@ -98,7 +98,7 @@ class Judged:
     suspected: bool  # `alone` is higher or lower, the decision is not
 
 
-def found_between(a: Arm, b: Arm, metric: str, *, confidence: float, smallest_effect: float, days: Days) -> Found | None:
+def found_between(a: Group, b: Group, metric: str, *, confidence: float, smallest_effect: float, days: Days) -> Found | None:
     """b against a; None if a side has no value per launch."""
     raw = difference(a, b, metric, confidence, smallest_effect)
     if raw is None:
@@ -149,9 +149,9 @@ def _as_corrected(result: Found, p_adjusted: float | None) -> float | None:
     return min(1.0, result.launches.p_value * p_adjusted / result.difference.p_value)
 
 
-def _apart(a: Arm, b: Arm, metric: str, raw: Difference, days: Days) -> Found:
+def _apart(a: Group, b: Group, metric: str, raw: Difference, days: Days) -> Found:
     """The difference including the variation between sessions."""
-    ours, theirs = (launch_values(arm.value(metric)) for arm in (a, b))
+    ours, theirs = (launch_values(group.value(metric)) for group in (a, b))
     first, second = level(ours, raw.scale), level(theirs, raw.scale)
     known = [days.between(metric, name) for name in dict.fromkeys((a.configuration, b.configuration))]
     fitting = [variation for scale, variation in known if variation is not None and scale == raw.scale]
@@ -180,7 +180,7 @@ class _Made:
     value: float
 
 
-def _sittings(a: Arm, b: Arm, ours: Value, theirs: Value, raw: Difference) -> list[Sitting]:
+def _sittings(a: Group, b: Group, ours: Value, theirs: Value, raw: Difference) -> list[Sitting]:
     """Runs of launches of one side, in time order; empty if the sides did not alternate on one host."""
     if _host(a) is None or _host(a) != _host(b):
         return []
@@ -188,24 +188,24 @@ def _sittings(a: Arm, b: Arm, ours: Value, theirs: Value, raw: Difference) -> li
     if any(after.begin_s < before.end_s and after.side != before.side for before, after in pairwise(timed)):
         return []  # overlapping in time: they disturbed each other
     sittings = []
-    for side, group in groupby(timed, key=lambda item: item.side):
-        launches = list(group)
+    for side, items in groupby(timed, key=lambda item: item.side):
+        launches = list(items)
         mean = level([item.value for item in launches], raw.scale).mean
         sittings.append(Sitting(side=side, at_s=(launches[0].begin_s + launches[-1].end_s) / 2.0, mean=mean))
     enough = min((sum(item.side == side for item in sittings) for side in (0, 1)), default=0) >= LEAST_SITTINGS
     return sittings if enough else []
 
 
-def _host(arm: Arm) -> str | None:
-    host = arm.measured.before.get("host")
+def _host(group: Group) -> str | None:
+    host = group.measured.before.get("host")
     name = host.get("name") if isinstance(host, dict) else None
     return str(name) if name else None
 
 
-def _made(arm: Arm, side: int, value: Value) -> list[_Made]:
+def _made(group: Group, side: int, value: Value) -> list[_Made]:
     """A side's launches with their values; empty if values cannot be matched to launches."""
-    values = by_block(arm.blocks(), launch_values(value))
-    timed = arm.measured.timed.filter(pl.col("configuration") == launched(arm.measured, arm.configuration))
+    values = by_block(group.blocks(), launch_values(value))
+    timed = group.measured.timed.filter(pl.col("configuration") == launched(group.measured, group.configuration))
     launches = []
     for block, begin, begin_ns, end_ns in timed.select("block", "begin_utc", "begin_ns", "end_ns").iter_rows():
         try:

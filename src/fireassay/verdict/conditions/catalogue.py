@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from fireassay import catalog
-from fireassay.metrics.base import LAUNCHED
+from fireassay.metrics.metric import LAUNCHED
 from fireassay.verdict.comparison.types import ConditionClass
 from fireassay.verdict.conditions.condition import Condition, agree_on_common, apart, overlap, within
 from fireassay.verdict.conditions.declare import BEFORE, PERCENT, SPEC, condition, context, hardware, identity

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import EVERYTHING, Results
+from fireassay.metrics.metric import EVERYTHING, Results
 from fireassay.verdict.comparison.types import ConditionClass
 
 Read = Callable[[RecordData, Results], Any]  # a plain value or a mapping of them; None: not recorded

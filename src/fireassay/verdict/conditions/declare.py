@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fireassay.metrics.base import EVERYTHING
+from fireassay.metrics.metric import EVERYTHING
 from fireassay.verdict.conditions.condition import Absence, Condition, Read, Same, equal
 
 SPEC = "experiment.toml"

@@ -14,7 +14,7 @@ import polars as pl
 from fireassay.estimates.format import count
 from fireassay.frames.clock_offsets import hosts_of
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.record.tables import TABLES
 from fireassay.verdict.types import Finding
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import bracketed, given
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 
 LEAST_SHARE = 0.10  # of the step; less is not worth tuning
 

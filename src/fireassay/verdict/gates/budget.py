@@ -8,7 +8,7 @@ from __future__ import annotations
 from fireassay.estimates.estimate import Absent
 from fireassay.estimates.over_launches import exact
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import EVERYTHING, Results
+from fireassay.metrics.metric import EVERYTHING, Results
 from fireassay.units import USD
 from fireassay.verdict.gates.support.gate import Gate, threshold
 from fireassay.verdict.types import GateResult

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from fireassay.estimates.over_launches import exact
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.units import SECONDS
 from fireassay.verdict.gates.support.gate import Gate, threshold
 from fireassay.verdict.types import GateResult

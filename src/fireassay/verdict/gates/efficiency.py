@@ -12,7 +12,7 @@ from fireassay.estimates.estimate import Absent, Value
 from fireassay.estimates.format import percent
 from fireassay.estimates.over_launches import exact
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.units import FRACTION
 from fireassay.verdict.gates.support.gate import Gate, threshold
 from fireassay.verdict.types import GateResult

@@ -9,7 +9,7 @@ from __future__ import annotations
 from fireassay.estimates.estimate import Absent
 from fireassay.estimates.over_launches import exact
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.metrics.serving.objectives import SLO_ATTAINMENT
 from fireassay.units import FRACTION
 from fireassay.verdict.gates.support.gate import Gate, threshold

@@ -17,7 +17,7 @@ from fireassay.estimates.format import given, reading, show
 from fireassay.frames.quality_floor import at_floor, near_chance
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.score_clusters import examples_words
-from fireassay.metrics.base import WORKLOADS, Results
+from fireassay.metrics.metric import WORKLOADS, Results
 from fireassay.metrics.quality import decide, scores_of
 from fireassay.spec.experiment import Quality
 from fireassay.stats.comparing.noninferiority import Decision

@@ -15,7 +15,7 @@ from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import count, show
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.recovery import strikes
-from fireassay.metrics.base import WORKLOADS, Results
+from fireassay.metrics.metric import WORKLOADS, Results
 from fireassay.metrics.serving.faults import RECOVERY_TIME, REQUESTS_LOST, SLO_AFTER, SLO_BEFORE, SLO_DURING
 from fireassay.verdict.gates.support.gate import Gate
 from fireassay.verdict.types import GateResult, Status

@@ -84,7 +84,7 @@ def _askable(timings: Timings, limits: Limits) -> None:
     if timings.rate and requested:
         remedy = "Say --work N, the units of work of a whole run."
         problems = tuple(
-            Problem(where=name, found="a table of throughputs", allowed="a table with the time of each row", mend=remedy)
+            Problem(where=name, found="a table of throughputs", allowed="a table with the time of each row", fix=remedy)
             for name in requested
         )
         raise SpecError(problems, timings.source)
@@ -101,7 +101,7 @@ def _above_nothing(base: Timing, timings: Timings, limits: Limits) -> None:
                 where=f"row {base.row}, column quality",
                 found=f"{factor * base.quality:.6g}, the quality of the row that others are compared with",
                 allowed=f"more than the tolerance, {factor * limits.tolerance:g}: else no loss could be seen",
-                mend="Look at how it was scored; leave the column out if quality was not measured, or say a smaller --tolerance.",
+                fix="Look at how it was scored; leave the column out if quality was not measured, or say a smaller --tolerance.",
             ),
         ),
         timings.source,
@@ -128,7 +128,7 @@ def _mode(timings: Timings) -> tuple[Mode, tuple[Timing, ...]]:
         mode = "weak" if all(math.isclose(share, per_worker[0], rel_tol=0.01) for share in per_worker) else "mixed"
     if timings.scaling and timings.scaling != mode:
         conflict = f"{timings.scaling}, but the work of the rows is that of {mode} scaling"
-        raise SpecError((Problem(where="--scaling", found=conflict, allowed=mode, mend="Leave it out: the work decides."),), timings.source)
+        raise SpecError((Problem(where="--scaling", found=conflict, allowed=mode, fix="Leave it out: the work decides."),), timings.source)
     return mode, rows
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.training.gradients import AUDIT
 from tests.handmade import Handmade
 from tests.metrics.gradients_made import Named, add

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import Scale
-from fireassay.metrics.base import Table
+from fireassay.metrics.metric import Table
 from fireassay.reports.charts import vega
 from fireassay.reports.charts.chart import HEIGHT, Drawing, Key, Missing, Rows, above, colour, common_scale, sized
 from fireassay.reports.charts.serving.lines import (

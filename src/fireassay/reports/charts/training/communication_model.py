@@ -11,7 +11,7 @@ from typing import Any
 
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import count
-from fireassay.metrics.base import ALL
+from fireassay.metrics.metric import ALL
 from fireassay.metrics.training.communication_model import (
     COMMUNICATION_WALL,
     COMMUNICATION_WALL_ERROR,

@@ -10,7 +10,7 @@ import math
 from dataclasses import replace
 
 from fireassay.estimates.estimate import Estimate
-from fireassay.metrics.base import ALL
+from fireassay.metrics.metric import ALL
 from fireassay.reports.charts import vega
 from fireassay.reports.charts.chart import (
     HEIGHT,

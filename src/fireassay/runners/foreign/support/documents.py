@@ -41,11 +41,11 @@ class Place:
         more = f"[{key}]" if isinstance(key, int) else f".{key}" if self.path else key
         return Place(self.file, self.line, f"{self.path}{more}")
 
-    def wrong(self, found: object, allowed: str, mend: str = "") -> SpecError:
+    def wrong(self, found: object, allowed: str, fix: str = "") -> SpecError:
         """The error to raise for an invalid value."""
         line = f", line {self.line}" if self.line else ""
         where = f"{self.path} ({self.file}{line})" if self.path else f"{self.file}{line}"
-        return SpecError((Problem(where=where, found=shown(found), allowed=allowed, mend=mend),), "the imported file")
+        return SpecError((Problem(where=where, found=shown(found), allowed=allowed, fix=fix),), "the imported file")
 
 
 def shown(value: object) -> str:

@@ -139,7 +139,7 @@ def _the_one(matching: Sequence[Foreign], tools: Mapping[str, Foreign], path: Pa
         f"results of {' and of '.join(candidate.title for candidate in matching)}" if matching else "no results of a known load generator"
     )
     raise SpecError(
-        (Problem(where=str(path), found=what, allowed=allowed, mend=f"Name the tool: --tool {' or --tool '.join(names)}."),),
+        (Problem(where=str(path), found=what, allowed=allowed, fix=f"Name the tool: --tool {' or --tool '.join(names)}."),),
         "the imported file",
     )
 

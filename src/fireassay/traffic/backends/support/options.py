@@ -165,7 +165,7 @@ def problems(backend: Backend, target: Target, task: str = "") -> Iterator[Probl
             yield from _value_problems(backend.options[name], f"{where}.options.{name}", value)
     for name, declared in backend.options.items():
         if declared.needed and name not in target.options:
-            yield Problem(where=f"{where}.options", found=f"no {name}", allowed=f"{name}: {declared.meaning}", mend=f'{name} = "..."')
+            yield Problem(where=f"{where}.options", found=f"no {name}", allowed=f"{name}: {declared.meaning}", fix=f'{name} = "..."')
     for name in target.headers:
         if name.lower() in FRAMING:
             yield Problem(where=f"{where}.headers", found=name, allowed="headers that do not frame the message")
@@ -186,7 +186,7 @@ def _body_problems(backend: Backend, where: str, name: str, value: object) -> It
             where=where,
             found=name,
             allowed="keys that assay does not write itself",
-            mend=f'{key} follows from the experiment; omit = "{key}" leaves it out.',
+            fix=f'{key} follows from the experiment; omit = "{key}" leaves it out.',
         )
     if name.startswith("json."):
         try:
@@ -202,7 +202,7 @@ def _unknown(backend: Backend, where: str, name: str) -> Problem:
     if not remedy and extra:
         remedy = f'"body.{name}" adds a key to every body.'
     allowed = ", ".join((*backend.options, *extra)) or "none"
-    return Problem(where=where, found=name, allowed=f"options of {backend.name}: {allowed}", mend=remedy)
+    return Problem(where=where, found=name, allowed=f"options of {backend.name}: {allowed}", fix=remedy)
 
 
 def _value_problems(declared: Option, where: str, value: object) -> Iterator[Problem]:

@@ -15,7 +15,7 @@ import polars as pl
 
 from fireassay.estimates.format import bracketed, percent, reading
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.stats.intervals.means import quotient
 from fireassay.units import FRACTION, SECONDS
 from fireassay.verdict.audits.support.audit import Audit

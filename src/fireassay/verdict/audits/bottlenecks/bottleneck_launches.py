@@ -17,7 +17,7 @@ from typing import Any, Final
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import reading
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.units import SECONDS
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.evidence.possible_gain import LEAST_SHARE, gain_words

@@ -10,7 +10,7 @@ from __future__ import annotations
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import bracketed, given, show
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.types import Finding
 

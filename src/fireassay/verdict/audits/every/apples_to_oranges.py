@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator
 
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import WORKLOADS, Results
+from fireassay.metrics.metric import WORKLOADS, Results
 from fireassay.spec.claim import Claim
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.evidence.claimed_numbers import differences, found, is_studied, listed, studied

@@ -14,7 +14,7 @@ import polars as pl
 
 from fireassay.estimates.format import count
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import EVERYTHING, Results
+from fireassay.metrics.metric import EVERYTHING, Results
 from fireassay.spec.claim import Claim, Number
 from fireassay.spec.plan import plan
 from fireassay.verdict.audits.support.audit import Audit

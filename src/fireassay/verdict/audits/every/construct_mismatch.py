@@ -13,7 +13,7 @@ import polars as pl
 
 from fireassay.estimates.format import count
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import WORKLOADS, Results
+from fireassay.metrics.metric import WORKLOADS, Results
 from fireassay.spec.claim import Claim, Number
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.evidence.claimed_numbers import folded, found, is_studied, listed, studied

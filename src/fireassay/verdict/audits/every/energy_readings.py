@@ -10,7 +10,7 @@ import polars as pl
 
 from fireassay.estimates.format import reading
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import EVERYTHING, Results
+from fireassay.metrics.metric import EVERYTHING, Results
 from fireassay.units import NS_PER_S, SECONDS
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.types import Finding

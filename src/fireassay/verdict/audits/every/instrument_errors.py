@@ -13,7 +13,7 @@ import polars as pl
 
 from fireassay.estimates.format import count
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import EVERYTHING, Results
+from fireassay.metrics.metric import EVERYTHING, Results
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.types import Finding
 

@@ -16,7 +16,7 @@ import polars as pl
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import count, percent, reading
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import EVERYTHING, Results
+from fireassay.metrics.metric import EVERYTHING, Results
 from fireassay.stats.groups.launch_groups import SURE, Groups, groups, unseen_share
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.comparison.rules import deciding_metrics

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from fireassay.estimates.format import count, reading
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import EVERYTHING, Results
+from fireassay.metrics.metric import EVERYTHING, Results
 from fireassay.units import FRACTION
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.types import Finding

@@ -10,7 +10,7 @@ from __future__ import annotations
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import count
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import WORKLOADS, Results
+from fireassay.metrics.metric import WORKLOADS, Results
 from fireassay.spec.claim import Claim, Number
 from fireassay.stats.intervals.quantiles import least_two_sided
 from fireassay.verdict.audits.support.audit import Audit

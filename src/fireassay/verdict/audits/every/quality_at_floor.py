@@ -14,7 +14,7 @@ import polars as pl
 from fireassay.estimates.format import count
 from fireassay.frames.quality_floor import at_floor
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import WORKLOADS, Results
+from fireassay.metrics.metric import WORKLOADS, Results
 from fireassay.metrics.quality import scores_of
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.types import QUALITY_AT_FLOOR, Finding

@@ -7,7 +7,7 @@ rejected, the others stand.
 from __future__ import annotations
 
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import WORKLOADS, Results
+from fireassay.metrics.metric import WORKLOADS, Results
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.gates import quality
 from fireassay.verdict.types import Finding

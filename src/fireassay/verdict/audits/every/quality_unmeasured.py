@@ -11,7 +11,7 @@ from __future__ import annotations
 from fireassay.estimates.estimate import Absent
 from fireassay.estimates.format import count, given
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import WORKLOADS, Results
+from fireassay.metrics.metric import WORKLOADS, Results
 from fireassay.spec.claim import Claim, ClaimedQuality
 from fireassay.stats.comparing.tango import zero_flip_bound
 from fireassay.verdict.audits.support.audit import Audit
@@ -115,7 +115,7 @@ def _lost(quality: ClaimedQuality) -> list[Finding]:
                 "warning",
                 None,
                 f"{change}, and no quality.margin says that so much may be lost",
-                "say the margin that was written down beforehand, or mend the loss and time it again",
+                "say the margin that was written down beforehand, or fix the loss and time it again",
                 "quality",
             )
         ]

@@ -6,7 +6,7 @@ Only a complete, sealed record carries a verdict.
 from __future__ import annotations
 
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import EVERYTHING, Results
+from fireassay.metrics.metric import EVERYTHING, Results
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.types import Finding
 

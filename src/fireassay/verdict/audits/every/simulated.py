@@ -7,7 +7,7 @@ tested on a cluster with known properties, but it is INVALID as evidence.
 from __future__ import annotations
 
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.types import Finding
 

@@ -15,7 +15,7 @@ from typing import Final
 import polars as pl
 
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import EVERYTHING, Results
+from fireassay.metrics.metric import EVERYTHING, Results
 from fireassay.units import NS_PER_S
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.evidence.impossible_rows import FOREIGN, impossible, processors

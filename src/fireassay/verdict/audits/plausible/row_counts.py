@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 import polars as pl
 
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import EVERYTHING, Results
+from fireassay.metrics.metric import EVERYTHING, Results
 from fireassay.record.sealing.plan_signature import plan_signature
 from fireassay.record.tables import TABLES
 from fireassay.spec.plan import plan

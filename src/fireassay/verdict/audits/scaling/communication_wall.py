@@ -15,7 +15,7 @@ from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import count, percent, reading, show
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.communication_model import Wall, model
-from fireassay.metrics.base import ALL, Results
+from fireassay.metrics.metric import ALL, Results
 from fireassay.stats.models.communication_wall import Division, Limit, divide, trend
 from fireassay.stats.models.scaling_predictions import FARTHEST, WORST_MISS
 from fireassay.units import SECONDS

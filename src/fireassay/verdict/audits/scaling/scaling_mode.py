@@ -14,7 +14,7 @@ from fireassay.estimates.format import count, given
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.parallelism import parallelism, why_not
 from fireassay.frames.training.scaling_mode import TOLERANCE, items_per_step
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.spec.claim import Claim, Number
 from fireassay.spec.plan import configuration_name
 from fireassay.verdict.audits.support.audit import Audit

@@ -11,7 +11,7 @@ from __future__ import annotations
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import count, given, show
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.spec.claim import Claim, Number
 from fireassay.verdict.audits.scaling import scaling_mode
 from fireassay.verdict.audits.support.audit import Audit

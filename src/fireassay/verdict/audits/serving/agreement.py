@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from fireassay.estimates.format import count
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.evidence.answer_agreement import GRADES, Agreement, agreements
 from fireassay.verdict.evidence.sent_requests import finding, serving_of

@@ -16,7 +16,7 @@ import polars as pl
 
 from fireassay.estimates.format import count
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.evidence.sent_requests import finding, some
 from fireassay.verdict.types import Finding

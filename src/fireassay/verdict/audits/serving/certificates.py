@@ -7,7 +7,7 @@ may have answered. Cannot tell: who did. Plain http proves no identity either, b
 from __future__ import annotations
 
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.types import Finding
 

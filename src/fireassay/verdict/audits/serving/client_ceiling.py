@@ -15,7 +15,7 @@ import polars as pl
 
 from fireassay.estimates.format import count, given, percent
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.printable import one_line
 from fireassay.units import NS_PER_S
 from fireassay.verdict.audits.support.audit import Audit

@@ -15,7 +15,7 @@ import polars as pl
 
 from fireassay.estimates.format import count, percent
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.evidence.sent_requests import by_configuration, finding, planned, rows
 from fireassay.verdict.types import Finding
@@ -33,7 +33,7 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
                 "cross_talk_not_measured",
                 "note",
                 None,
-                "no request carried a nonce, so an answer that went to the wrong asker would go unseen",
+                "no request carried a nonce, so a misrouted response would go unseen",
                 "serving.correctness.canaries = 0.02 lets one request in fifty carry one",
             ),
         )
@@ -71,7 +71,7 @@ def _wrong(name: str, swapped: pl.DataFrame) -> Finding:
         name,
         f"{count(answers, 'answers')} held what another request had been given, the first: request {first['request']} of launch "
         f"{first['launch']} got the nonce of request {first['owner']}",
-        "do not serve with this engine: answers reach the wrong asker; look at its batching and caches, and at the proxy before it",
+        "do not serve with this engine: responses reach the wrong client; look at its batching and caches, and at the proxy before it",
     )
 
 
@@ -105,8 +105,8 @@ def blind(measured: RecordData, _: Results) -> str | None:
 
 AUDIT = Audit(
     name="cross_talk",
-    title="answers to the wrong asker",
-    question="Did an answer go to the wrong asker?",
+    title="misrouted responses",
+    question="Did a response reach the wrong client?",
     examine=examine,
     about=("serving",),
     blind=blind,

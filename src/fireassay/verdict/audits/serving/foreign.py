@@ -17,7 +17,7 @@ import polars as pl
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import count, given, percent
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.evidence.sent_requests import finding, main, serving_of
 from fireassay.verdict.imported import titled

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from fireassay.estimates.format import count, given, percent
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.stats.models.queueing import TOLERANCE
 from fireassay.units import NS_PER_S
 from fireassay.verdict.audits.support.audit import Audit

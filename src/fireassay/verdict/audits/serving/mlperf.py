@@ -16,7 +16,7 @@ import polars as pl
 
 from fireassay.estimates.format import given
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.spec.sections.mlperf import SAMPLES, SECONDS, requirements
 from fireassay.stats.models.early_stopping import floor, least_passes
 from fireassay.units import NS_PER_S

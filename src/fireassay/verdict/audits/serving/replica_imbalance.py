@@ -15,7 +15,7 @@ import polars as pl
 
 from fireassay.estimates.format import count, given
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.spec.plan import targets_of
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.evidence.sent_requests import by_configuration, finding, in_launches, main, most, seconds, serving_of

@@ -21,7 +21,7 @@ import polars as pl
 
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.serving.stamp_uncertainty import TEXT, first_of, last_of
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.evidence.impossible_rows import backwards, blind, ended, impossible, in_launch, overlapping
 from fireassay.verdict.evidence.sent_requests import begins

@@ -26,7 +26,7 @@ import polars as pl
 
 from fireassay.estimates.format import count, percent, reading
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.units import NS_PER_S, SECONDS
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.evidence.sent_requests import by_configuration, finding, in_launches, main, most, rows, serving_of

@@ -10,7 +10,7 @@ from __future__ import annotations
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import given, show
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import WORKLOADS, Results
+from fireassay.metrics.metric import WORKLOADS, Results
 from fireassay.metrics.serving.objectives import GOODPUT
 from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT
 from fireassay.spec.claim import Claim, Number, Objective

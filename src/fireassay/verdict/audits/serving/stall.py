@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from fireassay.estimates.format import given, reading
 from fireassay.frames.record_data import RecordData, by_launch
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.units import NS_PER_S, SECONDS
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.evidence.sent_requests import begins, finding, rows

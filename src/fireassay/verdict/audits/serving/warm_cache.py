@@ -13,7 +13,7 @@ import polars as pl
 
 from fireassay.estimates.format import percent
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.evidence.sent_requests import by_configuration, finding, main, serving_of
 from fireassay.verdict.types import Finding

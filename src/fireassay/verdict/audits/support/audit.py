@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import LAUNCHED, Results
+from fireassay.metrics.metric import LAUNCHED, Results
 from fireassay.spec.claim import Claim
 from fireassay.verdict.types import Finding
 

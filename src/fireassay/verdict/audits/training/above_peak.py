@@ -11,7 +11,7 @@ from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import percent
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.flops import source
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.types import Finding
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import polars as pl
 
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.types import Finding
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from fireassay.frames.clock_offsets import HostClock, clock_offsets
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.stats.groups.clocks import LEAST_PINGS
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.types import Finding, Severity

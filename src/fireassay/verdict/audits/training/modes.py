@@ -11,7 +11,7 @@ import polars as pl
 
 from fireassay.frames.record_data import RecordData, effective_steps
 from fireassay.frames.training.parallelism import why_not
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.evidence.gradient_faults import legitimate
 from fireassay.verdict.types import Finding

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.parallelism import DECLARE, WORDS, Parallelism, parallelism
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.types import Finding
 

@@ -17,7 +17,7 @@ from fireassay.estimates.format import count
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.hashed_state import hashes
 from fireassay.frames.training.parallelism import why_not
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.evidence.divergence import cause
 from fireassay.verdict.evidence.training_faults import diagnose

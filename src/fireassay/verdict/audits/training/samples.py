@@ -17,7 +17,7 @@ from fireassay.frames.ended_launches import ended
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.parallelism import why_not
 from fireassay.frames.training.sample_ledger import Epoch, epochs, known_samples, shuffled_alike
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.evidence.training_faults import diagnose
 from fireassay.verdict.types import Finding

@@ -12,7 +12,7 @@ from typing import Final
 from fireassay.estimates.format import given, percent, reading
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.saving_waits import SavingWait, saving_waits
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.units import SECONDS
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.evidence.possible_gain import LEAST_SHARE

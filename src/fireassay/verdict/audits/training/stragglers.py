@@ -19,7 +19,7 @@ import numpy as np
 from fireassay.estimates.format import bracketed, count, percent
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.rank_phases import ASKING, BETWEEN, THROUGHOUT, Own, own_times
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.metrics.training.ranks import UNSEEN
 from fireassay.stats.groups.stragglers import Excess, Search
 from fireassay.stats.intervals.intervals import Interval, mean_t

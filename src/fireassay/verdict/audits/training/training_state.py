@@ -21,7 +21,7 @@ from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.hashed_state import hashes
 from fireassay.frames.training.parallelism import why_not
 from fireassay.frames.training.scaling_mode import TOLERANCE, items_per_step
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.spec.plan import configuration_name
 from fireassay.stats.groups.gradient_difference import ratio_name
 from fireassay.verdict.audits.support.audit import Audit

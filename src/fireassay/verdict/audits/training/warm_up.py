@@ -11,7 +11,7 @@ from collections import defaultdict
 
 from fireassay.estimates.format import count
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.spec.claim import Claim
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.evidence.claimed_numbers import found, speeds, unsaid

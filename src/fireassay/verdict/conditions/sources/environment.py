@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.verdict.conditions.condition import Read
 
 # Packages that determine speed or results of a typical workload; the record holds all packages.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.verdict.conditions.condition import Read
 from fireassay.verdict.conditions.sources.environment import seen
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import Results
+from fireassay.metrics.metric import Results
 from fireassay.verdict.conditions.condition import Read
 
 OURS: Final[Mapping[str, str]] = {  # assay's values for what an imported record says of its tool (runners/foreign)

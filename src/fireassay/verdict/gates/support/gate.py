@@ -13,7 +13,7 @@ from typing import Literal
 from fireassay.estimates.estimate import Absent, Value
 from fireassay.estimates.format import asked, count, show
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.base import LAUNCHED, Results
+from fireassay.metrics.metric import LAUNCHED, Results
 from fireassay.verdict.types import GateResult, Status
 
 FEWEST_LAUNCHES = 3  # fewer give no useful interval between launches (docs/methodology.md)
