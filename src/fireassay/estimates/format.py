@@ -75,8 +75,13 @@ class Shown:
     def full(self) -> str:
         """Value and interval, or the reason, in one line."""
         if self.measured:
-            return f"{self.text} {self.interval}" if self.interval[0] == "[" else f"{self.text} ({self.interval})"
+            return with_interval(self.text, self.interval)
         return f"{self.text} ({self.note})" if self.note else self.text
+
+
+def with_interval(text: str, interval: str) -> str:
+    """Both in one line: "12.3 ms [12.1, 12.5]", "12.3 ms (no interval: one launch)"; only the text without a reason."""
+    return f"{text} {interval}" if interval.startswith("[") else f"{text} ({interval})" if interval else text
 
 
 def scale_for(unit: str, magnitudes: Iterable[float], work: str = "items") -> Scale:

@@ -103,6 +103,13 @@ def test_numbers_that_do_not_count_are_struck_and_stay(struck: ComparisonView) -
     assert (change["outcome"], round(change["ratio"], 3)) == ("struck_out", 1.1)
 
 
+@pytest.mark.parametrize("name", RENDERINGS)
+def test_a_change_that_no_interval_bounds_is_shown_with_the_reason(name: str, plain: Side) -> None:
+    one = side("B", complete(efficiency={2: 0.99}, right={2: 20}, blocks=1))
+    text = RENDERINGS[name](build(compare([plain, one], force=True, days=QUIET), plain.judgement.metrics))
+    assert "no interval" in text
+
+
 def test_text_from_a_record_is_never_markup(refused: ComparisonView) -> None:
     assert "<script>" not in html.write(page(refused))
     assert "<script>" not in markdown.write(page(refused))

@@ -75,6 +75,7 @@ def test_memory_is_more_or_less() -> None:
         (0.25, 0.24, 0.26, "0.250 times [0.240, 0.260]"),
         (1.0, 0.98, 1.02, "0.0 % [−2.0, 2.0]"),
         (1.1, 0.0, math.inf, "+10.0 % (no interval: the data bound neither side)"),
+        (3.1, 0.0, math.inf, "3.10 times (no interval: the data bound neither side)"),
         (1.0 + 1e-15, 1.0 - 1e-12, 1.0 + 1e-12, "0 % [0, 0]"),
     ],
 )

@@ -14,7 +14,7 @@ from fireassay.reports.page import Bullet, Bullets, Case, Cell, Mark, Number, Ou
 from fireassay.reports.rows.comparison import change_estimate, effect
 from fireassay.stats.comparing.comparison import Difference
 from fireassay.verdict.checking.types import Check, Row
-from fireassay.verdict.comparison.change_phrases import EXPLORATORY, difference_text
+from fireassay.verdict.comparison.change_phrases import EXPLORATORY, difference_parts
 
 TONES: Final[dict[str, Tone]] = {
     "pass": "good",
@@ -100,7 +100,7 @@ def difference_number(difference: Difference | None, *, unit: str = "") -> Numbe
         confidence=difference.confidence,
         method=difference.method,
     )
-    return Number(shown=effect(difference_text(difference), estimate))
+    return Number(shown=effect(difference_parts(difference, unit), estimate))
 
 
 def _number(value: Value | None, row: Row) -> Number | None:

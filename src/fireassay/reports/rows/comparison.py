@@ -14,7 +14,7 @@ from fireassay.estimates.format import Scale, Shown, given, reading, scale_for, 
 from fireassay.metrics.metric import Metric
 from fireassay.reports.page import Tone
 from fireassay.units import FRACTION
-from fireassay.verdict.comparison.change_phrases import EXPLORATORY, change_text, detectable_text, needed_text, probability_text
+from fireassay.verdict.comparison.change_phrases import EXPLORATORY, change_parts, detectable_text, needed_text, probability_text
 from fireassay.verdict.comparison.phrases import shortened
 from fireassay.verdict.comparison.types import Change, Comparison, Mismatch, State
 
@@ -174,8 +174,10 @@ def _effect(change: Change, metric: Metric, comparison: Comparison) -> Shown | N
     if change.low is None or change.high is None:
         return None
     unit, value = ("ratio", change.ratio) if change.ratio is not None else (metric.unit, change.difference or 0.0)
-    text = change_text(change)
-    return effect(text, change_estimate(value, change.low, change.high, unit=unit, confidence=comparison.confidence, method=change.method))
+    return effect(
+        change_parts(change),
+        change_estimate(value, change.low, change.high, unit=unit, confidence=comparison.confidence, method=change.method),
+    )
 
 
 def change_estimate(value: float, low: float, high: float, *, unit: str, confidence: float, method: str) -> Estimate:
@@ -185,10 +187,10 @@ def change_estimate(value: float, low: float, high: float, *, unit: str, confide
     )
 
 
-def effect(text: str, value: Estimate) -> Shown:
-    """A change as it is said: the number, and below it its interval."""
-    words, bracket, interval = text.partition(" [")
-    return Shown(text=words, interval=f"{bracket.strip()}{interval}", note="", value=value, scale=Scale(factor=1.0))
+def effect(parts: tuple[str, str], value: Estimate) -> Shown:
+    """A change as text and its interval."""
+    text, interval = parts
+    return Shown(text=text, interval=interval, note="", value=value, scale=Scale(factor=1.0))
 
 
 def _short(value: Value, scale: Scale, change: Change) -> Shown:

@@ -10,7 +10,7 @@ import math
 from typing import Final
 
 from fireassay.estimates.estimate import Absent, Estimate
-from fireassay.estimates.format import bracketed, count, reading
+from fireassay.estimates.format import bracketed, count, reading, with_interval
 from fireassay.metrics.metric import Metric
 from fireassay.stats.comparing.comparison import Difference
 from fireassay.units import FRACTION, RATIO
@@ -34,27 +34,38 @@ def direction_word(metric: Metric, verdict: str) -> str:
 
 def change_text(change: Change) -> str:
     """The change with its interval: "+4.80 % [3.10, 6.50]"; empty without one."""
+    return with_interval(*change_parts(change))
+
+
+def change_parts(change: Change) -> tuple[str, str]:
+    """The change and its interval, or why it has none; two empty texts without a change."""
     if change.low is None or change.high is None:
-        return ""
+        return "", ""
     if change.ratio is None:
-        return f"difference {_signed(change.difference or 0.0, change.low, change.high, _unit(change), _launches(change))}"
-    return ratio_text(change.ratio, change.low, change.high, launches=_launches(change))
+        text, interval = _signed(change.difference or 0.0, change.low, change.high, _unit(change), _launches(change))
+        return f"difference {text}", interval
+    return _ratio(change.ratio, change.low, change.high, _launches(change))
 
 
-def difference_text(found: Difference, unit: str = "") -> str:
+def difference_text(difference: Difference, unit: str = "") -> str:
     """The same for a difference outside of a comparison."""
-    if found.scale == "difference":
-        return _signed(found.value, found.low, found.high, unit, 2)
-    return ratio_text(found.value, found.low, found.high)
+    return with_interval(*difference_parts(difference, unit))
 
 
-def ratio_text(ratio: float, low: float, high: float, *, launches: int = 2) -> str:
-    """A ratio as text: "+4.80 % [3.10, 6.50]", "3.600 times [3.500, 3.700]"."""
+def difference_parts(difference: Difference, unit: str = "") -> tuple[str, str]:
+    """The same in two parts."""
+    if difference.scale == "difference":
+        return _signed(difference.value, difference.low, difference.high, unit, 2)
+    return _ratio(difference.value, difference.low, difference.high, 2)
+
+
+def _ratio(ratio: float, low: float, high: float, launches: int) -> tuple[str, str]:
+    """A ratio in parts: "+4.80 %" and "[3.10, 6.50]", "3.600 times" and "[3.500, 3.700]"."""
+    low = low if low > 0.0 else -math.inf  # a lower end of 0 bounds nothing
     if 0.5 < ratio < 2.0:
-        low = low - 1.0 if low > 0.0 else -math.inf  # a lower end of 0 bounds nothing
-        return _signed(ratio - 1.0, low, high - 1.0, FRACTION, launches)
+        return _signed(ratio - 1.0, low - 1.0, high - 1.0, FRACTION, launches)
     text, interval = bracketed(ratio, low, high, RATIO, beside=(1.0,), launches=launches)
-    return f"{text} times {interval}"
+    return f"{text} times", interval
 
 
 def detectable_text(change: Change) -> str:
@@ -109,12 +120,11 @@ def way_on_text(change: Change) -> str:
     return change.occasion.way_on if change.occasion is not None and change.outcome == "inconclusive" else ""
 
 
-def _signed(value: float, low: float, high: float, unit: str, launches: int) -> str:
+def _signed(value: float, low: float, high: float, unit: str, launches: int) -> tuple[str, str]:
     if unit == FRACTION:  # a rounding residue is no change
         value, low, high = (round(bound, 9) + 0.0 if math.isfinite(bound) else bound for bound in (value, low, high))
     text, interval = bracketed(value, low, high, unit, launches=launches)
-    plus = "+" if value > 0.0 and text.strip("0.% ") else ""
-    return f"{plus}{text} {interval if interval[:1] == '[' else f'({interval})'}"
+    return f"{'+' if value > 0.0 and text.strip('0.% ') else ''}{text}", interval
 
 
 def _launches(change: Change) -> int:
