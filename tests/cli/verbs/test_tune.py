@@ -127,6 +127,15 @@ def test_resuming_makes_no_round_again_that_is_whole(tuning: Tuning, tmp_path: P
 
 
 @pytest.mark.survival
+def test_the_page_holds_every_metric_of_the_last_round_and_what_differs(tuning: Tuning, capsys: pytest.CaptureFixture[str]) -> None:
+    """A reader who is shown only the metric that decided cannot see what was traded for it."""
+    assert tuning.again("--quiet", "--resume", "--markdown") == 0
+    page = capsys.readouterr().out
+    for words in ("Throughput (decides)", "Step time", "Peak memory of a rank", "workload.arguments"):
+        assert words in page
+
+
+@pytest.mark.survival
 def test_a_round_that_is_not_whole_or_of_another_script_is_made_again(
     tuning: Tuning, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from fireassay.estimates.format import count
-from fireassay.reports.page import Blocks, Bullet, Bullets, Cell, Chart, Head, Mark, Number, Page, Section, Table, Tone, Words, heads, notes
+from fireassay.reports.page import Bullet, Bullets, Cell, Chart, Head, Mark, Number, Page, Section, Table, Tone, Words, heads, notes
 from fireassay.reports.rows.comparison import ChangeRow, ComparisonView, MismatchRow
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def changes(name: str, rows: Sequence[ChangeRow], *, folded: bool = False) -> Ta
 def _change(row: ChangeRow, several: bool) -> tuple[Cell, ...]:
     where = row.side if row.side.endswith(row.configuration) else f"{row.side}, {row.configuration}"
     title = f"{row.title} (decides)" if row.primary else row.title
-    detectable = row.detectable if row.primary else ""
+    detectable = row.detectable if row.primary or row.change.outcome == "inconclusive" else ""  # what was not found may be there
     effect = None if row.effect is None else Number(shown=row.effect, struck=row.struck, extra=detectable)
     ends = (Number(shown=shown, interval=False, struck=row.struck) for shown in (row.baseline, row.value))
     why = f"{row.sentence}. Method: {row.method}."
@@ -147,7 +147,16 @@ def _forest(view: ComparisonView) -> Drawing | Missing:
     return forest.draw(view)
 
 
-def last_round(view: ComparisonView) -> Blocks:
-    """For a tuning: the deciding metric with every arm, and the chart."""
-    rows = [row for row in view.deciding if row.primary]
-    return (changes("last", rows), Chart(name="forest", draw=partial(_forest, view)), notes(view.notes)) if rows else ()
+def last_round(view: ComparisonView) -> Iterator[Section]:
+    """The same for a tuning: the metric that decides with every setting, the other metrics, and what differs."""
+    first = [row for row in view.deciding if row.primary]
+    if not first:
+        return
+    chart = Chart(name="forest", draw=partial(_forest, view))
+    yield Section(key="last", title="Last round, which alone decides", content=(changes("last", first), chart, notes(view.notes)))
+    if second := [row for row in view.deciding if row.shown and row not in first]:
+        yield Section(key="others", title="Other metrics of the last round", content=(changes("others", second),))
+    if view.important:
+        yield Section(key="differs", title="What differs", depth="detail", content=(differing(view.important, view.sides),))
+    if rest := [row for row in view.rows if row not in first and row not in second]:
+        yield Section(key="further", title="Further changes", depth="detail", content=(changes("further", rest, folded=True),))

@@ -34,8 +34,8 @@ def page(tuned: Tuned, name: str) -> Page:
 
 
 def _sections(tuned: Tuned, view: ComparisonView | None) -> Iterator[Section]:
-    if view is not None and (blocks := last_round(view)):
-        yield Section(key="last", title="Last round, which alone decides", content=blocks)
+    if view is not None:
+        yield from last_round(view)
     for index, tuning_round in enumerate(tuned.rounds, 1):
         yield Section(key=f"round-{index}", title=_head(index, tuning_round), content=(_round(index, tuning_round),))
     if tuned.records:
