@@ -57,14 +57,15 @@ def empty_steps(p: Probe, steps: int) -> None:
 def digits_steps() -> tuple[Loop, Any]:
     """The step of examples/digits on one thread, and its model."""
     sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples" / "digits"))
+    import numpy as np
     import torch
     import train  # type: ignore[import-not-found]
     from torch.nn.functional import cross_entropy
 
     torch.set_num_threads(1)
     torch.manual_seed(0)
-    digits = train.load_digits()
-    images, labels = torch.tensor(digits.images / 16, dtype=torch.float32).unsqueeze(1), torch.tensor(digits.target)
+    digits = torch.tensor(np.loadtxt(train.DIGITS, delimiter=",", dtype=np.int64))  # 64 pixels from 0 to 16, then the digit
+    images, labels = digits[:, :64].reshape(-1, 1, 8, 8) / 16, digits[:, 64]
     model = train.network()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
     rows = torch.arange(train.TRAIN)
