@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.frames.ended_launches import ended, ended_words
-from fireassay.frames.training.sample_ledger import epochs
+from fireassay.frames.training.correctness.sample_ledger import epochs
 from tests.handmade import Handmade
 from tests.verdict.making import EPOCH, MARGIN, good, judged, wrong
 

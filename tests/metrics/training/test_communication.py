@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from fireassay.estimates.estimate import Absent, Estimate
-from fireassay.frames.training.step_communication import METHODS
+from fireassay.frames.training.communication.step_communication import METHODS
 from fireassay.metrics.training.communication import COMM_EXPOSED, COMM_TO_COMPUTE, COMM_TOTAL, OVERLAP, by_method
 from fireassay.metrics.training.phases import BACKWARD_TIME, DATA_TIME, FORWARD_TIME, OPTIMIZER_TIME, UNKNOWN_TIME
 from fireassay.metrics.training.time import STEP_TIME

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fireassay.estimates.estimate import Absent, Estimate, Value
-from fireassay.frames.training.links import demand
-from fireassay.frames.training.listed_collectives import inventory
+from fireassay.frames.training.communication.links import demand
+from fireassay.frames.training.communication.listed_collectives import inventory
 from fireassay.metrics.training.communication import COMM_EXPOSED, COMM_TOTAL, COMM_TRANSFER, COMM_VOLUME, COMM_WAIT
 from tests.handmade import Handmade
 from tests.metrics.communication_made import calls, ms

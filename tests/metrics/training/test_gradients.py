@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fireassay.estimates.estimate import Absent, Estimate, Value
-from fireassay.frames.training.first_gradients import firsts
+from fireassay.frames.training.correctness.first_gradients import firsts
 from fireassay.metrics.training.correctness import GRADIENT_ERROR, GRADIENT_SCALE
 from fireassay.spec.experiment import Scaling
 from tests.handmade import Handmade

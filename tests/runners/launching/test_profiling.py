@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.frames.training.test_kernel_trace import GEMM, NEW, OLD, host, kernel, trace
 
 from fireassay.clock import FakeClock
 from fireassay.errors import EnvironmentLacks, SpecError
@@ -23,7 +24,6 @@ from fireassay.runners.experiment.rows import launch_row
 from fireassay.runners.launching import profiling
 from fireassay.runners.launching.launch import request_for
 from fireassay.spec.plan import plan
-from tests.frames.training.test_kernel_trace import GEMM, NEW, OLD, host, kernel, trace
 from tests.handmade import Handmade
 from tests.runners.making import context, experiment, planned
 

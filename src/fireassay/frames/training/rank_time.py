@@ -37,10 +37,10 @@ import polars as pl
 
 from fireassay.frames.clock_offsets import on_one_clock
 from fireassay.frames.record_data import RecordData, effective_steps, portions
+from fireassay.frames.training.communication.step_communication import waiting
+from fireassay.frames.training.communication.watched_steps import unwatched
 from fireassay.frames.training.recovery import process_began, strikes
-from fireassay.frames.training.step_communication import waiting
 from fireassay.frames.training.unknown_progress import unknown_progress
-from fireassay.frames.training.watched_steps import unwatched
 
 # category -> its meaning, in report order
 CATEGORIES: Final = {
@@ -277,7 +277,7 @@ def _parts(tables: dict[str, pl.DataFrame], failures: pl.DataFrame) -> pl.DataFr
 
 
 def _as_watched(steps: pl.DataFrame) -> pl.DataFrame:
-    """Give steps with unwatched communication (`fireassay.frames.training.watched_steps`) the shares of the rank's median watched step
+    """Give steps with unwatched communication (`fireassay.frames.training.communication.watched_steps`) the shares of the rank's median watched step
     since the first unwatched one. A median, so that one long wait among few watched steps is not extrapolated."""
     if steps["_unwatched"].null_count() == steps.height:
         return steps

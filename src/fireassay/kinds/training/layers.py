@@ -21,8 +21,8 @@ import polars as pl
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.format import count, given, show
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.training.first_gradients import Compared, compared, worst
-from fireassay.frames.training.hashed_state import hashes
+from fireassay.frames.training.correctness.first_gradients import Compared, compared, worst
+from fireassay.frames.training.correctness.hashed_state import hashes
 from fireassay.frames.training.parallelism import Claim, why_not
 from fireassay.metrics.metric import Results
 from fireassay.metrics.training.correctness import SAMPLE_WEIGHT_ERROR, SAMPLES_DUPLICATED, SAMPLES_LOST

@@ -1,7 +1,7 @@
 """How much of a step is communication, exposed, hidden, waiting?
 
 Per rank and step, mean over ranks; a launch's value is the median over its steady steps. One worker does not communicate;
-unrecorded values are absent with their reason, and every value names its method (`fireassay.frames.training.step_communication`).
+unrecorded values are absent with their reason, and every value names its method (`fireassay.frames.training.communication.step_communication`).
 Overlap is HTA's |M and C| / |M|; transfer is the minimum over ranks, as in TraceLens, and compares durations only, so that the ranks'
 clocks need not agree; bytes are those of nccl-tests' `GetBw`. DDP sends gradients once, FSDP parameters three times (Zhao 2023).
 """
@@ -18,9 +18,9 @@ import polars as pl
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.over_launches import average, averaged, no_launch
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.training.listed_collectives import Inventory, inventory, why_none
-from fireassay.frames.training.step_communication import IN_TRAINING, METHODS, replayed
-from fireassay.frames.training.watched_steps import named
+from fireassay.frames.training.communication.listed_collectives import Inventory, inventory, why_none
+from fireassay.frames.training.communication.step_communication import IN_TRAINING, METHODS, replayed
+from fireassay.frames.training.communication.watched_steps import named
 from fireassay.metrics.metric import Metric, Results
 from fireassay.units import BYTES, FRACTION, NS_PER_S, RATIO, SECONDS
 

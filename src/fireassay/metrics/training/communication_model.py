@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from fireassay.estimates.estimate import Absent, Value
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.training.communication_model import held_out, model, of_model, refusal
+from fireassay.frames.training.communication.communication_model import held_out, model, of_model, refusal
 from fireassay.metrics.metric import ALL, Metric, Results
 from fireassay.stats.intervals.intervals import Interval, mean_t
 from fireassay.stats.models.communication_wall import FARTHEST, Curve, parameter, predict

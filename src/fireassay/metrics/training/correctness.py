@@ -18,12 +18,12 @@ from fireassay.estimates.estimate import Absent, Value
 from fireassay.estimates.over_launches import average, exact, no_launch
 from fireassay.frames.ended_launches import not_to_its_end
 from fireassay.frames.record_data import RecordData, effective_steps
-from fireassay.frames.training.first_gradients import Compared, worst
-from fireassay.frames.training.hashed_state import hashes
+from fireassay.frames.training.correctness.first_gradients import Compared, worst
+from fireassay.frames.training.correctness.hashed_state import hashes
+from fireassay.frames.training.correctness.sample_ledger import NO_WHOLE_EPOCH, Epoch, epochs, no_ledger
+from fireassay.frames.training.correctness.sample_weights import weights
 from fireassay.frames.training.loss_curves import loss_curves
 from fireassay.frames.training.parallelism import Claim, absent
-from fireassay.frames.training.sample_ledger import NO_WHOLE_EPOCH, Epoch, epochs, no_ledger
-from fireassay.frames.training.sample_weights import weights
 from fireassay.metrics.metric import Metric, Results
 from fireassay.units import COUNT, FRACTION, RATIO
 

@@ -20,8 +20,8 @@ from fireassay.estimates.format import count, given
 from fireassay.estimates.over_launches import exact, no_launch, of_interval, transform
 from fireassay.frames.per_launch import in_blocks
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.training.communication_model import NEXT, POINTS, model, of_model
-from fireassay.frames.training.communication_model import refusal as of_miss
+from fireassay.frames.training.communication.communication_model import NEXT, POINTS, model, of_model
+from fireassay.frames.training.communication.communication_model import refusal as of_miss
 from fireassay.frames.training.parallelism import absent
 from fireassay.frames.training.scaling_mode import same_total
 from fireassay.frames.training.scaling_points import bounded, chosen, estimate, laws_of, of_parameter, refusal, throughputs, usl

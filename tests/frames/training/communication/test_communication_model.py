@@ -8,7 +8,7 @@ import pytest
 
 from fireassay.estimates.estimate import Absent
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.training.communication_model import Wall, held_out, wall
+from fireassay.frames.training.communication.communication_model import Wall, held_out, wall
 from tests.handmade import Handmade
 from tests.simulated_made import TRUTH, cluster, record
 

@@ -19,9 +19,9 @@ import polars as pl
 
 from fireassay.estimates.estimate import Absent
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.training.hashed_state import hashes
+from fireassay.frames.training.correctness.hashed_state import hashes
+from fireassay.frames.training.correctness.sample_ledger import known_samples
 from fireassay.frames.training.parallelism import absent
-from fireassay.frames.training.sample_ledger import known_samples
 from fireassay.stats.groups.gradient_difference import Difference, Part, compare, tolerance
 
 NO_GRADIENTS = (

@@ -8,7 +8,7 @@ import pytest
 
 from fireassay.estimates.estimate import Absent
 from fireassay.frames.links.bandwidth import predicted
-from fireassay.frames.training.links import BUCKET, Demand, Links, Sent, demand, links, transfers
+from fireassay.frames.training.communication.links import BUCKET, Demand, Links, Sent, demand, links, transfers
 from fireassay.stats.models.affine_fit import Affine
 from tests.handmade import Handmade
 

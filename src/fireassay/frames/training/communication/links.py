@@ -20,7 +20,7 @@ import polars as pl
 from fireassay.estimates.estimate import Absent
 from fireassay.frames.links.bandwidth import WHOLE, rounds, share
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.training.watched_steps import all_watched
+from fireassay.frames.training.communication.watched_steps import all_watched
 from fireassay.stats.models.affine_fit import LEAST_SIZES, Affine, affine_fit
 from fireassay.units import MIB, NS_PER_S
 

@@ -39,7 +39,7 @@ from typing import Final
 
 import polars as pl
 
-from fireassay.frames.training.watched_steps import watched
+from fireassay.frames.training.communication.watched_steps import watched
 from fireassay.stats.intervals.trimmed_mean import trimmed_mean
 from fireassay.units import NS_PER_S
 

@@ -12,13 +12,13 @@ import pytest
 from fireassay import catalog
 from fireassay.estimates.estimate import Estimate
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.training.communication_model import waits
-from fireassay.frames.training.links import Demand, demand
-from fireassay.frames.training.listed_collectives import inventory
+from fireassay.frames.training.communication.communication_model import waits
+from fireassay.frames.training.communication.links import Demand, demand
+from fireassay.frames.training.communication.listed_collectives import inventory
+from fireassay.frames.training.communication.watched_steps import UNWATCHED, levelled, unwatched
 from fireassay.frames.training.parallelism import parallelism
 from fireassay.frames.training.rank_phases import own_times
 from fireassay.frames.training.rank_time import CATEGORIES, partition
-from fireassay.frames.training.watched_steps import UNWATCHED, levelled, unwatched
 from fireassay.instruments.hooks.watched_steps import FIRST, chosen
 from fireassay.instruments.hooks.watched_steps import UNWATCHED as WRITTEN
 from fireassay.metrics.metric import Metric

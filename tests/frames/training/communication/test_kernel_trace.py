@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fireassay.frames.training.kernel_trace import intervals, operation, overlap
+from fireassay.frames.training.communication.kernel_trace import intervals, operation, overlap
 
 OLD = "ncclKernel_AllReduce_RING_LL_Sum_float(ncclDevComm*, unsigned long, ncclWork*)"
 NEW = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"

@@ -20,8 +20,8 @@ from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import reading
 from fireassay.frames.per_launch import in_blocks
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.training.links import Demand, Links, demand, links, transfers
-from fireassay.frames.training.watched_steps import watched
+from fireassay.frames.training.communication.links import Demand, Links, demand, links, transfers
+from fireassay.frames.training.communication.watched_steps import watched
 from fireassay.frames.training.work_time import time_basis
 from fireassay.stats.groups.expected_maximum import spread_of
 from fireassay.stats.intervals.intervals import Interval
