@@ -17,7 +17,7 @@ from tests.handmade import Handmade
 
 
 def test_the_reference_table_gives_its_documented_dollars() -> None:
-    """METRICS.md: 32 workers at 1 dollar an hour each for 250 s cost 2.22 dollars, 2 for 1880 s cost 1.04."""
+    """32 workers at 1 dollar an hour each for 250 s cost 2.22 dollars, 2 for 1880 s cost 1.04."""
     made = Handmade(levels=(2, 32), blocks=1, prices=1.0)
     made.launch(workers=2, wall_s=1880.0)
     made.launch(workers=32, wall_s=250.0)
@@ -94,7 +94,7 @@ def test_without_a_price_it_is_absent_items_per_dollar() -> None:
     assert isinstance(value(made.measured()), Absent)
 
 
-# ---- cost_per_step: the second reference table of METRICS.md.
+# ---- cost_per_step: the second table of docs/definitions.md.
 
 SECONDS = {1: 10.00, 2: 7.69, 4: 5.00, 8: 3.85}
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.frames.training.test_kernel_trace import GEMM, NEW, host, kernel, trace
 
 from fireassay.frames.training.profile_summary import kind_of, summary
+from tests.frames.training.communication.test_kernel_trace import GEMM, NEW, host, kernel, trace
 
 US = 1000
 

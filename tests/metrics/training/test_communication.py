@@ -10,7 +10,8 @@ import pytest
 
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.frames.training.communication.step_communication import METHODS
-from fireassay.metrics.training.communication import COMM_EXPOSED, COMM_TO_COMPUTE, COMM_TOTAL, OVERLAP, by_method
+from fireassay.metrics.training.communication import COMM_EXPOSED, COMM_TO_COMPUTE, OVERLAP, by_method
+from fireassay.metrics.training.communication_steps import COMM_TOTAL
 from fireassay.metrics.training.phases import BACKWARD_TIME, DATA_TIME, FORWARD_TIME, OPTIMIZER_TIME, UNKNOWN_TIME
 from fireassay.metrics.training.time import STEP_TIME
 from tests.handmade import Handmade
@@ -58,7 +59,7 @@ def test_the_best_way_is_told_and_the_others_stand_beside_it() -> None:
                 told(made, number, rank, step, method, value)
     found = exposed(made)
     assert ms(found) == pytest.approx(9.0)
-    assert found.method.endswith("other ways: engine 8 ms, ddp_logging 7 ms")
+    assert found.method.endswith("other methods: engine 8 ms, ddp_logging 7 ms")
     assert [ms(value) for value in by_method(made.measured(), "workers=2").values()] == pytest.approx([9.0, 8.0, 7.0])
     assert list(by_method(made.measured(), "workers=2")) == ["group", "engine", "ddp_logging"]
 
@@ -72,7 +73,7 @@ def test_no_more_is_exposed_than_was_under_way_and_it_is_said() -> None:
     told(made, number, 1, 0, "group", 4.0)
     found = exposed(made)
     assert ms(found) == pytest.approx(7.0)
-    assert "cut to the time in which collectives were under way in 50.0% of them" in found.method
+    assert "capped at the time in which collectives were in progress in 50.0% of them" in found.method
 
 
 def test_one_worker_and_no_sight_of_collectives_are_absent_each_for_its_reason() -> None:
@@ -187,7 +188,7 @@ def test_what_synchronising_costs_is_the_difference_of_blocks_without_their_firs
     assert ms(found) == pytest.approx(25.0)
     assert found.n_launches == 1
     assert "comm_exposed|by:unsynchronised" in found.signature
-    assert found.method.endswith("other ways: group 3 ms")
+    assert found.method.endswith("other methods: group 3 ms")
 
 
 def test_a_steady_drift_of_the_machine_cancels() -> None:
@@ -257,13 +258,13 @@ def test_where_the_differences_do_not_agree_it_cannot_be_told_and_that_is_said()
     noisy(made, 25.0)
     nothing = COMM_EXPOSED.compute(made.measured(), {})["workers=2"]
     assert isinstance(nothing, Absent)
-    assert "in turn cannot tell: " in nothing.detail
+    assert "are inconclusive: " in nothing.detail
     assert "more steps or a quieter machine" in nothing.detail
     told(made, number, 0, 1, "group", 3.0)
     found = exposed(made)
     assert ms(found) == pytest.approx(3.0)
     assert "comm_exposed|by:group" in found.signature
-    assert "in turn cannot tell: " in found.method
+    assert "are inconclusive: " in found.method
 
 
 def test_two_blocks_are_too_few_to_tell() -> None:
@@ -341,7 +342,7 @@ def test_a_launch_that_cannot_tell_leaves_it_to_one_that_can() -> None:
     found = exposed(made)
     assert ms(found) == pytest.approx(30.0)
     assert found.n_launches == 1
-    assert "in turn cannot tell: " in found.method
+    assert "are inconclusive: " in found.method
 
 
 def test_less_than_nothing_is_nothing_and_it_is_said() -> None:

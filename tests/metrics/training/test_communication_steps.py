@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.frames.training.communication.links import demand
 from fireassay.frames.training.communication.listed_collectives import inventory
-from fireassay.metrics.training.communication import COMM_EXPOSED, COMM_TOTAL, COMM_TRANSFER, COMM_VOLUME, COMM_WAIT
+from fireassay.metrics.training.communication import COMM_EXPOSED
+from fireassay.metrics.training.communication_steps import COMM_TOTAL, COMM_TRANSFER, COMM_WAIT
+from fireassay.metrics.training.communication_volume import COMM_VOLUME
 from tests.handmade import Handmade
 from tests.metrics.communication_made import calls, ms
 
@@ -133,7 +135,7 @@ def test_calls_without_their_partners_are_absent(case: str) -> None:
     for metric in (COMM_TRANSFER, COMM_WAIT):
         found = metric.compute(made.measured(), {})["workers=2"]
         assert isinstance(found, Absent)
-        assert "put together" in found.detail
+        assert "matched across ranks" in found.detail
 
 
 @given(st.lists(st.tuples(*(st.integers(0, 99) for _ in range(4))), min_size=1, max_size=5))
@@ -215,7 +217,7 @@ def test_what_the_hooks_saw_and_that_torch_lists_no_more() -> None:
     found = estimate(of(made))
     assert found.value == 2000.0
     assert "comm_volume|by:hooks" in found.signature
-    assert "lists no more of them: 2 all_reduce a step" in found.method
+    assert "lists no others: 2 all_reduce a step" in found.method
     assert ms(of(made, COMM_TOTAL)) == pytest.approx(20.0)
 
 
@@ -223,7 +225,7 @@ def test_without_a_list_the_hooks_are_held_against_nothing_and_that_is_said() ->
     made, number = launched_of_comm_volume()
     made.event(number, "flight_recorder", 9.0, rank=0, detail={"absent": "it is switched off: TORCH_FR_BUFFER_SIZE=0"})
     assert estimate(of(made)).value == 2000.0
-    assert "cannot be held against it: it is switched off: TORCH_FR_BUFFER_SIZE=0" in estimate(of(made)).method
+    assert "cannot be compared: it is switched off: TORCH_FR_BUFFER_SIZE=0" in estimate(of(made)).method
 
 
 def test_where_the_hooks_missed_calls_torch_is_believed_and_no_total_is_told() -> None:
@@ -236,7 +238,7 @@ def test_where_the_hooks_missed_calls_torch_is_believed_and_no_total_is_told() -
     assert "by:flight_recorder" in found.signature
     assert "2 all_reduce and 1 broadcast a step, of which the hooks saw 2" in found.method
     for metric in (COMM_TOTAL, COMM_TRANSFER):
-        assert "lists 3 collectives a step and the hooks saw 2" in absent(of(made, metric)).detail
+        assert "lists 3 collectives a step but the hooks saw 2" in absent(of(made, metric)).detail
 
 
 def test_where_the_hooks_missed_calls_of_a_type_without_a_size_that_is_said_and_not_that_nothing_was_seen() -> None:

@@ -232,7 +232,7 @@ def value(shares: Sequence[int], denominators: Sequence[float], *, items: bool) 
 @pytest.mark.parametrize(
     ("shares", "largest"),
     [
-        ((16, 15, 15, 15), 4.7e-2),  # N = 61: 1 - 61/64, house research section 4; of the small ones 61/60 - 1
+        ((16, 15, 15, 15), 4.7e-2),  # N = 61: 1 - 61/64, of the small ones 61/60 - 1
         ((251, 250, 250, 250), 3.0e-3),  # N = 1001
         ((1025, 1024, 1024, 1024), 7.3e-4),  # N = 4097
     ],

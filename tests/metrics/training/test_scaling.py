@@ -171,7 +171,7 @@ def test_without_a_speedup_there_is_no_efficiency() -> None:
 
 # ---- serial_fraction: Amdahl's law by least squares, block by block.
 
-REFERENCE = {1: 3600.0, 2: 1880.0, 4: 1010.0, 8: 560.0, 16: 340.0, 32: 250.0}  # METRICS.md
+REFERENCE = {1: 3600.0, 2: 1880.0, 4: 1010.0, 8: 560.0, 16: 340.0, 32: 250.0}  # docs/definitions.md
 
 
 def fitted(made: Handmade) -> object:

@@ -187,7 +187,7 @@ def test_bad_input_is_refused_by_name() -> None:
         decide(made(0.0, 0.01), better="lower", floor=-0.1)
 
 
-# cv: textbook effect at k = 3, 5, 10 (methodology 3.4, percent)
+# cv: textbook effect at k = 3, 5, 10 (percent)
 PLANNED = {0.005: (1.5, 1.0, 0.66), 0.01: (3.0, 2.0, 1.33), 0.02: (6.1, 4.0, 2.65), 0.05: (15.2, 10.1, 6.6)}
 
 

@@ -13,7 +13,7 @@ from fireassay.stats.intervals.intervals import Interval, log_t
 
 
 def test_the_looks_are_those_of_the_methodology() -> None:
-    """5, 8, 12, 18, 27 (methodology 3.1), then half as many again, rounded up: 40.5 -> 41, 61.5 -> 62."""
+    """5, 8, 12, 18, 27, then half as many again, rounded up: 40.5 -> 41, 61.5 -> 62."""
     looks = [next_look(0)]
     while len(looks) < 7:
         looks.append(next_look(looks[-1]))

@@ -23,7 +23,7 @@ def pings(delays: list[tuple[float, float]], drift: float, start: float = 50.0, 
     return made
 
 
-def test_four_timestamps_give_the_offset_and_its_bound() -> None:  # methodology T13
+def test_four_timestamps_give_the_offset_and_its_bound() -> None:
     got = offset(Ping(t0=100.0, t1=150.3, t2=150.8, t3=101.1))
     assert (got.offset, got.bound) == pytest.approx((50.0, 0.3))
 

@@ -123,7 +123,7 @@ def ar1(rng: np.random.Generator, coefficient: float, n: int) -> np.ndarray:
     return np.asarray(lfilter([1.0], [1.0, -coefficient], rng.normal(size=n + 200))[200:])
 
 
-def test_lag_one_of_the_nile_is_the_published_one() -> None:  # methodology T18
+def test_lag_one_of_the_nile_is_the_published_one() -> None:
     assert lag_one(NILE) == pytest.approx(0.4984, abs=5e-5)
 
 
@@ -182,7 +182,7 @@ def test_series_without_finite_numbers_are_refused(series: list[list[float]]) ->
 
 @pytest.mark.parametrize(("coefficient", "tau"), [(0.0, 1.0), (0.5, 3.0), (0.9, 19.0)])
 def test_the_time_of_ar1_is_one_plus_f_over_one_minus_f(coefficient: float, tau: float) -> None:
-    """methodology 3.3: n_eff/n = (1 - f)/(1 + f), so 1/3 at .5 and .0526 at .9."""
+    """n_eff/n = (1 - f)/(1 + f), so 1/3 at .5 and .0526 at .9."""
     rng = np.random.default_rng(11)
     series = [ar1(rng, coefficient, 20_000) for _ in range(10)]
     assert integrated_time(series) == pytest.approx(tau, rel=0.08)

@@ -1,4 +1,4 @@
-"""Are LoadGen's numbers reproduced?  Expected values: methodology T2, from loadgen's source and the MLPerf endpoints document."""
+"""Are LoadGen's numbers reproduced?  Expected values: from loadgen's source and the MLPerf endpoints document."""
 
 from __future__ import annotations
 

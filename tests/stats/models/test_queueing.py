@@ -1,4 +1,4 @@
-"""Are the closed forms those of the books, and are hidden waits found again?  Expected values: methodology T8 and T9."""
+"""Are the closed forms those of the books, and are hidden waits found again?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do the scaling formulas give both reference tables of METRICS.md to the printed digit?"""
+"""Do the scaling formulas give both tables of docs/definitions.md to the printed digit?"""
 
 from __future__ import annotations
 

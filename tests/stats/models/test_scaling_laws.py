@@ -46,7 +46,7 @@ def replicated(alpha: float, beta: float, *, blocks: int = 5, noise: float = 0.0
 
 
 def test_specsdm91_to_the_published_digits() -> None:
-    # summary(usl(throughput ~ load, specsdm91)) of R; curve_fit agrees (methodology T4)
+    # summary(usl(throughput ~ load, specsdm91)) of R; curve_fit agrees
     found = fit("usl", SPECSDM91)
     gamma, alpha, beta = found.parameters
     assert (f"{alpha.value:.5f}", f"{beta.value:.6e}", f"{gamma.value:.4f}") == ("0.02773", "1.043655e-04", "89.9952")
@@ -62,7 +62,7 @@ def test_specsdm91_to_the_published_digits() -> None:
 
 
 def test_the_scores_of_aicc_are_those_worked_out() -> None:
-    # methodology 9.8: Amdahl against USL, K = p + 1
+    # Amdahl against USL, K = p + 1
     for data, expected in ((SPECSDM91, (82.87, 85.92)), (FIRST_SIX, (35.42, 51.12)), (RAYTRACER, (55.07, 60.31))):
         choice = choose(data)
         assert isinstance(choice, Choice)
@@ -72,7 +72,7 @@ def test_the_scores_of_aicc_are_those_worked_out() -> None:
 
 
 def test_the_raytracer_trap() -> None:
-    # methodology T5: the USL through six points turns at 24.5; 64 workers were measured to do 310, not 147
+    # The USL through six points turns at 24.5; 64 workers were measured to do 310, not 147
     found = fit("usl", FIRST_SIX)
     gamma, alpha, beta = found.parameters
     assert (alpha.value, beta.value, gamma.value) == pytest.approx((0.024444, 0.00162681, 20.8560), rel=1e-4)

@@ -66,7 +66,7 @@ def test_the_nile_fell_in_1899_and_nowhere_else() -> None:
 
 
 def test_the_noise_of_the_nile_is_the_one_worked_out() -> None:
-    """methodology T6: 1.4826 MAD(differences)/sqrt(2) = 115.32."""
+    """1.4826 MAD(differences)/sqrt(2) = 115.32."""
     assert round(_noise(NILE), 2) == 115.32
 
 
