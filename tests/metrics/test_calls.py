@@ -124,4 +124,4 @@ def test_what_the_starter_holds_itself_is_a_bound_and_no_number(size: int, told:
     value = TRIAL_MEMORY.compute(made.measured(), {})["workers=1"]
     assert isinstance(value, Estimate) is told
     if isinstance(value, Absent):
-        assert value.detail == "at most 10 MB, which is what assay's starter holds itself"
+        assert value.detail == "at most 10 MB, the memory of assay's starter itself"

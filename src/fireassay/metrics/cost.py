@@ -35,7 +35,7 @@ def _cost(measured: RecordData, _: Results) -> Mapping[str, Value]:
         unit=USD,
         name="cost",
         trials="",
-        missing="no launch has ended",
+        missing="no launch ended",
         aggregate="workers x price x wall time",
     )
 
@@ -87,7 +87,7 @@ COST_PER_ITEM = Metric(
     formula="cost / useful work",
     compute=_per_item,
     question="What does one unit of useful work cost, start-up included?",
-    caveat="A run is charged for all that it was paid for, and credited only with work that counted.",
+    caveat="All paid time is charged; only work that counted is credited.",
     shown=(Shown(table="overview", position=9),),
     rank=551,
 )
@@ -118,7 +118,7 @@ ITEMS_PER_DOLLAR = Metric(
     compute=_per_dollar,
     after=("cost_per_item",),
     question="How much useful work does one dollar buy?",
-    caveat="The inverse of cost_per_item, value and interval alike, because both are formed on logarithms.",
+    caveat="The inverse of cost_per_item, interval included, because both are formed on logarithms.",
     rank=552,
 )
 
@@ -185,7 +185,7 @@ COST_PER_EFFECTIVE_WORK = Metric(
     formula="cost_per_step / efficiency",
     compute=_per_effective_work,
     after=("cost_per_step", "efficiency"),
-    question="What does a step cost, if the machines' idle part is charged to the useful part?",
+    question="What does a step cost, if idle capacity is charged to useful work?",
     caveat="The interval is wider than needed: cost and efficiency come from the same launches.",
     rank=554,
 )

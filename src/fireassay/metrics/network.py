@@ -35,7 +35,7 @@ ROUND_TRIP = Metric(
     compute=_round_trip,
     about=("network",),
     primary=True,
-    question="How long does the way to another host and back take?",
+    question="How long is a round trip to another host?",
     caveat="Not one direction alone, nor the time under load, which an audit compares with it.",
     rank=1620,
 )
@@ -61,7 +61,7 @@ LINK_RATE = Metric(
     compute=_link_rate,
     about=("network",),
     primary=True,
-    question="How much payload per second reaches another host, and comes back from it?",
+    question="How much payload per second goes to another host, and comes back?",
     caveat="One TCP connection, without headers; the limit may be the network or either machine.",
     rank=1621,
     decides=1,

@@ -182,4 +182,4 @@ def test_the_cached_share_is_over_tokens_and_not_over_requests() -> None:
 
 
 def test_a_server_that_does_not_tell_has_no_cached_share() -> None:
-    assert "does not tell" in absent("cached_share", every_second()).detail
+    assert "does not report" in absent("cached_share", every_second()).detail

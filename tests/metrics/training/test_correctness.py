@@ -129,7 +129,7 @@ def test_stages_and_parts_are_not_compared_which_says_nothing_of_whether_they_ha
     value = REPLICAS_AGREE.compute(made.measured(), {})["workers=4"]
     assert isinstance(value, Absent)
     assert value.reason == "not_applicable"
-    assert "stages of a pipeline: neither these are compared, nor the replicas of one of them" in value.detail
+    assert "stages of a pipeline: neither they nor the replicas of one part are compared" in value.detail
 
 
 def test_a_rank_that_watches_two_models_agrees_if_both_are_equal_on_all_ranks() -> None:

@@ -122,7 +122,7 @@ COMM_EXPOSED = measure(
     formula="step time that communication adds: with - without synchronising, else |communication without computing|",
     compute=lambda measured, _: exposed(measured),
     question="By how much does communication lengthen a step?",
-    caveat="Part of the phases in which it happens; includes waiting for slower ranks and collectives of a script's own evaluation.",
+    caveat="Part of the phases in which it occurs; includes waiting for slower ranks and collectives of a script's own evaluation.",
     rank=1453,
 )
 
@@ -145,7 +145,7 @@ OVERLAP = measure(
     better="higher",
     formula="1 - comm_exposed / comm_total",
     compute=_overlap,
-    question="Which share of the communication does computing hide?",
+    question="What share of the communication does computing hide?",
     caveat="Much communication fully hidden costs a step no more than little communication: see comm_exposed.",
     rank=1454,
 )

@@ -40,8 +40,8 @@ COMMUNICATION_WALL = Metric(
     dimension="performance",
     formula="T1 (s + (1 - s)/p) + c(p), c(p) from alpha and beta of the same record",
     compute=_step_times,
-    question="How long would a step take at each worker count by the model that knows the links?",
-    caveat="It assumes a ring; step_time beside it is what was measured.",
+    question="How long would a step take at each worker count, by the model of the links?",
+    caveat="It assumes a ring; compare the measured step_time.",
     rank=1340,
 )
 
@@ -64,7 +64,7 @@ COMMUNICATION_WALL_ERROR = Metric(
     dimension="performance",
     formula="T_model(p) / T(p) - 1 at the largest p, fitted without it",
     compute=_error,
-    question="How far off would the model have predicted the largest worker count from the smaller ones?",
+    question="By how much would the model have missed the largest worker count, predicted from the smaller ones?",
     caveat="It needs two smaller counts; a small error does not show that the model holds at larger p.",
     rank=1341,
 )
@@ -77,7 +77,7 @@ def _fastest(measured: RecordData, _: Results) -> Mapping[str, Value]:
     if (refused := refusal(measured)) is not None:
         return {ALL: refused}
     if measured.mode == "weak":
-        return {ALL: Absent(reason="not_applicable", detail="where work grows with the workers, no step gets shorter")}
+        return {ALL: Absent(reason="not_applicable", detail="in weak scaling no step gets shorter")}
     middle = fitted.fitted.middle.fastest()
     every = [curve.fastest() for fit in (fitted.fitted, *fitted.others) for curve in fit.curves]
     if middle is None or any(best is None for best in every):
@@ -97,7 +97,7 @@ FASTEST_WORKERS = Metric(
     dimension="performance",
     formula="p of the least T1 (s + (1 - s)/p) + c(p)",
     compute=_fastest,
-    question="With how many workers is a step shortest, beyond which one more makes it longer?",
+    question="With how many workers is a step shortest?",
     caveat="Beyond twice the largest measured count it is an extrapolation; an engine may change its algorithm before that.",
     rank=1342,
 )
@@ -135,7 +135,7 @@ def _serial_fraction(measured: RecordData, _: Results) -> Mapping[str, Value]:
     if isinstance(fitted, Absent):
         return {ALL: fitted}
     if measured.mode == "weak":
-        return {ALL: Absent(reason="not_applicable", detail="where work grows with the workers, serial and parallel work look alike")}
+        return {ALL: Absent(reason="not_applicable", detail="in weak scaling serial and parallel work look alike")}
     # Fits of blocks may be negative: clipping them would bias the mean of a small fraction and hide its scatter.
     interval = parameter(fitted.fitted, measured.confidence, lambda curve: curve.free, fitted.others)
     clipped = replace(interval, value=_share(interval.value))
@@ -158,8 +158,8 @@ SERIAL_FRACTION_APART = Metric(
     dimension="performance",
     formula="s of T1 (s + (1 - s)/p) + c(p)",
     compute=_serial_fraction,
-    question="Which share of a step on one worker does not get shorter, once communication is taken out?",
-    caveat="Serial work cannot be told from anything else that every worker does.",
+    question="What share of a step on one worker does not get shorter, communication excluded?",
+    caveat="Serial work looks like anything else that every worker does.",
     rank=1344,
 )
 

@@ -30,13 +30,13 @@ from fireassay.units import COUNT, FRACTION, RATIO
 REFERENCE = Absent(reason="not_applicable", detail="this is the reference")
 NOT_FINITE = Absent(reason="undefined", detail="a first loss is not a finite number")
 NO_GRADIENT = Absent(reason="undefined", detail="one worker's gradient is zero or not finite")
-NO_HASHES = Absent(reason="not_measured", detail="no parameter hashes were taken; call probe.watch(model)")
+NO_HASHES = Absent(reason="not_measured", detail="no parameters were hashed; call probe.watch(model)")
 SHARDED = Absent(
     reason="not_applicable",
-    detail="ranks hold parts of the parameters, or stages of a pipeline: neither these are compared, nor the replicas of one of them",
+    detail="ranks hold parts of the parameters, or stages of a pipeline: neither they nor the replicas of one part are compared",
 )
 NO_DENOMINATORS = Absent(
-    reason="not_measured", detail="the script did not tell by what its losses are divided; call probe.log(denominator=...)"
+    reason="not_measured", detail="the script did not report the divisor of its losses; call probe.log(denominator=...)"
 )
 LAST_STEPS: Final = 10
 LOSS: Final = "loss"  # a unit
@@ -142,7 +142,7 @@ FINAL_LOSS_DIFFERENCE = Metric(
     dimension="correctness",
     formula="mean over the last 10 common steps of loss(p) - loss(base), paired by block",
     compute=_final_loss_difference,
-    question="How far apart are the last losses of a configuration and of the base, with the same seed?",
+    question="How far apart are the last losses of a configuration and the base, with the same seed?",
     caveat="Advice, never a gate: equal curves hide scaled gradients, different ones may be rounding that grew.",
     rank=111,
 )
@@ -183,7 +183,7 @@ GRADIENT_ERROR = Metric(
     dimension="correctness",
     formula="max over parameters |g - g*| / |g*| in the first step, g* of one worker with the same samples",
     compute=_against_one_worker(_gradient_error),
-    question="Is the first gradient the one that a single worker computes from the same samples?",
+    question="Does the first gradient equal the one that a single worker computes from the same samples?",
     caveat="Later steps are not judged; random layers and batch statistics differ legitimately.  Large parameters: estimated within 9 %.",
     rank=112,
 )
@@ -207,7 +207,7 @@ def _gradient_scale(compared: Compared) -> Value:
 
 GRADIENT_SCALE = Metric(
     name="gradient_scale",
-    title="Length of the gradient",
+    title="Scale of the gradient",
     unit=RATIO,
     kind="ratio",
     better="neither",
@@ -215,7 +215,7 @@ GRADIENT_SCALE = Metric(
     formula="<g, g*> / <g*, g*> over all parameters in the first step, g* of one worker with the same samples",
     compute=_against_one_worker(_gradient_scale),
     question="By which factor is the first gradient longer than the one that a single worker computes?",
-    caveat="1/workers: averaged twice; workers: summed; 1/batches: accumulated gradients averaged once too often.  See gradient_error too.",
+    caveat="1/workers: averaged twice; workers: summed; 1/batches: accumulated gradients averaged once too often. See also gradient_error.",
     rank=113,
 )
 
@@ -283,9 +283,9 @@ def _samples_lost(measured: RecordData, _: Results) -> Mapping[str, Value]:
         if not every:
             return no_ledger(measured, name)
         if not complete:
-            return not_to_its_end(measured, name, "no epoch is whole, so nothing can be said about lost samples") or NO_WHOLE_EPOCH
+            return not_to_its_end(measured, name, "no epoch is complete, so lost samples are unknown") or NO_WHOLE_EPOCH
         largest, dropped = (max(getattr(epoch, column) for epoch in complete) for column in ("lost", "dropped"))
-        beside = f", beside {dropped} that fill no batch of one worker either" if dropped else ""
+        beside = f", without {dropped} that fill no batch of one worker either" if dropped else ""
         return _samples(measured, complete, name="samples_lost", most=largest, whole=f"complete epochs and all ranks{beside}")
 
     return _per_configuration(measured, "samples", lost)
@@ -301,7 +301,7 @@ SAMPLES_LOST = Metric(
     formula="ids of the data set that no rank used, most of any complete epoch",
     compute=_samples_lost,
     question="Was every training sample used?",
-    caveat="Only ids that the script reports count; what fills no batch of one worker either is no loss.",
+    caveat="Only ids that the script reports count; samples that fill no batch of one worker either are not lost.",
     rank=115,
 )
 
@@ -362,7 +362,7 @@ SAMPLE_WEIGHT_ERROR = Metric(
     dimension="correctness",
     formula="max over ranks and steps |N / (W d) - 1|, N items of the step, d what the rank's losses were divided by",
     compute=_sample_weight_error,
-    question="Did every sample weigh the same in the gradient, whatever rank it fell to?",
+    question="Did every sample weigh the same in the gradient, whatever its rank?",
     caveat="It trusts the denominator that the script reports; the gradient can contradict it.",
     rank=117,
 )

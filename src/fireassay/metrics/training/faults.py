@@ -58,7 +58,7 @@ TIMELINE: tuple[tuple[str, str, Instant, Instant, str, str], ...] = (  # name, t
         FAULT,
         REGAINED,
         "fault until the lost progress is regained",
-        "How long after a fault is the earlier progress regained?",
+        "How long after a fault is the lost progress regained?",
     ),
     (
         "time_to_detect",
@@ -74,7 +74,7 @@ TIMELINE: tuple[tuple[str, str, Instant, Instant, str, str], ...] = (  # name, t
         noticed_ns,
         RESTARTED,
         "detection until the last worker has started again",
-        "How long does the engine take to have all workers up again?",
+        "How long does the engine take to start all workers again?",
     ),
     (
         "time_to_reload",
@@ -82,7 +82,7 @@ TIMELINE: tuple[tuple[str, str, Instant, Instant, str, str], ...] = (  # name, t
         RESTARTED,
         RESUMED,
         "last worker's start until the first step, checkpoint load included",
-        "How long do restarted workers take until they train again?",
+        "How long until restarted workers train again?",
     ),
     (
         "time_to_recompute",
@@ -90,7 +90,7 @@ TIMELINE: tuple[tuple[str, str, Instant, Instant, str, str], ...] = (  # name, t
         RESUMED,
         REGAINED,
         "first step after the restart until the lost progress is regained",
-        "How long does it take to do the lost steps again?",
+        "How long does it take to repeat the lost steps?",
     ),
 )
 
@@ -154,7 +154,7 @@ STEPS_LOST = Metric(
     formula="steps finished before the fault - first step after the restart",
     compute=_steps_lost,
     question="How many finished steps does a fault cost?",
-    caveat="It depends on where between two checkpoints the fault struck, which the plan draws at random.",
+    caveat="It depends on when between two checkpoints the fault struck, which the plan draws at random.",
     rank=1805,
 )
 
@@ -208,12 +208,12 @@ def _productive(measured: RecordData, parts: pl.DataFrame, marked: set[int], rol
 
 
 GOODPUTS = (  # name, role of the launches, title, question
-    ("training_goodput", "timed", "Training goodput", "Which share of the paid rank-seconds trained the model?"),
+    ("training_goodput", "timed", "Training goodput", "What share of the paid rank-seconds trained the model?"),
     (
         "training_goodput_fault",
         "fault",
         "Training goodput with a fault",
-        "Which share of the paid rank-seconds trained the model, when a worker was killed?",
+        "What share of the paid rank-seconds trained the model, when a worker was killed?",
     ),
 )
 TRAINING_GOODPUT, TRAINING_GOODPUT_FAULT = (
@@ -227,7 +227,7 @@ TRAINING_GOODPUT, TRAINING_GOODPUT_FAULT = (
         formula=f"productive rank-seconds / all rank-seconds of the {role} launches",
         compute=partial(_goodput, role=role, name=name),
         question=question,
-        caveat="Exposed communication that no instrument saw counts as productive.",
+        caveat="Exposed communication that no instrument recorded counts as productive.",
         rank=rank,
     )
     for rank, (name, role, title, question) in enumerate(GOODPUTS, 1806)
@@ -262,7 +262,7 @@ RESTARTS = Metric(
     compute=_restarts,
     about=("training",),
     question="How often were the workers restarted?",
-    caveat="By what every rank said of itself: an engine's own counter may hold for one node alone (pytorch#108158, #135712).",
+    caveat="As reported by every rank: an engine's own counter may cover one node only (pytorch#108158, #135712).",
     rank=1808,
 )
 
@@ -350,7 +350,7 @@ COST_LOST = Metric(
     compute=_cost_lost,
     about=("training",),
     question="How many dollars does one fault cost?",
-    caveat="Per fault; multiply by how often faults happen.",
+    caveat="Per fault; multiply by the frequency of faults.",
     rank=1809,
 )
 
@@ -404,7 +404,7 @@ ENERGY_LOST = Metric(
     compute=_energy_lost,
     about=("training",),
     question="How many joules does one fault cost?",
-    caveat="Counters measure whole devices, and include what the same machines would have used idle.",
+    caveat="Counters measure whole devices, and include idle power.",
     rank=1810,
 )
 

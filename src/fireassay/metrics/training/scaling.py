@@ -62,7 +62,7 @@ def _paired(measured: RecordData, values: pl.DataFrame, configuration: str, basi
     if not blocks:
         return Absent(reason="insufficient", detail=f"no block holds a launch of both {measured.base} and {configuration}")
     if not all(0.0 < value < math.inf for value in (*base.values(), *times.values())):
-        detail = f"a {basis} time of 0 or less, or no work done in it, which cannot be; look at the rows"
+        detail = f"a {basis} time of 0 or less, or without work, which is impossible; check the rows"
         return Absent(reason="refused", detail=detail)
     return of_interval(
         paired_log_ratio([base[b] for b in blocks], [times[b] for b in blocks], measured.confidence),
@@ -92,8 +92,8 @@ SPEEDUP = Metric(
     formula="S(p) = T(base) / T(p) per unit of work, paired by block",
     compute=_speedup,
     primary=True,
-    question="How much faster is the same work done than by the base configuration?",
-    caveat="It does not say whether the base was itself as fast as it could be.",
+    question="How much faster is the same work done than with the base configuration?",
+    caveat="It does not say whether the base itself was as fast as possible.",
     shown=(Shown(table="results", position=7),),
     rank=1200,
 )
@@ -123,8 +123,8 @@ EFFICIENCY = Metric(
     compute=_efficiency,
     after=("speedup",),
     primary=True,
-    question="How much of each worker does useful work, compared with the base configuration?",
-    caveat="Above 1 it points to a weak base, or to caches that suddenly suffice.",
+    question="How well is each worker used, compared with the base configuration?",
+    caveat="Above 1: a weak base, or caches that suddenly suffice.",
     shown=(Shown(table="results", position=8),),
     rank=1201,
 )
@@ -133,7 +133,7 @@ EFFICIENCY = Metric(
 def _speedup_wall(measured: RecordData, _: Results) -> Mapping[str, Value]:
     """Only for runs with the same work: strong scaling, or epochs of the same data."""
     if measured.mode == "weak" and not (measured.experiment.scaling.mode == "auto" and same_total(measured.global_steps, measured.timed)):
-        absent_value = Absent(reason="not_applicable", detail="under weak scaling the runs do different amounts of work")
+        absent_value = Absent(reason="not_applicable", detail="in weak scaling the runs do different amounts of work")
         return dict.fromkeys(measured.configurations, absent_value)
     values = wall_seconds(measured)
     return {name: _paired(measured, values, name, "wall", "speedup_wall") for name in measured.configurations}
@@ -149,7 +149,7 @@ SPEEDUP_WALL = Metric(
     formula="wall_time(base) / wall_time(p), paired by block",
     compute=_speedup_wall,
     question="How much sooner does the whole run end than with the base configuration?",
-    caveat="Start-up, rendezvous, evaluation and checkpoints are in it: in short runs it is far below the steady-state speedup.",
+    caveat="It includes start-up, rendezvous, evaluation and checkpoints: in short runs it is far below the steady-state speedup.",
     rank=1300,
 )
 
@@ -208,8 +208,8 @@ SERIAL_FRACTION = Metric(
     compute=_serial_fraction,
     after=("speedup",),
     primary=True,
-    question="Which part of the work does not become faster with more workers?",
-    caveat="It lumps communication and imbalance together with serial work; karp_flatt tells them apart.",
+    question="What part of the work does not get faster with more workers?",
+    caveat="It counts communication and imbalance as serial work; karp_flatt separates them.",
     rank=1301,
 )
 
@@ -233,7 +233,7 @@ AMDAHL_CEILING = Metric(
     formula="1 / s",
     compute=_ceiling,
     after=("serial_fraction",),
-    question="How fast could this work ever become, if the fitted serial fraction stays what it is?",
+    question="What is the highest possible speedup, if the fitted serial fraction holds?",
     caveat="A serial fraction whose interval reaches 0 bounds the ceiling from below only.",
     rank=1302,
 )
@@ -244,7 +244,7 @@ USL_PARAMETERS = (  # name, title, unit, parameter, question, caveat
         "USL contention",
         FRACTION,
         "alpha",
-        "Which share of the work can only one worker at a time do?",
+        "What share of the work can only one worker at a time do?",
         "It needs four worker counts and does not say which resource they wait for; with beta = 0 it is Amdahl's serial fraction.",
     ),
     (
@@ -252,8 +252,8 @@ USL_PARAMETERS = (  # name, title, unit, parameter, question, caveat
         "USL coherency",
         RATIO,
         "beta",
-        "How much does every pair of workers cost to keep consistent?",
-        "It needs four worker counts; a value of 0 is on its bound: the data show no such cost, and no peak.",
+        "What does it cost to keep every pair of workers consistent?",
+        "It needs four worker counts; 0 is on its bound: the data show no such cost, and no peak.",
     ),
 )
 
@@ -303,7 +303,7 @@ USL_PEAK = Metric(
     formula="sqrt((1 - alpha)/beta), where measured counts beyond it show the fall",
     compute=_for_all(_usl_peak),
     question="With how many workers is throughput highest?",
-    caveat="Named only where two measured counts lie beyond it and throughput falls significantly there; else there is no peak so far.",
+    caveat="Named only if two measured counts lie beyond it and throughput falls significantly there.",
     rank=1305,
 )
 
@@ -334,7 +334,7 @@ SCALED_SPEEDUP = Metric(
     dimension="performance",
     formula="p - s (p - 1), s from X(p) = gamma (p - s (p - 1))",
     compute=_for_all(_scaled_speedup),
-    question="How much more work do more workers do in the same time, if the work grows with them?",
+    question="How much more work do more workers do in the same time, if work grows with them?",
     caveat="For weak scaling only, at the largest measured p; communication that grows no faster than the workers counts as serial.",
     rank=1306,
 )
@@ -373,7 +373,7 @@ HELD_OUT_ERROR = Metric(
     dimension="performance",
     formula="X_fit(p) / X(p) - 1 at the largest p, fitted without it",
     compute=_for_all(_held_out_error),
-    question="How far off would the largest worker count have been predicted from the smaller ones?",
+    question="By how much would a law fitted to the smaller worker counts have missed the largest?",
     caveat="The law is chosen by AICc and needs three smaller counts; a small error does not show that it holds at larger p.",
     rank=1307,
 )
@@ -406,8 +406,8 @@ KARP_FLATT = Metric(
     formula="e(p) = (1/S - 1/p) / (1 - 1/p)",
     compute=_karp_flatt,
     after=("speedup",),
-    question="Which serial fraction does each worker count show on its own?",
-    caveat="Flat over p it is serial work; rising with p, communication and imbalance.  For a base of one worker only.",
+    question="What serial fraction does each worker count show by itself?",
+    caveat="Flat over p: serial work; rising with p: communication and imbalance. For a base of one worker only.",
     rank=1308,
 )
 
@@ -454,7 +454,7 @@ PREDICTED_SPEEDUP = Metric(
     dimension="performance",
     formula="T1 / T(p) at p = 2 max(p), by the model of communication, else by a law",
     compute=_for_all(_predicted_speedup),
-    question="Which speedup would twice the largest measured worker count give?",
+    question="What speedup would twice the largest measured worker count give?",
     caveat="Flagged below four worker counts, and refused where the model misses the held-out largest count by more than 20 %.",
     rank=1309,
 )
