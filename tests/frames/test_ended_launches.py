@@ -30,7 +30,7 @@ def cut(after: int, *, size: int | None = 32, short: tuple[int, ...] = (1, 2), *
 def test_the_workers_say_that_a_launch_was_ended_and_words_say_after_how_much() -> None:
     measured = cut(5, short=(2,)).measured()
     assert ended(measured) == {1, 3, 5, 7, 9}
-    assert ended_words(measured) == "ended after 5 steps as asked, beside 0 to warm up"
+    assert ended_words(measured) == "ended after 5 steps as requested, after 0 to warm up"
     assert ended_words(good().measured()) == ""
 
 
@@ -52,7 +52,7 @@ def test_a_launch_that_was_ended_in_its_first_epoch_says_nothing_about_lost_samp
     for size in (32, None):
         lost = judged(cut(3, size=size)).results["samples_lost"]["workers=2"]
         assert isinstance(lost, Absent)
-        assert "ended after 3 steps as asked" in lost.detail
+        assert "ended after 3 steps as requested" in lost.detail
 
 
 def test_an_epoch_that_was_whole_when_the_launch_was_ended_is_judged() -> None:
@@ -73,7 +73,7 @@ def test_the_quality_of_a_training_that_was_not_finished_is_no_quality() -> None
     for name in ("quality", "quality_difference"):
         for value in judgement.results[name].values():
             assert isinstance(value, Absent)
-        assert "ended after 5 steps as asked" in value.detail
+        assert "ended after 5 steps as requested" in value.detail
     assert wrong(judgement) == []
     assert [gate.status for gate in judgement.verdict.gates if gate.gate == "quality"] == ["NOT_MEASURED"] * 2
 

@@ -124,7 +124,7 @@ def test_the_gpu_share_is_of_the_worst_reason_of_the_worst_gpu() -> None:
         record.reading(0, "gpu-0", "slowdown_thermal", first, at_s=at_s, unit="flag")
         record.reading(0, "gpu-1", "slowdown_power_brake", second, at_s=at_s, unit="flag")
     assert row(record)["gpu_throttled"] == 0.5
-    assert disturbed(record.measured(), 0).startswith("a GPU was slowed down for heat or power in 50 % of the readings")
+    assert disturbed(record.measured(), 0).startswith("a GPU was throttled for heat or power in 50 % of the readings")
 
 
 def test_clocks_are_told_against_the_median_launch() -> None:
@@ -136,7 +136,7 @@ def test_clocks_are_told_against_the_median_launch() -> None:
         counted(record, launch, busy=1, idle=1, own=1)
     assert [found["clock_ratio"] for found in fold(record.measured()).to_dicts()] == [1.0, 1.0, 0.5]
     assert [bool(disturbed(record.measured(), launch)) for launch in (0, 1, 2)] == [False, False, True]
-    assert disturbed(record.measured(), 2) == "a GPU's clock lay 50 % below that of the median launch (at most 25 %)"
+    assert disturbed(record.measured(), 2) == "a GPU's clock was 50 % below that of the median launch (at most 25 %)"
     assert [found["frequency_ratio"] for found in fold(record.measured()).to_dicts()] == pytest.approx([1.0, 1.0, 0.8])
 
 

@@ -45,7 +45,7 @@ def test_an_example_in_two_clusters_is_refused() -> None:
     made.scores(made.launch(workers=1, block=1), [1, 1], clusters=["a", "c"])
     value = QUALITY.compute(made.measured(), {})["workers=1"]
     assert isinstance(value, Absent)
-    assert value.detail.startswith("example 1 was scored as one of the clusters b and c")
+    assert value.detail.startswith("example 1 was scored in the clusters b and c")
 
 
 def test_scores_beyond_1_are_bounded_by_those_seen() -> None:

@@ -54,7 +54,7 @@ def test_every_pair_of_two_hosts_with_islands_gets_its_class(seed: int) -> None:
 def test_without_names_a_group_is_not_called_a_host() -> None:
     seen = pairs.classes(matrix(record(kinds(2, 2, 2))))
     assert seen.names == (pairs.NEAR, pairs.BETWEEN, pairs.FAR)
-    assert "did not say where they run" in " ".join(seen.sentences)
+    assert "did not report their hosts" in " ".join(seen.sentences)
 
 
 def test_names_that_the_times_contradict_are_told() -> None:
@@ -68,7 +68,7 @@ def test_names_that_the_times_contradict_are_told() -> None:
 def test_hosts_that_are_as_near_as_one_are_parted_by_name_alone() -> None:
     seen = pairs.classes(matrix(record(np.ones((4, 4), int), hosts=("a", "a", "b", "b"))))
     assert seen.kinds[0, 2] == pairs.ACROSS
-    assert "only the names part them" in " ".join(seen.sentences)
+    assert "only the names do" in " ".join(seen.sentences)
 
 
 def test_two_machines_of_one_name_are_two_hosts() -> None:
@@ -85,7 +85,7 @@ def test_a_uniform_host_has_no_islands() -> None:
 def test_a_large_message_that_takes_no_longer_gives_no_bandwidth() -> None:
     found = matrix(record(kinds(2, 1, 2), flat=True))
     assert isinstance(found.links[0].bandwidth, Absent)
-    assert "send larger ones" in found.links[0].bandwidth.detail
+    assert "use larger ones" in found.links[0].bandwidth.detail
     assert pairs.classes(found).names == (pairs.NEAR, pairs.FAR)  # by latency
 
 

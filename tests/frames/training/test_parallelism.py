@@ -230,7 +230,7 @@ def test_the_stage_that_reads_no_batch_counts_none() -> None:
 def test_items_are_not_known_where_it_is_not_known_whether_ranks_share_samples() -> None:
     made = Made(declared="mixed")
     assert items(made) == {None}
-    assert "not known" in why_not(made.measured(), "workers=2", "speedup")
+    assert "is unknown" in why_not(made.measured(), "workers=2", "speedup")
 
 
 def test_ids_tell_how_many_ranks_share_samples() -> None:
@@ -238,8 +238,8 @@ def test_ids_tell_how_many_ranks_share_samples() -> None:
     assert items(Made(declared="mixed").samples([0, 1], [2, 3])) == {8.0}
 
 
-UNSEEN = "neither a process group nor a training was seen"
-FITS_NONE = "what the ranks communicate fits none"
+UNSEEN = "neither a process group nor a training was recorded"
+FITS_NONE = "the ranks' communication fits no known parallelism"
 
 
 @pytest.mark.parametrize(("group", "asked", "words"), [(0, False, UNSEEN), (2, False, FITS_NONE), (0, True, FITS_NONE)])

@@ -43,7 +43,7 @@ def test_a_step_that_all_ranks_recognised_is_the_one_that_counts() -> None:
         ((None, None), "on rank 0 it is alien"),
         ((4, None), "on rank 1 it is alien"),
         ((4, 3), "different steps (3, 4)"),
-        ((9, 9), "went on from step 9, and had made 7: a state of another run"),
+        ((9, 9), "continued from step 9 but had made 7: a state of another run"),
     ],
 )
 def test_otherwise_every_number_that_rests_on_it_is_absent_with_the_reason(steps: tuple[int | None, ...], words: str) -> None:
@@ -66,7 +66,7 @@ def test_the_verdict_says_so() -> None:
     made = resumed(None, None)
     dimension = judge(made.measured()).verdict.dimensions["workers=2"]["reliability"]
     assert dimension.status == "INCONCLUSIVE"
-    assert "nobody knows at which step" in dimension.sentence
+    assert "the step at which the job continued after the restart is unknown" in dimension.sentence
 
 
 def test_samples_of_such_a_launch_are_not_judged() -> None:

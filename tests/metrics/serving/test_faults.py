@@ -160,7 +160,7 @@ def test_a_fault_that_nobody_felt_takes_no_time() -> None:
 
 def test_a_load_that_ends_before_recovery_says_so() -> None:
     value = absent(RECOVERY_TIME, outage(missing=(10.05, 99.0)), "rate=10")
-    assert (value.reason, "not back" in value.detail) == ("undefined", True)
+    assert (value.reason, "not recovered" in value.detail) == ("undefined", True)
 
 
 def test_a_fault_at_once_has_nothing_to_go_back_to() -> None:

@@ -35,7 +35,7 @@ def test_a_missing_count_is_no_zero() -> None:
     for second in range(4):
         made.request(number, float(second), chunks=3, tokens_out=None if second == 2 else 3)
     value = absent(OUTPUT_THROUGHPUT, made)
-    assert "1 answer had" in value.detail
+    assert "no usage for 1 answer" in value.detail
     assert "serving.tokenizer" in value.detail
 
 

@@ -68,7 +68,7 @@ def test_what_is_not_comparable_says_why() -> None:
     assert "other parameters" in reason({"start": "a"}, {"start": "b"})
     assert "not hashed" in reason({}, {"start": ""})
     assert "other samples" in reason({"ids": range(8)}, {"ids": range(1, 9)})
-    assert "of another step" in reason({}, {"step": 1})
+    assert "belong to another step" in reason({}, {"step": 1})
     assert "another number of items" in reason({"ids": None}, {"ids": None, "items": 16.0}, scaling=Scaling(mode="strong"))
     assert "call probe.samples" in reason({"ids": None}, {"ids": None}, scaling=Scaling(mode="weak"))
 
@@ -110,7 +110,7 @@ def test_ranks_with_other_parameters_are_no_replicas() -> None:
     assert [first.apart() for first in firsts(made.measured())] == [(), ()]
     found = value(made)
     assert isinstance(found, Absent)
-    assert "of other parameters" in found.detail
+    assert "or other parameters" in found.detail
 
 
 def parts(made: Handmade, held: list[tuple[int, list[float], int]], **asked: Any) -> None:

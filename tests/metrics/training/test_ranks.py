@@ -114,7 +114,7 @@ def test_hosts_of_one_kernel_have_none() -> None:
 def test_it_is_absent_on_one_host_and_where_nobody_looked() -> None:
     unknown = CLOCK_BOUND.compute(launches(looks=3).measured(), {})["workers=4"]
     assert isinstance(unknown, Absent)
-    assert (unknown.reason, "3 looks" in unknown.detail) == ("not_measured", True)
+    assert (unknown.reason, "3 reads" in unknown.detail) == ("not_measured", True)
     made = Handmade(levels=(2,), blocks=1)
     made.event(made.launch(workers=2), "worker_start", 1.0, rank=0, incarnation=0)
     one = CLOCK_BOUND.compute(made.measured(), {})["workers=2"]

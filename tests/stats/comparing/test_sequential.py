@@ -50,7 +50,7 @@ def test_expected_launches_are_the_first_look_at_which_t_is_small_enough(cv: flo
 
 
 def test_an_impossible_precision_says_so() -> None:
-    with pytest.raises(ValueError, match="widen the precision"):
+    with pytest.raises(ValueError, match="relax the precision"):
         expected_launches(1.0, 1e-5)
     with pytest.raises(ValueError, match="fraction above 0"):
         narrow_enough(Interval(value=1.0, low=1.0, high=1.0), 0.0)

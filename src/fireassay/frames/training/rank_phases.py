@@ -42,7 +42,7 @@ LOGGED: Final = ("ddp_logging", "kineto")  # methods of the table communication 
 KEY: Final = ["step", "rank"]
 # logs are read in some steps only: this many are enough even if fewer than half
 SAMPLED: Final = 20
-ONE_RANK: Final = "one worker has no other to wait for"
+ONE_RANK: Final = "a single worker waits for no other"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -69,7 +69,7 @@ def _uncounted(measured: RecordData, configuration: str) -> Absent | None:
         return None
     return Absent(
         reason="not_measured",
-        detail=f"nobody says how many tokens {count(unknown, 'answers')} had: the server sent no usage; name the model's "
+        detail=f"the server sent no usage for {count(unknown, 'answers')}, so their token counts are unknown; set the model's "
         "tokenizer (serving.tokenizer)",
     )
 

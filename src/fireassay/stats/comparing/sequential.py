@@ -68,7 +68,7 @@ def expected_launches(cv: float, precision: float, confidence: float = 0.95) -> 
     while t_quantile(tail, k - 1) * cv / math.sqrt(k) > math.log1p(precision):
         k = next_look(k)
         if k > MOST_REPETITIONS:
-            raise ValueError(f"more than {MOST_REPETITIONS} launches would be needed; widen the precision of {precision}")
+            raise ValueError(f"more than {MOST_REPETITIONS} launches would be needed; relax the precision of {precision}")
     return k
 
 

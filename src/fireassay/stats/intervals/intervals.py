@@ -97,7 +97,7 @@ def smallest(first: int, enough: Callable[[int], bool]) -> int:
     while not enough(high):
         low, high = high, min(2 * high, MOST_REPETITIONS)
         if low == high:
-            raise ValueError(f"more than {MOST_REPETITIONS} repetitions would be needed; widen the wanted half-width")
+            raise ValueError(f"more than {MOST_REPETITIONS} repetitions would be needed; accept a wider interval")
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
@@ -145,5 +145,5 @@ def _vector(values: Floats, name: str) -> NDArray[np.float64]:
 def _positive(values: Floats, name: str) -> NDArray[np.float64]:
     data = _vector(values, name)
     if float(data.min()) <= 0.0:
-        raise ValueError(f"{name} must be above 0 to be put on a logarithmic scale; the smallest is {data.min()}")
+        raise ValueError(f"{name} must be above 0 for a logarithmic scale; the smallest is {data.min()}")
     return data

@@ -183,7 +183,7 @@ def _refused(tail: Tail, launches: int, trials: int | None) -> Tail:
             f"{round(tail.tau)} have about {beyond}"
         )
     else:
-        why = f"the {tail.k} launches differ so much beyond {name} that its interval has an open end"
+        why = f"the {tail.k} launches differ so much beyond {name} that its interval is open"
     if trials is not None:
         more += f", or {trials} trials in each of the {tail.k},"
     return replace(tail, insufficient=f"{why}; {more} would do", launches_needed=launches, trials_needed=trials)

@@ -119,7 +119,7 @@ def test_what_is_not_whole_not_ended_or_a_warm_up_is_left_out() -> None:
     assert found.height == 0
     told = links(found, (1, 2), "all_reduce")
     assert isinstance(told, Absent)
-    assert "seen to begin and end" in told.detail
+    assert "has a begin and an end" in told.detail
 
 
 def test_one_size_tells_nothing_apart() -> None:
