@@ -6,6 +6,7 @@ from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.frames.ended_launches import ended, ended_words
 from fireassay.frames.training.correctness.sample_ledger import epochs
 from tests.handmade import Handmade
+from tests.metrics.narrow import absence, estimated
 from tests.verdict.making import EPOCH, MARGIN, good, judged, wrong
 
 
@@ -38,8 +39,7 @@ def test_the_epoch_in_which_a_launch_was_ended_lost_nothing() -> None:
     """5 steps are an epoch of 4 and one step of the next."""
     judgement = judged(cut(5))
     assert wrong(judgement) == []
-    lost = judgement.results["samples_lost"]["workers=2"]
-    assert isinstance(lost, Estimate)
+    lost = estimated(judgement.results["samples_lost"]["workers=2"])
     assert (lost.value, lost.n_trials) == (0.0, 5 * 32)
 
 
@@ -50,9 +50,7 @@ def test_an_ended_launch_needs_no_base_that_ended_so_too() -> None:
 
 def test_a_launch_that_was_ended_in_its_first_epoch_says_nothing_about_lost_samples() -> None:
     for size in (32, None):
-        lost = judged(cut(3, size=size)).results["samples_lost"]["workers=2"]
-        assert isinstance(lost, Absent)
-        assert "ended after 3 steps as requested" in lost.detail
+        assert "ended after 3 steps as requested" in absence(judged(cut(3, size=size)).results["samples_lost"]["workers=2"]).detail
 
 
 def test_an_epoch_that_was_whole_when_the_launch_was_ended_is_judged() -> None:

@@ -11,6 +11,7 @@ import pytest
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.frames.links import pairs
 from tests.builders import measured
+from tests.metrics.narrow import absence
 from tests.paired import LATENCY, kinds, matrix, record
 
 
@@ -101,6 +102,4 @@ def test_wrong_bytes_are_counted() -> None:
 
 
 def test_a_record_without_pairs_has_no_matrix() -> None:
-    found = pairs.matrix(measured(), "workers=4")
-    assert isinstance(found, Absent)
-    assert "--matrix" in found.detail
+    assert "--matrix" in absence(pairs.matrix(measured(), "workers=4")).detail

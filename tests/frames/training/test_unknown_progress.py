@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.estimates.estimate import Absent
 from fireassay.frames.training.unknown_progress import unknown_progress
 from fireassay.metrics.training.correctness import SAMPLES_LOST
 from fireassay.metrics.training.faults import (
@@ -17,6 +17,7 @@ from fireassay.metrics.training.faults import (
 )
 from fireassay.verdict.judge import judge
 from tests.handmade import Handmade
+from tests.metrics.narrow import estimated
 from tests.struck import struck
 
 NUMBERS = (STEPS_LOST, RECOVERY_TIME, TIME_TO_RECOMPUTE, TRAINING_GOODPUT_FAULT, COST_LOST)
@@ -32,9 +33,7 @@ def resumed(*steps: int | None) -> Handmade:
 
 def test_a_step_that_all_ranks_recognised_is_the_one_that_counts() -> None:
     assert unknown_progress(resumed(4, 4).measured()) == {}
-    value = STEPS_LOST.compute(resumed(4, 4).measured(), {})["workers=2"]
-    assert isinstance(value, Estimate)
-    assert value.value == 3.0
+    assert estimated(STEPS_LOST.compute(resumed(4, 4).measured(), {})["workers=2"]).value == 3.0
 
 
 @pytest.mark.parametrize(
@@ -57,9 +56,7 @@ def test_otherwise_every_number_that_rests_on_it_is_absent_with_the_reason(steps
 
 def test_what_does_not_rest_on_it_is_told() -> None:
     """The workers are up at 14 s and train at 15 s, whatever step that is."""
-    value = TIME_TO_RELOAD.compute(resumed(None, None).measured(), {})["workers=2"]
-    assert isinstance(value, Estimate)
-    assert value.value == pytest.approx(1.0)
+    assert estimated(TIME_TO_RELOAD.compute(resumed(None, None).measured(), {})["workers=2"]).value == pytest.approx(1.0)
 
 
 def test_the_verdict_says_so() -> None:

@@ -7,6 +7,7 @@ from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics import needs
 from fireassay.metrics.metric import Metric
+from tests.metrics.narrow import absence, estimated
 from tests.serving_made import ServingMade
 
 
@@ -17,15 +18,11 @@ def values_of(metric: Metric | str, record: ServingMade | RecordData) -> dict[st
 
 
 def estimate(metric: Metric | str, record: ServingMade | RecordData, configuration: str = "rate=1") -> Estimate:
-    value = values_of(metric, record)[configuration]
-    assert isinstance(value, Estimate), value
-    return value
+    return estimated(values_of(metric, record)[configuration])
 
 
 def absent(metric: Metric | str, record: ServingMade | RecordData, configuration: str = "rate=1") -> Absent:
-    value = values_of(metric, record)[configuration]
-    assert isinstance(value, Absent), value
-    return value
+    return absence(values_of(metric, record)[configuration])
 
 
 def every_second(requests: int = 3, **row: object) -> ServingMade:

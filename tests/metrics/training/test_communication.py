@@ -16,6 +16,7 @@ from fireassay.metrics.training.phases import BACKWARD_TIME, DATA_TIME, FORWARD_
 from fireassay.metrics.training.time import STEP_TIME
 from tests.handmade import Handmade
 from tests.metrics.communication_made import calls, ms, told
+from tests.metrics.narrow import absence, estimated
 
 # ---- Exposed communication by several ways: which is told, and what only several together tell. Times are worked out by hand.
 
@@ -33,9 +34,7 @@ def timed(*, steps: int = 3, blocks: int = 1) -> tuple[Handmade, list[int]]:
 
 
 def exposed(made: Handmade) -> Estimate:
-    found = COMM_EXPOSED.compute(made.measured(), {})["workers=2"]
-    assert isinstance(found, Estimate), found
-    return found
+    return estimated(COMM_EXPOSED.compute(made.measured(), {})["workers=2"])
 
 
 def test_the_mean_over_ranks_the_median_over_steps() -> None:
@@ -81,10 +80,8 @@ def test_one_worker_and_no_sight_of_collectives_are_absent_each_for_its_reason()
     alone = made.launch(workers=1)
     made.steps(alone, seconds=[0.1] * 3)
     values = COMM_EXPOSED.compute(made.measured(), {})
-    one, two = values["workers=1"], values["workers=2"]
-    assert isinstance(one, Absent)
+    one, two = absence(values["workers=1"]), absence(values["workers=2"])
     assert one.reason == "not_applicable"
-    assert isinstance(two, Absent)
     assert two.reason == "not_measured"
     assert "workload.attach" in two.detail
 
@@ -93,17 +90,13 @@ def test_collectives_without_an_end_ask_for_a_profile() -> None:
     made, (number,) = timed()
     for rank in RANKS:
         calls(made, number, rank, 0, [(40, None)])
-    found = COMM_EXPOSED.compute(made.measured(), {})["workers=2"]
-    assert isinstance(found, Absent)
-    assert "assay profile" in found.detail
+    assert "assay profile" in absence(COMM_EXPOSED.compute(made.measured(), {})["workers=2"]).detail
 
 
 def test_a_failed_configuration_says_so() -> None:
     made = Handmade(levels=(2,), blocks=1)
     made.launch(workers=2, status="failed")
-    found = COMM_EXPOSED.compute(made.measured(), {})["workers=2"]
-    assert isinstance(found, Absent)
-    assert "no timed launch" in found.detail
+    assert "no timed launch" in absence(COMM_EXPOSED.compute(made.measured(), {})["workers=2"]).detail
 
 
 def test_kernels_of_profiled_steps_go_before_what_the_hooks_saw() -> None:
@@ -131,9 +124,7 @@ def test_where_a_gpu_computes_ddps_log_is_told_until_somebody_profiles() -> None
             told(made, number, rank, step, "ddp_logging", 7.0, total_ms=28.0)
     found = exposed(made)
     assert (ms(found), "by:ddp_logging" in found.signature) == (pytest.approx(7.0), True)
-    share = OVERLAP.compute(made.measured(), {})["workers=2"]
-    assert isinstance(share, Estimate)
-    assert share.value == pytest.approx(0.75)
+    assert estimated(OVERLAP.compute(made.measured(), {})["workers=2"]).value == pytest.approx(0.75)
     assert isinstance(COMM_TOTAL.compute(made.measured(), {})["workers=2"], Absent)
     profiled = made.launch(workers=2, role="profile")
     for rank in RANKS:
@@ -224,8 +215,7 @@ def test_an_interval_does_not_go_where_no_time_and_no_share_can_be() -> None:
     found = exposed(made)
     assert (ms(found), found.low) == (pytest.approx(35.0), 0.0)
     assert found.high == pytest.approx(0.035 + 12.706 * 0.025, rel=1e-3)
-    hidden = OVERLAP.compute(made.measured(), {})["workers=2"]
-    assert isinstance(hidden, Estimate)
+    hidden = estimated(OVERLAP.compute(made.measured(), {})["workers=2"])
     assert (hidden.low, hidden.high) == (0.0, 1.0)
 
 
@@ -256,8 +246,7 @@ def test_where_the_differences_do_not_agree_it_cannot_be_told_and_that_is_said()
     """Blocks off by 25 ms: half of the interval is far above 3 ms; what the hooks saw is told instead, or nothing."""
     made, (number,) = timed()
     noisy(made, 25.0)
-    nothing = COMM_EXPOSED.compute(made.measured(), {})["workers=2"]
-    assert isinstance(nothing, Absent)
+    nothing = absence(COMM_EXPOSED.compute(made.measured(), {})["workers=2"])
     assert "are inconclusive: " in nothing.detail
     assert "more steps or a quieter machine" in nothing.detail
     told(made, number, 0, 1, "group", 3.0)
@@ -410,16 +399,13 @@ def made_with(exposed_ms: float, span: tuple[float, float] | None, method: str =
 @pytest.mark.parametrize(("exposed", "share"), [(0.0, 1.0), (10.0, 0.75), (40.0, 0.0), (50.0, 0.0)])
 def test_what_is_not_exposed_is_hidden(exposed: float, share: float) -> None:
     """Of 40 ms of communication."""
-    found = OVERLAP.compute(made_with(exposed, (20, 60)).measured(), {})["workers=2"]
-    assert isinstance(found, Estimate)
+    found = estimated(OVERLAP.compute(made_with(exposed, (20, 60)).measured(), {})["workers=2"])
     assert found.value == pytest.approx(share)
     assert "overlap|by:group" in found.signature
 
 
 def test_of_no_communication_no_share_is_hidden() -> None:
-    found = OVERLAP.compute(made_with(0.0, None).measured(), {})["workers=2"]
-    assert isinstance(found, Absent)
-    assert found.reason == "undefined"
+    assert absence(OVERLAP.compute(made_with(0.0, None).measured(), {})["workers=2"]).reason == "undefined"
 
 
 def test_by_steps_in_turn_the_total_is_of_the_same_launch() -> None:
@@ -429,8 +415,7 @@ def test_by_steps_in_turn_the_total_is_of_the_same_launch() -> None:
     free = {row[3] for row in made.rows["communication"] if row[0] == number}
     for row in [row for row in made.rows["steps"] if row[0] == number and row[3] not in free]:
         calls(made, number, row[1], row[3], [(10, 50)], step_s=0.0)
-    found = OVERLAP.compute(made.measured(), {})["workers=2"]
-    assert isinstance(found, Estimate)
+    found = estimated(OVERLAP.compute(made.measured(), {})["workers=2"])
     assert found.value == pytest.approx(0.25)
     assert "overlap|by:unsynchronised" in found.signature
 
@@ -441,9 +426,7 @@ def test_one_way_without_totals_is_absent() -> None:
     for rank in (0, 1):
         made.steps(number, rank=rank, seconds=[0.1] * 3)
         told(made, number, rank, 1, "ddp_logging", 5.0)
-    found = OVERLAP.compute(made.measured(), {})["workers=2"]
-    assert isinstance(found, Absent)
-    assert found.reason == "not_measured"
+    assert absence(OVERLAP.compute(made.measured(), {})["workers=2"]).reason == "not_measured"
 
 
 # ---- comm_to_compute: what is communicated for what is computed.
@@ -459,9 +442,7 @@ def test_computing_is_the_step_without_its_waits() -> None:
             calls(made, number, rank, step, [(40, 85)])
             told(made, number, rank, step, "group", 30.0)
     values = COMM_TO_COMPUTE.compute(made.measured(), {})
-    found = values["workers=2"]
-    assert isinstance(found, Estimate)
-    assert found.value == pytest.approx(0.75)
+    assert estimated(values["workers=2"]).value == pytest.approx(0.75)
     assert isinstance(values["workers=1"], Absent)
 
 
@@ -471,6 +452,4 @@ def test_by_kernels_both_are_kernels() -> None:
     made.steps(made.launch(workers=2), seconds=[0.1] * 3)
     for rank in (0, 1):
         told(made, number, rank, 1, "kineto", 5.0, total_ms=20.0, compute_ms=50.0)
-    found = COMM_TO_COMPUTE.compute(made.measured(), {})["workers=2"]
-    assert isinstance(found, Estimate)
-    assert found.value == pytest.approx(0.4)
+    assert estimated(COMM_TO_COMPUTE.compute(made.measured(), {})["workers=2"]).value == pytest.approx(0.4)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from fireassay.estimates.estimate import Absent, Estimate, Value
+from fireassay.estimates.estimate import Absent, Value
 from fireassay.metrics.training.communication_calibrated import COMM_ALONE, COMM_CONTENTION, COMM_HIDDEN
 from tests.handmade import Handmade
 from tests.metrics.communication_made import calls, told
+from tests.metrics.narrow import absence, estimated
 from tests.metrics.training.test_communication import RANKS, in_turn, noisy, timed
 
 # ---- comm_alone: a step's collectives with nothing else running, by the launches that calibrate communication. Worked out by hand.
@@ -23,9 +24,7 @@ def replays(made: Handmade, pairs_ms: list[tuple[float, float]], *, status: str 
 
 
 def absent(made: Handmade, configuration: str = "workers=2") -> Absent:
-    found = COMM_ALONE.compute(made.measured(), {})[configuration]
-    assert isinstance(found, Absent), found
-    return found
+    return absence(COMM_ALONE.compute(made.measured(), {})[configuration])
 
 
 def test_the_mean_over_ranks_the_median_over_replays_the_mean_over_launches() -> None:
@@ -35,8 +34,7 @@ def test_the_mean_over_ranks_the_median_over_replays_the_mean_over_launches() ->
     made, _ = timed()
     replays(made, [(48, 50), (50, 50), (70, 90)])
     replays(made, [(60, 60)])
-    found = COMM_ALONE.compute(made.measured(), {})["workers=2"]
-    assert isinstance(found, Estimate)
+    found = estimated(COMM_ALONE.compute(made.measured(), {})["workers=2"])
     assert found.value == pytest.approx(0.055)
     assert found.launch_values == pytest.approx((0.050, 0.060))
     assert (found.low, found.high) == (0.0, pytest.approx(0.055 + 12.706 * 0.005, rel=1e-3))
@@ -101,8 +99,7 @@ def test_what_does_not_lengthen_a_step_is_hidden() -> None:
             told(made, number, rank, step, "group", 49.0)  # of a timed launch: never subtracted
     alone(made, in_turn(made, (100.0, 100.0), (70.0, 70.0)), 50.0)
     alone(made, in_turn(made, (90.0, 90.0), (60.0, 60.0)), 44.0)
-    found = hidden(made)
-    assert isinstance(found, Estimate)
+    found = estimated(hidden(made))
     assert found.value == pytest.approx(0.017)
     assert found.launch_values == pytest.approx((0.020, 0.014))
     assert found.low == 0.0
@@ -115,8 +112,7 @@ def test_less_than_nothing_is_nothing_and_it_is_said() -> None:
     """24 ms alone and 30 exposed: contention or waiting for a slower rank is more than all that is hidden."""
     made, _ = timed()
     alone(made, in_turn(made, (100.0, 100.0), (70.0, 70.0)), 24.0)
-    found = hidden(made)
-    assert isinstance(found, Estimate)
+    found = estimated(hidden(made))
     assert found.value == 0.0
     assert found.method.endswith("raised to 0 from below in 100.0% of them")
 
@@ -126,9 +122,7 @@ def test_two_launches_are_not_subtracted_from_one_another() -> None:
     made, _ = timed()
     replays(made, [(50, 50)])
     in_turn(made, (100.0, 100.0), (70.0, 70.0))
-    found = hidden(made)
-    assert isinstance(found, Absent)
-    assert "terms of two launches are not subtracted" in found.detail
+    assert "terms of two launches are not subtracted" in absence(hidden(made)).detail
 
 
 def test_where_no_step_goes_without_synchronising_it_is_absent() -> None:
@@ -136,8 +130,7 @@ def test_where_no_step_goes_without_synchronising_it_is_absent() -> None:
     made, (number,) = timed()
     told(made, number, 0, 1, "group", 24.0)
     replays(made, [(50, 50)])
-    found = hidden(made)
-    assert isinstance(found, Absent)
+    found = absence(hidden(made))
     assert "no step ran without synchronising" in found.detail
     assert "alone" not in found.detail
 
@@ -145,20 +138,15 @@ def test_where_no_step_goes_without_synchronising_it_is_absent() -> None:
 def test_where_the_machine_is_too_busy_it_is_absent_and_says_what_was_seen() -> None:
     made, _ = timed()
     alone(made, noisy(made, 25.0), 50.0)
-    found = hidden(made)
-    assert isinstance(found, Absent)
+    found = absence(hidden(made))
     assert "are inconclusive: " in found.detail
     assert "no step ran without" not in found.detail
 
 
 def test_without_calibrating_it_is_absent() -> None:
     made, _ = timed()
-    found = hidden(made)
-    assert isinstance(found, Absent)
-    assert "workload.calibrate_communication = 3" in found.detail
-    nobody = hidden(made, "workers=1")
-    assert isinstance(nobody, Absent)
-    assert nobody.reason == "not_applicable"
+    assert "workload.calibrate_communication = 3" in absence(hidden(made)).detail
+    assert absence(hidden(made, "workers=1")).reason == "not_applicable"
 
 
 # ---- comm_contention: what exposed communication takes beyond what is waited for, in one launch. Worked out by hand.
@@ -183,8 +171,7 @@ def test_what_is_added_beyond_what_is_waited_for() -> None:
         for rank in RANKS:
             told(made, number, rank, step, "group", 99.0)
     waited(made, in_turn(made, (100.0, 100.0), (70.0, 70.0)), (22.0, 26.0))
-    found = contention(made)
-    assert isinstance(found, Estimate)
+    found = estimated(contention(made))
     assert found.value == pytest.approx(0.006)
     assert found.n_launches == 1
     assert "comm_contention|by:unsynchronised" in found.signature
@@ -196,8 +183,7 @@ def test_each_launch_is_its_own_and_less_than_nothing_is_nothing() -> None:
     made, _ = timed()
     waited(made, in_turn(made, (100.0, 100.0), (70.0, 70.0)), (24.0, 24.0))
     waited(made, in_turn(made, (90.0, 90.0), (70.0, 70.0)), (22.0, 22.0))
-    found = contention(made)
-    assert isinstance(found, Estimate)
+    found = estimated(contention(made))
     assert found.value == pytest.approx(0.003)
     assert found.launch_values == pytest.approx((0.006, 0.0))
     assert found.low == 0.0
@@ -207,16 +193,10 @@ def test_each_launch_is_its_own_and_less_than_nothing_is_nothing() -> None:
 def test_where_a_gpu_computes_no_thread_waits() -> None:
     made, _ = timed()
     waited(made, in_turn(made, (100.0, 100.0), (70.0, 70.0)), (None, None))
-    found = contention(made)
-    assert isinstance(found, Absent)
-    assert found.detail == "the waiting time of its threads in these steps was not recorded, as on a GPU"
+    assert absence(contention(made)).detail == "the waiting time of its threads in these steps was not recorded, as on a GPU"
 
 
 def test_without_calibrating_it_is_absent_comm_contention() -> None:
     made, _ = timed()
-    found = contention(made)
-    assert isinstance(found, Absent)
-    assert "workload.calibrate_communication = 3" in found.detail
-    nobody = contention(made, "workers=1")
-    assert isinstance(nobody, Absent)
-    assert nobody.reason == "not_applicable"
+    assert "workload.calibrate_communication = 3" in absence(contention(made)).detail
+    assert absence(contention(made, "workers=1")).reason == "not_applicable"

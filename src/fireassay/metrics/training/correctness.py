@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 import polars as pl
@@ -26,6 +27,8 @@ from fireassay.frames.training.loss_curves import loss_curves
 from fireassay.frames.training.parallelism import Claim, absent
 from fireassay.metrics.metric import Metric, Results
 from fireassay.units import COUNT, FRACTION, RATIO
+
+measure = partial(Metric, kind="ratio", better="lower", dimension="correctness")
 
 REFERENCE = Absent(reason="not_applicable", detail="this is the reference")
 NOT_FINITE = Absent(reason="undefined", detail="a first loss is not a finite number")
@@ -84,13 +87,10 @@ def _first_loss(measured: RecordData, first: pl.DataFrame, base: pl.DataFrame, n
     )
 
 
-LOSS_DEVIATION = Metric(
+LOSS_DEVIATION = measure(
     name="loss_deviation",
     title="First loss against the base",
     unit=FRACTION,
-    kind="ratio",
-    better="lower",
-    dimension="correctness",
     formula="max over blocks |loss(p) - loss(base)| / |loss(base)| at the first step",
     compute=_loss_deviation,
     question="Does the first loss equal that of the base's launch with the same seed?",
@@ -133,13 +133,11 @@ def _last_losses(measured: RecordData, curves: pl.DataFrame, reference: pl.DataF
     )
 
 
-FINAL_LOSS_DIFFERENCE = Metric(
+FINAL_LOSS_DIFFERENCE = measure(
     name="final_loss_difference",
     title="Last losses against the base",
     unit=LOSS,
     kind="level",
-    better="lower",
-    dimension="correctness",
     formula="mean over the last 10 common steps of loss(p) - loss(base), paired by block",
     compute=_final_loss_difference,
     question="How far apart are the last losses of a configuration and the base, with the same seed?",
@@ -174,13 +172,10 @@ def _gradient_error(compared: Compared) -> Value:
     )
 
 
-GRADIENT_ERROR = Metric(
+GRADIENT_ERROR = measure(
     name="gradient_error",
     title="Gradient against one worker's",
     unit=FRACTION,
-    kind="ratio",
-    better="lower",
-    dimension="correctness",
     formula="max over parameters |g - g*| / |g*| in the first step, g* of one worker with the same samples",
     compute=_against_one_worker(_gradient_error),
     question="Does the first gradient equal the one that a single worker computes from the same samples?",
@@ -205,13 +200,11 @@ def _gradient_scale(compared: Compared) -> Value:
     )
 
 
-GRADIENT_SCALE = Metric(
+GRADIENT_SCALE = measure(
     name="gradient_scale",
     title="Scale of the gradient",
     unit=RATIO,
-    kind="ratio",
     better="neither",
-    dimension="correctness",
     formula="<g, g*> / <g*, g*> over all parameters in the first step, g* of one worker with the same samples",
     compute=_against_one_worker(_gradient_scale),
     question="By which factor is the first gradient longer than the one that a single worker computes?",
@@ -243,13 +236,11 @@ def _agreement(measured: RecordData, rows: pl.DataFrame, level: int, name: str) 
     )
 
 
-REPLICAS_AGREE = Metric(
+REPLICAS_AGREE = measure(
     name="replicas_agree",
     title="Replicas in step",
     unit=FRACTION,
-    kind="ratio",
     better="higher",
-    dimension="correctness",
     formula="hashed steps with equal hashes on all ranks / hashed steps",
     compute=_replicas_agree,
     question="Do all replicas hold the same parameters, from step 0 on?",
@@ -291,13 +282,11 @@ def _samples_lost(measured: RecordData, _: Results) -> Mapping[str, Value]:
     return _per_configuration(measured, "samples", lost)
 
 
-SAMPLES_LOST = Metric(
+SAMPLES_LOST = measure(
     name="samples_lost",
     title="Samples lost per epoch",
     unit=COUNT,
     kind="count",
-    better="lower",
-    dimension="correctness",
     formula="ids of the data set that no rank used, most of any complete epoch",
     compute=_samples_lost,
     question="Was every training sample used?",
@@ -319,13 +308,11 @@ def _samples_duplicated(measured: RecordData, _: Results) -> Mapping[str, Value]
     return _per_configuration(measured, "samples", duplicated)
 
 
-SAMPLES_DUPLICATED = Metric(
+SAMPLES_DUPLICATED = measure(
     name="samples_duplicated",
     title="Samples used twice per epoch",
     unit=COUNT,
     kind="count",
-    better="lower",
-    dimension="correctness",
     formula="uses beyond the first, most of any epoch",
     compute=_samples_duplicated,
     question="Was any training sample used more than once in an epoch?",
@@ -353,13 +340,10 @@ def _sample_weight_error(measured: RecordData, _: Results) -> Mapping[str, Value
     return _per_configuration(measured, "gradients", error)
 
 
-SAMPLE_WEIGHT_ERROR = Metric(
+SAMPLE_WEIGHT_ERROR = measure(
     name="sample_weight_error",
     title="Weight of samples",
     unit=FRACTION,
-    kind="ratio",
-    better="lower",
-    dimension="correctness",
     formula="max over ranks and steps |N / (W d) - 1|, N items of the step, d what the rank's losses were divided by",
     compute=_sample_weight_error,
     question="Did every sample weigh the same in the gradient, whatever its rank?",

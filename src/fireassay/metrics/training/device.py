@@ -21,6 +21,8 @@ from fireassay.frames.training.flops import Amount, absent, of_steps, peaks, pre
 from fireassay.metrics.metric import Metric, Results
 from fireassay.units import BYTES, FLOP, FLOP_PER_S, FRACTION
 
+measure = partial(Metric, dimension="performance", about=("training",))
+
 SCHEMA = {"launch": pl.Int32, "value": pl.Float64}
 BY_FORMULA = Absent(reason="not_applicable", detail='a formula does not include recomputation; flops.convention = "counter" counts it')
 PEAK_WORDS = {"datasheet": "published", "measured": "measured", "given": "given"}
@@ -41,16 +43,14 @@ def _flops_per_step(measured: RecordData, _: Results) -> Mapping[str, Value]:
     )
 
 
-FLOPS_PER_STEP = Metric(
+FLOPS_PER_STEP = measure(
     name="flops_per_step",
     title="FLOPs per step",
     unit=FLOP,
     kind="count",
     better="neither",
-    dimension="performance",
     formula="sum over ranks of the model's products in a step, by the convention named",
     compute=_flops_per_step,
-    about=("training",),
     question="How many floating-point operations does a step of all ranks need?",
     caveat="Excludes recomputed activations and element-wise work.",
     rank=1500,
@@ -78,16 +78,14 @@ def _speeds(measured: RecordData, amounts: Mapping[int, Amount]) -> dict[int, fl
     }
 
 
-ACHIEVED_FLOPS = Metric(
+ACHIEVED_FLOPS = measure(
     name="achieved_flops",
     title="Achieved speed",
     unit=FLOP_PER_S,
     kind="rate",
     better="higher",
-    dimension="performance",
     formula="operations of the steady steps / their time",
     compute=_achieved_flops,
-    about=("training",),
     question="How many of the model's floating-point operations per second do all devices perform?",
     caveat="It needs no peak, and excludes recomputation, padding and element-wise work.",
     rank=1501,
@@ -121,16 +119,14 @@ def _share_of_peak(measured: RecordData, amounts: Mapping[int, Amount], name: st
     }
 
 
-MFU = Metric(
+MFU = measure(
     name="mfu",
     title="Model FLOP/s utilisation",
     unit=FRACTION,
     kind="ratio",
     better="higher",
-    dimension="performance",
     formula="achieved_flops / peak of the devices in the precision used",
     compute=_mfu,
-    about=("training",),
     question="What share of the devices' peak does the model use?",
     caveat="No number without a known dense peak in that precision, nor for quantised products. It does not say why the rest is unused.",
     rank=1502,
@@ -143,16 +139,14 @@ def _hfu(measured: RecordData, _: Results) -> Mapping[str, Value]:
     return _share_of_peak(measured, of_steps(measured, with_recomputed=True), "hfu")
 
 
-HFU = Metric(
+HFU = measure(
     name="hfu",
     title="Hardware FLOP/s utilisation",
     unit=FRACTION,
     kind="ratio",
     better="neither",
-    dimension="performance",
     formula="(achieved_flops + recomputed operations per second) / peak of the devices in the precision used",
     compute=_hfu,
-    about=("training",),
     question="What share of the devices' peak is used, recomputation included?",
     caveat="It shows how busy the device is, not how fast the model trains: checkpointing raises hfu and lowers mfu.",
     rank=1503,
@@ -198,16 +192,14 @@ MEMORIES = (  # name, title, formula, counter, of, why there is none, question, 
     ),
 )
 MEMORY_PEAK, MEMORY_RESERVED_PEAK, HOST_MEMORY_PEAK = (
-    Metric(
+    measure(
         name=name,
         title=title,
         unit=BYTES,
         kind="cost",
         better="lower",
-        dimension="performance",
         formula=formula,
         compute=partial(_peak_memory, counter=counter, name=name, missing=missing, of=of),
-        about=("training",),
         question=question,
         caveat=caveat,
         rank=rank,

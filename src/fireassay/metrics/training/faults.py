@@ -41,6 +41,8 @@ from fireassay.metrics.metric import Metric, Results
 from fireassay.stats.intervals.means import quotient
 from fireassay.units import COUNT, FRACTION, JOULES, NS_PER_S, SECONDS, STEPS, USD
 
+measure = partial(Metric, better="lower", dimension="reliability")
+
 NO_STEPS = Absent(reason="not_measured", detail=MARK_STEPS)
 LOST = ("detect", "restart", "reload", "recompute", HELD_UP)
 LEAST_PERIODS: Final = 3  # readings of the energy counters while the job was broken
@@ -100,13 +102,11 @@ def _duration(measured: RecordData, _: Results, *, name: str, begin: Instant, en
 
 
 DURATIONS = tuple(
-    Metric(
+    measure(
         name=name,
         title=title,
         unit=SECONDS,
         kind="cost",
-        better="lower",
-        dimension="reliability",
         formula=how,
         compute=partial(_duration, name=name, begin=begin, end=end, how=how),
         primary=name == "recovery_time",
@@ -144,13 +144,11 @@ def _steps_lost(measured: RecordData, _: Results) -> Mapping[str, Value]:
     return values
 
 
-STEPS_LOST = Metric(
+STEPS_LOST = measure(
     name="steps_lost",
     title="Steps lost",
     unit=STEPS,
     kind="count",
-    better="lower",
-    dimension="reliability",
     formula="steps finished before the fault - first step after the restart",
     compute=_steps_lost,
     question="How many finished steps does a fault cost?",
@@ -217,13 +215,12 @@ GOODPUTS = (  # name, role of the launches, title, question
     ),
 )
 TRAINING_GOODPUT, TRAINING_GOODPUT_FAULT = (
-    Metric(
+    measure(
         name=name,
         title=title,
         unit=FRACTION,
         kind="ratio",
         better="higher",
-        dimension="reliability",
         formula=f"productive rank-seconds / all rank-seconds of the {role} launches",
         compute=partial(_goodput, role=role, name=name),
         question=question,
@@ -251,13 +248,11 @@ def _restarts(measured: RecordData, _: Results) -> Mapping[str, Value]:
     return values
 
 
-RESTARTS = Metric(
+RESTARTS = measure(
     name="restarts",
     title="Restarts",
     unit=COUNT,
     kind="count",
-    better="lower",
-    dimension="reliability",
     formula=RESTARTS_HOW,
     compute=_restarts,
     about=("training",),
@@ -339,13 +334,11 @@ def _cost_lost(measured: RecordData, _: Results) -> Mapping[str, Value]:
     return _per_configuration(measured, lost_seconds(measured), lambda row: row["value"] * price, unit=USD, name="cost_lost", how=COST_HOW)
 
 
-COST_LOST = Metric(
+COST_LOST = measure(
     name="cost_lost",
     title="Cost of a fault",
     unit=USD,
     kind="cost",
-    better="lower",
-    dimension="reliability",
     formula=COST_HOW,
     compute=_cost_lost,
     about=("training",),
@@ -393,13 +386,11 @@ def _watts(measured: RecordData, method: str, launch: int, spans: tuple[tuple[in
     return total / (sum(end - begin for begin, end in spans) / NS_PER_S) if readings.height else None
 
 
-ENERGY_LOST = Metric(
+ENERGY_LOST = measure(
     name="energy_lost",
     title="Energy of a fault",
     unit=JOULES,
     kind="cost",
-    better="lower",
-    dimension="reliability",
     formula=ENERGY_HOW,
     compute=_energy_lost,
     about=("training",),

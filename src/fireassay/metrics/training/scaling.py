@@ -35,6 +35,8 @@ from fireassay.stats.models.scaling_predictions import held_out, peak, relative_
 from fireassay.stats.models.scaling_predictions import predict as by_law
 from fireassay.units import FRACTION, RATIO, WORKERS
 
+measure = partial(Metric, dimension="performance")
+
 
 def _for_all(value: Callable[[RecordData], Value]) -> Callable[[RecordData, Results], Mapping[str, Value]]:
     """One value for the whole experiment."""
@@ -82,13 +84,12 @@ def _no_times(measured: RecordData, configuration: str, basis: str) -> Absent:
     return Absent(reason="not_measured", detail=f'no {basis} times of {configuration}; mark the steps or use scaling.time = "wall"')
 
 
-SPEEDUP = Metric(
+SPEEDUP = measure(
     name="speedup",
     title="Speedup",
     unit=RATIO,
     kind="ratio",
     better="higher",
-    dimension="performance",
     formula="S(p) = T(base) / T(p) per unit of work, paired by block",
     compute=_speedup,
     primary=True,
@@ -112,13 +113,12 @@ def _efficiency(measured: RecordData, results: Results) -> Mapping[str, Value]:
     return efficiencies
 
 
-EFFICIENCY = Metric(
+EFFICIENCY = measure(
     name="efficiency",
     title="Parallel efficiency",
     unit=FRACTION,
     kind="ratio",
     better="higher",
-    dimension="performance",
     formula="E(p) = S(p) base / p",
     compute=_efficiency,
     after=("speedup",),
@@ -139,13 +139,12 @@ def _speedup_wall(measured: RecordData, _: Results) -> Mapping[str, Value]:
     return {name: _paired(measured, values, name, "wall", "speedup_wall") for name in measured.configurations}
 
 
-SPEEDUP_WALL = Metric(
+SPEEDUP_WALL = measure(
     name="speedup_wall",
     title="Speedup of the whole run",
     unit=RATIO,
     kind="ratio",
     better="higher",
-    dimension="performance",
     formula="wall_time(base) / wall_time(p), paired by block",
     compute=_speedup_wall,
     question="How much sooner does the whole run end than with the base configuration?",
@@ -197,13 +196,12 @@ def _speedups_per_block(measured: RecordData, above: Sequence[int]) -> list[list
     return [row for row in rows if all(0.0 < speedup < math.inf for speedup in row)]  # a step with almost no work has none
 
 
-SERIAL_FRACTION = Metric(
+SERIAL_FRACTION = measure(
     name="serial_fraction",
     title="Amdahl serial fraction",
     unit=FRACTION,
     kind="level",
     better="lower",
-    dimension="performance",
     formula="s from (1/S - 1/p) = s (1 - 1/p)",
     compute=_serial_fraction,
     after=("speedup",),
@@ -223,13 +221,12 @@ def _ceiling(_: RecordData, results: Results) -> Mapping[str, Value]:
     return {ALL: transform(serial, ceiling, unit=RATIO, name="amdahl_ceiling", how="1/s")}
 
 
-AMDAHL_CEILING = Metric(
+AMDAHL_CEILING = measure(
     name="amdahl_ceiling",
     title="Amdahl ceiling",
     unit=RATIO,
     kind="level",
     better="higher",
-    dimension="performance",
     formula="1 / s",
     compute=_ceiling,
     after=("serial_fraction",),
@@ -264,13 +261,12 @@ def _usl_parameter(measured: RecordData, *, parameter: str, metric: str, unit: s
 
 
 USL_CONTENTION, USL_COHERENCY = (
-    Metric(
+    measure(
         name=name,
         title=title,
         unit=unit,
         kind="level",
         better="lower",
-        dimension="performance",
         formula=f"{parameter} of X(N) = gamma N / (1 + alpha (N-1) + beta N (N-1))",
         compute=_for_all(partial(_usl_parameter, parameter=parameter, metric=name, unit=unit)),
         question=question,
@@ -293,13 +289,12 @@ def _usl_peak(measured: RecordData) -> Value:
     return estimate(measured, *fitted, ends, metric="usl_peak", unit=WORKERS, how=how)
 
 
-USL_PEAK = Metric(
+USL_PEAK = measure(
     name="usl_peak",
     title="Workers at the peak",
     unit=WORKERS,
     kind="level",
     better="neither",
-    dimension="performance",
     formula="sqrt((1 - alpha)/beta), where measured counts beyond it show the fall",
     compute=_for_all(_usl_peak),
     question="With how many workers is throughput highest?",
@@ -325,13 +320,12 @@ def _scaled_speedup(measured: RecordData) -> Value:
     return estimate(measured, law, data, ends, metric="scaled_speedup", unit=RATIO, how=how)
 
 
-SCALED_SPEEDUP = Metric(
+SCALED_SPEEDUP = measure(
     name="scaled_speedup",
     title="Scaled speedup",
     unit=RATIO,
     kind="ratio",
     better="higher",
-    dimension="performance",
     formula="p - s (p - 1), s from X(p) = gamma (p - s (p - 1))",
     compute=_for_all(_scaled_speedup),
     question="How much more work do more workers do in the same time, if work grows with them?",
@@ -364,13 +358,12 @@ def _held_out_error(measured: RecordData) -> Value:
     )
 
 
-HELD_OUT_ERROR = Metric(
+HELD_OUT_ERROR = measure(
     name="held_out_error",
     title="Error of predicting the largest p",
     unit=FRACTION,
     kind="ratio",
     better="neither",
-    dimension="performance",
     formula="X_fit(p) / X(p) - 1 at the largest p, fitted without it",
     compute=_for_all(_held_out_error),
     question="By how much would a law fitted to the smaller worker counts have missed the largest?",
@@ -396,13 +389,12 @@ def _fraction_at(base: int, level: int, speedup: Value) -> Value:
     return transform(speedup, partial(karp_flatt, p=level), unit=FRACTION, name="karp_flatt", how="(1/S - 1/p) / (1 - 1/p)")
 
 
-KARP_FLATT = Metric(
+KARP_FLATT = measure(
     name="karp_flatt",
     title="Karp-Flatt serial fraction",
     unit=FRACTION,
     kind="level",
     better="lower",
-    dimension="performance",
     formula="e(p) = (1/S - 1/p) / (1 - 1/p)",
     compute=_karp_flatt,
     after=("speedup",),
@@ -445,13 +437,12 @@ def _predicted_by_law(measured: RecordData, why: Absent) -> Value:
     return estimate(measured, law.chosen, data, ends, metric="predicted_speedup", unit=RATIO, how=how)
 
 
-PREDICTED_SPEEDUP = Metric(
+PREDICTED_SPEEDUP = measure(
     name="predicted_speedup",
     title="Predicted speedup at twice the workers",
     unit=RATIO,
     kind="ratio",
     better="higher",
-    dimension="performance",
     formula="T1 / T(p) at p = 2 max(p), by the model of communication, else by a law",
     compute=_for_all(_predicted_speedup),
     question="What speedup would twice the largest measured worker count give?",

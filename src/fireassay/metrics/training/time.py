@@ -26,6 +26,8 @@ from fireassay.stats.intervals.autocorrelation import integrated_time
 from fireassay.stats.intervals.intervals import log_t
 from fireassay.units import FRACTION, NS_PER_S, PER_SECOND, SECONDS, STEPS
 
+measure = partial(Metric, better="lower", dimension="performance")
+
 LEAST_STEPS: Final = 20  # with fewer, the window of five autocorrelation times does not fit
 
 
@@ -42,13 +44,11 @@ def _step_time(measured: RecordData, _: Results) -> Mapping[str, Value]:
     )
 
 
-STEP_TIME = Metric(
+STEP_TIME = measure(
     name="step_time",
     title="Step time",
     unit=SECONDS,
     kind="cost",
-    better="lower",
-    dimension="performance",
     formula="median over steps of max over ranks (end - begin - checkpoint)",
     compute=_step_time,
     primary=True,
@@ -77,13 +77,11 @@ def _no_steps(measured: RecordData, configuration: str) -> Absent:
 
 
 STEP_TIME_P50, STEP_TIME_P95, STEP_TIME_P99 = (
-    Metric(
+    measure(
         name=f"step_time_p{percent}",
         title=f"Step time, p{percent}",
         unit=SECONDS,
         kind="level",
-        better="lower",
-        dimension="performance",
         formula=f"{percent / 100:.2f}-quantile of step_time over the pooled steady steps",
         compute=partial(_percentile, percent=percent),
         question=f"Which step time do {percent} % of the steps not exceed?",
@@ -120,13 +118,12 @@ def _integrated(measured: RecordData, configuration: str, series: Series) -> Val
     )
 
 
-STEP_AUTOCORRELATION = Metric(
+STEP_AUTOCORRELATION = measure(
     name="step_autocorrelation",
     title="Step autocorrelation",
     unit=STEPS,
     kind="level",
     better="neither",
-    dimension="performance",
     formula="1 + 2 sum of autocorrelations of step_time, Sokal's window of 5",
     compute=_autocorrelation,
     question="How many successive steps are worth one independent step?",
@@ -152,13 +149,12 @@ def _throughput(measured: RecordData, _: Results) -> Mapping[str, Value]:
     )
 
 
-THROUGHPUT = Metric(
+THROUGHPUT = measure(
     name="throughput",
     title="Throughput",
     unit=PER_SECOND,
     kind="rate",
     better="higher",
-    dimension="performance",
     formula="sum items / sum step_time over steady steps",
     compute=_throughput,
     primary=True,
@@ -176,13 +172,11 @@ def _wall_time(measured: RecordData, _: Results) -> Mapping[str, Value]:
     )
 
 
-WALL_TIME = Metric(
+WALL_TIME = measure(
     name="wall_time",
     title="Wall time of a run",
     unit=SECONDS,
     kind="cost",
-    better="lower",
-    dimension="performance",
     formula="end - begin of the launch",
     compute=_wall_time,
     primary=True,
@@ -211,13 +205,11 @@ def _overhead(measured: RecordData, _: Results) -> Mapping[str, Value]:
     )
 
 
-INSTRUMENT_OVERHEAD = Metric(
+INSTRUMENT_OVERHEAD = measure(
     name="instrument_overhead",
     title="Cost of measuring",
     unit=FRACTION,
     kind="ratio",
-    better="lower",
-    dimension="performance",
     formula="probe cost per step / step_time",
     compute=_overhead,
     question="What share of a step is the probe's own cost?",

@@ -10,6 +10,7 @@ from fireassay.estimates.estimate import Absent
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.communication.communication_model import Wall, held_out, wall
 from tests.handmade import Handmade
+from tests.metrics.narrow import absence
 from tests.simulated_made import TRUTH, cluster, record
 
 
@@ -87,20 +88,15 @@ def test_a_mixture_of_strong_and_weak_is_refused() -> None:
     import polars as pl
 
     more = steps.with_columns(pl.when(pl.col("launch").is_in(one)).then(pl.col("items") * 2.0).otherwise(pl.col("items")).alias("items"))
-    told = wall(replace(whole, tables={**whole.tables, "steps": more}))
-    assert isinstance(told, Absent)
+    told = absence(wall(replace(whole, tables={**whole.tables, "steps": more})))
     assert told.reason == "refused"
     assert "differs between worker counts" in told.detail
 
 
 def test_a_record_without_collectives_has_no_model() -> None:
     made = Handmade(levels=(1, 2), blocks=1)
-    told = wall(made.measured())
-    assert isinstance(told, Absent)
-    assert "workload.attach" in told.detail
+    assert "workload.attach" in absence(wall(made.measured())).detail
 
 
 def test_one_worker_count_is_too_few() -> None:
-    told = wall(record(), (16,))
-    assert isinstance(told, Absent)
-    assert told.reason == "insufficient"
+    assert absence(wall(record(), (16,))).reason == "insufficient"

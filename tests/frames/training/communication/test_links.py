@@ -11,6 +11,7 @@ from fireassay.frames.links.bandwidth import predicted
 from fireassay.frames.training.communication.links import BUCKET, Demand, Links, Sent, demand, links, transfers
 from fireassay.stats.models.affine_fit import Affine
 from tests.handmade import Handmade
+from tests.metrics.narrow import absence
 
 ALPHA, BETA = 5e-6, 1e-9
 S = 1_000_000_000
@@ -117,17 +118,13 @@ def test_what_is_not_whole_not_ended_or_a_warm_up_is_left_out() -> None:
     made.rows["collectives"] = [(*row[:13], None, *row[14:]) if row[4] == 2 else row for row in made.rows["collectives"]]
     found = transfers(made.measured())
     assert found.height == 0
-    told = links(found, (1, 2), "all_reduce")
-    assert isinstance(told, Absent)
-    assert "has a begin and an end" in told.detail
+    assert "has a begin and an end" in absence(links(found, (1, 2), "all_reduce")).detail
 
 
 def test_one_size_tells_nothing_apart() -> None:
     made = Handmade(levels=(1, 2), blocks=1)
     call(made, made.launch(workers=2), 0, ranks=2, nbytes=1000)
-    told = links(transfers(made.measured()), (1, 2), "all_reduce")
-    assert isinstance(told, Absent)
-    assert "too few different sizes" in told.detail
+    assert "too few different sizes" in absence(links(transfers(made.measured()), (1, 2), "all_reduce")).detail
 
 
 # ------------------------------------------------------------------------------------------------------- what a step sends
