@@ -78,7 +78,7 @@ def test_an_open_end_is_insufficient_and_says_how_many_launches_would_close_it()
     assert got.n_eff * 0.01 >= 10
     # sd(f) = 0.011256, so t[k-1] 0.011256/sqrt(k) <= 0.01 - 1/N needs k = 8: 0.00941; k = 7 gives 0.01041
     assert got.launches_needed == 8
-    assert got.insufficient.startswith("the 5 launches differ so much beyond p99 that its interval has an open end")
+    assert got.insufficient.startswith("the 5 launches differ so much beyond p99 that its interval is open")
     assert "about 8 launches of this length" in got.insufficient
 
 

@@ -20,16 +20,13 @@ from fireassay.frames.training.communication.listed_collectives import inventory
 from fireassay.frames.training.communication.step_communication import IN_TRAINING, METHODS
 from fireassay.frames.training.communication.watched_steps import named
 from fireassay.metrics.metric import Metric, Results
-from fireassay.metrics.training.communication_steps import NO_END, NOT_SEEN, ONE
+from fireassay.metrics.training.communication_steps import NO_END, NOT_SEEN, of_several
 from fireassay.units import FRACTION, RATIO, SECONDS
 
 
 def exposed(measured: RecordData) -> Mapping[str, Value]:
     """Exposed communication per configuration, by the best available method; its method text gives the others."""
-    return {
-        configuration.name: ONE if configuration.workers == 1 else _exposed(measured, configuration.name)
-        for configuration in measured.varied
-    }
+    return of_several(measured, lambda configuration: _exposed(measured, configuration))
 
 
 def _exposed(measured: RecordData, configuration: str) -> Value:

@@ -19,17 +19,14 @@ from fireassay.frames.training.communication.listed_collectives import inventory
 from fireassay.frames.training.communication.step_communication import METHODS, replayed
 from fireassay.metrics.metric import Metric, Results
 from fireassay.metrics.training.communication import CLAMPED, undecided
-from fireassay.metrics.training.communication_steps import ONE
+from fireassay.metrics.training.communication_steps import of_several
 from fireassay.units import SECONDS
 
 
 def calibrated(measured: RecordData, part: pl.Expr, name: str, words: str, *, of: Sequence[str]) -> Mapping[str, Value]:
     """A part of communication in each calibrating launch, from that launch's own data (`of`: keys of `_LACKING`); not below 0."""
     launches = measured.once("calibrating communication", _calibrating).with_columns(part.alias("value"))
-    return {
-        configuration.name: ONE if configuration.workers == 1 else _calibrated(measured, launches, configuration.name, name, words, of)
-        for configuration in measured.varied
-    }
+    return of_several(measured, lambda configuration: _calibrated(measured, launches, configuration, name, words, of))
 
 
 _LACKING: Final = {

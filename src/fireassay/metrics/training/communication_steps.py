@@ -7,7 +7,7 @@ that the ranks' clocks need not agree.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
@@ -31,6 +31,11 @@ UNSEEN: Final = (
 ONE: Final = Absent(reason="not_applicable", detail="a single worker does not communicate")
 
 
+def of_several(measured: RecordData, value: Callable[[str], Value]) -> Mapping[str, Value]:
+    """A value per configuration of several workers."""
+    return {configuration.name: ONE if configuration.workers == 1 else value(configuration.name) for configuration in measured.varied}
+
+
 def step_numbers(measured: RecordData, column: str, words: str, name: str, missing: str = NO_END) -> Mapping[str, Value]:
     """One number of the calls per configuration: the median over steady steps of the mean over ranks, then over launches."""
     calls = measured.communicated.calls
@@ -41,10 +46,7 @@ def step_numbers(measured: RecordData, column: str, words: str, name: str, missi
         (pl.col("value").median() / NS_PER_S).alias("value"), pl.col("value").count().alias("steps"), pl.col("unseen").sum()
     )
     joined = measured.timed.join(per_launch, on="launch", how="left").sort("block")
-    return {
-        configuration.name: ONE if configuration.workers == 1 else _number(measured, joined, configuration.name, words, name, missing)
-        for configuration in measured.varied
-    }
+    return of_several(measured, lambda configuration: _number(measured, joined, configuration, words, name, missing))
 
 
 def _number(measured: RecordData, joined: pl.DataFrame, configuration: str, words: str, name: str, missing: str) -> Value:

@@ -16,7 +16,7 @@ from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.communication.listed_collectives import Inventory, inventory, why_none
 from fireassay.frames.training.communication.watched_steps import named
 from fireassay.metrics.metric import Metric, Results
-from fireassay.metrics.training.communication_steps import NOT_SEEN, ONE
+from fireassay.metrics.training.communication_steps import NOT_SEEN, of_several
 from fireassay.units import BYTES
 
 UNSIZED: Final = (
@@ -30,10 +30,7 @@ def _volume(measured: RecordData, _: Results) -> Mapping[str, Value]:
     calls = measured.communicated.calls.group_by("launch", "step").agg(pl.col("bytes").mean())
     per_launch = calls.group_by("launch").agg(pl.col("bytes").median(), pl.len().alias("steps"))
     joined = measured.timed.join(per_launch, on="launch", how="left").sort("block")
-    return {
-        configuration.name: ONE if configuration.workers == 1 else _volume_of(measured, joined, configuration.name)
-        for configuration in measured.varied
-    }
+    return of_several(measured, lambda configuration: _volume_of(measured, joined, configuration))
 
 
 def _volume_of(measured: RecordData, joined: pl.DataFrame, configuration: str) -> Value:

@@ -146,30 +146,24 @@ FINAL_LOSS_DIFFERENCE = measure(
 )
 
 
-def _against_one_worker(value: Callable[[Compared], Value]) -> Callable[[RecordData, Results], Mapping[str, Value]]:
-    """The value of the launch with the largest difference in first gradients, per configuration."""
+def _against_one_worker(measured: RecordData, _: Results, *, name: str, unit: str, scale: bool) -> Mapping[str, Value]:
+    """Error or scale of the launch with the largest difference in first gradients, per configuration."""
 
     def of(compared: Compared | Absent) -> Value:
-        return compared if isinstance(compared, Absent) else value(compared)
+        if isinstance(compared, Absent):
+            return compared
+        assert compared.difference is not None
+        difference, parameters = compared.difference, len(compared.difference.errors)
+        if scale and math.isnan(difference.scale):
+            return NO_GRADIENT
+        where = f"over {parameters}" if scale else f"{difference.worst}, of {parameters}"
+        launches = f"launch {compared.first.launch} against launch {compared.reference}"
+        how = f"{where} parameters, in {compared.precision}, first step, {launches}"
+        value = difference.scale if scale else difference.error
+        return exact(value, unit=unit, name=name, n_launches=1, n_trials=parameters, how=how)
 
-    return lambda measured, _: {
-        name: REFERENCE if level == 1 else of(worst(measured, name))
-        for level, name in zip(measured.levels, measured.configurations, strict=True)
-    }
-
-
-def _gradient_error(compared: Compared) -> Value:
-    assert compared.difference is not None
-    parameters = len(compared.difference.errors)
-    return exact(
-        compared.difference.error,
-        unit=FRACTION,
-        name="gradient_error",
-        n_launches=1,
-        n_trials=parameters,
-        how=f"{compared.difference.worst}, of {parameters} parameters, in {compared.precision}, first step, "
-        f"launch {compared.first.launch} against launch {compared.reference}",
-    )
+    levels = zip(measured.levels, measured.configurations, strict=True)
+    return {configuration: REFERENCE if level == 1 else of(worst(measured, configuration)) for level, configuration in levels}
 
 
 GRADIENT_ERROR = measure(
@@ -177,27 +171,11 @@ GRADIENT_ERROR = measure(
     title="Gradient against one worker's",
     unit=FRACTION,
     formula="max over parameters |g - g*| / |g*| in the first step, g* of one worker with the same samples",
-    compute=_against_one_worker(_gradient_error),
+    compute=partial(_against_one_worker, name="gradient_error", unit=FRACTION, scale=False),
     question="Does the first gradient equal the one that a single worker computes from the same samples?",
     caveat="Later steps are not judged; random layers and batch statistics differ legitimately.  Large parameters: estimated within 9 %.",
     rank=112,
 )
-
-
-def _gradient_scale(compared: Compared) -> Value:
-    assert compared.difference is not None
-    parameters = len(compared.difference.errors)
-    if math.isnan(compared.difference.scale):
-        return NO_GRADIENT
-    return exact(
-        compared.difference.scale,
-        unit=RATIO,
-        name="gradient_scale",
-        n_launches=1,
-        n_trials=parameters,
-        how=f"over {parameters} parameters, in {compared.precision}, first step, "
-        f"launch {compared.first.launch} against launch {compared.reference}",
-    )
 
 
 GRADIENT_SCALE = measure(
@@ -206,7 +184,7 @@ GRADIENT_SCALE = measure(
     unit=RATIO,
     better="neither",
     formula="<g, g*> / <g*, g*> over all parameters in the first step, g* of one worker with the same samples",
-    compute=_against_one_worker(_gradient_scale),
+    compute=partial(_against_one_worker, name="gradient_scale", unit=RATIO, scale=True),
     question="By which factor is the first gradient longer than the one that a single worker computes?",
     caveat="1/workers: averaged twice; workers: summed; 1/batches: accumulated gradients averaged once too often. See also gradient_error.",
     rank=113,

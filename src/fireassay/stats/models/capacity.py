@@ -23,7 +23,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from fireassay.stats.intervals.intervals import t_quantile
+from fireassay.stats.intervals.intervals import fraction, t_quantile
 
 Array = NDArray[np.float64]
 LEAST_LAUNCHES: Final = 3
@@ -168,5 +168,4 @@ def _check(points: Sequence[Point], target: float, confidence: float) -> None:
         if not (point.load > 0.0 and point.total > 0.0 and 0.0 <= point.hits <= point.total):
             raise ValueError(f"a launch needs a load above 0, requests, and 0 <= hits <= requests, not {point}")
     for name, value in (("target", target), ("confidence", confidence)):
-        if not 0.0 < value < 1.0:
-            raise ValueError(f"the {name} must lie strictly between 0 and 1, not {value}")
+        fraction(value, name)
