@@ -57,7 +57,7 @@ def test_hosts_of_one_kernel_share_its_clock_exactly() -> None:
 
 
 @pytest.mark.parametrize("looks", [0, 19])
-def test_a_clock_that_nobody_looked_at_often_enough_is_not_known(looks: int) -> None:
+def test_a_clock_with_too_few_reads_is_unknown(looks: int) -> None:
     found = of_b(made(looks=looks))
     assert not found.known
     assert f"{looks} reads" in found.trouble
@@ -179,7 +179,7 @@ def test_a_launch_begins_and_ends_by_the_clock_of_the_host_that_assay_runs_on() 
             assert other == pytest.approx(row, abs=3e-4)
 
 
-def test_of_a_launch_whose_clocks_are_not_known_everything_is_unknown() -> None:
+def test_with_unknown_clocks_every_rank_second_is_unknown() -> None:
     rows = seconds(on_two_hosts(-300.0, looks=0))
     unknown = list(CATEGORIES).index("unknown")
     assert [row[unknown] for row in rows] == [20.0, 20.0]

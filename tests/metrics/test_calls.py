@@ -81,7 +81,7 @@ def test_user_and_kernel_time_are_added_and_ticks_of_zero_do_not_refuse_it() -> 
     assert estimated(TRIAL_CPU_TIME.compute(made.measured(), {})["workers=1"]).value == pytest.approx(0.375)  # (0 + 0.75) / 2
 
 
-def test_what_the_system_did_not_say_is_not_zero() -> None:
+def test_an_unreported_time_is_not_zero() -> None:
     made = Handmade(levels=(1,), blocks=1)
     trials(made, made.launch(workers=1), [1.0], user_s=None, system_s=None)
     assert isinstance(TRIAL_CPU_TIME.compute(made.measured(), {})["workers=1"], Absent)
@@ -99,14 +99,14 @@ def test_the_median_of_a_launch_then_the_geometric_mean() -> None:
     assert estimated(TRIAL_MEMORY.compute(made.measured(), {})["workers=1"]).value == pytest.approx(2_000_000)
 
 
-def test_what_the_system_did_not_say_is_not_zero_trial_memory() -> None:
+def test_unreported_memory_is_not_zero() -> None:
     made = Handmade(levels=(1,), blocks=1)
     trials(made, made.launch(workers=1), [1.0])
     assert isinstance(TRIAL_MEMORY.compute(made.measured(), {})["workers=1"], Absent)
 
 
 @pytest.mark.parametrize(("size", "told"), [(10_000_000, False), (10_150_000, False), (20_000_000, True)])
-def test_what_the_starter_holds_itself_is_a_bound_and_no_number(size: int, told: bool) -> None:
+def test_the_starters_own_memory_is_a_bound_only(size: int, told: bool) -> None:
     made = Handmade(levels=(1,), blocks=2)
     for block in range(2):
         number = made.launch(workers=1, block=block)

@@ -40,7 +40,7 @@ def test_the_time_is_that_of_the_slowest_rank_without_the_warm_up() -> None:
     assert "rank:slowest" in value.signature
 
 
-def test_what_the_engine_does_not_offer_is_absent_in_its_own_words() -> None:
+def test_an_operation_not_offered_is_absent_in_the_engines_words() -> None:
     measured = Made(ops=("all_to_all", "all_reduce"), unsupported={"all_to_all": "no support for alltoall"}, sizes=("1K:1M",)).measured()
     found = absence(COLLECTIVE_TIME.compute(measured, {})[one(measured, op="all_to_all").name])
     assert found.reason == "not_applicable"

@@ -160,7 +160,7 @@ def test_a_step_done_again_counts_once() -> None:
     assert work(made) == 40.0
 
 
-def test_what_the_script_declares_outranks_what_was_counted() -> None:
+def test_declared_work_outranks_counted_work() -> None:
     made = Handmade(levels=(1,), blocks=1)
     number = made.launch(workers=1)
     made.steps(number, seconds=[1.0] * 4, items=10)

@@ -52,7 +52,7 @@ def test_a_record_with_all_times_has_rates_too() -> None:
     assert isinstance(judge(whole).results["request_throughput"]["concurrency=2"], Estimate)
 
 
-def test_what_was_due_is_unknown_where_the_clock_starts_at_sending() -> None:
+def test_due_times_are_unknown_if_the_clock_starts_at_sending() -> None:
     sent, scheduled = (judge(record(times="whole", clock=clock)).results for clock in ("sent", "scheduled"))
     for name in ("send_lag_p99", "offered_rate"):
         assert "only when they were sent" in absence(sent[name]["concurrency=2"]).detail

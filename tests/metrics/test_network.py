@@ -19,7 +19,7 @@ def test_the_median_of_each_round_carries_the_estimate() -> None:
     assert found.signature.startswith("round_trip|by:ping")
 
 
-def test_connections_stand_in_for_echoes_and_the_signature_says_so() -> None:
+def test_connections_replace_echoes_and_the_signature_says_so() -> None:
     assert estimated(ROUND_TRIP.compute(look({"a": Seen(by="connect")}), {})["a"]).signature.startswith("round_trip|by:connect")
 
 
@@ -71,5 +71,5 @@ def test_a_host_that_answered_nothing_lost_everything() -> None:
     assert estimated(ECHOES_LOST.compute(look({"a": Seen(by="connect", sent=3, answered=0, rtt_s=None)}), {})["a"]).value == 1.0
 
 
-def test_a_host_that_was_never_asked_is_absent() -> None:
+def test_a_host_never_probed_is_absent() -> None:
     assert isinstance(ECHOES_LOST.compute(look({"a": Seen(sent=0, answered=0, rtt_s=None)}), {})["a"], Absent)

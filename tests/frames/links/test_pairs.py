@@ -58,7 +58,7 @@ def test_without_names_a_group_is_not_called_a_host() -> None:
     assert "did not report their hosts" in " ".join(seen.sentences)
 
 
-def test_names_that_the_times_contradict_are_told() -> None:
+def test_names_contradicted_by_times_are_reported() -> None:
     """Ranks 0 and 1 are near, 2 and 3 too, but the names put 0 and 2 together."""
     seen = pairs.classes(matrix(record(kinds(2, 1, 2), hosts=("a", "b", "a", "b"))))
     (told,) = [sentence for sentence in seen.sentences if sentence.startswith("CONTRADICTION")]

@@ -29,7 +29,7 @@ def scored(metric: str) -> ServingMade:
 
 
 @pytest.mark.parametrize(("metric", "first"), [("exact_match", 0.5), ("accuracy", 0.5), ("contains", 1.0)])
-def test_an_example_that_was_asked_again_has_the_mean(metric: str, first: float) -> None:
+def test_a_repeated_example_scores_the_mean(metric: str, first: float) -> None:
     scores = scored(metric).measured().scores
     assert scores.select("launch", "example", "score").rows() == [(0, "a", first), (0, "b", 0.0)]
     assert estimated(QUALITY.compute(scored(metric).measured(), {})["rate=1"]).value == pytest.approx(first / 2)
@@ -52,7 +52,7 @@ def test_other_scores_come_from_outside() -> None:
     assert isinstance(value, Absent)
 
 
-def test_without_reference_answers_it_is_said_how_to_give_them() -> None:
+def test_without_reference_answers_the_remedy_is_given() -> None:
     made = ServingMade(rate=(1.0,), blocks=1, quality=Quality(metric="exact_match"))
     made.request(made.launch(), 0.0, text="hello")
     assert "answer_field" in absence(QUALITY.compute(made.measured(), {})["rate=1"]).detail
@@ -65,5 +65,5 @@ def test_loads_are_compared_example_by_example() -> None:
 
 
 @pytest.mark.parametrize(("texts", "common"), [(["abc", "abd"], "ab"), (["ab", "abc"], "ab"), (["", "a"], ""), (["x"], "x")])
-def test_what_all_texts_begin_with(texts: list[str], common: str) -> None:
+def test_the_common_prefix_of_all_texts(texts: list[str], common: str) -> None:
     assert commonprefix(texts) == common

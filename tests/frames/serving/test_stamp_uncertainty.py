@@ -58,7 +58,7 @@ def test_an_answer_without_text_is_as_unsure_as_its_end() -> None:
     assert told(unsure([7 * MS], kinds=[8], at_s=[0.5], tokens_out=None)) == [None, None, None, 0.007]
 
 
-def test_what_is_not_known_is_null_and_no_zero() -> None:
+def test_unknown_values_are_null_not_zero() -> None:
     measured = unsure([])
     assert told(measured) == [None] * 4
     assert np.isnan(measured.served.gap_uncertainty[0]).all()

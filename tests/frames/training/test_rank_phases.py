@@ -39,7 +39,7 @@ def test_50_ms_in_any_of_five_phases_name_the_rank_and_the_phase(ranks: int) -> 
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 4])
-def test_nobody_is_named_in_201_clean_launches(ranks: int) -> None:
+def test_no_rank_is_named_in_201_clean_launches(ranks: int) -> None:
     clean = [Training(ranks=ranks, seed=seed) for seed in range(67)]
     found = launches(ranks, clean, leave_out=("communication", "collectives"))
     assert [names for names in found if names] == []
@@ -76,7 +76,7 @@ def test_200_ms_in_one_backward_pass_are_seen_although_all_backward_passes_last_
     assert found.seconds.value == pytest.approx(0.2, rel=0.03)
 
 
-def test_of_kernels_every_collective_tells_who_was_awaited() -> None:
+def test_with_kernels_every_collective_shows_its_waits() -> None:
     """Kernels run one after the other: the first waits for the late rank, the others are as long on both. 5 ms each but for that."""
     made = Handmade(levels=(2,), blocks=1)
     number = made.launch(workers=2)

@@ -54,7 +54,7 @@ def test_otherwise_every_number_that_rests_on_it_is_absent_with_the_reason(steps
         assert metric is COST_LOST or words in value.detail, metric.name
 
 
-def test_what_does_not_rest_on_it_is_told() -> None:
+def test_independent_values_are_reported() -> None:
     """The workers are up at 14 s and train at 15 s, whatever step that is."""
     assert estimated(TIME_TO_RELOAD.compute(resumed(None, None).measured(), {})["workers=2"]).value == pytest.approx(1.0)
 

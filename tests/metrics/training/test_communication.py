@@ -49,7 +49,7 @@ def test_the_mean_over_ranks_the_median_over_steps() -> None:
     assert METHODS["engine"] in found.method
 
 
-def test_the_best_way_is_told_and_the_others_stand_beside_it() -> None:
+def test_the_best_method_is_used_and_the_others_are_listed() -> None:
     made, (number,) = timed()
     for step in range(3):
         for rank in RANKS:
@@ -63,7 +63,7 @@ def test_the_best_way_is_told_and_the_others_stand_beside_it() -> None:
     assert list(by_method(made.measured(), "workers=2")) == ["group", "engine", "ddp_logging"]
 
 
-def test_no_more_is_exposed_than_was_under_way_and_it_is_said() -> None:
+def test_exposed_time_is_capped_at_the_total_and_the_method_says_so() -> None:
     """After the last gradient 12 ms, of which a collective lasted 10: 10, in one of two ranks."""
     made, (number,) = timed(steps=1)
     for rank in RANKS:
@@ -114,7 +114,7 @@ def test_kernels_of_profiled_steps_go_before_what_the_hooks_saw() -> None:
     assert "ddp_logging 9 ms" in found.method
 
 
-def test_where_a_gpu_computes_ddps_log_is_told_until_somebody_profiles() -> None:
+def test_on_a_gpu_ddps_log_is_used_until_a_profile_exists() -> None:
     """The hooks see neither when its collectives end nor what it waits for: what they write down has no exposed time."""
     made, (number,) = timed()
     for step in range(3):
@@ -133,7 +133,7 @@ def test_where_a_gpu_computes_ddps_log_is_told_until_somebody_profiles() -> None
     assert ms(COMM_TOTAL.compute(made.measured(), {})["workers=2"]) == pytest.approx(24.0)
 
 
-def test_where_the_processor_computes_waiting_is_told_before_a_profile() -> None:
+def test_on_a_processor_waits_go_before_a_profile() -> None:
     made, (number,) = timed()
     profiled = made.launch(workers=2, role="profile")
     for rank in RANKS:
@@ -170,7 +170,7 @@ def in_turn(
     return number
 
 
-def test_what_synchronising_costs_is_the_difference_of_blocks_without_their_first_steps() -> None:
+def test_the_cost_of_synchronising_is_the_difference_of_blocks_without_their_first_steps() -> None:
     """Ranks 100 and 110 ms with, 70 and 90 ms without: 30 and 20, mean 25; the steps of 500 ms that pay for the change do not count."""
     made, (number,) = timed()
     told(made, number, 0, 1, "group", 3.0)
@@ -242,7 +242,7 @@ def test_a_burst_in_some_blocks_does_not_move_it() -> None:
     assert ms(exposed(made)) == pytest.approx(30.0, abs=1.0)
 
 
-def test_where_the_differences_do_not_agree_it_cannot_be_told_and_that_is_said() -> None:
+def test_inconsistent_differences_are_inconclusive_and_reported() -> None:
     """Blocks off by 25 ms: half of the interval is far above 3 ms; what the hooks saw is told instead, or nothing."""
     made, (number,) = timed()
     noisy(made, 25.0)
@@ -281,7 +281,7 @@ def phased(made: Handmade, with_ms: Mapping[str, float], without_ms: Mapping[str
         now = end
 
 
-def test_what_no_collective_can_have_changed_does_not_blur_it() -> None:
+def test_phases_without_collectives_add_no_noise() -> None:
     """30 ms in the backward pass; the forward pass, the optimizer and what lies between are off by 25 ms, and no collective is asked for
     there.
     """
@@ -296,7 +296,7 @@ def test_what_no_collective_can_have_changed_does_not_blur_it() -> None:
     assert ms(exposed(made)) == pytest.approx(30.0, abs=1e-6)
 
 
-def test_where_one_is_asked_for_there_it_counts() -> None:
+def test_phases_with_collectives_count() -> None:
     """10 of 40 ms are in the forward pass (buffers are sent there), which then blurs it."""
     made, _ = timed()
     two = {"data": 5.0, "forward": 20.0, "backward": 40.0}
@@ -323,7 +323,7 @@ def test_a_long_steps_exposed_time_is_sure_to_a_fiftieth_of_it() -> None:
     assert ms(exposed(made)) == pytest.approx(600.0, abs=25.0)
 
 
-def test_a_launch_that_cannot_tell_leaves_it_to_one_that_can() -> None:
+def test_an_inconclusive_launch_yields_to_a_conclusive_one() -> None:
     made, (number,) = timed()
     told(made, number, 0, 1, "group", 3.0)
     noisy(made, 25.0)
@@ -334,7 +334,7 @@ def test_a_launch_that_cannot_tell_leaves_it_to_one_that_can() -> None:
     assert "are inconclusive: " in found.method
 
 
-def test_less_than_nothing_is_nothing_and_it_is_said() -> None:
+def test_a_negative_value_is_raised_to_0_and_the_method_says_so() -> None:
     made, _ = timed()
     in_turn(made, (70.0, 70.0), (71.0, 71.0))
     found = exposed(made)
@@ -342,7 +342,7 @@ def test_less_than_nothing_is_nothing_and_it_is_said() -> None:
     assert "raised to 0 from below" in found.method
 
 
-def test_a_launch_that_failed_tells_nothing() -> None:
+def test_a_failed_launch_is_ignored() -> None:
     made, (number,) = timed()
     told(made, number, 0, 1, "group", 3.0)
     in_turn(made, (100.0, 100.0), (70.0, 70.0))
@@ -397,14 +397,14 @@ def made_with(exposed_ms: float, span: tuple[float, float] | None, method: str =
 
 
 @pytest.mark.parametrize(("exposed", "share"), [(0.0, 1.0), (10.0, 0.75), (40.0, 0.0), (50.0, 0.0)])
-def test_what_is_not_exposed_is_hidden(exposed: float, share: float) -> None:
+def test_overlap_is_the_share_not_exposed(exposed: float, share: float) -> None:
     """Of 40 ms of communication."""
     found = estimated(OVERLAP.compute(made_with(exposed, (20, 60)).measured(), {})["workers=2"])
     assert found.value == pytest.approx(share)
     assert "overlap|by:group" in found.signature
 
 
-def test_of_no_communication_no_share_is_hidden() -> None:
+def test_no_communication_has_no_hidden_share() -> None:
     assert absence(OVERLAP.compute(made_with(0.0, None).measured(), {})["workers=2"]).reason == "undefined"
 
 

@@ -67,7 +67,7 @@ def test_a_launch_whose_calls_cannot_be_made_again_says_so() -> None:
     assert "were not replayed alone" in absent(made).detail
 
 
-def test_of_some_of_the_calls_no_time_alone_is_told() -> None:
+def test_partly_replayed_calls_give_no_time_alone() -> None:
     """The hooks see 1 call a step, torch lists 3: what was made again is a third of them."""
     made, (number,) = timed()
     replays(made, [(50, 50)])
@@ -91,7 +91,7 @@ def hidden(made: Handmade, configuration: str = "workers=2") -> Value:
     return COMM_HIDDEN.compute(made.measured(), {})[configuration]
 
 
-def test_what_does_not_lengthen_a_step_is_hidden() -> None:
+def test_communication_that_does_not_lengthen_a_step_is_hidden() -> None:
     """50 ms alone, steps of 100 with and 70 without: 20 hidden. 44 alone and 30 exposed in another launch: 14; the mean 17."""
     made, (number,) = timed()
     for step in range(3):
@@ -108,7 +108,7 @@ def test_what_does_not_lengthen_a_step_is_hidden() -> None:
     assert "steps with and without synchronising" in found.method
 
 
-def test_less_than_nothing_is_nothing_and_it_is_said() -> None:
+def test_a_negative_value_is_raised_to_0_and_the_method_says_so() -> None:
     """24 ms alone and 30 exposed: contention or waiting for a slower rank is more than all that is hidden."""
     made, _ = timed()
     alone(made, in_turn(made, (100.0, 100.0), (70.0, 70.0)), 24.0)
@@ -163,7 +163,7 @@ def waited(made: Handmade, number: int, pair_ms: tuple[float | None, float | Non
         told(made, number, row[1], row[3], "group", pair_ms[row[1]])
 
 
-def test_what_is_added_beyond_what_is_waited_for() -> None:
+def test_contention_is_exposed_time_beyond_waiting() -> None:
     """Steps of 100 ms with and 70 without, of the 30 ms the threads waited for 22 and 26: 6. What launches under another load waited for
     (99) is not subtracted."""
     made, (number,) = timed()

@@ -36,7 +36,7 @@ def test_it_is_the_truth_at_every_count() -> None:
         assert value.low < value.value < value.high
 
 
-def test_it_says_what_it_stands_on() -> None:
+def test_the_method_names_its_basis() -> None:
     value = estimated(COMMUNICATION_WALL.compute(record(), {})["workers=16"])
     assert "alpha 2" in value.method
     assert "in a sweep of sizes" in value.method
@@ -56,7 +56,7 @@ def test_a_model_that_holds_is_not_far_off() -> None:
     assert len(found.launch_values) == 4
 
 
-def test_what_sets_in_only_at_the_end_shows() -> None:
+def test_a_late_effect_is_visible() -> None:
     """Steps of 16 workers that take twice as long: half of what was measured is promised."""
     whole = record()
     last = whole.timed.filter(pl.col("workers") == 16)["launch"].implode()

@@ -80,7 +80,7 @@ def test_replays_are_no_training_and_unseen_ends_are_named() -> None:
     assert "6 calls whose end was not seen are left out" in found.method
 
 
-def test_what_was_not_seen_is_absent() -> None:
+def test_unrecorded_collectives_are_absent() -> None:
     made, number = launched()
     assert "no collective" in absence(COMM_TOTAL.compute(made.measured(), {})["workers=2"]).detail
     for rank in (0, 1):
@@ -92,7 +92,7 @@ def test_what_was_not_seen_is_absent() -> None:
 # ---- comm_transfer: what each collective takes of the rank that needs least for it; comm_wait: the rest.
 
 
-def test_the_rank_that_comes_last_waits_for_nobody() -> None:
+def test_the_last_rank_to_arrive_does_not_wait() -> None:
     """Rank 0 from 10, rank 1 from 40, both until 60, then both for 5 ms: transfer 20 + 5, waiting 30 and 0, mean 15."""
     made, number = launched(steps=1)
     calls(made, number, 0, 0, [(10, 60), (60, 65)])

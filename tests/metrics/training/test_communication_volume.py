@@ -50,7 +50,7 @@ def of(made: Handmade, metric: object = COMM_VOLUME, configuration: str = "worke
     return metric.compute(made.measured(), {})[configuration]  # type: ignore[attr-defined,no-any-return]
 
 
-def test_what_the_hooks_saw_and_that_torch_lists_no_more() -> None:
+def test_the_hooks_bytes_agree_with_torchs_list() -> None:
     made, number = launched()
     listed(made, number, 2)
     found = estimated(of(made))
@@ -60,14 +60,14 @@ def test_what_the_hooks_saw_and_that_torch_lists_no_more() -> None:
     assert ms(of(made, COMM_TOTAL)) == pytest.approx(20.0)
 
 
-def test_without_a_list_the_hooks_are_held_against_nothing_and_that_is_said() -> None:
+def test_without_torchs_list_the_method_says_that_nothing_was_compared() -> None:
     made, number = launched()
     made.event(number, "flight_recorder", 9.0, rank=0, detail={"absent": "it is switched off: TORCH_FR_BUFFER_SIZE=0"})
     assert estimated(of(made)).value == 2000.0
     assert "cannot be compared: it is switched off: TORCH_FR_BUFFER_SIZE=0" in estimated(of(made)).method
 
 
-def test_where_the_hooks_missed_calls_torch_is_believed_and_no_total_is_told() -> None:
+def test_calls_missed_by_the_hooks_are_taken_from_torch_without_a_total() -> None:
     """3 of 2 + 1: a broadcast by an engine of its own. The time of two of them would be too small a number for all three."""
     made, number = launched()
     listed(made, number, 2)
@@ -106,7 +106,7 @@ def test_point_to_point_is_not_compared_for_gloo_does_not_list_it() -> None:
     assert inventory(made.measured(), "workers=2").calls == 2.0  # type: ignore[union-attr]
 
 
-def test_of_a_script_that_is_not_hooked_torch_tells_the_bytes_and_what_the_wall_asks_for() -> None:
+def test_without_hooks_torch_lists_bytes_and_the_demand_of_the_model() -> None:
     made, number = launched(hooks=False)
     listed(made, number, 3, nbytes=4000)
     assert estimated(of(made)).value == 12000.0
@@ -129,7 +129,7 @@ def test_ncclts_durations_make_a_total_that_says_that_it_is_a_sum() -> None:
     assert "calls that run at once count twice" in found.method
 
 
-def test_nothing_seen_by_anybody_is_absent_with_each_reason() -> None:
+def test_without_any_source_it_is_absent_with_each_reason() -> None:
     made, number = launched(hooks=False)
     assert "workload.attach = false" in absence(of(made)).detail
     assert "marks its own steps" not in absence(of(made)).detail  # such scripts are hooked for their communication

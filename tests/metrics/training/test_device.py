@@ -38,7 +38,7 @@ def test_why_nothing_was_counted_is_said() -> None:
     assert "torch.compile" in absence(value(made(absent="the model is compiled by torch.compile"))).detail
 
 
-def test_a_script_without_torch_has_no_count_and_is_told_what_to_do() -> None:
+def test_a_script_without_torch_has_no_count_but_a_remedy() -> None:
     assert "flops.convention" in absence(value(made(says=0))).detail
 
 
@@ -58,7 +58,7 @@ def test_a_formula_without_tokens_says_nothing() -> None:
     assert "tokens_per_step" in absence(value(made(flops=Flops.model_validate(PALM)))).detail
 
 
-def test_what_was_counted_is_not_used_where_none_is_asked() -> None:
+def test_counts_are_ignored_if_no_convention_is_requested() -> None:
     assert isinstance(value(made(part(1e12), flops=Flops(convention="none"))), Absent)
 
 
@@ -100,7 +100,7 @@ def test_only_the_items_of_the_steps_that_are_timed_count() -> None:
     assert estimated(ACHIEVED_FLOPS.compute(record.measured(), {})["workers=2"]).value == pytest.approx(2 * 4e12 / 2)
 
 
-def test_it_is_there_for_a_device_that_nobody_knows() -> None:
+def test_it_exists_for_an_unknown_device() -> None:
     found = estimated(ACHIEVED_FLOPS.compute(made(part(4e9, name="Abacus 9", device="cpu")).measured(), {})["workers=1"])
     assert found.value == pytest.approx(2e9)
 
@@ -158,7 +158,7 @@ def test_a_rank_with_two_gpus_has_both_peaks() -> None:
     ("name", "precision", "word"),
     [("Abacus 9", "bfloat16", "Abacus 9"), ("NVIDIA A100-SXM4-80GB", "int2", "not in the table"), ("Intel Xeon", "float32", "measured")],
 )
-def test_what_is_not_known_has_no_share_and_no_other_devices_peak(name: str, precision: str, word: str) -> None:
+def test_an_unknown_device_gets_no_other_devices_peak(name: str, precision: str, word: str) -> None:
     found = absence(value_of_mfu(made(part(1e12, name=name, precision=precision))))
     assert found.reason == "not_measured"
     assert word in found.detail
@@ -275,13 +275,13 @@ def test_the_rank_that_needed_most_counts(metric: Metric, counter: str) -> None:
 
 
 @pytest.mark.parametrize("metric", [MEMORY_PEAK, MEMORY_RESERVED_PEAK, HOST_MEMORY_PEAK], ids=lambda metric: metric.name)
-def test_what_nobody_told_is_absent(metric: Metric) -> None:
+def test_unreported_values_are_absent(metric: Metric) -> None:
     made = Handmade(levels=(1,), blocks=1)
     made.launch(workers=1)
     assert isinstance(metric.compute(made.measured(), {})["workers=1"], Absent)
 
 
-def test_it_is_told_beside_what_was_in_use() -> None:
+def test_it_is_reported_next_to_the_memory_in_use() -> None:
     made = Handmade(levels=(2,), blocks=2)
     for _ in range(2):
         number = made.launch(workers=2)

@@ -79,7 +79,7 @@ def test_a_fault_launch_in_which_no_fault_struck_does_not_enter() -> None:
     assert value.n_launches == 1
 
 
-def test_hosts_whose_clocks_nobody_compared_have_no_goodput_of_zero() -> None:
+def test_hosts_with_uncompared_clocks_have_no_goodput_of_zero() -> None:
     value = absence(TRAINING_GOODPUT_FAULT.compute(on_two_hosts(-300.0, looks=0).measured(), {})["workers=2"])
     assert "clock of there" in value.detail
 
@@ -116,7 +116,7 @@ def test_without_prices_or_without_a_fault_it_is_absent() -> None:
     assert isinstance(COST_LOST.compute(made.measured(), {})["workers=2"], Absent)
 
 
-def test_what_nobody_knows_costs_no_zero_dollars() -> None:
+def test_unknown_work_does_not_cost_zero_dollars() -> None:
     """Hosts whose clocks nobody compared, and a script of which no step was seen: where the rank-seconds went is not known."""
     apart = absence(COST_LOST.compute(priced(on_two_hosts(-300.0, looks=0)).measured(), {})["workers=2"])
     assert apart.reason == "refused"

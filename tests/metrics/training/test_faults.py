@@ -135,7 +135,7 @@ def test_hosts_whose_clocks_differ_are_put_on_one(there_s: float) -> None:
     assert value.value == pytest.approx(8.0, abs=2e-4)
 
 
-def test_hosts_whose_clocks_nobody_compared_tell_no_recovery() -> None:
+def test_hosts_with_uncompared_clocks_have_no_recovery_time() -> None:
     """A clock 300 s behind would make it 8 s or nothing, by chance."""
     value = absence(RECOVERY_TIME.compute(on_two_hosts(-300.0, looks=0).measured(), {})["workers=2"])
     assert value.reason == "refused"

@@ -58,7 +58,7 @@ def test_a_parameter_without_a_gradient_counts_as_zero() -> None:
     assert estimated(value(made)).value == 1.0
 
 
-def test_what_is_not_comparable_says_why() -> None:
+def test_incomparable_gradients_give_the_reason() -> None:
     assert "other parameters" in reason({"start": "a"}, {"start": "b"})
     assert "not hashed" in reason({}, {"start": ""})
     assert "other samples" in reason({"ids": range(8)}, {"ids": range(1, 9)})
@@ -120,7 +120,7 @@ def test_the_parts_of_a_sharded_model_are_added_up() -> None:
     assert estimated(sharded([(0, [3.0, 0.0], -3), (1, [0.0, 4.5], -4)])).value == pytest.approx(0.1, rel=1e-15)
 
 
-def test_replicas_of_a_part_count_once_and_are_held_against_each_other() -> None:
+def test_replicas_of_a_part_count_once_and_are_compared() -> None:
     held = [(0, [3.0, 0.0], -3), (1, [0.0, 4.0], -4)]
     assert estimated(sharded([*held, *held])).value == 0.0
     made = Handmade(levels=(4,), blocks=1)
@@ -157,7 +157,7 @@ def test_a_part_without_a_gradient_is_no_sign_of_other_parameters() -> None:
     assert "other parameters" in absence(idle(begun=-5)).detail
 
 
-def test_where_no_parameter_has_a_gradient_the_hashes_of_the_whole_are_asked() -> None:
+def test_without_any_gradient_the_hashes_of_whole_parameters_are_used() -> None:
     for hashed, word in (("", "not hashed"), ("start", "")):
         made = Handmade(levels=(1, 2), blocks=1)
         for held in ([11], [5, 6]):

@@ -103,7 +103,7 @@ def test_hosts_of_one_kernel_have_none() -> None:
     assert (found.value, found.low, found.high) == (0.0, 0.0, 0.0)
 
 
-def test_it_is_absent_on_one_host_and_where_nobody_looked() -> None:
+def test_it_is_absent_on_one_host_and_with_too_few_reads() -> None:
     unknown = absence(CLOCK_BOUND.compute(launches(looks=3).measured(), {})["workers=4"])
     assert (unknown.reason, "3 reads" in unknown.detail) == ("not_measured", True)
     made = Handmade(levels=(2,), blocks=1)

@@ -99,7 +99,7 @@ def test_steps_that_did_no_work_give_no_speedup() -> None:
 # ---- speedup_wall: what the user felt, start-up included.
 
 
-def test_whole_runs_are_compared_even_where_steps_are_marked() -> None:
+def test_whole_runs_are_compared_even_if_steps_are_marked() -> None:
     made = Handmade(levels=(1, 2), blocks=1)
     made.steps(made.launch(workers=1, wall_s=12.0), seconds=[1.0] * 5)
     made.steps(made.launch(workers=2, wall_s=10.0), seconds=[0.5] * 5)
@@ -190,7 +190,7 @@ def test_perfect_amdahl_data_give_the_fraction_back_in_every_block() -> None:
         Handmade(levels=(1, 2)),
     ],
 )
-def test_what_amdahl_cannot_describe_is_absent(made: Handmade) -> None:
+def test_cases_outside_amdahls_law_are_absent(made: Handmade) -> None:
     assert isinstance(fitted(made), Absent)
 
 
@@ -288,7 +288,7 @@ def test_without_the_links_a_law_speaks_that_knows_nothing_of_them() -> None:
     assert "without knowing the links" in found.method
 
 
-def test_what_hides_is_given_with_its_bound() -> None:
+def test_hidden_communication_is_given_with_its_bound() -> None:
     assert "if nothing were hidden there" in estimated(only(PREDICTED_SPEEDUP, record(overlap=0.2))).method
 
 

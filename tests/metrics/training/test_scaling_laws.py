@@ -51,7 +51,7 @@ def test_times_made_by_the_law_give_its_coherency_back() -> None:
     assert found.value == pytest.approx(0.01, abs=1e-9)
 
 
-def test_a_coherency_on_its_bound_has_an_upper_end_and_says_that_it_has_no_standard_error() -> None:
+def test_a_coherency_on_its_bound_has_an_upper_end_and_no_standard_error() -> None:
     # the largest count is faster than the law without coherency says, so beta would like to be negative
     found = estimated(only(USL_COHERENCY, usl_record((1, 2, 4, 8), alpha=0.1, beta=-0.0005)))
     assert (found.value, found.low) == (0.0, 0.0)
@@ -133,7 +133,7 @@ def test_a_law_that_holds_up_to_the_end_predicts_it() -> None:
     assert found.low < 0.0 < found.high
 
 
-def test_what_sets_in_only_at_the_end_is_promised_and_not_kept() -> None:
+def test_a_late_effect_is_missed_by_the_fit() -> None:
     made = Handmade(levels=(1, 2, 4, 8), blocks=2)
     for block in range(2):
         for p, seconds in ((1, 100.0), (2, 50.0), (4, 25.0), (8, 25.0)):  # linear up to 4, nothing more at 8

@@ -26,7 +26,7 @@ from tests.metrics.narrow import absence, estimated
 # ---- step_time: the slowest rank's time, median over steps, then over launches.
 
 
-def test_the_slowest_rank_decides_and_the_median_step_stands_for_a_launch() -> None:
+def test_a_launch_is_the_median_step_of_the_slowest_rank() -> None:
     made = Handmade(levels=(2,), blocks=2)
     for block in range(2):
         number = made.launch(workers=2, block=block)

@@ -130,7 +130,7 @@ def test_a_noise_floor_that_reaches_the_margin_rules_equivalence_out() -> None:
     assert decide(same, better="lower", floor=0.03).reason == "floor_above_margin"
 
 
-def test_a_change_that_does_not_stand_the_correction_is_inconclusive() -> None:
+def test_a_change_not_significant_after_correction_is_inconclusive() -> None:
     seen = made(0.05, 0.015, p_value=0.029)
     assert decide(seen, better="lower", p_adjusted=0.05).verdict == "higher"
     got = decide(seen, better="lower", p_adjusted=0.12)

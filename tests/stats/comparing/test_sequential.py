@@ -77,7 +77,7 @@ def test_two_equal_sides_that_stopped_when_they_were_narrow_seldom_differ() -> N
     assert plain > paid
 
 
-def test_a_comparison_pays_for_each_side_that_was_looked_at() -> None:
+def test_a_comparison_pays_for_each_adaptive_side() -> None:
     assert [comparison_confidence(0.95, looked) for looked in (0, 1, 2, 5)] == pytest.approx([0.95, 0.975, 0.98, 0.98])
     with pytest.raises(ValueError, match="strictly between 0 and 1"):
         comparison_confidence(1.0, 0)

@@ -115,7 +115,7 @@ def test_a_trial_that_comes_five_times_counts_once() -> None:
     assert five.n_eff == pytest.approx(once.n_eff, rel=0.2)
 
 
-def test_what_is_said_to_be_needed_is_enough() -> None:
+def test_the_stated_need_is_sufficient() -> None:
     rng = np.random.default_rng(8)
     short = cluster_woodruff(rng.exponential(size=(5, 100)), 0.99, 0.95)
     assert short.launches_needed

@@ -289,7 +289,7 @@ def test_a_published_history_keeps_its_three_changes_however_many_values_there_a
         assert len(places(changes_in_history(np.log(MONGODB[:n])))) == 3
 
 
-def test_an_outlier_is_told_apart_and_attracts_no_change() -> None:
+def test_an_outlier_is_separated_and_attracts_no_change() -> None:
     found = changes_in_history(np.log(TIGERBEETLE))
     assert (places(found), found.outliers) == ([15], (10,))
     assert math.exp(found.certain[0].before) == pytest.approx(np.delete(TIGERBEETLE[:15], 10).mean(), rel=1e-3)
@@ -335,7 +335,7 @@ def test_noise_that_grows_is_no_change_of_level() -> None:
 
 
 @pytest.mark.parametrize(("shown", "least"), [(3, 0.80), (5, 0.95)])
-def test_a_step_of_three_sigma_is_told_once_a_few_values_show_it(shown: int, least: float) -> None:
+def test_a_step_of_three_sigma_is_found_after_a_few_values(shown: int, least: float) -> None:
     # certain or suspected, at a single look
     rng = np.random.default_rng([13, shown])
     step = np.where(np.arange(60) >= 60 - shown, 3.0, 0.0)
@@ -380,7 +380,7 @@ def test_a_step_of_the_last_one_or_two_values_is_suspected_and_no_finding(last: 
     assert found.outliers == ()
 
 
-def test_what_is_not_certain_yet_is_suspected_and_becomes_certain() -> None:
+def test_a_suspected_change_becomes_certain() -> None:
     wave = np.array([0.0, 1.0, -0.5, 0.5, -1.0, 0.25, -0.25, 0.75, -0.75, 0.1])
     data = np.r_[np.tile(wave, 3), 1.7 + wave]
     kinds = [[c.kind for c in changes_in_history(data[:n]).changes] for n in (30, 33, 40)]
@@ -408,7 +408,7 @@ def test_the_unit_does_not_matter() -> None:
     assert milli.p_value == pytest.approx(plain.p_value)
 
 
-def test_what_was_certain_on_logarithms_stays_when_a_zero_comes() -> None:
+def test_changes_certain_on_logarithms_stay_when_a_zero_comes() -> None:
     rng = np.random.default_rng(9)
     data = np.exp(np.r_[rng.normal(0, 0.3, 30), rng.normal(2, 0.3, 20)])
     before = changes_in_history(np.log(data))
@@ -444,6 +444,6 @@ def test_looking_at_several_series_is_paid_for() -> None:
         ([1.0] * 20, {"earlier": [1.0] * 21}, "21 earlier values for 20 values"),
     ],
 )
-def test_what_cannot_be_judged_is_an_error(values: list[float], options: dict[str, object], words: str) -> None:
+def test_invalid_histories_are_errors(values: list[float], options: dict[str, object], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         changes_in_history(values, **options)  # type: ignore[arg-type]

@@ -34,7 +34,7 @@ def test_a_simulated_cluster_is_recovered() -> None:
     assert not made.hides
 
 
-def test_what_hides_is_seen() -> None:
+def test_hidden_communication_is_recorded() -> None:
     """A fifth of 0.95 s: hideable 0.19 s of one worker."""
     made = found(record(overlap=0.2))
     assert made.hides
@@ -43,7 +43,7 @@ def test_what_hides_is_seen() -> None:
     assert made.all_exposed.middle.at(32) > made.fitted.middle.at(32)
 
 
-def test_without_a_sweep_the_training_itself_tells_the_links() -> None:
+def test_without_a_sweep_the_training_gives_the_links() -> None:
     """The sweep's rows taken away: the buckets in groups of 2, 4, 8 and 16 give alpha and beta block by block."""
     whole = record()
     calls = whole.table("collectives")
