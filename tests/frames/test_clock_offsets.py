@@ -36,7 +36,7 @@ def of_b(record: Handmade) -> HostClock:
 def test_an_offset_and_a_drift_of_50_ppm_come_out_within_a_fifth_of_a_millisecond(
     offset_s: float, looks: int, calls: int, way: str
 ) -> None:
-    """By looks; by collectives alone half a millisecond can be off, by their bound: nobody says when within the call the others were."""
+    """By reads; by collectives alone the error can be half a millisecond, their bound: when within the call the others arrived is unknown."""
     found = of_b(made(offset_s, DRIFT, looks=looks, calls=calls))
     assert (found.way, found.trouble) == (way, "")
     there = clock(offset_s, DRIFT)
@@ -51,7 +51,7 @@ def test_an_offset_and_a_drift_of_50_ppm_come_out_within_a_fifth_of_a_millisecon
 
 
 def test_hosts_of_one_kernel_share_its_clock_exactly() -> None:
-    """Containers and network namespaces: nothing is to be looked at."""
+    """Containers and network namespaces share the clock: no reads are needed."""
     found = of_b(made(boots={"a": "one", "b": "one"}))
     assert (found.way, found.offset, found.bound) == ("same", 0.0, 0.0)
 
@@ -172,7 +172,7 @@ def test_the_partition_of_two_hosts_is_that_of_one() -> None:
 
 
 def test_a_launch_begins_and_ends_by_the_clock_of_the_host_that_assay_runs_on() -> None:
-    """assay beside rank 1, whose clock is 5 s ahead or 300 s behind: the times of ranks were held against another clock's."""
+    """assay next to rank 1, whose clock is 5 s ahead or 300 s behind: the times of ranks were compared with another clock's."""
     one = seconds(on_two_hosts(0.0, looks=40))
     for there_s in (5.0, -300.0):
         for row, other in zip(one, seconds(run_from_there(on_two_hosts(there_s, looks=40), there_s)), strict=True):

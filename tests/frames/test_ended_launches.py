@@ -1,4 +1,4 @@
-"""Launches that were ended after their steps, as asked: what only a whole job shows is absent, and never a loss."""
+"""Launches that were ended after their steps, as requested: values that need a whole job are absent, never a loss."""
 
 from __future__ import annotations
 

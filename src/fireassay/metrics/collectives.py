@@ -133,7 +133,7 @@ def _fit(measured: RecordData, members: list[Cell], values: Mapping[str, pl.Data
 
 
 def _over_groups(
-    measured: RecordData, of: Callable[[Cell, Affine], float], *, unit: str, name: str, needs: tuple[Part, ...]
+    measured: RecordData, _: Results, *, of: Callable[[Cell, Affine], float], unit: str, name: str, needs: tuple[Part, ...]
 ) -> Mapping[str, Value]:
     """One estimate per group, from a number of each launch's fit; Absent if a required part is too small in a launch."""
     results: dict[str, Value] = {}
@@ -154,7 +154,7 @@ def _over_groups(
             n_trials=len(fitted) * len(members[group]),
             aggregate=f"fit of T(S) = a + b S by relative errors over {count(len(members[group]), 'sizes')} in each launch; {HOW}",
         )
-        _, _, rest = estimate.signature.partition("|")
+        rest = estimate.signature.partition("|")[2]
         results[group] = replace(
             estimate, signature=f"{name}|model:hockney-ring|rank:{ranks_of(measured)}|ranks:{cell.ranks}{groups_of(cell)}|{rest}"
         )
@@ -172,7 +172,7 @@ def _unseen(members: list[Cell], fitted: Mapping[int, Affine], needs: tuple[Part
         return Absent(
             reason="insufficient",
             detail=f"in some launch the time does not grow with the size up to {last} bytes: use larger sizes, or leave the machine to "
-            f"the experiment",
+            "the experiment",
         )
     if "fixed" in needs and shares["fixed"] < LEAST_SEEN:
         return Absent(
@@ -182,28 +182,18 @@ def _unseen(members: list[Cell], fitted: Mapping[int, Affine], needs: tuple[Part
     return None
 
 
-def _alpha(measured: RecordData, _: Results) -> Mapping[str, Value]:
-    return _over_groups(
-        measured, lambda cell, fitted: alpha_beta(cell.op, cell.ranks, fitted)[0], unit=SECONDS, name="alpha", needs=("fixed",)
-    )
-
-
 ALPHA = measure(
     name="alpha",
     title="Latency of a link",
     kind="level",
     formula="a / rounds(op, n) of T(S) = a + b S",
-    compute=_alpha,
+    compute=partial(
+        _over_groups, of=lambda cell, fit: alpha_beta(cell.op, cell.ranks, fit)[0], unit=SECONDS, name="alpha", needs=("fixed",)
+    ),
     question="What does each message between two neighbours cost, regardless of size?",
     caveat="Includes engine, threads and wake-up; Gloo requests before it sends, so the wire's latency counts twice (see --matrix).",
     rank=1603,
 )
-
-
-def _beta(measured: RecordData, _: Results) -> Mapping[str, Value]:
-    return _over_groups(
-        measured, lambda cell, fitted: alpha_beta(cell.op, cell.ranks, fitted)[1], unit=SECONDS_PER_BYTE, name="beta", needs=("growing",)
-    )
 
 
 BETA = measure(
@@ -212,15 +202,13 @@ BETA = measure(
     unit=SECONDS_PER_BYTE,
     kind="level",
     formula="b / share(op, n) of T(S) = a + b S",
-    compute=_beta,
+    compute=partial(
+        _over_groups, of=lambda cell, fit: alpha_beta(cell.op, cell.ranks, fit)[1], unit=SECONDS_PER_BYTE, name="beta", needs=("growing",)
+    ),
     question="How long does one more byte take on a link?",
     caveat="Includes copies and sums in the engine; busbw approaches 1 / beta at large sizes.",
     rank=1604,
 )
-
-
-def _crossover_size(measured: RecordData, _: Results) -> Mapping[str, Value]:
-    return _over_groups(measured, lambda _, fitted: fitted.half, unit=BYTES, name="crossover_size", needs=("fixed", "growing"))
 
 
 CROSSOVER_SIZE = measure(
@@ -230,7 +218,7 @@ CROSSOVER_SIZE = measure(
     kind="level",
     better="neither",
     formula="a / b of T(S) = a + b S",
-    compute=_crossover_size,
+    compute=partial(_over_groups, of=lambda _, fit: fit.half, unit=BYTES, name="crossover_size", needs=("fixed", "growing")),
     question="Below which size is an operation's time mostly latency?",
     caveat="Bundle smaller messages, unless that delays something else.",
     rank=1605,

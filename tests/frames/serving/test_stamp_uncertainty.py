@@ -1,4 +1,4 @@
-"""How unsure TTFT, TPOT and E2E are: of the first and the last chunk with text, and not 0 where nobody knows."""
+"""How uncertain TTFT, TPOT and E2E are: by the first and the last chunk with text, and null if unknown."""
 
 from __future__ import annotations
 

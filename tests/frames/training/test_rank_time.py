@@ -149,7 +149,7 @@ def test_a_fault_before_the_first_step_is_no_longer_start_up() -> None:
 
 
 def test_a_rank_that_was_gone_before_it_could_say_that_it_began_did_not_begin_late() -> None:
-    """Rank 0 is killed at 3 s, before rank 1's first word; nobody saw rank 1 go, so that the restart begins at once."""
+    """Rank 0 is killed at 3 s, before rank 1's first word; the end of rank 1 was not recorded, so the restart begins at once."""
     made = one(workers=2, wall_s=12.0)
     made.event(0, "worker_start", 1.0, rank=0, incarnation=0)
     made.event(0, "fault", 3.0, rank=0, incarnation=0, step=0)

@@ -1,4 +1,4 @@
-"""Where nobody knows at which step a restarted job went on, no number rests on it."""
+"""If the step at which a restarted job continued is unknown, no number rests on it."""
 
 from __future__ import annotations
 

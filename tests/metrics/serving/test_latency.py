@@ -1,4 +1,4 @@
-"""Latencies: pooled over launches, success only with failures beside, refused where the data cannot carry them."""
+"""Latencies: pooled over launches, of answered requests, with the number of failures, refused if there are too few."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_it_is_the_quantile_of_all_gaps_and_not_of_the_launches(name: str) -> No
 
 @GAPS
 def test_two_tokens_in_a_chunk_halve_its_gap_and_the_method_says_so(name: str) -> None:
-    """Chunks every 0.2 s with two tokens each, of which nobody says which chunk brought how many."""
+    """Chunks every 0.2 s with two tokens each, without a count per chunk."""
     value = estimate(name, chunked(400, 0.01, gap_s=0.2, chunks=5, tokens_out=10), "rate=10")
     assert value.value == pytest.approx(0.1)
     assert "1,200 answers" in value.method

@@ -12,7 +12,7 @@ from tests.serving_made import ServingMade
 
 
 def values_of(metric: Metric | str, record: ServingMade | RecordData) -> dict[str, Value]:
-    """By configuration, with what the metric needs asked for."""
+    """By configuration, its needs checked."""
     declared = catalog.load("metrics", metric) if isinstance(metric, str) else metric
     return dict(needs.values(declared, record.measured() if isinstance(record, ServingMade) else record, {}))
 

@@ -18,7 +18,7 @@ from tests.handmade import Handmade
 from tests.metrics.communication_made import calls, ms, told
 from tests.metrics.narrow import absence, estimated
 
-# ---- Exposed communication by several ways: which is told, and what only several together tell. Times are worked out by hand.
+# ---- Exposed communication by several methods: which one is used. Times are worked out by hand.
 
 RANKS = (0, 1)
 
@@ -243,7 +243,7 @@ def test_a_burst_in_some_blocks_does_not_move_it() -> None:
 
 
 def test_inconsistent_differences_are_inconclusive_and_reported() -> None:
-    """Blocks off by 25 ms: half of the interval is far above 3 ms; what the hooks saw is told instead, or nothing."""
+    """Blocks off by 25 ms: half of the interval is far above 3 ms; the hooks' value is used instead, or none."""
     made, (number,) = timed()
     noisy(made, 25.0)
     nothing = absence(COMM_EXPOSED.compute(made.measured(), {})["workers=2"])

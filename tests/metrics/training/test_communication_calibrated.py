@@ -149,7 +149,7 @@ def test_without_calibrating_it_is_absent() -> None:
     assert absence(hidden(made, "workers=1")).reason == "not_applicable"
 
 
-# ---- comm_contention: what exposed communication takes beyond what is waited for, in one launch. Worked out by hand.
+# ---- comm_contention: exposed communication beyond waiting, in one launch. Worked out by hand.
 
 
 def contention(made: Handmade, configuration: str = "workers=2") -> Value:

@@ -117,7 +117,7 @@ def test_without_prices_or_without_a_fault_it_is_absent() -> None:
 
 
 def test_unknown_work_does_not_cost_zero_dollars() -> None:
-    """Hosts whose clocks nobody compared, and a script of which no step was seen: where the rank-seconds went is not known."""
+    """Hosts with uncompared clocks, and a script without recorded steps: the rank-seconds are unattributed."""
     apart = absence(COST_LOST.compute(priced(on_two_hosts(-300.0, looks=0)).measured(), {})["workers=2"])
     assert apart.reason == "refused"
     assert "clock of there" in apart.detail
@@ -143,7 +143,7 @@ def _read(made: Handmade) -> Handmade:
 
 @pytest.mark.parametrize("there_s", [5.0, -300.0])
 def test_counters_are_read_by_the_clock_of_the_host_that_assay_runs_on(there_s: float) -> None:
-    """assay beside rank 1, whose clock is not rank 0's: the broken time was looked up in other seconds of the counter."""
+    """assay next to rank 1, whose clock is not rank 0's: the broken time was looked up in other seconds of the counter."""
     made = run_from_there(_read(on_two_hosts(there_s, looks=40)), there_s)
     assert estimated(ENERGY_LOST.compute(made.measured(), {})["workers=2"]).value == pytest.approx(80.0, rel=1e-3)
 

@@ -130,7 +130,7 @@ def test_a_strike_that_missed_its_victim_is_no_fault() -> None:
 
 @pytest.mark.parametrize("there_s", [-300.0, 0.004, 5.0])
 def test_hosts_whose_clocks_differ_are_put_on_one(there_s: float) -> None:
-    """8 s as on one host, within the bound; the coordinator ran beside rank 0."""
+    """8 s as on one host, within the bound; the coordinator ran next to rank 0."""
     value = estimated(RECOVERY_TIME.compute(on_two_hosts(there_s, looks=40).measured(), {})["workers=2"])
     assert value.value == pytest.approx(8.0, abs=2e-4)
 

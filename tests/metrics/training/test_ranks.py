@@ -27,7 +27,7 @@ def test_it_is_what_the_others_wait_by_hand() -> None:
 
 
 def test_a_late_rank_makes_all_others_wait() -> None:
-    """Three others by 200 ms each; what all lose by luck beside it is a few milliseconds."""
+    """Three others by 200 ms each; chance adds a few milliseconds."""
     late, clean = (
         STRAGGLER_WAIT.compute(record(Training(ranks=4, seed=1, late=slow), launches=3).measured(), {})["workers=4"]
         for slow in ({(2, "data"): 200.0}, {})

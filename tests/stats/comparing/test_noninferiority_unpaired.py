@@ -1,4 +1,4 @@
-"""Is "held" honest where launches of the two sides belong to nobody?"""
+"""Is "held" honest if launches of the two sides are unpaired?"""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def steps(ranks: int, seed: int, *, count: int = 40, sd: float = 0.005) -> np.nd
     ("seconds", "expected"),
     [
         ([1, 2], [-1, 1]),
-        ([1, 2, 10], [-9, -8, 8]),  # of two others the slower one: a fast rank makes nobody slow
+        ([1, 2, 10], [-9, -8, 8]),  # of two others the slower one: a fast rank makes no other slow
         ([1, 2, 3, 10], [-2, -1, 1, 8]),
         ([5, 5, 5], [0, 0, 0]),
     ],
@@ -147,7 +147,7 @@ def judged(own: dict[str, np.ndarray]) -> list[tuple[int, str]]:
 @pytest.mark.parametrize("ranks", [2, 3, 4, 6, 8])
 @pytest.mark.parametrize("in_turn", [True, False])
 def test_alternating_late_ranks_name_no_rank(ranks: int, in_turn: bool) -> None:
-    """By 50 ms of a step of 150, in turn or by lot, for 400 steps: held against the others step by step, each of 4 ranks would be late by
+    """By 50 ms of a step of 150, in turn or by lot, for 400 steps: compared step by step, each of 4 ranks would be late by
     12.5 ms.
     """
     for seed in range(20):
@@ -167,7 +167,7 @@ def test_no_rank_is_named_on_a_noisy_machine() -> None:
 
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_late_by_150_ms_in_a_tenth_of_a_thousand_steps_is_late(ranks: int) -> None:
-    """15 ms a step, where 6 matter: in at least 95 % of 20 seeds, and nobody else."""
+    """15 ms a step, where 6 matter: in at least 95 % of 20 seeds, and no other rank."""
     right = 0
     for seed in range(20):
         rng = np.random.default_rng(seed)

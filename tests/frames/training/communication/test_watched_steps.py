@@ -173,7 +173,7 @@ def test_one_long_wait_in_a_watched_step_is_not_extrapolated() -> None:
 
 @pytest.mark.parametrize("phase", ["forward", "backward", "communication"])
 def test_a_slow_rank_is_named_from_watched_steps(phase: str) -> None:
-    """50 ms in each step; the 20 clean launches name nobody."""
+    """50 ms in each step; the 20 clean launches name no rank."""
     made = Handmade(levels=(3,), blocks=21)
     for block in range(21):
         late = {} if block else {(1, phase): 50.0}
