@@ -63,7 +63,7 @@ def ours(process: str, **keys: Any) -> Callable[[int], Times]:
     return lambda seed: np.asarray(schedule(process, seed, RATE, **keys).due_ns / 1e9)
 
 
-# ---- peers, from their formulas (research/serving.md, section 3) ---------------------------------------------------
+# ---- peers, from their formulas (their schedulers' source) ----------------------------------------------------------
 
 
 def guidellm(block: int) -> Callable[[int], Times]:

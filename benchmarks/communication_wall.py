@@ -2,7 +2,7 @@
 
 Simulated clusters (`runners.cluster`) whose truth is known: steps of every launch from the simulator, alpha and beta from noisy calls
 of one sweep a launch, fitted and predicted as for a record (`stats.communication_wall`).  Each row is so many experiments; the
-promise is 85 % of held-out worker counts inside the 90 % interval (research 5.3, G9).
+promise is 85 % of held-out worker counts inside the 90 % interval.
 
     python benchmarks/communication_wall.py --experiments 500
 """

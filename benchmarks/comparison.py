@@ -385,7 +385,7 @@ def allowance(share: float, n: int) -> float:
 
 
 def textbook_effect(cv: float, k: int) -> float:
-    """(t[.975] + t[.8]) sqrt(2/k) cv, both with 2(k - 1) degrees of freedom: methodology 3.4."""
+    """(t[.975] + t[.8]) sqrt(2/k) cv, both with 2(k - 1) degrees of freedom."""
     return (t_quantile(0.975, 2 * (k - 1)) + t_quantile(0.8, 2 * (k - 1))) * math.sqrt(2.0 / k) * cv
 
 

@@ -109,7 +109,10 @@ def claim() -> str:
 def metrics() -> str:
     """Every metric by dimension: an overview, then what each declares, then what each family says of all of its metrics."""
     every = catalog.load_all("metrics")
-    kinds = "The kind of a metric says which mean over configurations has a meaning; repeated launches are another matter."
+    kinds = (
+        "[Definitions](../definitions.md) has worked examples, sources, and where tools disagree about a word.\n\n"
+        "The kind of a metric says which mean over configurations has a meaning; repeated launches are another matter."
+    )
     parts = [kinds, table(("kind", "mean over configurations"), means.MEANS.items())]
     for dimension, question in DIMENSIONS.items():
         members = {name: metric for name, metric in every.items() if metric.dimension == dimension}

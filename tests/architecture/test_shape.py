@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 MOST_LINES = 500  # of a file
 MOST_PARAMETERS = 8  # of a function, without self, cls, *arguments and **words
+MOST_MODULES = 25  # of a folder, without its `__init__`
 
 
 @pytest.fixture(scope="module")
@@ -42,3 +44,9 @@ def test_no_function_has_more_than_8_parameters(files: list[Path]) -> None:
         if parameters(function) > MOST_PARAMETERS
     }
     assert many == {}
+
+
+def test_no_folder_has_more_than_25_modules(files: list[Path]) -> None:
+    """More of them answer several questions: one folder for each."""
+    modules = Counter(path.parent for path in files if path.name != "__init__.py")
+    assert {folder.name: count for folder, count in modules.items() if count > MOST_MODULES} == {}

@@ -67,7 +67,7 @@ def test_one_long_launch_carries_no_percentile(metric: Metric) -> None:
 
 
 def test_the_method_says_how_dependent_the_steps_are() -> None:
-    """methodology T17: p99 of ramps shifted by 2 is 994.01 in [991, 999], here in ms."""
+    """p99 of ramps shifted by 2 is 994.01 in [991, 999], here in ms."""
     value = computed(STEP_TIME_P99, with_ramps(2).measured())["workers=1"]
     assert isinstance(value, Estimate)
     assert (value.value, value.low, value.high) == pytest.approx((0.99401, 0.991, 0.999))

@@ -7,11 +7,11 @@ import json
 import numpy as np
 import pytest
 
-from fireassay.estimates.estimate import Absent
 from fireassay.frames.clock_offsets import HostClock, aligned, between, clock_offsets, on_one_clock
 from fireassay.frames.training.rank_time import CATEGORIES, partition
 from tests.handmade import Handmade
 from tests.metrics.clocks_made import BOOTS, S, clock, collect, common, look, on_two_hosts, run_from_there, two_hosts
+from tests.metrics.narrow import absence
 
 OFFSETS_S = (0.0005, -0.0005, 0.02, -1.0, 5.0, -5.0)
 DRIFT = 50e-6
@@ -36,7 +36,7 @@ def of_b(record: Handmade) -> HostClock:
 def test_an_offset_and_a_drift_of_50_ppm_come_out_within_a_fifth_of_a_millisecond(
     offset_s: float, looks: int, calls: int, way: str
 ) -> None:
-    """By looks; by collectives alone half a millisecond can be off, by their bound: nobody says when within the call the others were."""
+    """By reads; by collectives alone the error can be half a millisecond, their bound: when within the call the others arrived is unknown."""
     found = of_b(made(offset_s, DRIFT, looks=looks, calls=calls))
     assert (found.way, found.trouble) == (way, "")
     there = clock(offset_s, DRIFT)
@@ -51,16 +51,16 @@ def test_an_offset_and_a_drift_of_50_ppm_come_out_within_a_fifth_of_a_millisecon
 
 
 def test_hosts_of_one_kernel_share_its_clock_exactly() -> None:
-    """Containers and network namespaces: nothing is to be looked at."""
+    """Containers and network namespaces share the clock: no reads are needed."""
     found = of_b(made(boots={"a": "one", "b": "one"}))
     assert (found.way, found.offset, found.bound) == ("same", 0.0, 0.0)
 
 
 @pytest.mark.parametrize("looks", [0, 19])
-def test_a_clock_that_nobody_looked_at_often_enough_is_not_known(looks: int) -> None:
+def test_a_clock_with_too_few_reads_is_unknown(looks: int) -> None:
     found = of_b(made(looks=looks))
     assert not found.known
-    assert f"{looks} looks" in found.trouble
+    assert f"{looks} reads" in found.trouble
     with pytest.raises(ValueError, match="not known"):
         found.common(5)
 
@@ -115,13 +115,9 @@ def test_between_two_hosts_an_interval_below_ten_bounds_is_refused() -> None:
     a, b = clocks[0, "a"], clocks[0, "b"]
     assert between(a, common(300.0), b, there(301.0)) == pytest.approx(1.0, abs=2e-4)
     assert between(b, there(301.0), a, common(300.0)) == pytest.approx(-1.0, abs=2e-4)
-    short = between(a, common(300.0), b, there(300.0003))
-    assert isinstance(short, Absent)
-    assert "10 times the bound" in short.detail
+    assert "10 times the bound" in absence(between(a, common(300.0), b, there(300.0003))).detail
     assert between(b, there(1.0), b, there(1.0) + 7) == pytest.approx(7e-9), "one host needs no other's clock"
-    unknown = between(a, 0, of_b(made()), S)
-    assert isinstance(unknown, Absent)
-    assert unknown.reason == "refused"
+    assert absence(between(a, 0, of_b(made()), S)).reason == "refused"
 
 
 def test_events_and_steps_of_two_hosts_are_put_on_one_clock() -> None:
@@ -176,14 +172,14 @@ def test_the_partition_of_two_hosts_is_that_of_one() -> None:
 
 
 def test_a_launch_begins_and_ends_by_the_clock_of_the_host_that_assay_runs_on() -> None:
-    """assay beside rank 1, whose clock is 5 s ahead or 300 s behind: the times of ranks were held against another clock's."""
+    """assay next to rank 1, whose clock is 5 s ahead or 300 s behind: the times of ranks were compared with another clock's."""
     one = seconds(on_two_hosts(0.0, looks=40))
     for there_s in (5.0, -300.0):
         for row, other in zip(one, seconds(run_from_there(on_two_hosts(there_s, looks=40), there_s)), strict=True):
             assert other == pytest.approx(row, abs=3e-4)
 
 
-def test_of_a_launch_whose_clocks_are_not_known_everything_is_unknown() -> None:
+def test_with_unknown_clocks_every_rank_second_is_unknown() -> None:
     rows = seconds(on_two_hosts(-300.0, looks=0))
     unknown = list(CATEGORIES).index("unknown")
     assert [row[unknown] for row in rows] == [20.0, 20.0]

@@ -1,11 +1,12 @@
-"""Launches that were ended after their steps, as asked: what only a whole job shows is absent, and never a loss."""
+"""Launches that were ended after their steps, as requested: values that need a whole job are absent, never a loss."""
 
 from __future__ import annotations
 
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.frames.ended_launches import ended, ended_words
-from fireassay.frames.training.sample_ledger import epochs
+from fireassay.frames.training.correctness.sample_ledger import epochs
 from tests.handmade import Handmade
+from tests.metrics.narrow import absence, estimated
 from tests.verdict.making import EPOCH, MARGIN, good, judged, wrong
 
 
@@ -30,7 +31,7 @@ def cut(after: int, *, size: int | None = 32, short: tuple[int, ...] = (1, 2), *
 def test_the_workers_say_that_a_launch_was_ended_and_words_say_after_how_much() -> None:
     measured = cut(5, short=(2,)).measured()
     assert ended(measured) == {1, 3, 5, 7, 9}
-    assert ended_words(measured) == "ended after 5 steps as asked, beside 0 to warm up"
+    assert ended_words(measured) == "ended after 5 steps as requested, after 0 to warm up"
     assert ended_words(good().measured()) == ""
 
 
@@ -38,8 +39,7 @@ def test_the_epoch_in_which_a_launch_was_ended_lost_nothing() -> None:
     """5 steps are an epoch of 4 and one step of the next."""
     judgement = judged(cut(5))
     assert wrong(judgement) == []
-    lost = judgement.results["samples_lost"]["workers=2"]
-    assert isinstance(lost, Estimate)
+    lost = estimated(judgement.results["samples_lost"]["workers=2"])
     assert (lost.value, lost.n_trials) == (0.0, 5 * 32)
 
 
@@ -50,9 +50,7 @@ def test_an_ended_launch_needs_no_base_that_ended_so_too() -> None:
 
 def test_a_launch_that_was_ended_in_its_first_epoch_says_nothing_about_lost_samples() -> None:
     for size in (32, None):
-        lost = judged(cut(3, size=size)).results["samples_lost"]["workers=2"]
-        assert isinstance(lost, Absent)
-        assert "ended after 3 steps as asked" in lost.detail
+        assert "ended after 3 steps as requested" in absence(judged(cut(3, size=size)).results["samples_lost"]["workers=2"]).detail
 
 
 def test_an_epoch_that_was_whole_when_the_launch_was_ended_is_judged() -> None:
@@ -73,7 +71,7 @@ def test_the_quality_of_a_training_that_was_not_finished_is_no_quality() -> None
     for name in ("quality", "quality_difference"):
         for value in judgement.results[name].values():
             assert isinstance(value, Absent)
-        assert "ended after 5 steps as asked" in value.detail
+        assert "ended after 5 steps as requested" in value.detail
     assert wrong(judgement) == []
     assert [gate.status for gate in judgement.verdict.gates if gate.gate == "quality"] == ["NOT_MEASURED"] * 2
 

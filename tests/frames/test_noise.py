@@ -71,7 +71,7 @@ def test_shares_are_of_the_processors_and_of_the_time_between_the_readings() -> 
     assert {name: found[name] for name in expected} == pytest.approx(expected)
 
 
-def test_what_was_not_read_is_null_and_disturbs_nothing() -> None:
+def test_unread_counters_are_null_and_disturb_nothing() -> None:
     record = made()
     counted(record, 0, busy=15, idle=5, own=14.9)
     found = row(record)
@@ -98,13 +98,13 @@ def test_a_launch_with_a_single_reading_has_no_shares() -> None:
         ({"psi_memory": 1}, "tasks waited for memory for 10 % of the launch (at most 5 %)"),
     ],
 )
-def test_each_limit_is_told_with_its_share(spans: dict[str, float], said: str) -> None:
+def test_each_limit_is_reported_with_its_share(spans: dict[str, float], said: str) -> None:
     record = made()
     counted(record, 0, **spans)
     assert disturbed(record.measured(), 0) == said
 
 
-def test_waiting_for_a_processor_and_switches_are_told_but_never_a_reason() -> None:
+def test_processor_waits_and_switches_are_reported_but_never_a_reason() -> None:
     """Four workers on two processors: all of the load is the launch's own."""
     record = made()
     counted(record, 0, busy=20, idle=0, own=19.9, psi_cpu=9.9, switches=100_000)
@@ -112,7 +112,7 @@ def test_waiting_for_a_processor_and_switches_are_told_but_never_a_reason() -> N
     assert disturbed(record.measured(), 0) == ""
 
 
-def test_several_reasons_are_all_told() -> None:
+def test_several_reasons_are_all_reported() -> None:
     record = made()
     counted(record, 0, busy=20, idle=0, own=1, psi_io=5)
     assert disturbed(record.measured(), 0).count(";") == 1
@@ -124,10 +124,10 @@ def test_the_gpu_share_is_of_the_worst_reason_of_the_worst_gpu() -> None:
         record.reading(0, "gpu-0", "slowdown_thermal", first, at_s=at_s, unit="flag")
         record.reading(0, "gpu-1", "slowdown_power_brake", second, at_s=at_s, unit="flag")
     assert row(record)["gpu_throttled"] == 0.5
-    assert disturbed(record.measured(), 0).startswith("a GPU was slowed down for heat or power in 50 % of the readings")
+    assert disturbed(record.measured(), 0).startswith("a GPU was throttled for heat or power in 50 % of the readings")
 
 
-def test_clocks_are_told_against_the_median_launch() -> None:
+def test_gpu_clocks_are_relative_to_the_median_launch() -> None:
     record = made(3)
     for launch, (megahertz, gigahertz) in enumerate([(1980, 3.0), (1980, 3.0), (990, 2.4)]):
         record.reading(launch, "gpu-0", "sm_clock", megahertz * 1e6, unit="Hz")
@@ -136,11 +136,11 @@ def test_clocks_are_told_against_the_median_launch() -> None:
         counted(record, launch, busy=1, idle=1, own=1)
     assert [found["clock_ratio"] for found in fold(record.measured()).to_dicts()] == [1.0, 1.0, 0.5]
     assert [bool(disturbed(record.measured(), launch)) for launch in (0, 1, 2)] == [False, False, True]
-    assert disturbed(record.measured(), 2) == "a GPU's clock lay 50 % below that of the median launch (at most 25 %)"
+    assert disturbed(record.measured(), 2) == "a GPU's clock was 50 % below that of the median launch (at most 25 %)"
     assert [found["frequency_ratio"] for found in fold(record.measured()).to_dicts()] == pytest.approx([1.0, 1.0, 0.8])
 
 
-def test_a_sentinel_is_held_against_the_median_in_robust_deviations() -> None:
+def test_a_sentinel_is_compared_with_the_median_in_robust_deviations() -> None:
     """49 51 49 51 50 50 49 60 ms: median 50, absolute deviations 1 1 1 1 0 0 1 10, their median 1."""
     record = made(4)
     sentinels(record, (0.049, 0.051), (0.049, 0.051), (0.050, 0.050), (0.049, 0.060))
@@ -158,7 +158,7 @@ def test_a_sentinel_within_five_percent_is_no_disturbance_however_quiet_the_othe
     assert disturbed(record.measured(), 3) == ""
 
 
-def test_among_equal_sentinels_a_slower_one_is_told_without_a_deviation() -> None:
+def test_among_equal_sentinels_a_slower_one_is_reported_without_a_deviation() -> None:
     record = made(4)
     sentinels(record, (0.05, 0.05), (0.05, 0.05), (0.05, 0.05), (0.05, 0.06))
     assert disturbed(record.measured(), 3) == "the sentinel took 1.2 times its median (all others were equal)"
@@ -170,7 +170,7 @@ def test_the_limit_of_deviations_is_the_experiments() -> None:
     assert disturbed(record.measured(), 3) == ""
 
 
-def test_the_first_launch_cannot_be_told_slow_by_its_own_two_readings() -> None:
+def test_the_first_launch_is_not_slow_by_its_own_two_readings() -> None:
     """Two readings lie one MAD from their median, whatever they are."""
     record = made(1)
     sentinels(record, (0.05, 0.50))

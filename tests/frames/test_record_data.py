@@ -58,7 +58,7 @@ def test_launches_are_never_mixed() -> None:
     assert made.measured().global_steps.select("launch", "step", "step_s").rows() == [(0, 0, 1.0), (0, 1, 1.0), (1, 0, 2.0), (1, 1, 2.0)]
 
 
-def test_of_ranks_that_are_equally_slow_the_first_gives_the_phases() -> None:
+def test_the_first_of_equally_slow_ranks_gives_the_phases() -> None:
     made = Handmade(levels=(2,), blocks=1)
     number = made.launch(workers=2)
     made.steps(number, rank=1, seconds=[1.0], phases_s={"data": 0.9})
@@ -138,7 +138,7 @@ def test_without_any_step_the_folds_are_empty() -> None:
     assert set(warm().measured().steady_steps.columns) == set(measured.steady_steps.columns)
 
 
-def test_configurations_stand_in_the_order_of_their_worker_counts() -> None:
+def test_configurations_are_ordered_by_worker_count() -> None:
     measured = Handmade(levels=(4, 1, 16, 2), scaling=Scaling(base=4)).measured()
     assert measured.configurations == ("workers=1", "workers=2", "workers=4", "workers=16")
     assert measured.base == "workers=4"
@@ -185,7 +185,7 @@ def test_the_phases_and_the_unknown_rest_are_the_step(rows: list[tuple[object, .
 
 
 @given(step_rows())
-def test_every_step_stands_there_once_and_comes_from_its_last_start(rows: list[tuple[object, ...]]) -> None:
+def test_every_step_occurs_once_from_its_last_start(rows: list[tuple[object, ...]]) -> None:
     steps = frame(STEPS.name, rows)
     folded = fold_steps(steps)
     assert sorted(folded.select("launch", "step").rows()) == sorted({(row[0], row[3]) for row in rows})  # type: ignore[type-var]

@@ -1,7 +1,7 @@
 """Do seven peers' numbers come out of our log as they would have computed them?  From the golden transcripts, to 1e-9.
 
 Each transcript goes the way of a real answer: reads -> backend -> rows of the record -> `fireassay.frames.serving.other_tools`.
-Against it stand the peers' own loops, written here from their descriptions (research/serving.md section 2.1) on the raw
+Against it stand the peers' own loops, written here from their descriptions (docs/definitions.md) on the raw
 events: none of them shares a line with our parser or our metrics.  A tokenizer that counts words stands in for the model's.
 """
 

@@ -44,7 +44,7 @@ def look(made: Handmade, number: int, there: Callable[[float], int], *, count: i
 
 
 def collect(made: Handmade, number: int, there: Callable[[float], int], *, count: int = 200, over_s: float = 600.0, seed: int = 1) -> None:
-    """all_reduce calls: each rank asks within 2 ms, and 0.3 ms after the last has asked all are done, within 0.1 ms of each other."""
+    """all_reduce calls: each rank enters within 2 ms, and 0.3 ms after the last entry all are done, within 0.1 ms of each other."""
     rng = np.random.default_rng(seed)
     for call, true in enumerate(np.sort(rng.uniform(0.0, over_s, count))):
         asked = true + rng.uniform(0.0, 2e-3, 4)
@@ -56,7 +56,7 @@ def collect(made: Handmade, number: int, there: Callable[[float], int], *, count
 
 
 def on_two_hosts(there_s: float, *, looks: int) -> Handmade:
-    """As `struck`, but that rank 1 ran on a host whose clock is so far ahead; it looked at rank 0's so often, each within 0.2 ms."""
+    """As `struck`, but that rank 1 ran on a host whose clock is so far ahead; it read rank 0's so often, each within 0.2 ms."""
     made, ahead = struck(), round(there_s * 1e9)
     made.rows["events"] += [(0, 0, None, "host", rank, 0, "worker_start", None, None, "{}") for rank in (0, 1)]
     made.rows["events"] = [
@@ -82,7 +82,7 @@ def on_two_hosts(there_s: float, *, looks: int) -> Handmade:
 
 
 def run_from_there(made: Handmade, there_s: float, *, host: str = "there") -> Handmade:
-    """The same (`on_two_hosts`), but that assay ran beside rank 1: what it and its meter wrote down is by that host's clock."""
+    """The same (`on_two_hosts`), but with assay next to rank 1: its own and its meter's times are of that host's clock."""
     ahead, columns = round(there_s * 1e9), [column.name for column in TABLES["launches"].columns]
     begin, end = columns.index("begin_ns"), columns.index("end_ns")
     made.rows["events"] = [

@@ -10,15 +10,14 @@ from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.frames.trials import counted, outliers
 from fireassay.metrics.calls import TRIAL_CPU_TIME, TRIAL_MEMORY, TRIAL_TIME
 from tests.handmade import Handmade
+from tests.metrics.narrow import absence, estimated
 from tests.metrics.trials_made import timing, trials
 
 # ---- trial_time: the median of a launch's counted trials, then Student t on the logs over launches.
 
 
 def time_of(made: Handmade) -> Estimate:
-    value = TRIAL_TIME.compute(made.measured(), {})["workers=1"]
-    assert isinstance(value, Estimate)
-    return value
+    return estimated(TRIAL_TIME.compute(made.measured(), {})["workers=1"])
 
 
 def test_a_launch_counts_by_its_median_and_launches_by_student_t_on_logs() -> None:
@@ -63,15 +62,11 @@ def test_outliers_are_counted_and_stay() -> None:
 def test_a_record_of_another_kind_has_no_time_of_a_call() -> None:
     made = Handmade(levels=(1,), blocks=1)
     made.launch(workers=1)
-    value = TRIAL_TIME.compute(made.measured(), {})["workers=1"]
-    assert isinstance(value, Absent)
-    assert value.reason == "not_applicable"
+    assert absence(TRIAL_TIME.compute(made.measured(), {})["workers=1"]).reason == "not_applicable"
 
 
 def test_a_timing_without_a_counted_trial_is_not_measured() -> None:
-    value = TRIAL_TIME.compute(timing([1.0], [1.0], warm_up=1).measured(), {})["workers=1"]
-    assert isinstance(value, Absent)
-    assert value.reason == "not_measured"
+    assert absence(TRIAL_TIME.compute(timing([1.0], [1.0], warm_up=1).measured(), {})["workers=1"]).reason == "not_measured"
 
 
 # ---- trial_cpu_time: user and kernel time of one call, the mean of a launch, then over launches.
@@ -83,12 +78,10 @@ def test_user_and_kernel_time_are_added_and_ticks_of_zero_do_not_refuse_it() -> 
         number = made.launch(workers=1, block=block)
         trials(made, number, [1.0], user_s=0.0, system_s=0.0)
         trials(made, number, [1.0], user_s=0.5, system_s=0.25)
-    value = TRIAL_CPU_TIME.compute(made.measured(), {})["workers=1"]
-    assert isinstance(value, Estimate)
-    assert value.value == pytest.approx(0.375)  # (0 + 0.75) / 2
+    assert estimated(TRIAL_CPU_TIME.compute(made.measured(), {})["workers=1"]).value == pytest.approx(0.375)  # (0 + 0.75) / 2
 
 
-def test_what_the_system_did_not_say_is_not_zero() -> None:
+def test_an_unreported_time_is_not_zero() -> None:
     made = Handmade(levels=(1,), blocks=1)
     trials(made, made.launch(workers=1), [1.0], user_s=None, system_s=None)
     assert isinstance(TRIAL_CPU_TIME.compute(made.measured(), {})["workers=1"], Absent)
@@ -103,19 +96,17 @@ def test_the_median_of_a_launch_then_the_geometric_mean() -> None:
         number = made.launch(workers=1, block=block)
         for rss in (size, size, 10 * size):
             trials(made, number, [1.0], rss=rss)
-    value = TRIAL_MEMORY.compute(made.measured(), {})["workers=1"]
-    assert isinstance(value, Estimate)
-    assert value.value == pytest.approx(2_000_000)
+    assert estimated(TRIAL_MEMORY.compute(made.measured(), {})["workers=1"]).value == pytest.approx(2_000_000)
 
 
-def test_what_the_system_did_not_say_is_not_zero_trial_memory() -> None:
+def test_unreported_memory_is_not_zero() -> None:
     made = Handmade(levels=(1,), blocks=1)
     trials(made, made.launch(workers=1), [1.0])
     assert isinstance(TRIAL_MEMORY.compute(made.measured(), {})["workers=1"], Absent)
 
 
 @pytest.mark.parametrize(("size", "told"), [(10_000_000, False), (10_150_000, False), (20_000_000, True)])
-def test_what_the_starter_holds_itself_is_a_bound_and_no_number(size: int, told: bool) -> None:
+def test_the_starters_own_memory_is_a_bound_only(size: int, told: bool) -> None:
     made = Handmade(levels=(1,), blocks=2)
     for block in range(2):
         number = made.launch(workers=1, block=block)
@@ -124,4 +115,4 @@ def test_what_the_starter_holds_itself_is_a_bound_and_no_number(size: int, told:
     value = TRIAL_MEMORY.compute(made.measured(), {})["workers=1"]
     assert isinstance(value, Estimate) is told
     if isinstance(value, Absent):
-        assert value.detail == "at most 10 MB, which is what assay's starter holds itself"
+        assert value.detail == "at most 10 MB, the memory of assay's starter itself"

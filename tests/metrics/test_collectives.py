@@ -23,6 +23,7 @@ from fireassay.metrics.collectives import (
 from fireassay.spec.sections.collectives import Cell
 from tests.builders import measured
 from tests.collectives_made import CALLS, LOOPS, Made, known, one
+from tests.metrics.narrow import absence, estimated
 from tests.paired import BANDWIDTH, LATENCY, kinds, record
 
 # ---- Is the time of a collective that of its slowest rank, over loops that every rank finished with right data?
@@ -39,10 +40,9 @@ def test_the_time_is_that_of_the_slowest_rank_without_the_warm_up() -> None:
     assert "rank:slowest" in value.signature
 
 
-def test_what_the_engine_does_not_offer_is_absent_in_its_own_words() -> None:
+def test_an_operation_not_offered_is_absent_in_the_engines_words() -> None:
     measured = Made(ops=("all_to_all", "all_reduce"), unsupported={"all_to_all": "no support for alltoall"}, sizes=("1K:1M",)).measured()
-    found = COLLECTIVE_TIME.compute(measured, {})[one(measured, op="all_to_all").name]
-    assert isinstance(found, Absent)
+    found = absence(COLLECTIVE_TIME.compute(measured, {})[one(measured, op="all_to_all").name])
     assert found.reason == "not_applicable"
     assert "gloo does not offer all_to_all: no support for alltoall" in found.detail
     assert isinstance(COLLECTIVE_TIME.compute(measured, {})[one(measured, op="all_reduce").name], Estimate)
@@ -99,9 +99,7 @@ def test_a_group_of_one_has_times_and_no_bandwidth() -> None:
     measured = Made(levels=(1, 2), sizes=("1K:1M",)).measured()
     name = one(measured, workers=1).name
     assert isinstance(COLLECTIVE_TIME.compute(measured, {})[name], Estimate)
-    found = BUSBW.compute(measured, {})[name]
-    assert isinstance(found, Absent)
-    assert "one rank sends nothing" in found.detail
+    assert "one rank sends nothing" in absence(BUSBW.compute(measured, {})[name]).detail
 
 
 # ---- Is the latency of a simulated link found within a tenth, and within its interval?
@@ -131,20 +129,16 @@ def test_intervals_of_alpha_and_beta_hold_the_truth() -> None:
 def test_too_few_sizes_give_no_link() -> None:
     for sizes in (("1K", "1M", "16M"), ("1M", "2M", "3M", "4M")):  # three; and four within a factor of four
         measured = Made(sizes=sizes).measured()
-        found = ALPHA.compute(measured, {})[one(measured).group]
-        assert isinstance(found, Absent)
-        assert found.reason == "insufficient"
+        assert absence(ALPHA.compute(measured, {})[one(measured).group]).reason == "insufficient"
 
 
 def test_a_part_that_hardly_shows_is_absent_instead_of_any_number() -> None:
     """At 1 ns a byte and 1 s of latency 16 MiB take 1.7 % longer than nothing; with 1 ns of latency 1 KiB is all of it growth."""
     slow, quick = Made(alpha=1.0, beta=1e-9).measured(), Made(alpha=1e-9, beta=1e-9).measured()
-    found = BETA.compute(slow, {})[one(slow).group]
-    assert isinstance(found, Absent)
+    found = absence(BETA.compute(slow, {})[one(slow).group])
     assert "does not grow with the size up to 16777216 bytes" in found.detail
     assert known(ALPHA.compute(slow, {})[one(slow).group]).value == pytest.approx(1.0, rel=0.1)
-    found = ALPHA.compute(quick, {})[one(quick).group]
-    assert isinstance(found, Absent)
+    found = absence(ALPHA.compute(quick, {})[one(quick).group])
     assert "even 1024 bytes" in found.detail
     assert known(BETA.compute(quick, {})[one(quick).group]).value == pytest.approx(1e-9, rel=0.1)
 
@@ -176,25 +170,20 @@ def test_the_crossover_size_is_where_half_of_the_time_is_latency() -> None:
 
 
 def test_the_farthest_pair_gives_the_value() -> None:
-    found = PAIR_LATENCY.compute(record(kinds(2, 2, 1)), {})["workers=4"]
-    assert isinstance(found, Estimate)
+    found = estimated(PAIR_LATENCY.compute(record(kinds(2, 2, 1)), {})["workers=4"])
     assert found.value == pytest.approx(1000 * LATENCY[2])
     assert (found.n_launches, found.n_trials) == (5, 5 * 12 * 9)
 
 
 def test_a_record_without_pairs_has_none() -> None:
-    found = PAIR_LATENCY.compute(measured(), {})["workers=1"]
-    assert isinstance(found, Absent)
-    assert found.reason == "not_applicable"
+    assert absence(PAIR_LATENCY.compute(measured(), {})["workers=1"]).reason == "not_applicable"
 
 
 # ---- Is the bandwidth of the slowest pair that of the slowest pair?
 
 
 def test_the_slowest_pair_gives_the_value() -> None:
-    found = PAIR_BANDWIDTH.compute(record(kinds(2, 2, 1)), {})["workers=4"]
-    assert isinstance(found, Estimate)
-    assert found.value == pytest.approx(BANDWIDTH[2] / 1000)
+    assert estimated(PAIR_BANDWIDTH.compute(record(kinds(2, 2, 1)), {})["workers=4"]).value == pytest.approx(BANDWIDTH[2] / 1000)
 
 
 def test_pairs_without_any_bandwidth_have_no_slowest() -> None:

@@ -12,12 +12,13 @@ from fireassay.metrics.cost import COST, COST_PER_EFFECTIVE_WORK, COST_PER_ITEM,
 from fireassay.metrics.metric import ALL
 from fireassay.metrics.training.time import STEP_TIME
 from tests.handmade import Handmade
+from tests.metrics.narrow import absence, estimated
 
 # ---- cost: workers x price x wall time.
 
 
 def test_the_reference_table_gives_its_documented_dollars() -> None:
-    """METRICS.md: 32 workers at 1 dollar an hour each for 250 s cost 2.22 dollars, 2 for 1880 s cost 1.04."""
+    """32 workers at 1 dollar an hour each for 250 s cost 2.22 dollars, 2 for 1880 s cost 1.04."""
     made = Handmade(levels=(2, 32), blocks=1, prices=1.0)
     made.launch(workers=2, wall_s=1880.0)
     made.launch(workers=32, wall_s=250.0)
@@ -29,14 +30,11 @@ def test_the_reference_table_gives_its_documented_dollars() -> None:
 def test_a_price_of_nothing_costs_exactly_nothing_and_no_price_is_absent() -> None:
     free = Handmade(levels=(1,), blocks=1, prices=0.0)
     free.launch(workers=1)
-    value = COST.compute(free.measured(), {})["workers=1"]
-    assert isinstance(value, Estimate)
+    value = estimated(COST.compute(free.measured(), {})["workers=1"])
     assert (value.value, value.low, value.high) == (0.0, 0.0, 0.0)
     unpriced = Handmade(levels=(1,), blocks=1)
     unpriced.launch(workers=1)
-    absent = COST.compute(unpriced.measured(), {})["workers=1"]
-    assert isinstance(absent, Absent)
-    assert "usd_per_worker_hour" in absent.detail
+    assert "usd_per_worker_hour" in absence(COST.compute(unpriced.measured(), {})["workers=1"]).detail
 
 
 # ---- cost_per_item: 10 s x 2 workers x 1 dollar a second / 10 items.
@@ -51,8 +49,7 @@ def made(price: float | None) -> Handmade:
 
 
 def test_a_run_is_charged_whole_and_credited_with_its_work() -> None:
-    value = COST_PER_ITEM.compute(made(3600.0).measured(), {})["workers=2"]
-    assert isinstance(value, Estimate)
+    value = estimated(COST_PER_ITEM.compute(made(3600.0).measured(), {})["workers=2"])
     assert value.value == pytest.approx(2.0)  # 10 s x 2 workers x 1 dollar a second / 10 items
 
 
@@ -81,9 +78,8 @@ def test_ten_items_for_twenty_dollars_are_half_an_item_per_dollar() -> None:
         for rank in range(2):
             made.steps(number, rank=rank, seconds=[1.0] * 5, items=1)
     found = value(made.measured())
-    cost = COST_PER_ITEM.compute(made.measured(), {})["workers=2"]
+    cost = estimated(COST_PER_ITEM.compute(made.measured(), {})["workers=2"])
     assert isinstance(found, Estimate)
-    assert isinstance(cost, Estimate)
     assert found.launch_values == (pytest.approx(0.5), pytest.approx(0.25))
     assert (found.low, found.high) == (pytest.approx(1 / cost.high), pytest.approx(1 / cost.low))
 
@@ -94,7 +90,7 @@ def test_without_a_price_it_is_absent_items_per_dollar() -> None:
     assert isinstance(value(made.measured()), Absent)
 
 
-# ---- cost_per_step: the second reference table of METRICS.md.
+# ---- cost_per_step: the second table of docs/definitions.md.
 
 SECONDS = {1: 10.00, 2: 7.69, 4: 5.00, 8: 3.85}
 
@@ -109,9 +105,7 @@ def test_the_reference_table_gives_its_documented_dollars_per_step() -> None:
     measured = made.measured()
     values = COST_PER_STEP.compute(measured, {"step_time": STEP_TIME.compute(measured, {})})
     for workers, dollars in DOLLARS.items():
-        value = values[f"workers={workers}"]
-        assert isinstance(value, Estimate)
-        assert value.value == pytest.approx(dollars)
+        assert estimated(values[f"workers={workers}"]).value == pytest.approx(dollars)
 
 
 def test_no_price_no_dollars() -> None:
@@ -135,8 +129,7 @@ def test_an_idle_half_doubles_the_cost_and_the_interval_takes_opposite_ends() ->
         "efficiency": {"workers=1": Absent(reason="undefined", detail="d"), "workers=2": value_of_cost_per_effective_work(0.5, 0.4, 0.6)},
     }
     found = COST_PER_EFFECTIVE_WORK.compute(Handmade().measured(), results)
-    two = found["workers=2"]
-    assert isinstance(two, Estimate)
+    two = estimated(found["workers=2"])
     assert (two.value, two.low, two.high) == pytest.approx((4.0, 3.0, 5.5))
     assert isinstance(found["workers=1"], Absent)
 
@@ -149,18 +142,14 @@ def test_failed_and_fault_launches_are_paid_for_too() -> None:
     made.launch(workers=1, wall_s=10.0)
     made.launch(workers=2, wall_s=5.0, status="failed")
     made.launch(workers=2, wall_s=7.0, role="fault")
-    value = COST_TOTAL.compute(made.measured(), {})[ALL]
-    assert isinstance(value, Estimate)
-    assert value.value == pytest.approx(10.0 + 10.0 + 14.0)
+    assert estimated(COST_TOTAL.compute(made.measured(), {})[ALL]).value == pytest.approx(10.0 + 10.0 + 14.0)
 
 
 # ---- useful_work: declared, else counted; a step done again counts once.
 
 
 def work(made: Handmade) -> float:
-    value = USEFUL_WORK.compute(made.measured(), {})["workers=1"]
-    assert isinstance(value, Estimate)
-    return round(value.value, 9)
+    return round(estimated(USEFUL_WORK.compute(made.measured(), {})["workers=1"]).value, 9)
 
 
 def test_a_step_done_again_counts_once() -> None:
@@ -171,7 +160,7 @@ def test_a_step_done_again_counts_once() -> None:
     assert work(made) == 40.0
 
 
-def test_what_the_script_declares_outranks_what_was_counted() -> None:
+def test_declared_work_outranks_counted_work() -> None:
     made = Handmade(levels=(1,), blocks=1)
     number = made.launch(workers=1)
     made.steps(number, seconds=[1.0] * 4, items=10)

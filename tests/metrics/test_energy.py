@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.estimates.estimate import Absent
 from fireassay.metrics.energy import ENERGY, ENERGY_PER_ITEM
 from tests.handmade import Handmade
+from tests.metrics.narrow import estimated
 
 # ---- energy: counters of all devices; a modelled estimate is never added to them.
 
@@ -21,16 +22,13 @@ def made() -> Handmade:
 
 
 def test_the_last_reading_of_every_device_is_added() -> None:
-    value = ENERGY.compute(made().measured(), {})["workers=1"]
-    assert isinstance(value, Estimate)
-    assert value.value == pytest.approx(75.0)
+    assert estimated(ENERGY.compute(made().measured(), {})["workers=1"]).value == pytest.approx(75.0)
 
 
 def test_counted_and_modelled_joules_are_never_added() -> None:
     record = made()
     record.reading(0, "workers", "energy", 1000.0, unit="J", method="modelled")
-    value = ENERGY.compute(record.measured(), {})["workers=1"]
-    assert isinstance(value, Estimate)
+    value = estimated(ENERGY.compute(record.measured(), {})["workers=1"])
     assert value.value == pytest.approx(75.0)
     assert "method:counter" in value.signature
 
@@ -38,9 +36,7 @@ def test_counted_and_modelled_joules_are_never_added() -> None:
 def test_a_model_is_called_a_model() -> None:
     record = Handmade(levels=(1,), blocks=1)
     record.reading(record.launch(workers=1), "workers", "energy", 1000.0, unit="J", method="modelled")
-    value = ENERGY.compute(record.measured(), {})["workers=1"]
-    assert isinstance(value, Estimate)
-    assert "MODELLED, not measured" in value.method
+    assert "MODELLED, not measured" in estimated(ENERGY.compute(record.measured(), {})["workers=1"]).method
 
 
 def test_without_counters_the_instrument_says_why() -> None:
@@ -59,9 +55,7 @@ def test_joules_are_divided_by_the_work_that_counted() -> None:
     number = made.launch(workers=1)
     made.steps(number, seconds=[1.0] * 5, items=6)
     made.reading(number, "GPU-1", "energy", 60.0, unit="J")
-    value = ENERGY_PER_ITEM.compute(made.measured(), {})["workers=1"]
-    assert isinstance(value, Estimate)
-    assert value.value == pytest.approx(2.0)
+    assert estimated(ENERGY_PER_ITEM.compute(made.measured(), {})["workers=1"]).value == pytest.approx(2.0)
 
 
 def test_without_energy_it_is_absent() -> None:

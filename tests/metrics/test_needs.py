@@ -11,6 +11,7 @@ from fireassay.metrics.needs import unmet
 from fireassay.metrics.serving.latency import METRICS as LATENCIES
 from fireassay.metrics.serving.throughput import METRICS as THROUGHPUTS
 from fireassay.verdict.judge import judge
+from tests.metrics.narrow import absence, estimated
 from tests.serving_made import ServingMade
 
 
@@ -36,10 +37,8 @@ def test_every_request_counts_where_none_has_a_time_of_day() -> None:
 
 def test_percentiles_and_shares_are_known_and_rates_are_not() -> None:
     results = judge(record()).results
-    median, failed = results["ttft_p50"]["concurrency=2"], results["error_rate"]["concurrency=2"]
-    assert isinstance(median, Estimate)
+    median, failed = estimated(results["ttft_p50"]["concurrency=2"]), estimated(results["error_rate"]["concurrency=2"])
     assert median.value == 0.2
-    assert isinstance(failed, Estimate)
     assert failed.value == 0.25
     for name in ("output_throughput", "request_throughput", "achieved_rate", "in_flight_mean", "little_ratio"):
         rate = results[name]["concurrency=2"]
@@ -53,21 +52,17 @@ def test_a_record_with_all_times_has_rates_too() -> None:
     assert isinstance(judge(whole).results["request_throughput"]["concurrency=2"], Estimate)
 
 
-def test_what_was_due_is_unknown_where_the_clock_starts_at_sending() -> None:
+def test_due_times_are_unknown_if_the_clock_starts_at_sending() -> None:
     sent, scheduled = (judge(record(times="whole", clock=clock)).results for clock in ("sent", "scheduled"))
     for name in ("send_lag_p99", "offered_rate"):
-        absent = sent[name]["concurrency=2"]
-        assert isinstance(absent, Absent)
-        assert "only when they were sent" in absent.detail
+        assert "only when they were sent" in absence(sent[name]["concurrency=2"]).detail
     assert isinstance(scheduled["offered_rate"]["concurrency=2"], Estimate)
 
 
 def test_other_tools_definitions_are_not_applied_to_a_tools_own_chunks() -> None:
     results = judge(record(times="whole")).results
     assert isinstance(results["ttft_vllm"]["concurrency=2"], Estimate)
-    absent = results["ttft_guidellm"]["concurrency=2"]
-    assert isinstance(absent, Absent)
-    assert absent.reason == "not_applicable"
+    assert absence(results["ttft_guidellm"]["concurrency=2"]).reason == "not_applicable"
 
 
 def test_totals_alone_give_no_metric_at_all() -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import polars as pl
 
-from fireassay.frames.training import rank_time, step_communication
+from fireassay.frames.training import rank_time
+from fireassay.frames.training.communication import step_communication
+from fireassay.frames.training.communication.step_communication import waiting
 from fireassay.frames.training.recovery import strikes
-from fireassay.frames.training.step_communication import waiting
 from tests.frames.training.test_rank_time import call, one
 from tests.handmade import Handmade
 

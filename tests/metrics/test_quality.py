@@ -9,6 +9,7 @@ from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.metrics.quality import QUALITY, QUALITY_DIFFERENCE, Pairs, decide, paired
 from fireassay.spec.experiment import Quality
 from tests.handmade import Handmade
+from tests.metrics.narrow import absence, estimated
 
 # ---- quality: mean score over the held-out examples, then over launches.
 
@@ -17,9 +18,7 @@ def interval(*launches: list[float], clusters: list[str | None] | None = None) -
     made = Handmade(levels=(1,), blocks=len(launches), quality=Quality())
     for block, scores in enumerate(launches):
         made.scores(made.launch(workers=1, block=block), scores, clusters=clusters)
-    value = QUALITY.compute(made.measured(), {})["workers=1"]
-    assert isinstance(value, Estimate)
-    return value
+    return estimated(QUALITY.compute(made.measured(), {})["workers=1"])
 
 
 @pytest.mark.parametrize(("right", "n"), [(0, 3), (3, 3), (7, 10)])
@@ -43,9 +42,8 @@ def test_an_example_in_two_clusters_is_refused() -> None:
     made = Handmade(levels=(1,), blocks=2, quality=Quality())
     made.scores(made.launch(workers=1, block=0), [1, 1], clusters=["a", "b"])
     made.scores(made.launch(workers=1, block=1), [1, 1], clusters=["a", "c"])
-    value = QUALITY.compute(made.measured(), {})["workers=1"]
-    assert isinstance(value, Absent)
-    assert value.detail.startswith("example 1 was scored as one of the clusters b and c")
+    value = absence(QUALITY.compute(made.measured(), {})["workers=1"])
+    assert value.detail.startswith("example 1 was scored in the clusters b and c")
 
 
 def test_scores_beyond_1_are_bounded_by_those_seen() -> None:
@@ -57,8 +55,7 @@ def test_launches_that_differ_widen_the_interval() -> None:
     made = Handmade(levels=(1,), blocks=2, quality=Quality())
     made.scores(made.launch(workers=1, block=0), [1, 1, 1, 0])
     made.scores(made.launch(workers=1, block=1), [1, 1, 0, 0])
-    value = QUALITY.compute(made.measured(), {})["workers=1"]
-    assert isinstance(value, Estimate)
+    value = estimated(QUALITY.compute(made.measured(), {})["workers=1"])
     assert value.value == pytest.approx(0.625)
     assert (value.low, value.high) == (0.0, 1.0)  # t(1 df) x sd / sqrt 2 = 12.7 x .25 / 2: scores end at 0 and 1
     assert value.n_trials == 8
@@ -67,8 +64,7 @@ def test_launches_that_differ_widen_the_interval() -> None:
 def test_a_score_under_another_name_is_pointed_out() -> None:
     made = Handmade(levels=(1,), blocks=1, quality=Quality(metric="f1"))
     made.scores(made.launch(workers=1), [1, 0])
-    value = QUALITY.compute(made.measured(), {})["workers=1"]
-    assert isinstance(value, Absent)
+    value = absence(QUALITY.compute(made.measured(), {})["workers=1"])
     assert "'f1'" in value.detail
     assert "accuracy" in value.detail
 
@@ -97,14 +93,11 @@ def test_differences_are_paired_by_block_and_example() -> None:
 
 
 def test_where_lower_is_better_the_sign_is_turned() -> None:
-    value = QUALITY_DIFFERENCE.compute(made("lower").measured(), {})["workers=2"]
-    assert isinstance(value, Estimate)
-    assert value.value == pytest.approx(0.25)
+    assert estimated(QUALITY_DIFFERENCE.compute(made("lower").measured(), {})["workers=2"]).value == pytest.approx(0.25)
 
 
 def test_an_example_scored_on_one_side_only_is_refused() -> None:
-    value = QUALITY_DIFFERENCE.compute(made(missing=True).measured(), {})["workers=2"]
-    assert isinstance(value, Absent)
+    value = absence(QUALITY_DIFFERENCE.compute(made(missing=True).measured(), {})["workers=2"])
     assert value.reason == "refused"
     assert value.detail.startswith("1 of 4 examples lack a score in some launch")
 
@@ -115,8 +108,7 @@ def test_the_base_is_not_compared_with_itself() -> None:
 
 def test_the_interval_counts_examples_as_well_as_launches() -> None:
     """Equal differences in every launch: launches alone would give an interval of no width."""
-    value = QUALITY_DIFFERENCE.compute(made().measured(), {})["workers=2"]
-    assert isinstance(value, Estimate)
+    value = estimated(QUALITY_DIFFERENCE.compute(made().measured(), {})["workers=2"])
     assert value.low < -0.25 < value.high
     assert value.launch_values == (-0.25, -0.25, -0.25)
 
@@ -127,6 +119,4 @@ def test_where_nothing_changed_the_bound_is_in_the_score_s_own_scale() -> None:
     for block in range(3):
         for workers in (1, 2):
             record.scores(record.launch(workers=workers, block=block), [100, 100, 0, 100])
-    value = QUALITY_DIFFERENCE.compute(record.measured(), {})["workers=2"]
-    assert isinstance(value, Estimate)
-    assert value.low == pytest.approx(-52.7, abs=0.05)
+    assert estimated(QUALITY_DIFFERENCE.compute(record.measured(), {})["workers=2"]).low == pytest.approx(-52.7, abs=0.05)

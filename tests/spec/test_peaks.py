@@ -10,7 +10,7 @@ import pytest
 from fireassay.spec import peaks
 from fireassay.spec.peaks import knows, peak_of
 
-# bfloat16, dense, as the makers publish it; what two other tools answered for the same names stands in house research 2.3
+# bfloat16, dense, as the makers publish it
 RIGHT = {
     "NVIDIA H200": 989.4,
     "NVIDIA B200": 2250.0,

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.training.later_gradients import compared_later
+from fireassay.frames.training.correctness.later_gradients import compared_later
 from fireassay.kinds.training.layers import layers
 from fireassay.verdict.evidence import gradient_faults
 from fireassay.verdict.evidence.training_faults import diagnose

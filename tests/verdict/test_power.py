@@ -102,7 +102,7 @@ def test_no_quality_is_told() -> None:
 def test_a_p99_needs_368_independent_steps() -> None:
     made = good()
     tail = by_subject(foresee(asked(), made.measured(), judged(made).results))["p99 of a step"]
-    # 8 steps in each of 5 launches; ln(.025)/ln(.99) = 367.04 (methodology 3.3).
+    # 8 steps in each of 5 launches; ln(.025)/ln(.99) = 367.04.
     assert not tail.possible
     assert tail.sentence.startswith("about 40 steady steps per configuration; a p99 needs at least 368")
 

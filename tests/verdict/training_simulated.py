@@ -2,7 +2,7 @@
 
     record = simulate(Fault(...), workers=3)
 
-The set-up is that of the house research (quality section 9.4): N = 61 samples of 32 standard normal numbers, labels 0 to 9, a network
+N = 61 samples of 32 standard normal numbers, labels 0 to 9, a network
 32-64-64-10 with GELU and LayerNorm; two steps of SGD, each over all samples.  What is written down is what the probe writes, made by the
 probe's own functions (`tensor_hash`, `gradients.rows`).
 """

@@ -32,7 +32,7 @@ Array = NDArray[np.float64]
 Way = Literal["same", "pings", "collectives", "none"]
 # no rank leaves them before every rank has entered
 JOINT: Final = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "barrier")
-NOUNS: Final = {"pings": "looks at rank 0's clock", "collectives": "collectives with rank 0's host"}
+NOUNS: Final = {"pings": "reads of rank 0's clock", "collectives": "collectives with rank 0's host"}
 MOVED: Final = ("events", "steps", "collectives", "launches", "telemetry")  # tables whose times are compared
 GRID: Final = 257
 CALL: Final = ["incarnation", "group", "call"]
@@ -147,7 +147,7 @@ def aligned(measured: RecordData, launch: int) -> Aligned:
     where = placed.select("rank", "incarnation", "host")
     stepped, called = (rows.join(where, on=["rank", "incarnation"], how="left") for rows in (steps, calls))
     if stepped["host"].null_count() or called["host"].null_count():
-        return replace(alignment, trouble="a worker did not say on which host it began")
+        return replace(alignment, trouble="a worker did not report its host")
     bounds: list[float] = [0.0]
     moved_events = _with_starts(_moved(events, clocks, ("ns",), bounds), events)
     moved_steps = _moved(stepped, clocks, ("begin_ns", "end_ns"), bounds).select(steps.columns)
@@ -206,7 +206,7 @@ def _coordinators(measured: RecordData, placed: pl.DataFrame, host: str, clocks:
     beside = placed.filter(pl.col("boot") == pl.lit(boot, dtype=pl.String))
     if beside.height:
         return replace(clocks[str(beside["host"][0])], host=host)
-    trouble = "no worker ran on the coordinator's host, so that its clock was not compared with theirs"
+    trouble = "no worker ran on the coordinator's host, so its clock was not compared with theirs"
     return HostClock(launch=int(placed["launch"][0]) if placed.height else 0, host=host, way="none", trouble=trouble)
 
 
@@ -271,7 +271,7 @@ def checked(pings: HostClock, collectives: HostClock) -> HostClock:
     if apart <= allowed:
         return best
     trouble = (
-        f"looks at its clock and the ends of collectives disagree by {apart / 1e6:.3f} ms, more than both bounds ({allowed / 1e6:.3f} ms)"
+        f"reads of its clock and the ends of collectives disagree by {apart / 1e6:.3f} ms, more than both bounds ({allowed / 1e6:.3f} ms)"
     )
     return replace(best, way="none", line=None, trouble=trouble)
 

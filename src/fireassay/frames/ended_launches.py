@@ -28,11 +28,11 @@ def _ended(measured: RecordTables) -> frozenset[int]:
 
 
 def ended_words(measured: RecordTables) -> str:
-    """The requested number of steps: "ended after 200 steps as asked, beside 20 to warm up"; "" if no launch was ended."""
+    """The requested number of steps: "ended after 200 steps as requested, after 20 to warm up"; "" if no launch was ended."""
     workload = measured.experiment.workload
     if workload.steps is None or not ended(measured):
         return ""
-    return f"ended after {count(workload.steps, 'steps')} as asked, beside {workload.warm_up_steps} to warm up"
+    return f"ended after {count(workload.steps, 'steps')} as requested, after {workload.warm_up_steps} to warm up"
 
 
 def not_to_its_end(measured: RecordTables, configuration: str, lacking: str) -> Absent | None:

@@ -29,7 +29,7 @@ def launch_joules(measured: RecordData) -> pl.DataFrame:
 def no_energy(measured: RecordData) -> Absent:
     """Why there are no joules, as the instrument reported it."""
     if measured.experiment.energy.source == "none":
-        return Absent(reason="not_measured", detail='the experiment asks for no energy (energy.source = "none")')
+        return Absent(reason="not_measured", detail='the experiment requests no energy (energy.source = "none")')
     energy = measured.before.get("energy")
     reason = energy.get("absent") if isinstance(energy, dict) else None
     return Absent(reason="not_measured", detail=str(reason or "no energy counter was readable on this machine (RAPL, NVML)"))

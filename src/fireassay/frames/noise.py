@@ -101,7 +101,7 @@ def limits(noise: Noise) -> tuple[Limit, ...]:
             column="psi_io",
             most=noise.most_pressure,
             words="tasks waited for input or output for {value} of the launch",
-            remedy="keep others off the disk; if the workload itself reads that much, raise noise.most_pressure",
+            remedy="stop other programs' disk use; if the workload itself reads that much, raise noise.most_pressure",
         ),
         Limit(
             rule="pressure_memory",
@@ -114,15 +114,15 @@ def limits(noise: Noise) -> tuple[Limit, ...]:
             rule="gpu_slowdown",
             column="gpu_throttled",
             most=noise.most_gpu_throttled,
-            words="a GPU was slowed down for heat or power in {value} of the readings",
-            remedy="cool the GPU, or set a clock that it can hold",
+            words="a GPU was throttled for heat or power in {value} of the readings",
+            remedy="cool the GPU, or set a clock that it can sustain",
         ),
         Limit(
             rule="gpu_clock",
             column="clock_lost",
             most=noise.most_gpu_clock_lost,
-            words="a GPU's clock lay {value} below that of the median launch",
-            remedy="set a clock that the GPU can hold",
+            words="a GPU's clock was {value} below that of the median launch",
+            remedy="set a clock that the GPU can sustain",
         ),
     )
 

@@ -21,7 +21,7 @@ def at_floor(scores: pl.DataFrame, quality: Quality) -> str | None:
     if scores.height == 0 or not values.is_finite().all():
         return None
     if bool(scores["empty"].all()):
-        return f"none of {count(scores.height, 'answers')} holds any text"
+        return f"none of {count(scores.height, 'answers')} has any text"
     floor, mean = floor_of(values, quality), float(values.mean())  # type: ignore[arg-type]
     if floor is None:
         return None
@@ -30,9 +30,10 @@ def at_floor(scores: pl.DataFrame, quality: Quality) -> str | None:
     if lead <= 0.0 and quality.chance is None:
         return f"nothing is right: {shown} over {count(scores['example'].n_unique(), 'examples')}"
     if lead <= 0.0:
-        return f"it does not do better than guessing: {shown}, quality.chance is {given(floor)}"
+        return f"it is no better than guessing: {shown}, quality.chance is {given(floor)}"
     if lead <= quality.margin * (1.0 + 1e-9):
-        return f"{shown}, within the margin of {given(quality.margin)} of {_named(quality, floor)}: who does no better would count as held"
+        near = f"within the margin of {given(quality.margin)} of {_named(quality, floor)}"
+        return f"{shown}, {near}: a candidate that does no better would count as held"
     return None
 
 
@@ -52,7 +53,7 @@ def near_chance(value: Value, quality: Quality) -> str | None:
     if quality.chance is None or not isinstance(value, Estimate):
         return None
     above = value.low > quality.chance if quality.direction == "higher" else value.high < quality.chance
-    return None if above else f"it is not shown that it is better than chance, {given(quality.chance)}; score more examples"
+    return None if above else f"not shown to be better than chance, {given(quality.chance)}; score more examples"
 
 
 def _named(quality: Quality, floor: float) -> str:

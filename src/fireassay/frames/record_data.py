@@ -23,9 +23,9 @@ from fireassay.frames.serving.answers import scored
 from fireassay.frames.serving.other_tools import numbers
 from fireassay.frames.serving.requests import Served, serve
 from fireassay.frames.training import parallelism, scaling_mode
+from fireassay.frames.training.communication.step_communication import Communicated, fold
+from fireassay.frames.training.communication.watched_steps import levelled
 from fireassay.frames.training.effective_steps import effective_steps as effective_steps
-from fireassay.frames.training.step_communication import Communicated, fold
-from fireassay.frames.training.watched_steps import levelled
 from fireassay.record.reader import Record
 from fireassay.stats.series.steady_state import SteadyState, steady_state
 
@@ -54,7 +54,7 @@ class RecordData(RecordTables):
 
     @cached_property
     def communicated(self) -> Communicated:
-        """Communication time of each step: see `fireassay.frames.training.step_communication`."""
+        """Communication time of each step: see `fireassay.frames.training.communication.step_communication`."""
         return fold(self.tables, effective_steps(self.tables["steps"]), self.steady_steps.select("launch", "step"))
 
     @cached_property

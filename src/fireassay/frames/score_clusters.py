@@ -23,7 +23,7 @@ def clusters_of(scores: pl.DataFrame, examples: Sequence[str]) -> list[str | Non
     twice = known.filter(pl.col("example").is_duplicated()).sort("example", "cluster")
     if twice.height:
         example, *others = twice["example"][0], *twice.filter(pl.col("example") == twice["example"][0])["cluster"]
-        detail = f"example {example} was scored as one of the clusters {' and '.join(others)}; give it the same everywhere"
+        detail = f"example {example} was scored in the clusters {' and '.join(others)}; use the same one everywhere"
         return Absent(reason="refused", detail=detail)
     labels = dict(known.iter_rows())
     return [labels.get(example) for example in examples]
@@ -35,15 +35,15 @@ def undeclared(clusters: Labels, declared: str) -> Absent | None:
         return None
     return Absent(
         reason="refused",
-        detail=f"quality.cluster says that examples share {declared!r}, and no score came with one; call probe.examples(..., "
-        "cluster=...), or take the key out",
+        detail=f"quality.cluster says that examples share {declared!r}, but no score has one; call probe.examples(..., cluster=...), or "
+        f"remove the key",
     )
 
 
 def examples_words(examples: int, clusters: int | None, alone: int) -> str:
     """ "500 examples in 50 clusters", or that they count as independent because no cluster was given."""
     if clusters is None:
-        return f"{count(examples, 'examples')} taken as independent, as no clusters are given"
+        return f"{count(examples, 'examples')} taken as independent, because no clusters are given"
     return f"{count(examples, 'examples')} in {count(clusters, 'clusters')}{f', {alone:,} of them in none' if alone else ''}"
 
 

@@ -17,7 +17,7 @@ from fireassay.frames.record_data import RecordData
 from fireassay.stats.series.steady_state import SteadyState, steady_state
 
 LEAST_SERIES: Final = 20  # shorter series do not show a warm-up
-NOT_TIMED: Final = "its launches hold no timed calls; assay time makes such a record"
+NOT_TIMED: Final = "its launches have no timed calls; use assay time"
 FAR: Final = 10.0  # robust standard deviations above the median of its launch: an outlier
 
 

@@ -48,7 +48,7 @@ TRIAL_TIME = Metric(
     formula="median over trials of (end - begin) / calls",
     compute=partial(_per_call, name="trial_time", unit=SECONDS, column="seconds", fold="median", missing="no counted trial has ended"),
     question="How long does one call take: a start of a command, or a call of a function?",
-    caveat="A command's time includes starting its process; `assay time` shows an empty command beside it.",
+    caveat="A command's time includes starting its process; `assay time` also shows an empty command.",
     shown=(Shown(table="overview", position=6), Shown(table="results", position=1)),
     rank=1610,
     decides=3,
@@ -67,9 +67,9 @@ TRIAL_CPU_TIME = Metric(
         unit=SECONDS,
         column="cpu_s",
         fold="mean",  # kernels that count in ticks give 0 for short calls
-        missing="this system did not say how much processor time the calls used",
+        missing="the system did not report the processor time of the calls",
     ),
-    question="How much processor time does one call use, in user mode and in the kernel together?",
+    question="How much processor time does one call use, in user mode and kernel?",
     caveat="Includes children that the command waited for, not daemons that it left behind.",
     shown=(Shown(table="results", position=2),),
     rank=1611,
@@ -77,7 +77,7 @@ TRIAL_CPU_TIME = Metric(
 
 
 def _memory(measured: RecordData, results: Results) -> Mapping[str, Value]:
-    missing = "this system did not say how much memory the calls used"
+    missing = "the system did not report the memory of the calls"
     values = _per_call(measured, results, name="trial_memory", unit=BYTES, column="max_rss_bytes", fold="median", missing=missing)
     floor = starter_bytes(measured)
     return {name: _unless_below(value, floor) for name, value in values.items()}
@@ -94,7 +94,7 @@ def _unless_below(value: Value, floor: float | None) -> Value:
     """Linux includes the memory of the spawning process in a command's: exec keeps the high-water mark."""
     if floor is None or not isinstance(value, Estimate) or value.value > NEAR_FLOOR * floor:
         return value
-    detail = f"at most {reading(floor, BYTES)}, which is what assay's starter holds itself"
+    detail = f"at most {reading(floor, BYTES)}, the memory of assay's starter itself"
     return Absent(reason="not_measured", detail=detail)
 
 
@@ -107,7 +107,7 @@ TRIAL_MEMORY = Metric(
     dimension="performance",
     formula="median over trials of the largest resident set",
     compute=_memory,
-    question="How much memory does one call hold at most?",
+    question="What is the peak memory of one call?",
     caveat="A command smaller than the starter that spawned it has a bound only; memory shared with others counts too.",
     shown=(Shown(table="results", position=3),),
     rank=1612,

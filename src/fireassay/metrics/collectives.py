@@ -59,7 +59,7 @@ COLLECTIVE_TIME = measure(
     formula="median over loops of (end - begin) / calls on the slowest rank",
     compute=_time,
     question="How long does one call of a collective take?",
-    caveat="A call that starts alone, or overlaps computing, takes longer.  It does not say why a rank was the slowest.",
+    caveat="A call that starts alone, or overlaps computing, takes longer. It does not say why a rank was the slowest.",
     rank=1600,
     decides=1,
 )
@@ -78,7 +78,7 @@ ALGBW = measure(
     better="higher",
     formula="bytes / collective_time",
     compute=partial(_bandwidth, name="algbw", of=lambda cell, seconds: algbw(cell.nbytes, seconds)),
-    question="How many bytes a second does the operation handle?",
+    question="How many bytes per second does the operation handle?",
     caveat="It does not compare worker counts, nor say what the links carry: see busbw.",
     rank=1601,
 )
@@ -90,7 +90,7 @@ BUSBW = measure(
     better="higher",
     formula="bytes / collective_time x factor(op, n)",
     compute=partial(_bandwidth, name="busbw", of=lambda cell, seconds: busbw(cell.op, cell.ranks, cell.nbytes, seconds)),
-    question="How many bytes a second does each link carry, if the ranks form a flat ring?",
+    question="How many bytes per second does each link carry, if the ranks form a flat ring?",
     caveat="Where the network itself reduces (SHARP, NVLS) it may exceed a link's rate.",
     rank=1602,
 )
@@ -133,7 +133,7 @@ def _fit(measured: RecordData, members: list[Cell], values: Mapping[str, pl.Data
 
 
 def _over_groups(
-    measured: RecordData, of: Callable[[Cell, Affine], float], *, unit: str, name: str, needs: tuple[Part, ...]
+    measured: RecordData, _: Results, *, of: Callable[[Cell, Affine], float], unit: str, name: str, needs: tuple[Part, ...]
 ) -> Mapping[str, Value]:
     """One estimate per group, from a number of each launch's fit; Absent if a required part is too small in a launch."""
     results: dict[str, Value] = {}
@@ -154,7 +154,7 @@ def _over_groups(
             n_trials=len(fitted) * len(members[group]),
             aggregate=f"fit of T(S) = a + b S by relative errors over {count(len(members[group]), 'sizes')} in each launch; {HOW}",
         )
-        _, _, rest = estimate.signature.partition("|")
+        rest = estimate.signature.partition("|")[2]
         results[group] = replace(
             estimate, signature=f"{name}|model:hockney-ring|rank:{ranks_of(measured)}|ranks:{cell.ranks}{groups_of(cell)}|{rest}"
         )
@@ -162,7 +162,7 @@ def _over_groups(
 
 
 def _unseen(members: list[Cell], fitted: Mapping[int, Affine], needs: tuple[Part, ...]) -> Absent | None:
-    """A part that hardly shows could have any order of magnitude, and so could its reciprocal."""
+    """A part that is barely visible could have any order of magnitude, and so could its reciprocal."""
     first, last = members[0].nbytes, members[-1].nbytes
     shares = {
         "fixed": min(fit.fixed / fit.at(first) for fit in fitted.values()),
@@ -171,22 +171,15 @@ def _unseen(members: list[Cell], fitted: Mapping[int, Affine], needs: tuple[Part
     if "growing" in needs and shares["growing"] < LEAST_SEEN:
         return Absent(
             reason="insufficient",
-            detail=f"in some launch the time does not grow with the size up to {last} bytes: ask for larger sizes, "
-            "or leave the machine to the experiment",
+            detail=f"in some launch the time does not grow with the size up to {last} bytes: use larger sizes, or leave the machine to "
+            "the experiment",
         )
     if "fixed" in needs and shares["fixed"] < LEAST_SEEN:
         return Absent(
             reason="insufficient",
-            detail=f"in some launch even {first} bytes take no time that is fixed: ask for smaller sizes, or leave the "
-            "machine to the experiment",
+            detail=f"in some launch even {first} bytes take no fixed time: use smaller sizes, or leave the machine to the experiment",
         )
     return None
-
-
-def _alpha(measured: RecordData, _: Results) -> Mapping[str, Value]:
-    return _over_groups(
-        measured, lambda cell, fitted: alpha_beta(cell.op, cell.ranks, fitted)[0], unit=SECONDS, name="alpha", needs=("fixed",)
-    )
 
 
 ALPHA = measure(
@@ -194,17 +187,13 @@ ALPHA = measure(
     title="Latency of a link",
     kind="level",
     formula="a / rounds(op, n) of T(S) = a + b S",
-    compute=_alpha,
-    question="What does each message between two neighbours cost, however small it is?",
-    caveat="Engine, threads and wake-up are in it; Gloo requests before it sends, so that the wire's latency counts twice (see --matrix).",
+    compute=partial(
+        _over_groups, of=lambda cell, fit: alpha_beta(cell.op, cell.ranks, fit)[0], unit=SECONDS, name="alpha", needs=("fixed",)
+    ),
+    question="What does each message between two neighbours cost, regardless of size?",
+    caveat="Includes engine, threads and wake-up; Gloo requests before it sends, so the wire's latency counts twice (see --matrix).",
     rank=1603,
 )
-
-
-def _beta(measured: RecordData, _: Results) -> Mapping[str, Value]:
-    return _over_groups(
-        measured, lambda cell, fitted: alpha_beta(cell.op, cell.ranks, fitted)[1], unit=SECONDS_PER_BYTE, name="beta", needs=("growing",)
-    )
 
 
 BETA = measure(
@@ -213,15 +202,13 @@ BETA = measure(
     unit=SECONDS_PER_BYTE,
     kind="level",
     formula="b / share(op, n) of T(S) = a + b S",
-    compute=_beta,
-    question="How long does a link need for one more byte?",
-    caveat="Copies and sums in the engine are in it; 1 / beta is the bandwidth that busbw tends to at large sizes.",
+    compute=partial(
+        _over_groups, of=lambda cell, fit: alpha_beta(cell.op, cell.ranks, fit)[1], unit=SECONDS_PER_BYTE, name="beta", needs=("growing",)
+    ),
+    question="How long does one more byte take on a link?",
+    caveat="Includes copies and sums in the engine; busbw approaches 1 / beta at large sizes.",
     rank=1604,
 )
-
-
-def _crossover_size(measured: RecordData, _: Results) -> Mapping[str, Value]:
-    return _over_groups(measured, lambda _, fitted: fitted.half, unit=BYTES, name="crossover_size", needs=("fixed", "growing"))
 
 
 CROSSOVER_SIZE = measure(
@@ -231,9 +218,9 @@ CROSSOVER_SIZE = measure(
     kind="level",
     better="neither",
     formula="a / b of T(S) = a + b S",
-    compute=_crossover_size,
+    compute=partial(_over_groups, of=lambda _, fit: fit.half, unit=BYTES, name="crossover_size", needs=("fixed", "growing")),
     question="Below which size is an operation's time mostly latency?",
-    caveat="Smaller messages are worth bundling, unless that delays something else.",
+    caveat="Bundle smaller messages, unless that delays something else.",
     rank=1605,
 )
 
@@ -289,7 +276,7 @@ def _wrong_calls(measured: RecordData, cell: Cell, wrong: int, checked: int, lau
     if launches == 0:
         return missing(measured, cell)
     if checked == 0:
-        return Absent(reason="not_measured", detail="no rank looked at the data of the timed calls")
+        return Absent(reason="not_measured", detail="no rank checked the data of the timed calls")
     how = f"every result of {checked} timed calls compared with what it must be"
     return exact(float(wrong), unit=COUNT, name="collective_errors", n_launches=launches, n_trials=checked, how=how)
 

@@ -22,6 +22,8 @@ from fireassay.frames.training.useful_work import UNCOUNTED, work_per_launch
 from fireassay.metrics.metric import ALL, EVERYTHING, Metric, Results, Shown
 from fireassay.units import COUNT, ITEMS_PER_USD, USD, USD_PER_ITEM, USD_PER_STEP
 
+measure = partial(Metric, better="lower", dimension="cost")
+
 FREE = Absent(reason="undefined", detail="the price is 0 dollars per worker-hour")
 
 
@@ -35,18 +37,16 @@ def _cost(measured: RecordData, _: Results) -> Mapping[str, Value]:
         unit=USD,
         name="cost",
         trials="",
-        missing="no launch has ended",
+        missing="no launch ended",
         aggregate="workers x price x wall time",
     )
 
 
-COST = Metric(
+COST = measure(
     name="cost",
     title="Cost of a run",
     unit=USD,
     kind="cost",
-    better="lower",
-    dimension="cost",
     formula="workers x price x wall_time",
     compute=_cost,
     about=EVERYTHING,
@@ -77,17 +77,15 @@ def _per_item(measured: RecordData, _: Results) -> Mapping[str, Value]:
     )
 
 
-COST_PER_ITEM = Metric(
+COST_PER_ITEM = measure(
     name="cost_per_item",
     title="Cost of an item",
     unit=USD_PER_ITEM,
     kind="rate",
-    better="lower",
-    dimension="cost",
     formula="cost / useful work",
     compute=_per_item,
     question="What does one unit of useful work cost, start-up included?",
-    caveat="A run is charged for all that it was paid for, and credited only with work that counted.",
+    caveat="All paid time is charged; only work that counted is credited.",
     shown=(Shown(table="overview", position=9),),
     rank=551,
 )
@@ -107,18 +105,17 @@ def _one_over(cost: float) -> float:
     return 1.0 / cost if cost > 0.0 else math.inf
 
 
-ITEMS_PER_DOLLAR = Metric(
+ITEMS_PER_DOLLAR = measure(
     name="items_per_dollar",
     title="Items per dollar",
     unit=ITEMS_PER_USD,
     kind="rate",
     better="higher",
-    dimension="cost",
     formula="useful work / cost",
     compute=_per_dollar,
     after=("cost_per_item",),
     question="How much useful work does one dollar buy?",
-    caveat="The inverse of cost_per_item, value and interval alike, because both are formed on logarithms.",
+    caveat="The inverse of cost_per_item, interval included, because both are formed on logarithms.",
     rank=552,
 )
 
@@ -137,13 +134,11 @@ def _step_cost(step: Value, rate: float) -> Value:
     return transform(step, partial(mul, rate), unit=USD_PER_STEP, name="cost_per_step", how="workers x price x step time")
 
 
-COST_PER_STEP = Metric(
+COST_PER_STEP = measure(
     name="cost_per_step",
     title="Cost of a step",
     unit=USD_PER_STEP,
     kind="rate",
-    better="lower",
-    dimension="cost",
     formula="workers x price x step_time",
     compute=_per_step,
     after=("step_time",),
@@ -175,17 +170,15 @@ def _effective(cost: Value, efficiency: Value) -> Value:
     )
 
 
-COST_PER_EFFECTIVE_WORK = Metric(
+COST_PER_EFFECTIVE_WORK = measure(
     name="cost_per_effective_work",
     title="Cost of an effective step",
     unit=USD_PER_STEP,
     kind="rate",
-    better="lower",
-    dimension="cost",
     formula="cost_per_step / efficiency",
     compute=_per_effective_work,
     after=("cost_per_step", "efficiency"),
-    question="What does a step cost, if the machines' idle part is charged to the useful part?",
+    question="What does a step cost, if idle capacity is charged to useful work?",
     caveat="The interval is wider than needed: cost and efficiency come from the same launches.",
     rank=554,
 )
@@ -208,13 +201,11 @@ def _total(measured: RecordData, _: Results) -> Mapping[str, Value]:
     }
 
 
-COST_TOTAL = Metric(
+COST_TOTAL = measure(
     name="cost_total",
     title="Cost of the whole experiment",
     unit=USD,
     kind="cost",
-    better="lower",
-    dimension="cost",
     formula="sum over launches of workers x price x wall_time",
     compute=_total,
     about=EVERYTHING,
@@ -236,13 +227,12 @@ def _useful_work(measured: RecordData, _: Results) -> Mapping[str, Value]:
     )
 
 
-USEFUL_WORK = Metric(
+USEFUL_WORK = measure(
     name="useful_work",
     title="Useful work of a run",
     unit=COUNT,
     kind="count",
     better="higher",
-    dimension="cost",
     formula="declared work, else sum of items over the steps that counted",
     compute=_useful_work,
     question="How much useful work did a run do?",

@@ -45,7 +45,7 @@ ENERGY = Metric(
     compute=_energy,
     about=EVERYTHING,
     question="How many joules does one run use?",
-    caveat="Counters measure whole devices, and include what others used meanwhile.",
+    caveat="Counters measure whole devices, including other programs' use.",
     shown=(Shown(table="overview", position=10), Shown(table="results", position=11)),
     rank=580,
 )
@@ -77,7 +77,7 @@ ENERGY_PER_ITEM = Metric(
     formula="energy / useful work",
     compute=_per_item,
     question="How many joules does one unit of useful work use, start-up included?",
-    caveat="Counters measure whole devices, and include what others used meanwhile.",
+    caveat="Counters measure whole devices, including other programs' use.",
     rank=581,
 )
 

@@ -21,11 +21,11 @@ from fireassay.frames.serving.requests import WINDOW
 from fireassay.metrics.metric import Metric, Need, Results
 
 WHOLE: Final = "all requests of the imported file, for it has no measured window"
-PROFILED: Final = Absent(reason="not_measured", detail="this record only profiles, and no launch was timed; `assay run` times them")
+PROFILED: Final = Absent(reason="not_measured", detail="this record only profiles; no launch was timed: use `assay run`")
 NOT_STREAMED: Final = Absent(
     reason="not_applicable", detail="answers were not streamed (serving.stream = false), so no chunk has a time of its own"
 )
-BEHIND_A_SERVER: Final = "the answers came from a server, which does not tell it; a model in this process does (backend process)"
+BEHIND_A_SERVER: Final = "the answers came from a server, which does not report it; a model in this process does (backend process)"
 
 
 def values(metric: Metric, measured: RecordData, results: Results) -> Mapping[str, Value]:
@@ -78,7 +78,7 @@ OF_OURS: Final[Mapping[Need, Callable[[RecordData], Absent | None]]] = {"chunks"
 
 
 def _only_totals(title: str) -> Absent:
-    message = f"the imported file of {title} holds totals only, no requests; what it reported stands beside our numbers"
+    message = f"the imported file of {title} has totals only, no requests; its own numbers are shown with ours"
     return Absent(reason="not_measured", detail=message)
 
 
@@ -89,8 +89,8 @@ def _window(measured: RecordData, _: Metric) -> Absent | None:
     why = "keeps only a sample of its requests" if sampled else "does not say when its requests were sent"
     return Absent(
         reason="not_measured",
-        detail=f"the imported file of {measured.foreign.get('title')} {why}, so there is no measured window and no rate; what it reported "
-        "stands beside",
+        detail=f"the imported file of {measured.foreign.get('title')} {why}, so there is no measured window and no rate; its own numbers "
+        f"are shown",
     )
 
 

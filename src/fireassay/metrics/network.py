@@ -6,6 +6,7 @@ Echoes by ping(8), or by TCP connections without ping; transfers by iperf3(1). O
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from fireassay.estimates.estimate import Absent, Value
 from fireassay.estimates.over_launches import exact
@@ -13,6 +14,8 @@ from fireassay.frames.links.network_probe import BACK, BY, by, hosts, medians, r
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Metric, Results
 from fireassay.units import BYTES_PER_SECOND, FRACTION, SECONDS
+
+measure = partial(Metric, dimension="performance", about=("network",), primary=True)
 
 
 def _round_trip(measured: RecordData, _: Results) -> Mapping[str, Value]:
@@ -24,18 +27,15 @@ def _echo_time(measured: RecordData, host: str, how: str) -> Value:
     return medians(measured, host, f"{how}_rtt", unit=SECONDS, name=f"round_trip|by:{how}", missing=missing)
 
 
-ROUND_TRIP = Metric(
+ROUND_TRIP = measure(
     name="round_trip",
     title="Round trip",
     unit=SECONDS,
     kind="cost",
     better="lower",
-    dimension="performance",
     formula="median over echoes of (answer - question)",
     compute=_round_trip,
-    about=("network",),
-    primary=True,
-    question="How long does the way to another host and back take?",
+    question="How long is a round trip to another host?",
     caveat="Not one direction alone, nor the time under load, which an audit compares with it.",
     rank=1620,
 )
@@ -50,18 +50,15 @@ def _link_rate(measured: RecordData, _: Results) -> Mapping[str, Value]:
     }
 
 
-LINK_RATE = Metric(
+LINK_RATE = measure(
     name="link_rate",
     title="Rate of the link",
     unit=BYTES_PER_SECOND,
     kind="rate",
     better="higher",
-    dimension="performance",
     formula="bytes received / seconds of an iperf3 transfer",
     compute=_link_rate,
-    about=("network",),
-    primary=True,
-    question="How much payload per second reaches another host, and comes back from it?",
+    question="How much payload per second goes to another host, and comes back?",
     caveat="One TCP connection, without headers; the limit may be the network or either machine.",
     rank=1621,
     decides=1,
@@ -89,7 +86,7 @@ def _lost(measured: RecordData, host: str) -> Value:
     return Absent(reason="not_measured", detail=why_not(measured, host, "ping", "connect"))
 
 
-ECHOES_LOST = Metric(
+ECHOES_LOST = measure(
     name="echoes_lost",
     title="Echoes lost",
     unit=FRACTION,
@@ -98,9 +95,7 @@ ECHOES_LOST = Metric(
     dimension="reliability",
     formula="1 - answered / sent",
     compute=_echoes_lost,
-    about=("network",),
-    primary=True,
-    question="Which share of the echoes did not come back?",
+    question="What share of the echoes did not come back?",
     caveat="Either direction may lose a packet; losses rarer than one in the number of echoes are missed.",
     rank=1622,
 )

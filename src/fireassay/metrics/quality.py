@@ -34,7 +34,7 @@ NOT_ASKED = Absent(reason="not_measured", detail="the experiment names no qualit
 
 NO_REFERENCE = Absent(
     reason="not_measured",
-    detail="no answer was kept whose prompt has a reference answer; give serving.prompts.answer_field and client.keep_text",
+    detail="no answer to a prompt with a reference answer was kept; set serving.prompts.answer_field and client.keep_text",
 )
 
 
@@ -120,7 +120,7 @@ QUALITY = Metric(
     about=WORKLOADS,
     primary=True,
     question="How good is the result on the held-out examples?",
-    caveat="It says nothing of uses that these examples do not represent.",
+    caveat="It says nothing about uses that these examples do not represent.",
     shown=(Shown(table="overview", position=11), Shown(table="results", position=9)),
     rank=100,
 )

@@ -45,7 +45,7 @@ def test_alpha_and_beta_come_back_from_the_times_that_they_make(op: str, n: int)
     assert alpha_beta(op, n, fitted) == pytest.approx((alpha, beta), rel=1e-6)
 
 
-def test_what_there_is_not_is_refused() -> None:
+def test_unknown_names_are_refused() -> None:
     with pytest.raises(ValueError, match="no operation 'allreduce'"):
         factor("allreduce", 2)
     with pytest.raises(ValueError, match="at least one rank"):

@@ -11,6 +11,7 @@ import pytest
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.frames.links import pairs
 from tests.builders import measured
+from tests.metrics.narrow import absence
 from tests.paired import LATENCY, kinds, matrix, record
 
 
@@ -54,10 +55,10 @@ def test_every_pair_of_two_hosts_with_islands_gets_its_class(seed: int) -> None:
 def test_without_names_a_group_is_not_called_a_host() -> None:
     seen = pairs.classes(matrix(record(kinds(2, 2, 2))))
     assert seen.names == (pairs.NEAR, pairs.BETWEEN, pairs.FAR)
-    assert "did not say where they run" in " ".join(seen.sentences)
+    assert "did not report their hosts" in " ".join(seen.sentences)
 
 
-def test_names_that_the_times_contradict_are_told() -> None:
+def test_names_contradicted_by_times_are_reported() -> None:
     """Ranks 0 and 1 are near, 2 and 3 too, but the names put 0 and 2 together."""
     seen = pairs.classes(matrix(record(kinds(2, 1, 2), hosts=("a", "b", "a", "b"))))
     (told,) = [sentence for sentence in seen.sentences if sentence.startswith("CONTRADICTION")]
@@ -68,7 +69,7 @@ def test_names_that_the_times_contradict_are_told() -> None:
 def test_hosts_that_are_as_near_as_one_are_parted_by_name_alone() -> None:
     seen = pairs.classes(matrix(record(np.ones((4, 4), int), hosts=("a", "a", "b", "b"))))
     assert seen.kinds[0, 2] == pairs.ACROSS
-    assert "only the names part them" in " ".join(seen.sentences)
+    assert "only the names do" in " ".join(seen.sentences)
 
 
 def test_two_machines_of_one_name_are_two_hosts() -> None:
@@ -85,7 +86,7 @@ def test_a_uniform_host_has_no_islands() -> None:
 def test_a_large_message_that_takes_no_longer_gives_no_bandwidth() -> None:
     found = matrix(record(kinds(2, 1, 2), flat=True))
     assert isinstance(found.links[0].bandwidth, Absent)
-    assert "send larger ones" in found.links[0].bandwidth.detail
+    assert "use larger ones" in found.links[0].bandwidth.detail
     assert pairs.classes(found).names == (pairs.NEAR, pairs.FAR)  # by latency
 
 
@@ -101,6 +102,4 @@ def test_wrong_bytes_are_counted() -> None:
 
 
 def test_a_record_without_pairs_has_no_matrix() -> None:
-    found = pairs.matrix(measured(), "workers=4")
-    assert isinstance(found, Absent)
-    assert "--matrix" in found.detail
+    assert "--matrix" in absence(pairs.matrix(measured(), "workers=4")).detail

@@ -7,10 +7,11 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.estimates.estimate import Absent
 from fireassay.frames.serving.answers import commonprefix
 from fireassay.metrics.quality import QUALITY, QUALITY_DIFFERENCE
 from fireassay.spec.experiment import Quality
+from tests.metrics.narrow import absence, estimated
 from tests.serving_made import ServingMade, simulated
 
 
@@ -28,12 +29,10 @@ def scored(metric: str) -> ServingMade:
 
 
 @pytest.mark.parametrize(("metric", "first"), [("exact_match", 0.5), ("accuracy", 0.5), ("contains", 1.0)])
-def test_an_example_that_was_asked_again_has_the_mean(metric: str, first: float) -> None:
+def test_a_repeated_example_scores_the_mean(metric: str, first: float) -> None:
     scores = scored(metric).measured().scores
     assert scores.select("launch", "example", "score").rows() == [(0, "a", first), (0, "b", 0.0)]
-    value = QUALITY.compute(scored(metric).measured(), {})["rate=1"]
-    assert isinstance(value, Estimate)
-    assert value.value == pytest.approx(first / 2)
+    assert estimated(QUALITY.compute(scored(metric).measured(), {})["rate=1"]).value == pytest.approx(first / 2)
 
 
 def test_a_score_knows_what_its_prompt_shares_and_whether_its_answer_holds_text() -> None:
@@ -53,21 +52,18 @@ def test_other_scores_come_from_outside() -> None:
     assert isinstance(value, Absent)
 
 
-def test_without_reference_answers_it_is_said_how_to_give_them() -> None:
+def test_without_reference_answers_the_remedy_is_given() -> None:
     made = ServingMade(rate=(1.0,), blocks=1, quality=Quality(metric="exact_match"))
     made.request(made.launch(), 0.0, text="hello")
-    value = QUALITY.compute(made.measured(), {})["rate=1"]
-    assert isinstance(value, Absent)
-    assert "answer_field" in value.detail
+    assert "answer_field" in absence(QUALITY.compute(made.measured(), {})["rate=1"]).detail
 
 
 def test_loads_are_compared_example_by_example() -> None:
     measured = simulated(rate=(5.0, 10.0), blocks=3, seconds=15.0, scored=0.9, seed=5).measured()
-    value = QUALITY_DIFFERENCE.compute(measured, {})["rate=10"]
-    assert isinstance(value, Estimate)
+    value = estimated(QUALITY_DIFFERENCE.compute(measured, {})["rate=10"])
     assert value.low < value.value < value.high
 
 
 @pytest.mark.parametrize(("texts", "common"), [(["abc", "abd"], "ab"), (["ab", "abc"], "ab"), (["", "a"], ""), (["x"], "x")])
-def test_what_all_texts_begin_with(texts: list[str], common: str) -> None:
+def test_the_common_prefix_of_all_texts(texts: list[str], common: str) -> None:
     assert commonprefix(texts) == common

@@ -29,7 +29,7 @@ def test_misses_until_the_end_are_no_recovery() -> None:
     assert recovered(flags((20, False), (15, True)), 10, 2) is None
 
 
-def test_what_was_under_way_when_the_fault_struck_belongs_to_it() -> None:
+def test_requests_in_flight_at_the_fault_belong_to_it() -> None:
     """Due at 0 and 1 s, ending at 0.5 and 6 s; struck at 3 s, back at 5 s; due at 4 and 7 s."""
     made = ServingMade(rate=(1.0,), blocks=1, objectives=Objectives(e2e_s=1.0))
     number = made.launch(role="fault")

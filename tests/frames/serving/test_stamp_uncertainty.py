@@ -1,4 +1,4 @@
-"""How unsure TTFT, TPOT and E2E are: of the first and the last chunk with text, and not 0 where nobody knows."""
+"""How uncertain TTFT, TPOT and E2E are: by the first and the last chunk with text, and null if unknown."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from fireassay import catalog
-from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.frames.record_data import RecordData
+from tests.metrics.narrow import absence, estimated
 from tests.serving_made import ServingMade
 from tests.verdict.served import changed
 
@@ -36,9 +36,7 @@ def dealt_out(name: str, **row: Any) -> float:
         for place, microseconds in enumerate(own.tolist()):
             made.request(number, place * 0.01, unsure_s=microseconds / 1e6, **row)
             made.request(number, place * 0.01, status="5xx", unsure_s=1.0)
-    value = catalog.load("metrics", name).compute(made.measured(), {})["rate=100"]
-    assert isinstance(value, Estimate)
-    return value.value
+    return estimated(catalog.load("metrics", name).compute(made.measured(), {})["rate=100"]).value
 
 
 def told(measured: RecordData) -> list[float | None]:
@@ -60,13 +58,11 @@ def test_an_answer_without_text_is_as_unsure_as_its_end() -> None:
     assert told(unsure([7 * MS], kinds=[8], at_s=[0.5], tokens_out=None)) == [None, None, None, 0.007]
 
 
-def test_what_is_not_known_is_null_and_no_zero() -> None:
+def test_unknown_values_are_null_not_zero() -> None:
     measured = unsure([])
     assert told(measured) == [None] * 4
     assert np.isnan(measured.served.gap_uncertainty[0]).all()
-    value = catalog.load("metrics", "ttft_uncertainty_p99").compute(measured, {})["rate=1"]
-    assert isinstance(value, Absent)
-    assert value.reason == "not_measured"
+    assert absence(catalog.load("metrics", "ttft_uncertainty_p99").compute(measured, {})["rate=1"]).reason == "not_measured"
 
 
 def test_a_gap_is_as_unsure_as_both_its_ends_for_each_of_its_tokens() -> None:

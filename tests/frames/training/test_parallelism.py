@@ -152,7 +152,7 @@ def test_a_record_without_evidence_is_judged_as_data_parallel() -> None:
     assert (declared.found().kind, declared.found().by) == ("tensor", "declared")
 
 
-def test_what_was_declared_decides_and_what_was_seen_is_kept() -> None:
+def test_the_declared_kind_decides_and_the_recognised_one_is_kept() -> None:
     found = Made(declared="data", dtensor=2).found()
     assert (found.kind, found.seen, found.contradicted) == ("data", "tensor", True)
 
@@ -180,7 +180,7 @@ def test_without_a_group_no_declaration_makes_it_distributed() -> None:
     assert Made(declared="data", group=0).found().alone
 
 
-def test_what_is_not_known_contradicts_nothing() -> None:
+def test_an_unknown_parallelism_contradicts_nothing() -> None:
     assert not Made(declared="pipeline", libraries=["horovod"]).found().contradicted
 
 
@@ -230,20 +230,20 @@ def test_the_stage_that_reads_no_batch_counts_none() -> None:
 def test_items_are_not_known_where_it_is_not_known_whether_ranks_share_samples() -> None:
     made = Made(declared="mixed")
     assert items(made) == {None}
-    assert "not known" in why_not(made.measured(), "workers=2", "speedup")
+    assert "is unknown" in why_not(made.measured(), "workers=2", "speedup")
 
 
-def test_ids_tell_how_many_ranks_share_samples() -> None:
+def test_ids_show_how_many_ranks_share_samples() -> None:
     assert items(Made(declared="mixed").samples([0, 1], [0, 1])) == {4.0}
     assert items(Made(declared="mixed").samples([0, 1], [2, 3])) == {8.0}
 
 
-UNSEEN = "neither a process group nor a training was seen"
-FITS_NONE = "what the ranks communicate fits none"
+UNSEEN = "neither a process group nor a training was recorded"
+FITS_NONE = "the ranks' communication fits no known parallelism"
 
 
 @pytest.mark.parametrize(("group", "asked", "words"), [(0, False, UNSEEN), (2, False, FITS_NONE), (0, True, FITS_NONE)])
-def test_of_ranks_whose_training_was_not_seen_nothing_is_said_that_they_do(group: int, asked: bool, words: str) -> None:
+def test_ranks_without_recorded_training_are_not_classified(group: int, asked: bool, words: str) -> None:
     """Weights updated by hand, or processes that the script starts itself; where collectives are recorded a group was made, whoever saw
     it.
     """

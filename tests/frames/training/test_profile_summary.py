@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fireassay.frames.training.profile_summary import kind_of, summary
-from tests.frames.training.test_kernel_trace import GEMM, NEW, host, kernel, trace
+from tests.frames.training.communication.test_kernel_trace import GEMM, NEW, host, kernel, trace
 
 US = 1000
 
@@ -69,7 +69,7 @@ def test_steps_are_numbered_as_the_training_does() -> None:
     assert [step["step"] for step in found["steps"]] == [47]
 
 
-def test_the_most_that_was_allocated_is_told_by_device() -> None:
+def test_peak_allocation_is_reported_by_device() -> None:
     def allocation(size: int, total: int, kind: int, number: int) -> dict[str, object]:
         told = {"Bytes": size, "Total Allocated": total, "Device Type": kind, "Device Id": number}
         return {"ph": "i", "name": "[memory]", "ts": 5, "args": told}
@@ -107,5 +107,5 @@ def test_an_empty_trace_says_nothing_and_does_not_fail() -> None:
         ("my_own_op", "other"),
     ],
 )
-def test_kinds_are_told_by_names(name: str, kind: str) -> None:
+def test_kinds_follow_from_names(name: str, kind: str) -> None:
     assert kind_of(name) == kind

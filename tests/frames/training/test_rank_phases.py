@@ -29,7 +29,7 @@ def launches(ranks: int, trainings: list[Training], *, leave_out: tuple[str, ...
 
 @pytest.mark.parametrize("ranks", [2, 3, 4])
 def test_50_ms_in_any_of_five_phases_name_the_rank_and_the_phase(ranks: int) -> None:
-    """In at least 95 % of 20 seeds each, and nothing else beside it."""
+    """In at least 95 % of 20 seeds each, and nothing else."""
     truths = [(seed % ranks, phase) for phase in PHASES for seed in range(SEEDS)]
     trainings = [Training(ranks=ranks, seed=seed % SEEDS, late={truth: 50.0}) for seed, truth in enumerate(truths)]
     told = launches(ranks, trainings, leave_out=("communication", "collectives"))  # what is not used there
@@ -39,7 +39,7 @@ def test_50_ms_in_any_of_five_phases_name_the_rank_and_the_phase(ranks: int) -> 
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 4])
-def test_nobody_is_named_in_201_clean_launches(ranks: int) -> None:
+def test_no_rank_is_named_in_201_clean_launches(ranks: int) -> None:
     clean = [Training(ranks=ranks, seed=seed) for seed in range(67)]
     found = launches(ranks, clean, leave_out=("communication", "collectives"))
     assert [names for names in found if names] == []
@@ -76,7 +76,7 @@ def test_200_ms_in_one_backward_pass_are_seen_although_all_backward_passes_last_
     assert found.seconds.value == pytest.approx(0.2, rel=0.03)
 
 
-def test_of_kernels_every_collective_tells_who_was_awaited() -> None:
+def test_with_kernels_every_collective_shows_its_waits() -> None:
     """Kernels run one after the other: the first waits for the late rank, the others are as long on both. 5 ms each but for that."""
     made = Handmade(levels=(2,), blocks=1)
     number = made.launch(workers=2)
@@ -130,7 +130,7 @@ def test_where_a_gpu_waits_the_threads_own_waits_are_not_used() -> None:
 
 
 def test_a_log_of_every_eighth_step_is_enough_where_those_are_many() -> None:
-    """Hooks read DDP's log of so many: in 200 steps 25 of them, beside a GPU whose waits nobody sees."""
+    """Hooks read DDP's log of so many: in 200 steps 25 of them, next to a GPU whose waits are not recorded."""
     made = record(Training(ranks=2, seed=3, steps=200, late={(1, "backward"): 50.0}))
     made.rows["waits"] = [(*row[:6], None) for row in made.rows["waits"]]
     made.rows["communication"] = [row for row in made.rows["communication"] if row[3] % 8 == 0]

@@ -66,14 +66,14 @@ def test_a_clean_launch_is_init_steps_and_idle() -> None:
     assert of_rank(made) == {"init": 3.0, "productive": 7.5, "data_stall": 2.5, "unknown": 0.5, "idle": 6.5}
 
 
-def test_what_the_first_step_takes_beyond_the_median_is_compile() -> None:
+def test_the_first_steps_time_beyond_the_median_is_compile() -> None:
     made = one()
     made.steps(0, seconds=[5.0, 1.0, 1.0, 1.0], start_s=0.0)
     made.event(0, "worker_end", 8.0, rank=0, incarnation=0)
     assert of_rank(made) == {"compile": 4.0, "productive": 4.0, "idle": 12.0}
 
 
-def test_waiting_for_a_slower_rank_is_told_from_communication() -> None:
+def test_waiting_for_a_slower_rank_is_separated_from_communication() -> None:
     """Rank 0 is .5 s in each call, rank 1, which comes late, .2 s: of rank 0's .4 exposed, .3 is waiting."""
     made = one(workers=2, wall_s=4.0)
     for rank, length in ((0, 0.5), (1, 0.2)):
@@ -149,7 +149,7 @@ def test_a_fault_before_the_first_step_is_no_longer_start_up() -> None:
 
 
 def test_a_rank_that_was_gone_before_it_could_say_that_it_began_did_not_begin_late() -> None:
-    """Rank 0 is killed at 3 s, before rank 1's first word; nobody saw rank 1 go, so that the restart begins at once."""
+    """Rank 0 is killed at 3 s, before rank 1's first word; the end of rank 1 was not recorded, so the restart begins at once."""
     made = one(workers=2, wall_s=12.0)
     made.event(0, "worker_start", 1.0, rank=0, incarnation=0)
     made.event(0, "fault", 3.0, rank=0, incarnation=0, step=0)
@@ -235,7 +235,7 @@ def test_a_stop_that_passed_is_not_the_begin_of_a_later_failure() -> None:
 @pytest.mark.parametrize(
     ("kind", "category", "victims"), [("slow", "straggler_wait", "idle"), ("throttle", "exposed_communication", "exposed_communication")]
 )
-def test_what_a_fault_adds_is_told_wherever_a_rank_stood_still_for_it(kind: str, category: str, victims: str) -> None:
+def test_time_added_by_a_fault_is_found_wherever_a_rank_waited(kind: str, category: str, victims: str) -> None:
     """Steps of 1 s, of which .2 s is exposed; one step of 4 s, of which 3.2 s is: the 3 s more are the fault's, on the victim too."""
     made = one(workers=2, wall_s=9.0)
     made.event(0, "fault", 2.5, rank=1, incarnation=0, detail={"fault": kind})
@@ -264,7 +264,7 @@ def test_calls_that_overlap_are_not_waited_for_twice() -> None:
     assert found["exposed_communication"] == pytest.approx(0.6)
 
 
-def test_what_ddp_says_of_itself_is_exposed_where_no_hook_could_tell() -> None:
+def test_ddps_own_log_gives_exposed_time_without_hooks() -> None:
     made = one(wall_s=2.0)
     made.steps(0, seconds=[1.0] * 2)
     made.rows["communication"] = [(0, 0, 0, step, "ddp_logging", None, round(0.25 * S), None, None) for step in (0, 1)]

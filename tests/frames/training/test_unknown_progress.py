@@ -1,10 +1,10 @@
-"""Where nobody knows at which step a restarted job went on, no number rests on it."""
+"""If the step at which a restarted job continued is unknown, no number rests on it."""
 
 from __future__ import annotations
 
 import pytest
 
-from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.estimates.estimate import Absent
 from fireassay.frames.training.unknown_progress import unknown_progress
 from fireassay.metrics.training.correctness import SAMPLES_LOST
 from fireassay.metrics.training.faults import (
@@ -17,6 +17,7 @@ from fireassay.metrics.training.faults import (
 )
 from fireassay.verdict.judge import judge
 from tests.handmade import Handmade
+from tests.metrics.narrow import estimated
 from tests.struck import struck
 
 NUMBERS = (STEPS_LOST, RECOVERY_TIME, TIME_TO_RECOMPUTE, TRAINING_GOODPUT_FAULT, COST_LOST)
@@ -32,9 +33,7 @@ def resumed(*steps: int | None) -> Handmade:
 
 def test_a_step_that_all_ranks_recognised_is_the_one_that_counts() -> None:
     assert unknown_progress(resumed(4, 4).measured()) == {}
-    value = STEPS_LOST.compute(resumed(4, 4).measured(), {})["workers=2"]
-    assert isinstance(value, Estimate)
-    assert value.value == 3.0
+    assert estimated(STEPS_LOST.compute(resumed(4, 4).measured(), {})["workers=2"]).value == 3.0
 
 
 @pytest.mark.parametrize(
@@ -43,7 +42,7 @@ def test_a_step_that_all_ranks_recognised_is_the_one_that_counts() -> None:
         ((None, None), "on rank 0 it is alien"),
         ((4, None), "on rank 1 it is alien"),
         ((4, 3), "different steps (3, 4)"),
-        ((9, 9), "went on from step 9, and had made 7: a state of another run"),
+        ((9, 9), "continued from step 9 but had made 7: a state of another run"),
     ],
 )
 def test_otherwise_every_number_that_rests_on_it_is_absent_with_the_reason(steps: tuple[int | None, ...], words: str) -> None:
@@ -55,18 +54,16 @@ def test_otherwise_every_number_that_rests_on_it_is_absent_with_the_reason(steps
         assert metric is COST_LOST or words in value.detail, metric.name
 
 
-def test_what_does_not_rest_on_it_is_told() -> None:
+def test_independent_values_are_reported() -> None:
     """The workers are up at 14 s and train at 15 s, whatever step that is."""
-    value = TIME_TO_RELOAD.compute(resumed(None, None).measured(), {})["workers=2"]
-    assert isinstance(value, Estimate)
-    assert value.value == pytest.approx(1.0)
+    assert estimated(TIME_TO_RELOAD.compute(resumed(None, None).measured(), {})["workers=2"]).value == pytest.approx(1.0)
 
 
 def test_the_verdict_says_so() -> None:
     made = resumed(None, None)
     dimension = judge(made.measured()).verdict.dimensions["workers=2"]["reliability"]
     assert dimension.status == "INCONCLUSIVE"
-    assert "nobody knows at which step" in dimension.sentence
+    assert "the step at which the job continued after the restart is unknown" in dimension.sentence
 
 
 def test_samples_of_such_a_launch_are_not_judged() -> None:

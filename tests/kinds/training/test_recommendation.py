@@ -38,7 +38,7 @@ def test_the_largest_worker_count_that_passes_every_gate_is_recommended() -> Non
 
 
 def test_an_efficient_worker_count_above_an_inefficient_one_is_recommended() -> None:
-    """METRICS.md, `knee`: the largest measured p that meets everything."""
+    """`knee`: the largest measured p that meets everything."""
     assert pick(judged(good(levels=(1, 2, 4), efficiency={2: 0.5, 4: 0.8})), "recommended") == "workers=4"
 
 

@@ -6,7 +6,7 @@ from tests.serving_made import ServingMade
 
 
 def one_answer() -> ServingMade:
-    """The same answer three times in each of two launches, and a failed request beside it.
+    """The same answer three times in each of two launches, and a failed request.
 
     Role 0.1 s after it was due, reasoning 0.3, content 0.5 and 0.9, finish 0.95, usage 1.0, end mark 1.1; 4 tokens by usage,
     5 by the tokenizer.

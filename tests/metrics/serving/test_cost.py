@@ -43,7 +43,7 @@ def test_without_a_price_there_is_none(name: str) -> None:
     assert "usd_per_worker_hour" in absent(name, priced(None, objectives=IN_TIME)).detail
 
 
-def test_where_nothing_was_asked_or_nothing_was_good_there_is_none() -> None:
+def test_without_objectives_or_good_requests_there_is_none() -> None:
     absent(COST_PER_GOOD_TOKEN, priced())
     assert "met every objective" in absent(COST_PER_GOOD_TOKEN, priced(objectives=Objectives(ttft_s=0.01))).detail
 

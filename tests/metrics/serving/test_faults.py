@@ -114,7 +114,7 @@ def test_a_replica_that_never_came_back_has_none() -> None:
     assert absent(OUTAGE_TIME, outage(up_s=None), "rate=10").reason == "undefined"
 
 
-def test_what_assay_took_to_start_it_again_is_not_the_engines() -> None:
+def test_assays_own_restart_delay_is_excluded() -> None:
     """Struck at 10.05 s for 3 s, but the process was there only at 13.45 s: 0.4 s of 4.4 s are assay's."""
     value = estimate(OUTAGE_TIME, outage(for_s=3.0, started_s=13.45), "rate=10")
     assert value.value == pytest.approx(4.0)
@@ -134,7 +134,7 @@ def test_the_first_sign_is_a_failed_request_or_the_prober() -> None:
     assert estimate(OUTAGE_DETECT_TIME, outage(missing=None), "rate=10").value == pytest.approx(0.15)
 
 
-def test_what_never_showed_has_no_sign() -> None:
+def test_an_invisible_outage_has_no_first_sign() -> None:
     absent(OUTAGE_DETECT_TIME, outage(missing=None, down_s=None), "rate=10")
 
 
@@ -153,14 +153,14 @@ def test_recovery_is_the_due_time_of_the_first_request_after_the_last_miss(how: 
     assert estimate(RECOVERY_TIME, outage(**how), "rate=10").value == pytest.approx(expected)
 
 
-def test_a_fault_that_nobody_felt_takes_no_time() -> None:
+def test_a_fault_without_effect_takes_no_time() -> None:
     value = estimate(RECOVERY_TIME, outage(missing=None), "rate=10")
     assert (value.value, value.high) == (0.0, 0.0)
 
 
 def test_a_load_that_ends_before_recovery_says_so() -> None:
     value = absent(RECOVERY_TIME, outage(missing=(10.05, 99.0)), "rate=10")
-    assert (value.reason, "not back" in value.detail) == ("undefined", True)
+    assert (value.reason, "not recovered" in value.detail) == ("undefined", True)
 
 
 def test_a_fault_at_once_has_nothing_to_go_back_to() -> None:

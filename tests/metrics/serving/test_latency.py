@@ -1,4 +1,4 @@
-"""Latencies: pooled over launches, success only with failures beside, refused where the data cannot carry them."""
+"""Latencies: pooled over launches, of answered requests, with the number of failures, refused if there are too few."""
 
 from __future__ import annotations
 
@@ -72,14 +72,14 @@ def test_a_percentile_of_requests_is_about_serving_only(name: str) -> None:
 
 
 @MEDIANS
-def test_failures_are_reported_beside_and_are_in_no_percentile(name: str) -> None:
+def test_failures_are_reported_but_in_no_percentile(name: str) -> None:
     """Of 41 requests per launch one in 20 fails after a minute: 3 x 3 failures, and no minute in the median."""
     rows = [
         {"due_s": index * 0.1, "status": "timeout", "done_s": 60.0} if index % 20 == 0 else {"due_s": index * 0.1} for index in range(41)
     ]
     value = estimate(name, serving_measured(rows, rate=(10.0,)), "rate=10")
     assert value.value < 1.0
-    assert "9 requests of 123 that were due failed" in value.method
+    assert "9 requests of 123 due failed" in value.method
     assert "measured window" in value.method
 
 
@@ -132,7 +132,7 @@ def test_it_is_the_quantile_of_all_gaps_and_not_of_the_launches(name: str) -> No
 
 @GAPS
 def test_two_tokens_in_a_chunk_halve_its_gap_and_the_method_says_so(name: str) -> None:
-    """Chunks every 0.2 s with two tokens each, of which nobody says which chunk brought how many."""
+    """Chunks every 0.2 s with two tokens each, without a count per chunk."""
     value = estimate(name, chunked(400, 0.01, gap_s=0.2, chunks=5, tokens_out=10), "rate=10")
     assert value.value == pytest.approx(0.1)
     assert "1,200 answers" in value.method
@@ -152,7 +152,7 @@ def test_an_uncertainty_is_that_of_the_answered_requests(stem: str, factor: floa
     assert dealt_out(f"{stem}_uncertainty_p99", tokens_out=10) == pytest.approx((1 + 0.99 * 2999) / 1e6 * factor, rel=1e-6)
 
 
-def test_what_waited_in_the_client_is_not_in_the_time_from_sending() -> None:
+def test_client_waits_are_not_in_the_time_from_sending() -> None:
     """Every request was sent 2 s late and answered 0.1 s after that."""
     made = ServingMade(rate=(100.0,), blocks=5)
     for block in range(5):
@@ -253,7 +253,7 @@ def test_a_session_runs_from_the_first_turn_to_the_end_of_the_last() -> None:
 
 
 @pytest.mark.parametrize("made", [with_sessions(turns=3), with_sessions(status="5xx"), with_sessions(turns=1, seen=1)])
-def test_what_was_cut_off_failed_or_is_single_is_no_session(made: ServingMade) -> None:
+def test_a_session_cut_off_failed_or_single_does_not_count(made: ServingMade) -> None:
     assert "more than one turn" in absent(SESSION_TIME, made, "rate=10").detail
 
 
@@ -292,7 +292,7 @@ def test_only_new_connections_are_set_up() -> None:
 
 
 def test_kept_connections_have_no_set_up() -> None:
-    assert "kept alive" in absent(CONNECT_TIME, every_second()).detail
+    assert "reused a connection" in absent(CONNECT_TIME, every_second()).detail
 
 
 def test_failed_requests_lag_too_and_connecting_is_no_lag() -> None:
@@ -306,7 +306,7 @@ def test_failed_requests_lag_too_and_connecting_is_no_lag() -> None:
     assert estimate(SEND_LAG, made, "rate=100").value == pytest.approx((1 + 0.99 * 2999) / 1e6)
 
 
-def test_what_was_never_sent_has_no_lag() -> None:
+def test_unsent_requests_have_no_lag() -> None:
     assert "was sent" in absent(SEND_LAG, every_second(lag_s=None, status="unsent")).detail
 
 
@@ -317,7 +317,7 @@ def test_a_request_on_a_connection_that_was_opened_for_another_was_not_sent_earl
 
 
 @pytest.mark.parametrize("part", ["tokenize", "prefill"])
-def test_a_part_inside_of_this_process_is_the_median_of_the_requests_that_tell_it(part: str) -> None:
+def test_an_in_process_time_is_the_median_of_the_requests_that_report_it(part: str) -> None:
     """1 ... 300 ms in no order: the median is 150.5 ms."""
     made, times = ServingMade(rate=(10.0,), blocks=3), np.random.default_rng(3).permutation(300) + 1
     for block, launch in enumerate(np.split(times, 3)):

@@ -1,4 +1,4 @@
-"""Other tools' definitions on one answer (the golden transcripts are in tests/golden/test_peers.py), and LoadGen's tail beside ours."""
+"""Other tools' definitions on one answer (the golden transcripts are in tests/golden/test_peers.py), and LoadGen's tail."""
 
 from __future__ import annotations
 

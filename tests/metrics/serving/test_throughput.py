@@ -35,7 +35,7 @@ def test_a_missing_count_is_no_zero() -> None:
     for second in range(4):
         made.request(number, float(second), chunks=3, tokens_out=None if second == 2 else 3)
     value = absent(OUTPUT_THROUGHPUT, made)
-    assert "1 answer had" in value.detail
+    assert "no usage for 1 answer" in value.detail
     assert "serving.tokenizer" in value.detail
 
 
@@ -94,7 +94,7 @@ def test_a_single_request_gives_no_rate() -> None:
     assert absent(OFFERED_RATE, every_second(1)).reason == "insufficient"
 
 
-def test_what_was_sent_too_late_or_never_is_not_achieved() -> None:
+def test_late_and_unsent_requests_are_not_achieved() -> None:
     """Due at 0 ... 10 s; every fifth never sent, that of 8 s only 60 s later: sent in [0, 10) are 1-4, 6, 7, 9: 0.7/s."""
     made = ServingMade(rate=(1.0,), blocks=1)
     number = made.launch()
@@ -113,7 +113,7 @@ def test_a_launch_that_sent_nothing_achieved_nothing() -> None:
 # ---- under way ---------------------------------------------------------------------------------------------------
 
 
-def test_what_is_under_way_is_the_area_inside_the_window() -> None:
+def test_requests_in_flight_are_the_area_inside_the_window() -> None:
     """Window [2, 9): the request from 1 to 4 s is inside for 2 s, 5 to 6 s for 1 s, 9 to 12 s not at all: 3/7."""
     made = ServingMade(rate=(1.0,), blocks=1, warm_up_s=2.0)
     number = made.launch()
@@ -181,5 +181,5 @@ def test_the_cached_share_is_over_tokens_and_not_over_requests() -> None:
     assert estimate("cached_share", made).value == pytest.approx(0.225)
 
 
-def test_a_server_that_does_not_tell_has_no_cached_share() -> None:
-    assert "does not tell" in absent("cached_share", every_second()).detail
+def test_a_server_that_does_not_report_it_has_no_cached_share() -> None:
+    assert "does not report" in absent("cached_share", every_second()).detail

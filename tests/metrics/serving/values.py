@@ -7,25 +7,22 @@ from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics import needs
 from fireassay.metrics.metric import Metric
+from tests.metrics.narrow import absence, estimated
 from tests.serving_made import ServingMade
 
 
 def values_of(metric: Metric | str, record: ServingMade | RecordData) -> dict[str, Value]:
-    """By configuration, with what the metric needs asked for."""
+    """By configuration, its needs checked."""
     declared = catalog.load("metrics", metric) if isinstance(metric, str) else metric
     return dict(needs.values(declared, record.measured() if isinstance(record, ServingMade) else record, {}))
 
 
 def estimate(metric: Metric | str, record: ServingMade | RecordData, configuration: str = "rate=1") -> Estimate:
-    value = values_of(metric, record)[configuration]
-    assert isinstance(value, Estimate), value
-    return value
+    return estimated(values_of(metric, record)[configuration])
 
 
 def absent(metric: Metric | str, record: ServingMade | RecordData, configuration: str = "rate=1") -> Absent:
-    value = values_of(metric, record)[configuration]
-    assert isinstance(value, Absent), value
-    return value
+    return absence(values_of(metric, record)[configuration])
 
 
 def every_second(requests: int = 3, **row: object) -> ServingMade:

@@ -9,14 +9,16 @@ import polars as pl
 import pytest
 
 from fireassay.estimates.estimate import Absent, Estimate
-from fireassay.frames.training.step_communication import METHODS
-from fireassay.metrics.training.communication import COMM_EXPOSED, COMM_TO_COMPUTE, COMM_TOTAL, OVERLAP, by_method
+from fireassay.frames.training.communication.step_communication import METHODS
+from fireassay.metrics.training.communication import COMM_EXPOSED, COMM_TO_COMPUTE, OVERLAP, by_method
+from fireassay.metrics.training.communication_steps import COMM_TOTAL
 from fireassay.metrics.training.phases import BACKWARD_TIME, DATA_TIME, FORWARD_TIME, OPTIMIZER_TIME, UNKNOWN_TIME
 from fireassay.metrics.training.time import STEP_TIME
 from tests.handmade import Handmade
 from tests.metrics.communication_made import calls, ms, told
+from tests.metrics.narrow import absence, estimated
 
-# ---- Exposed communication by several ways: which is told, and what only several together tell. Times are worked out by hand.
+# ---- Exposed communication by several methods: which one is used. Times are worked out by hand.
 
 RANKS = (0, 1)
 
@@ -32,9 +34,7 @@ def timed(*, steps: int = 3, blocks: int = 1) -> tuple[Handmade, list[int]]:
 
 
 def exposed(made: Handmade) -> Estimate:
-    found = COMM_EXPOSED.compute(made.measured(), {})["workers=2"]
-    assert isinstance(found, Estimate), found
-    return found
+    return estimated(COMM_EXPOSED.compute(made.measured(), {})["workers=2"])
 
 
 def test_the_mean_over_ranks_the_median_over_steps() -> None:
@@ -49,7 +49,7 @@ def test_the_mean_over_ranks_the_median_over_steps() -> None:
     assert METHODS["engine"] in found.method
 
 
-def test_the_best_way_is_told_and_the_others_stand_beside_it() -> None:
+def test_the_best_method_is_used_and_the_others_are_listed() -> None:
     made, (number,) = timed()
     for step in range(3):
         for rank in RANKS:
@@ -58,12 +58,12 @@ def test_the_best_way_is_told_and_the_others_stand_beside_it() -> None:
                 told(made, number, rank, step, method, value)
     found = exposed(made)
     assert ms(found) == pytest.approx(9.0)
-    assert found.method.endswith("other ways: engine 8 ms, ddp_logging 7 ms")
+    assert found.method.endswith("other methods: engine 8 ms, ddp_logging 7 ms")
     assert [ms(value) for value in by_method(made.measured(), "workers=2").values()] == pytest.approx([9.0, 8.0, 7.0])
     assert list(by_method(made.measured(), "workers=2")) == ["group", "engine", "ddp_logging"]
 
 
-def test_no_more_is_exposed_than_was_under_way_and_it_is_said() -> None:
+def test_exposed_time_is_capped_at_the_total_and_the_method_says_so() -> None:
     """After the last gradient 12 ms, of which a collective lasted 10: 10, in one of two ranks."""
     made, (number,) = timed(steps=1)
     for rank in RANKS:
@@ -72,7 +72,7 @@ def test_no_more_is_exposed_than_was_under_way_and_it_is_said() -> None:
     told(made, number, 1, 0, "group", 4.0)
     found = exposed(made)
     assert ms(found) == pytest.approx(7.0)
-    assert "cut to the time in which collectives were under way in 50.0% of them" in found.method
+    assert "capped at the time in which collectives were in progress in 50.0% of them" in found.method
 
 
 def test_one_worker_and_no_sight_of_collectives_are_absent_each_for_its_reason() -> None:
@@ -80,10 +80,8 @@ def test_one_worker_and_no_sight_of_collectives_are_absent_each_for_its_reason()
     alone = made.launch(workers=1)
     made.steps(alone, seconds=[0.1] * 3)
     values = COMM_EXPOSED.compute(made.measured(), {})
-    one, two = values["workers=1"], values["workers=2"]
-    assert isinstance(one, Absent)
+    one, two = absence(values["workers=1"]), absence(values["workers=2"])
     assert one.reason == "not_applicable"
-    assert isinstance(two, Absent)
     assert two.reason == "not_measured"
     assert "workload.attach" in two.detail
 
@@ -92,17 +90,13 @@ def test_collectives_without_an_end_ask_for_a_profile() -> None:
     made, (number,) = timed()
     for rank in RANKS:
         calls(made, number, rank, 0, [(40, None)])
-    found = COMM_EXPOSED.compute(made.measured(), {})["workers=2"]
-    assert isinstance(found, Absent)
-    assert "assay profile" in found.detail
+    assert "assay profile" in absence(COMM_EXPOSED.compute(made.measured(), {})["workers=2"]).detail
 
 
 def test_a_failed_configuration_says_so() -> None:
     made = Handmade(levels=(2,), blocks=1)
     made.launch(workers=2, status="failed")
-    found = COMM_EXPOSED.compute(made.measured(), {})["workers=2"]
-    assert isinstance(found, Absent)
-    assert "no timed launch" in found.detail
+    assert "no timed launch" in absence(COMM_EXPOSED.compute(made.measured(), {})["workers=2"]).detail
 
 
 def test_kernels_of_profiled_steps_go_before_what_the_hooks_saw() -> None:
@@ -120,7 +114,7 @@ def test_kernels_of_profiled_steps_go_before_what_the_hooks_saw() -> None:
     assert "ddp_logging 9 ms" in found.method
 
 
-def test_where_a_gpu_computes_ddps_log_is_told_until_somebody_profiles() -> None:
+def test_on_a_gpu_ddps_log_is_used_until_a_profile_exists() -> None:
     """The hooks see neither when its collectives end nor what it waits for: what they write down has no exposed time."""
     made, (number,) = timed()
     for step in range(3):
@@ -130,9 +124,7 @@ def test_where_a_gpu_computes_ddps_log_is_told_until_somebody_profiles() -> None
             told(made, number, rank, step, "ddp_logging", 7.0, total_ms=28.0)
     found = exposed(made)
     assert (ms(found), "by:ddp_logging" in found.signature) == (pytest.approx(7.0), True)
-    share = OVERLAP.compute(made.measured(), {})["workers=2"]
-    assert isinstance(share, Estimate)
-    assert share.value == pytest.approx(0.75)
+    assert estimated(OVERLAP.compute(made.measured(), {})["workers=2"]).value == pytest.approx(0.75)
     assert isinstance(COMM_TOTAL.compute(made.measured(), {})["workers=2"], Absent)
     profiled = made.launch(workers=2, role="profile")
     for rank in RANKS:
@@ -141,7 +133,7 @@ def test_where_a_gpu_computes_ddps_log_is_told_until_somebody_profiles() -> None
     assert ms(COMM_TOTAL.compute(made.measured(), {})["workers=2"]) == pytest.approx(24.0)
 
 
-def test_where_the_processor_computes_waiting_is_told_before_a_profile() -> None:
+def test_on_a_processor_waits_go_before_a_profile() -> None:
     made, (number,) = timed()
     profiled = made.launch(workers=2, role="profile")
     for rank in RANKS:
@@ -178,7 +170,7 @@ def in_turn(
     return number
 
 
-def test_what_synchronising_costs_is_the_difference_of_blocks_without_their_first_steps() -> None:
+def test_the_cost_of_synchronising_is_the_difference_of_blocks_without_their_first_steps() -> None:
     """Ranks 100 and 110 ms with, 70 and 90 ms without: 30 and 20, mean 25; the steps of 500 ms that pay for the change do not count."""
     made, (number,) = timed()
     told(made, number, 0, 1, "group", 3.0)
@@ -187,7 +179,7 @@ def test_what_synchronising_costs_is_the_difference_of_blocks_without_their_firs
     assert ms(found) == pytest.approx(25.0)
     assert found.n_launches == 1
     assert "comm_exposed|by:unsynchronised" in found.signature
-    assert found.method.endswith("other ways: group 3 ms")
+    assert found.method.endswith("other methods: group 3 ms")
 
 
 def test_a_steady_drift_of_the_machine_cancels() -> None:
@@ -223,8 +215,7 @@ def test_an_interval_does_not_go_where_no_time_and_no_share_can_be() -> None:
     found = exposed(made)
     assert (ms(found), found.low) == (pytest.approx(35.0), 0.0)
     assert found.high == pytest.approx(0.035 + 12.706 * 0.025, rel=1e-3)
-    hidden = OVERLAP.compute(made.measured(), {})["workers=2"]
-    assert isinstance(hidden, Estimate)
+    hidden = estimated(OVERLAP.compute(made.measured(), {})["workers=2"])
     assert (hidden.low, hidden.high) == (0.0, 1.0)
 
 
@@ -251,19 +242,18 @@ def test_a_burst_in_some_blocks_does_not_move_it() -> None:
     assert ms(exposed(made)) == pytest.approx(30.0, abs=1.0)
 
 
-def test_where_the_differences_do_not_agree_it_cannot_be_told_and_that_is_said() -> None:
-    """Blocks off by 25 ms: half of the interval is far above 3 ms; what the hooks saw is told instead, or nothing."""
+def test_inconsistent_differences_are_inconclusive_and_reported() -> None:
+    """Blocks off by 25 ms: half of the interval is far above 3 ms; the hooks' value is used instead, or none."""
     made, (number,) = timed()
     noisy(made, 25.0)
-    nothing = COMM_EXPOSED.compute(made.measured(), {})["workers=2"]
-    assert isinstance(nothing, Absent)
-    assert "in turn cannot tell: " in nothing.detail
+    nothing = absence(COMM_EXPOSED.compute(made.measured(), {})["workers=2"])
+    assert "are inconclusive: " in nothing.detail
     assert "more steps or a quieter machine" in nothing.detail
     told(made, number, 0, 1, "group", 3.0)
     found = exposed(made)
     assert ms(found) == pytest.approx(3.0)
     assert "comm_exposed|by:group" in found.signature
-    assert "in turn cannot tell: " in found.method
+    assert "are inconclusive: " in found.method
 
 
 def test_two_blocks_are_too_few_to_tell() -> None:
@@ -291,7 +281,7 @@ def phased(made: Handmade, with_ms: Mapping[str, float], without_ms: Mapping[str
         now = end
 
 
-def test_what_no_collective_can_have_changed_does_not_blur_it() -> None:
+def test_phases_without_collectives_add_no_noise() -> None:
     """30 ms in the backward pass; the forward pass, the optimizer and what lies between are off by 25 ms, and no collective is asked for
     there.
     """
@@ -306,7 +296,7 @@ def test_what_no_collective_can_have_changed_does_not_blur_it() -> None:
     assert ms(exposed(made)) == pytest.approx(30.0, abs=1e-6)
 
 
-def test_where_one_is_asked_for_there_it_counts() -> None:
+def test_phases_with_collectives_count() -> None:
     """10 of 40 ms are in the forward pass (buffers are sent there), which then blurs it."""
     made, _ = timed()
     two = {"data": 5.0, "forward": 20.0, "backward": 40.0}
@@ -333,7 +323,7 @@ def test_a_long_steps_exposed_time_is_sure_to_a_fiftieth_of_it() -> None:
     assert ms(exposed(made)) == pytest.approx(600.0, abs=25.0)
 
 
-def test_a_launch_that_cannot_tell_leaves_it_to_one_that_can() -> None:
+def test_an_inconclusive_launch_yields_to_a_conclusive_one() -> None:
     made, (number,) = timed()
     told(made, number, 0, 1, "group", 3.0)
     noisy(made, 25.0)
@@ -341,10 +331,10 @@ def test_a_launch_that_cannot_tell_leaves_it_to_one_that_can() -> None:
     found = exposed(made)
     assert ms(found) == pytest.approx(30.0)
     assert found.n_launches == 1
-    assert "in turn cannot tell: " in found.method
+    assert "are inconclusive: " in found.method
 
 
-def test_less_than_nothing_is_nothing_and_it_is_said() -> None:
+def test_a_negative_value_is_raised_to_0_and_the_method_says_so() -> None:
     made, _ = timed()
     in_turn(made, (70.0, 70.0), (71.0, 71.0))
     found = exposed(made)
@@ -352,7 +342,7 @@ def test_less_than_nothing_is_nothing_and_it_is_said() -> None:
     assert "raised to 0 from below" in found.method
 
 
-def test_a_launch_that_failed_tells_nothing() -> None:
+def test_a_failed_launch_is_ignored() -> None:
     made, (number,) = timed()
     told(made, number, 0, 1, "group", 3.0)
     in_turn(made, (100.0, 100.0), (70.0, 70.0))
@@ -407,18 +397,15 @@ def made_with(exposed_ms: float, span: tuple[float, float] | None, method: str =
 
 
 @pytest.mark.parametrize(("exposed", "share"), [(0.0, 1.0), (10.0, 0.75), (40.0, 0.0), (50.0, 0.0)])
-def test_what_is_not_exposed_is_hidden(exposed: float, share: float) -> None:
+def test_overlap_is_the_share_not_exposed(exposed: float, share: float) -> None:
     """Of 40 ms of communication."""
-    found = OVERLAP.compute(made_with(exposed, (20, 60)).measured(), {})["workers=2"]
-    assert isinstance(found, Estimate)
+    found = estimated(OVERLAP.compute(made_with(exposed, (20, 60)).measured(), {})["workers=2"])
     assert found.value == pytest.approx(share)
     assert "overlap|by:group" in found.signature
 
 
-def test_of_no_communication_no_share_is_hidden() -> None:
-    found = OVERLAP.compute(made_with(0.0, None).measured(), {})["workers=2"]
-    assert isinstance(found, Absent)
-    assert found.reason == "undefined"
+def test_no_communication_has_no_hidden_share() -> None:
+    assert absence(OVERLAP.compute(made_with(0.0, None).measured(), {})["workers=2"]).reason == "undefined"
 
 
 def test_by_steps_in_turn_the_total_is_of_the_same_launch() -> None:
@@ -428,8 +415,7 @@ def test_by_steps_in_turn_the_total_is_of_the_same_launch() -> None:
     free = {row[3] for row in made.rows["communication"] if row[0] == number}
     for row in [row for row in made.rows["steps"] if row[0] == number and row[3] not in free]:
         calls(made, number, row[1], row[3], [(10, 50)], step_s=0.0)
-    found = OVERLAP.compute(made.measured(), {})["workers=2"]
-    assert isinstance(found, Estimate)
+    found = estimated(OVERLAP.compute(made.measured(), {})["workers=2"])
     assert found.value == pytest.approx(0.25)
     assert "overlap|by:unsynchronised" in found.signature
 
@@ -440,9 +426,7 @@ def test_one_way_without_totals_is_absent() -> None:
     for rank in (0, 1):
         made.steps(number, rank=rank, seconds=[0.1] * 3)
         told(made, number, rank, 1, "ddp_logging", 5.0)
-    found = OVERLAP.compute(made.measured(), {})["workers=2"]
-    assert isinstance(found, Absent)
-    assert found.reason == "not_measured"
+    assert absence(OVERLAP.compute(made.measured(), {})["workers=2"]).reason == "not_measured"
 
 
 # ---- comm_to_compute: what is communicated for what is computed.
@@ -458,9 +442,7 @@ def test_computing_is_the_step_without_its_waits() -> None:
             calls(made, number, rank, step, [(40, 85)])
             told(made, number, rank, step, "group", 30.0)
     values = COMM_TO_COMPUTE.compute(made.measured(), {})
-    found = values["workers=2"]
-    assert isinstance(found, Estimate)
-    assert found.value == pytest.approx(0.75)
+    assert estimated(values["workers=2"]).value == pytest.approx(0.75)
     assert isinstance(values["workers=1"], Absent)
 
 
@@ -470,6 +452,4 @@ def test_by_kernels_both_are_kernels() -> None:
     made.steps(made.launch(workers=2), seconds=[0.1] * 3)
     for rank in (0, 1):
         told(made, number, rank, 1, "kineto", 5.0, total_ms=20.0, compute_ms=50.0)
-    found = COMM_TO_COMPUTE.compute(made.measured(), {})["workers=2"]
-    assert isinstance(found, Estimate)
-    assert found.value == pytest.approx(0.4)
+    assert estimated(COMM_TO_COMPUTE.compute(made.measured(), {})["workers=2"]).value == pytest.approx(0.4)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from fireassay.estimates.estimate import Absent, Estimate, Value
-from fireassay.metrics.training.communication import COMM_ALONE, COMM_CONTENTION, COMM_HIDDEN
+from fireassay.estimates.estimate import Absent, Value
+from fireassay.metrics.training.communication_calibrated import COMM_ALONE, COMM_CONTENTION, COMM_HIDDEN
 from tests.handmade import Handmade
 from tests.metrics.communication_made import calls, told
+from tests.metrics.narrow import absence, estimated
 from tests.metrics.training.test_communication import RANKS, in_turn, noisy, timed
 
 # ---- comm_alone: a step's collectives with nothing else running, by the launches that calibrate communication. Worked out by hand.
@@ -23,9 +24,7 @@ def replays(made: Handmade, pairs_ms: list[tuple[float, float]], *, status: str 
 
 
 def absent(made: Handmade, configuration: str = "workers=2") -> Absent:
-    found = COMM_ALONE.compute(made.measured(), {})[configuration]
-    assert isinstance(found, Absent), found
-    return found
+    return absence(COMM_ALONE.compute(made.measured(), {})[configuration])
 
 
 def test_the_mean_over_ranks_the_median_over_replays_the_mean_over_launches() -> None:
@@ -35,8 +34,7 @@ def test_the_mean_over_ranks_the_median_over_replays_the_mean_over_launches() ->
     made, _ = timed()
     replays(made, [(48, 50), (50, 50), (70, 90)])
     replays(made, [(60, 60)])
-    found = COMM_ALONE.compute(made.measured(), {})["workers=2"]
-    assert isinstance(found, Estimate)
+    found = estimated(COMM_ALONE.compute(made.measured(), {})["workers=2"])
     assert found.value == pytest.approx(0.055)
     assert found.launch_values == pytest.approx((0.050, 0.060))
     assert (found.low, found.high) == (0.0, pytest.approx(0.055 + 12.706 * 0.005, rel=1e-3))
@@ -50,7 +48,7 @@ def test_a_launch_that_failed_is_no_replay() -> None:
         update={"workload": made.experiment.workload.model_copy(update={"calibrate_communication": 1})}
     )
     replays(made, [(50, 50)], status="failed")
-    assert "no launch that calibrates its communication was made and succeeded" in absent(made).detail
+    assert "no launch that calibrates its communication succeeded" in absent(made).detail
 
 
 def test_without_calibrating_it_is_absent_and_says_what_to_ask_for() -> None:
@@ -58,7 +56,7 @@ def test_without_calibrating_it_is_absent_and_says_what_to_ask_for() -> None:
     found = absent(made)
     assert (found.reason, found.detail) == (
         "not_measured",
-        "no launch calibrated its communication; ask for some: workload.calibrate_communication = 3",
+        "no launch calibrated its communication; add some: workload.calibrate_communication = 3",
     )
     assert absent(made, "workers=1").reason == "not_applicable"
 
@@ -66,10 +64,10 @@ def test_without_calibrating_it_is_absent_and_says_what_to_ask_for() -> None:
 def test_a_launch_whose_calls_cannot_be_made_again_says_so() -> None:
     made, _ = timed()
     replays(made, [])
-    assert "were not made again alone" in absent(made).detail
+    assert "were not replayed alone" in absent(made).detail
 
 
-def test_of_some_of_the_calls_no_time_alone_is_told() -> None:
+def test_partly_replayed_calls_give_no_time_alone() -> None:
     """The hooks see 1 call a step, torch lists 3: what was made again is a third of them."""
     made, (number,) = timed()
     replays(made, [(50, 50)])
@@ -77,7 +75,7 @@ def test_of_some_of_the_calls_no_time_alone_is_told() -> None:
         for step in range(3):
             calls(made, number, rank, step, [(0, 10)])
             made.rows["inventory"].append((number, rank, 0, step, "0", "all_reduce", "float32", 2, 3, 3000, None))
-    assert "lists 3 collectives a step and the hooks saw 1" in absent(made).detail
+    assert "lists 3 collectives a step but the hooks saw 1" in absent(made).detail
 
 
 # ---- comm_hidden: alone less exposed, both of one launch and never of two. Worked out by hand.
@@ -93,7 +91,7 @@ def hidden(made: Handmade, configuration: str = "workers=2") -> Value:
     return COMM_HIDDEN.compute(made.measured(), {})[configuration]
 
 
-def test_what_does_not_lengthen_a_step_is_hidden() -> None:
+def test_communication_that_does_not_lengthen_a_step_is_hidden() -> None:
     """50 ms alone, steps of 100 with and 70 without: 20 hidden. 44 alone and 30 exposed in another launch: 14; the mean 17."""
     made, (number,) = timed()
     for step in range(3):
@@ -101,8 +99,7 @@ def test_what_does_not_lengthen_a_step_is_hidden() -> None:
             told(made, number, rank, step, "group", 49.0)  # of a timed launch: never subtracted
     alone(made, in_turn(made, (100.0, 100.0), (70.0, 70.0)), 50.0)
     alone(made, in_turn(made, (90.0, 90.0), (60.0, 60.0)), 44.0)
-    found = hidden(made)
-    assert isinstance(found, Estimate)
+    found = estimated(hidden(made))
     assert found.value == pytest.approx(0.017)
     assert found.launch_values == pytest.approx((0.020, 0.014))
     assert found.low == 0.0
@@ -111,12 +108,11 @@ def test_what_does_not_lengthen_a_step_is_hidden() -> None:
     assert "steps with and without synchronising" in found.method
 
 
-def test_less_than_nothing_is_nothing_and_it_is_said() -> None:
+def test_a_negative_value_is_raised_to_0_and_the_method_says_so() -> None:
     """24 ms alone and 30 exposed: contention or waiting for a slower rank is more than all that is hidden."""
     made, _ = timed()
     alone(made, in_turn(made, (100.0, 100.0), (70.0, 70.0)), 24.0)
-    found = hidden(made)
-    assert isinstance(found, Estimate)
+    found = estimated(hidden(made))
     assert found.value == 0.0
     assert found.method.endswith("raised to 0 from below in 100.0% of them")
 
@@ -126,9 +122,7 @@ def test_two_launches_are_not_subtracted_from_one_another() -> None:
     made, _ = timed()
     replays(made, [(50, 50)])
     in_turn(made, (100.0, 100.0), (70.0, 70.0))
-    found = hidden(made)
-    assert isinstance(found, Absent)
-    assert "two launches are not subtracted from one another" in found.detail
+    assert "terms of two launches are not subtracted" in absence(hidden(made)).detail
 
 
 def test_where_no_step_goes_without_synchronising_it_is_absent() -> None:
@@ -136,32 +130,26 @@ def test_where_no_step_goes_without_synchronising_it_is_absent() -> None:
     made, (number,) = timed()
     told(made, number, 0, 1, "group", 24.0)
     replays(made, [(50, 50)])
-    found = hidden(made)
-    assert isinstance(found, Absent)
-    assert "no step went without synchronising" in found.detail
+    found = absence(hidden(made))
+    assert "no step ran without synchronising" in found.detail
     assert "alone" not in found.detail
 
 
 def test_where_the_machine_is_too_busy_it_is_absent_and_says_what_was_seen() -> None:
     made, _ = timed()
     alone(made, noisy(made, 25.0), 50.0)
-    found = hidden(made)
-    assert isinstance(found, Absent)
-    assert "in turn cannot tell: " in found.detail
-    assert "no step went without" not in found.detail
+    found = absence(hidden(made))
+    assert "are inconclusive: " in found.detail
+    assert "no step ran without" not in found.detail
 
 
 def test_without_calibrating_it_is_absent() -> None:
     made, _ = timed()
-    found = hidden(made)
-    assert isinstance(found, Absent)
-    assert "workload.calibrate_communication = 3" in found.detail
-    nobody = hidden(made, "workers=1")
-    assert isinstance(nobody, Absent)
-    assert nobody.reason == "not_applicable"
+    assert "workload.calibrate_communication = 3" in absence(hidden(made)).detail
+    assert absence(hidden(made, "workers=1")).reason == "not_applicable"
 
 
-# ---- comm_contention: what exposed communication takes beyond what is waited for, in one launch. Worked out by hand.
+# ---- comm_contention: exposed communication beyond waiting, in one launch. Worked out by hand.
 
 
 def contention(made: Handmade, configuration: str = "workers=2") -> Value:
@@ -175,7 +163,7 @@ def waited(made: Handmade, number: int, pair_ms: tuple[float | None, float | Non
         told(made, number, row[1], row[3], "group", pair_ms[row[1]])
 
 
-def test_what_is_added_beyond_what_is_waited_for() -> None:
+def test_contention_is_exposed_time_beyond_waiting() -> None:
     """Steps of 100 ms with and 70 without, of the 30 ms the threads waited for 22 and 26: 6. What launches under another load waited for
     (99) is not subtracted."""
     made, (number,) = timed()
@@ -183,8 +171,7 @@ def test_what_is_added_beyond_what_is_waited_for() -> None:
         for rank in RANKS:
             told(made, number, rank, step, "group", 99.0)
     waited(made, in_turn(made, (100.0, 100.0), (70.0, 70.0)), (22.0, 26.0))
-    found = contention(made)
-    assert isinstance(found, Estimate)
+    found = estimated(contention(made))
     assert found.value == pytest.approx(0.006)
     assert found.n_launches == 1
     assert "comm_contention|by:unsynchronised" in found.signature
@@ -196,8 +183,7 @@ def test_each_launch_is_its_own_and_less_than_nothing_is_nothing() -> None:
     made, _ = timed()
     waited(made, in_turn(made, (100.0, 100.0), (70.0, 70.0)), (24.0, 24.0))
     waited(made, in_turn(made, (90.0, 90.0), (70.0, 70.0)), (22.0, 22.0))
-    found = contention(made)
-    assert isinstance(found, Estimate)
+    found = estimated(contention(made))
     assert found.value == pytest.approx(0.003)
     assert found.launch_values == pytest.approx((0.006, 0.0))
     assert found.low == 0.0
@@ -207,16 +193,10 @@ def test_each_launch_is_its_own_and_less_than_nothing_is_nothing() -> None:
 def test_where_a_gpu_computes_no_thread_waits() -> None:
     made, _ = timed()
     waited(made, in_turn(made, (100.0, 100.0), (70.0, 70.0)), (None, None))
-    found = contention(made)
-    assert isinstance(found, Absent)
-    assert found.detail == "what its threads waited for in these steps was not seen, as where a GPU computes"
+    assert absence(contention(made)).detail == "the waiting time of its threads in these steps was not recorded, as on a GPU"
 
 
 def test_without_calibrating_it_is_absent_comm_contention() -> None:
     made, _ = timed()
-    found = contention(made)
-    assert isinstance(found, Absent)
-    assert "workload.calibrate_communication = 3" in found.detail
-    nobody = contention(made, "workers=1")
-    assert isinstance(nobody, Absent)
-    assert nobody.reason == "not_applicable"
+    assert "workload.calibrate_communication = 3" in absence(contention(made)).detail
+    assert absence(contention(made, "workers=1")).reason == "not_applicable"

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fireassay.frames.training.kernel_trace import intervals, overlap
-from fireassay.frames.training.step_communication import Communicated
-from tests.frames.training.test_kernel_trace import GEMM, NEW, OLD, host, kernel, trace
+from fireassay.frames.training.communication.kernel_trace import intervals, overlap
+from fireassay.frames.training.communication.step_communication import Communicated
+from tests.frames.training.communication.test_kernel_trace import GEMM, NEW, OLD, host, kernel, trace
 from tests.handmade import Handmade
 
 Span = tuple[int, int]

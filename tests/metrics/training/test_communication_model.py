@@ -19,6 +19,7 @@ from fireassay.metrics.training.communication_model import (
 from fireassay.metrics.training.scaling import SERIAL_FRACTION, SPEEDUP
 from fireassay.stats.groups.expected_maximum import slowest_of
 from tests.handmade import Handmade
+from tests.metrics.narrow import absence, estimated
 from tests.metrics.scaling_records import only
 from tests.simulated_made import LEVELS, TRUTH, cluster, record
 
@@ -29,16 +30,14 @@ def test_it_is_the_truth_at_every_count() -> None:
     """m(p) (0.05 + 0.95/p) + c(p), with a bandwidth and a latency that were measured."""
     values = COMMUNICATION_WALL.compute(record(), {})
     for p in LEVELS:
-        value = values[f"workers={p}"]
-        assert isinstance(value, Estimate)
+        value = estimated(values[f"workers={p}"])
         truth = slowest_of(p, TRUTH["jitter"]) * cluster().compute_s(p) + cluster().transfer_s(p)
         assert value.value == pytest.approx(truth, rel=0.02)
         assert value.low < value.value < value.high
 
 
-def test_it_says_what_it_stands_on() -> None:
-    value = COMMUNICATION_WALL.compute(record(), {})["workers=16"]
-    assert isinstance(value, Estimate)
+def test_the_method_names_its_basis() -> None:
+    value = estimated(COMMUNICATION_WALL.compute(record(), {})["workers=16"])
     assert "alpha 2" in value.method
     assert "in a sweep of sizes" in value.method
 
@@ -51,29 +50,25 @@ def test_without_links_it_is_absent() -> None:
 
 
 def test_a_model_that_holds_is_not_far_off() -> None:
-    found = only(COMMUNICATION_WALL_ERROR, record())
-    assert isinstance(found, Estimate)
+    found = estimated(only(COMMUNICATION_WALL_ERROR, record()))
     assert abs(found.value) < 0.03
     assert "at p = 16, predicted without it" in found.method
     assert len(found.launch_values) == 4
 
 
-def test_what_sets_in_only_at_the_end_shows() -> None:
+def test_a_late_effect_is_visible() -> None:
     """Steps of 16 workers that take twice as long: half of what was measured is promised."""
     whole = record()
     last = whole.timed.filter(pl.col("workers") == 16)["launch"].implode()
     longer = pl.col("begin_ns") + 2 * (pl.col("end_ns") - pl.col("begin_ns"))
     steps = whole.table("steps").with_columns(pl.when(pl.col("launch").is_in(last)).then(longer).otherwise("end_ns").alias("end_ns"))
-    found = only(COMMUNICATION_WALL_ERROR, replace(whole, tables={**whole.tables, "steps": steps}))
-    assert isinstance(found, Estimate)
+    found = estimated(only(COMMUNICATION_WALL_ERROR, replace(whole, tables={**whole.tables, "steps": steps})))
     assert found.value == pytest.approx(-0.5, abs=0.03)
     assert found.high < -0.4
 
 
 def test_two_counts_leave_nothing_to_predict_from() -> None:
-    found = only(COMMUNICATION_WALL_ERROR, record(levels=(1, 4)))
-    assert isinstance(found, Absent)
-    assert found.reason == "insufficient"
+    assert absence(only(COMMUNICATION_WALL_ERROR, record(levels=(1, 4)))).reason == "insufficient"
 
 
 # ---- fastest_workers: where the step is shortest by the known cluster.
@@ -92,16 +87,13 @@ def test_it_is_where_the_known_cluster_has_its_shortest_step() -> None:
 
 def test_far_beyond_what_was_measured_it_is_flagged() -> None:
     """sqrt((0.95 - 0.16) / 1.6e-4) = 70 workers, of 16 that were measured."""
-    found = only(FASTEST_WORKERS, record())
-    assert isinstance(found, Estimate)
+    found = estimated(only(FASTEST_WORKERS, record()))
     assert found.value == pytest.approx(70, rel=0.1)
     assert found.method.startswith("FLAGGED, for it lies 4.")
 
 
 def test_a_step_that_only_gets_shorter_has_none() -> None:
-    found = only(FASTEST_WORKERS, record(alpha_s=1e-13, gradient=1e3, jitter=0.0, noise=0.0))
-    assert isinstance(found, Absent)
-    assert found.reason == "undefined"
+    assert absence(only(FASTEST_WORKERS, record(alpha_s=1e-13, gradient=1e3, jitter=0.0, noise=0.0))).reason == "undefined"
 
 
 def test_weak_scaling_has_none() -> None:
@@ -113,15 +105,13 @@ def test_weak_scaling_has_none() -> None:
 
 def test_the_grown_work_over_the_grown_time() -> None:
     """(0.05 + 0.95 * 32) / (m(32) + c(32)): 30.45 / (1.042 + 0.160)."""
-    found = only(PREDICTED_SCALED_SPEEDUP, record())
-    assert isinstance(found, Estimate)
+    found = estimated(only(PREDICTED_SCALED_SPEEDUP, record()))
     by_hand = (0.05 + 0.95 * 32) / (slowest_of(32, TRUTH["jitter"]) + cluster().transfer_s(32))
     assert found.value == pytest.approx(by_hand, rel=0.03)
 
 
 def test_weak_scaling_is_predicted_as_it_was_measured() -> None:
-    found = only(PREDICTED_SCALED_SPEEDUP, record(weak=True))
-    assert isinstance(found, Estimate)
+    found = estimated(only(PREDICTED_SCALED_SPEEDUP, record(weak=True)))
     by_hand = 32 / (slowest_of(32, TRUTH["jitter"]) + cluster().transfer_s(32))
     assert found.value == pytest.approx(by_hand, rel=0.03)
 
@@ -134,30 +124,22 @@ def test_without_links_it_is_absent_predicted_scaled_speedup() -> None:
 
 
 def test_communication_is_not_taken_for_serial_work() -> None:
-    found = only(SERIAL_FRACTION_APART, record())
-    assert isinstance(found, Estimate)
+    found = estimated(only(SERIAL_FRACTION_APART, record()))
     assert found.value == pytest.approx(TRUTH["serial"], rel=0.10)
     assert found.low < TRUTH["serial"] < found.high
     times = {"speedup": SPEEDUP.compute(record(), {})}
-    amdahl = SERIAL_FRACTION.compute(record(), times)[ALL]
-    assert isinstance(amdahl, Estimate)
-    assert amdahl.low > 2.0 * TRUTH["serial"]
+    assert estimated(SERIAL_FRACTION.compute(record(), times)[ALL]).low > 2.0 * TRUTH["serial"]
 
 
 def test_weak_scaling_cannot_tell() -> None:
-    found = only(SERIAL_FRACTION_APART, record(weak=True))
-    assert isinstance(found, Absent)
-    assert found.reason == "not_applicable"
+    assert absence(only(SERIAL_FRACTION_APART, record(weak=True))).reason == "not_applicable"
 
 
 def test_one_block_bounds_nothing() -> None:
-    found = only(SERIAL_FRACTION_APART, record(launches=1))
-    assert isinstance(found, Estimate)
-    assert found.high == float("inf")
+    assert estimated(only(SERIAL_FRACTION_APART, record(launches=1))).high == float("inf")
 
 
 def test_no_serial_work_at_all_is_still_no_exact_number() -> None:
-    found = only(SERIAL_FRACTION_APART, record(serial=0.0))
-    assert isinstance(found, Estimate)
+    found = estimated(only(SERIAL_FRACTION_APART, record(serial=0.0)))
     assert 0.0 <= found.low <= found.value < 0.01
     assert found.high > found.low

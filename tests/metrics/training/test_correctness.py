@@ -17,6 +17,7 @@ from fireassay.metrics.training.correctness import (
     SAMPLES_LOST,
 )
 from tests.handmade import Handmade
+from tests.metrics.narrow import absence, estimated
 
 # ---- loss_deviation: the first loss against that of the base's launch in the same block.
 
@@ -32,9 +33,7 @@ def test_losses_of_ranks_are_weighted_by_their_items() -> None:
         made.fingerprint(two, "loss", loss, rank=rank, step=0)
         made.fingerprint(two, "loss", 9.0, rank=rank, step=1)  # later losses are advice only
     values = LOSS_DEVIATION.compute(made.measured(), {})
-    value = values["workers=2"]
-    assert isinstance(value, Estimate)
-    assert value.value == pytest.approx(0.25)
+    assert estimated(values["workers=2"]).value == pytest.approx(0.25)
     assert isinstance(values["workers=1"], Absent)
 
 
@@ -63,8 +62,7 @@ def made(*, losses: bool = True) -> Handmade:
 
 def test_the_difference_is_averaged_over_blocks_with_its_interval() -> None:
     values = FINAL_LOSS_DIFFERENCE.compute(made().measured(), {})
-    value = values["workers=2"]
-    assert isinstance(value, Estimate)
+    value = estimated(values["workers=2"])
     assert value.value == pytest.approx(1.0)
     assert value.high - value.value == pytest.approx(12.7062047 * 0.5, rel=1e-6)  # t(1 df) x sd 0.7071 / sqrt 2
     assert value.n_trials == 20
@@ -72,9 +70,7 @@ def test_the_difference_is_averaged_over_blocks_with_its_interval() -> None:
 
 
 def test_without_losses_it_is_absent_final_loss_difference() -> None:
-    value = FINAL_LOSS_DIFFERENCE.compute(made(losses=False).measured(), {})["workers=2"]
-    assert isinstance(value, Absent)
-    assert "probe.log" in value.detail
+    assert "probe.log" in absence(FINAL_LOSS_DIFFERENCE.compute(made(losses=False).measured(), {})["workers=2"]).detail
 
 
 def test_a_loss_that_is_no_number_long_before_the_end_says_nothing_of_the_last_ones() -> None:
@@ -88,8 +84,7 @@ def test_a_training_that_broke_is_not_judged_by_its_losses_before(loss: float) -
     """One of two ranks at the last common step: its launch ended with no number, whatever the nine steps before say."""
     record = made()
     record.fingerprint(1, "loss", loss, rank=1, step=19)
-    value = FINAL_LOSS_DIFFERENCE.compute(record.measured(), {})["workers=2"]
-    assert isinstance(value, Absent)
+    value = absence(FINAL_LOSS_DIFFERENCE.compute(record.measured(), {})["workers=2"])
     assert (value.reason, "1 of the 20 last common losses are no finite numbers, the first at step 19" in value.detail) == (
         "undefined",
         True,
@@ -107,8 +102,7 @@ def test_the_share_of_agreeing_steps_is_exact_and_one_worker_has_no_replica() ->
         made.fingerprint(number, "parameter_hash", first, rank=0, step=step)
         made.fingerprint(number, "parameter_hash", second, rank=1, step=step)
     values = REPLICAS_AGREE.compute(made.measured(), {})
-    two = values["workers=2"]
-    assert isinstance(two, Estimate)
+    two = estimated(values["workers=2"])
     assert two.value == two.low == two.high == 0.75
     assert isinstance(values["workers=1"], Absent)
 
@@ -126,10 +120,9 @@ def test_stages_and_parts_are_not_compared_which_says_nothing_of_whether_they_ha
     number = made.launch(workers=4)
     for rank in range(4):
         made.fingerprint(number, "parameter_shard_hash", f"stage {rank % 2}", rank=rank, step=0)
-    value = REPLICAS_AGREE.compute(made.measured(), {})["workers=4"]
-    assert isinstance(value, Absent)
+    value = absence(REPLICAS_AGREE.compute(made.measured(), {})["workers=4"])
     assert value.reason == "not_applicable"
-    assert "stages of a pipeline: neither these are compared, nor the replicas of one of them" in value.detail
+    assert "stages of a pipeline: neither they nor the replicas of one part are compared" in value.detail
 
 
 def test_a_rank_that_watches_two_models_agrees_if_both_are_equal_on_all_ranks() -> None:
@@ -138,9 +131,7 @@ def test_a_rank_that_watches_two_models_agrees_if_both_are_equal_on_all_ranks() 
     for rank in range(2):
         for name in ("generator", "critic") if rank else ("critic", "generator"):
             made.fingerprint(number, "parameter_hash", name, rank=rank, step=0)
-    value = REPLICAS_AGREE.compute(made.measured(), {})["workers=2"]
-    assert isinstance(value, Estimate)
-    assert value.value == 1.0
+    assert estimated(REPLICAS_AGREE.compute(made.measured(), {})["workers=2"]).value == 1.0
 
 
 # ---- samples_lost: exact integers from the ledger of all ranks.
@@ -155,8 +146,7 @@ def test_the_worst_epoch_is_counted_over_all_ranks() -> None:
         made.samples(number, first, rank=0, epoch=epoch, step=epoch)
         made.samples(number, second, rank=1, epoch=epoch, step=epoch)
     made.samples(number, [0, 1, 2, 3, 4, 5], rank=0, epoch=2, step=2)
-    value = SAMPLES_LOST.compute(made.measured(), {})["workers=2"]
-    assert isinstance(value, Estimate)
+    value = estimated(SAMPLES_LOST.compute(made.measured(), {})["workers=2"])
     assert (value.value, value.low, value.high) == (2.0, 2.0, 2.0)
 
 
@@ -168,9 +158,7 @@ def test_a_step_done_again_after_a_restart_counts_once(metric: Metric) -> None:
     made.samples(number, [0, 1], step=0)
     made.samples(number, [2, 3], step=1)
     made.samples(number, [2, 3], step=1, incarnation=1)
-    value = metric.compute(made.measured(), {})["workers=1"]
-    assert isinstance(value, Estimate)
-    assert value.value == 0.0
+    assert estimated(metric.compute(made.measured(), {})["workers=1"]).value == 0.0
 
 
 @pytest.mark.parametrize("metric", [SAMPLES_LOST, SAMPLES_DUPLICATED], ids=lambda metric: metric.name)
@@ -180,9 +168,7 @@ def test_an_epoch_that_the_run_cut_short_is_not_judged(metric: Metric) -> None:
     made.fingerprint(number, "dataset_size", 4)
     made.samples(number, [0, 1, 2, 3], epoch=0, step=0)
     made.samples(number, [2], epoch=1, step=1)
-    value = metric.compute(made.measured(), {})["workers=1"]
-    assert isinstance(value, Estimate)
-    assert value.value == 0.0
+    assert estimated(metric.compute(made.measured(), {})["workers=1"]).value == 0.0
 
 
 @pytest.mark.parametrize("metric", [SAMPLES_LOST, SAMPLES_DUPLICATED], ids=lambda metric: metric.name)
@@ -204,8 +190,7 @@ def test_the_worst_epoch_is_counted_over_all_ranks_samples_duplicated() -> None:
         made.samples(number, first, rank=0, epoch=epoch, step=epoch)
         made.samples(number, second, rank=1, epoch=epoch, step=epoch)
     made.samples(number, [0, 1, 2, 3, 4, 5], rank=0, epoch=2, step=2)
-    value = SAMPLES_DUPLICATED.compute(made.measured(), {})["workers=2"]
-    assert isinstance(value, Estimate)
+    value = estimated(SAMPLES_DUPLICATED.compute(made.measured(), {})["workers=2"])
     assert (value.value, value.low, value.high) == (1.0, 1.0, 1.0)
 
 
@@ -222,8 +207,7 @@ def value(shares: Sequence[int], denominators: Sequence[float], *, items: bool) 
             made.samples(number, range(first, first + share), rank=rank)
         first += share
         made.fingerprint(number, "denominator", denominator, rank=rank)
-    found = SAMPLE_WEIGHT_ERROR.compute(made.measured(), {})[f"workers={len(shares)}"]
-    assert isinstance(found, Estimate)
+    found = estimated(SAMPLE_WEIGHT_ERROR.compute(made.measured(), {})[f"workers={len(shares)}"])
     assert found.low == found.value == found.high
     return found.value
 
@@ -232,7 +216,7 @@ def value(shares: Sequence[int], denominators: Sequence[float], *, items: bool) 
 @pytest.mark.parametrize(
     ("shares", "largest"),
     [
-        ((16, 15, 15, 15), 4.7e-2),  # N = 61: 1 - 61/64, house research section 4; of the small ones 61/60 - 1
+        ((16, 15, 15, 15), 4.7e-2),  # N = 61: 1 - 61/64, of the small ones 61/60 - 1
         ((251, 250, 250, 250), 3.0e-3),  # N = 1001
         ((1025, 1024, 1024, 1024), 7.3e-4),  # N = 4097
     ],
@@ -263,6 +247,4 @@ def test_untold_is_absent() -> None:
     made = Handmade(levels=(2,), blocks=1)
     number = made.launch(workers=2)
     made.steps(number, seconds=[1.0], items=8)
-    found = SAMPLE_WEIGHT_ERROR.compute(made.measured(), {})["workers=2"]
-    assert isinstance(found, Absent)
-    assert "probe.log(denominator=...)" in found.detail
+    assert "probe.log(denominator=...)" in absence(SAMPLE_WEIGHT_ERROR.compute(made.measured(), {})["workers=2"]).detail

@@ -11,6 +11,7 @@ from fireassay.metrics.training.time import THROUGHPUT
 from fireassay.spec.sections.flops import Flops
 from tests.handmade import Handmade, S
 from tests.metrics.flops_made import made, part
+from tests.metrics.narrow import absence, estimated
 
 # ---- flops_per_step: what the ranks counted, or a declared formula.
 
@@ -20,34 +21,25 @@ def value(record: Handmade, workers: int = 1) -> Value:
 
 
 def test_a_step_is_what_all_ranks_counted_together() -> None:
-    found = value(made(part(3e12), part(1e12, precision="float32"), workers=2), 2)
-    assert isinstance(found, Estimate)
+    found = estimated(value(made(part(3e12), part(1e12, precision="float32"), workers=2), 2))
     assert found.value == pytest.approx(8e12)
     assert "conv:counter" in found.signature
 
 
 def test_a_first_batch_of_another_size_is_scaled_to_the_usual_one() -> None:
-    found = value(made(part(3e12), items=(6.0, 8.0)))
-    assert isinstance(found, Estimate)
-    assert found.value == pytest.approx(4e12)
+    assert estimated(value(made(part(3e12), items=(6.0, 8.0)))).value == pytest.approx(4e12)
 
 
 def test_a_rank_that_was_not_counted_leaves_no_sum() -> None:
-    found = value(made(part(3e12), workers=2, says=1), 2)
-    assert isinstance(found, Absent)
-    assert "1 of 2 ranks" in found.detail
+    assert "1 of 2 ranks" in absence(value(made(part(3e12), workers=2, says=1), 2)).detail
 
 
 def test_why_nothing_was_counted_is_said() -> None:
-    found = value(made(absent="the model is compiled by torch.compile"))
-    assert isinstance(found, Absent)
-    assert "torch.compile" in found.detail
+    assert "torch.compile" in absence(value(made(absent="the model is compiled by torch.compile"))).detail
 
 
-def test_a_script_without_torch_has_no_count_and_is_told_what_to_do() -> None:
-    found = value(made(says=0))
-    assert isinstance(found, Absent)
-    assert "flops.convention" in found.detail
+def test_a_script_without_torch_has_no_count_but_a_remedy() -> None:
+    assert "flops.convention" in absence(value(made(says=0))).detail
 
 
 PALM = {"convention": "palm", "parameters": 1e9, "layers": 10, "heads": 8, "head_dim": 64, "sequence": 1000}
@@ -55,22 +47,18 @@ PALM = {"convention": "palm", "parameters": 1e9, "layers": 10, "heads": 8, "head
 
 def test_a_formula_is_taken_times_the_tokens_of_all_workers() -> None:
     """Per token 6e9 + 12 x 10 x 8 x 64 x 1000 = 6.06144e9; 4 sequences of 1,000 tokens on each of 2 ranks."""
-    found = value(made(flops=Flops.model_validate(PALM), items=(None, 4.0), workers=2), 2)
-    assert isinstance(found, Estimate)
+    found = estimated(value(made(flops=Flops.model_validate(PALM), items=(None, 4.0), workers=2), 2))
     assert found.value == pytest.approx(6.06144e9 * 8000)
     assert "conv:palm" in found.signature
-    declared = value(made(flops=Flops.model_validate({**PALM, "tokens_per_step": 500})))
-    assert isinstance(declared, Estimate)
+    declared = estimated(value(made(flops=Flops.model_validate({**PALM, "tokens_per_step": 500}))))
     assert declared.value == pytest.approx(6.06144e9 * 500)
 
 
 def test_a_formula_without_tokens_says_nothing() -> None:
-    found = value(made(flops=Flops.model_validate(PALM)))
-    assert isinstance(found, Absent)
-    assert "tokens_per_step" in found.detail
+    assert "tokens_per_step" in absence(value(made(flops=Flops.model_validate(PALM)))).detail
 
 
-def test_what_was_counted_is_not_used_where_none_is_asked() -> None:
+def test_counts_are_ignored_if_no_convention_is_requested() -> None:
     assert isinstance(value(made(part(1e12), flops=Flops(convention="none"))), Absent)
 
 
@@ -79,8 +67,7 @@ def test_what_was_counted_is_not_used_where_none_is_asked() -> None:
 
 def test_operations_are_taken_over_the_steady_step_and_not_the_counted_one() -> None:
     """Two ranks of 3e12 each, steps of 2 s after a first one of 9 s."""
-    found = ACHIEVED_FLOPS.compute(made(part(3e12), workers=2).measured(), {})["workers=2"]
-    assert isinstance(found, Estimate)
+    found = estimated(ACHIEVED_FLOPS.compute(made(part(3e12), workers=2).measured(), {})["workers=2"])
     assert found.value == pytest.approx(3e12)
     assert found.unit == "FLOP/s"
 
@@ -110,21 +97,16 @@ def test_only_the_items_of_the_steps_that_are_timed_count() -> None:
             record.steps(number, rank=rank, seconds=[2.0] * 2, first=1, start_s=600.0, items=8.0)
             record.steps(number, rank=rank, seconds=[2.0], first=3, start_s=604.0, items=100.0)
             record.steps(number, rank=rank, seconds=[2.0] * 3, first=3, start_s=610.0, items=8.0, incarnation=1)
-    found = ACHIEVED_FLOPS.compute(record.measured(), {})["workers=2"]
-    assert isinstance(found, Estimate)
-    assert found.value == pytest.approx(2 * 4e12 / 2)
+    assert estimated(ACHIEVED_FLOPS.compute(record.measured(), {})["workers=2"]).value == pytest.approx(2 * 4e12 / 2)
 
 
-def test_it_is_there_for_a_device_that_nobody_knows() -> None:
-    found = ACHIEVED_FLOPS.compute(made(part(4e9, name="Abacus 9", device="cpu")).measured(), {})["workers=1"]
-    assert isinstance(found, Estimate)
+def test_it_exists_for_an_unknown_device() -> None:
+    found = estimated(ACHIEVED_FLOPS.compute(made(part(4e9, name="Abacus 9", device="cpu")).measured(), {})["workers=1"])
     assert found.value == pytest.approx(2e9)
 
 
 def test_without_operations_there_is_none() -> None:
-    found = ACHIEVED_FLOPS.compute(made(absent="compiled").measured(), {})["workers=1"]
-    assert isinstance(found, Absent)
-    assert found.detail == "rank 0: compiled"
+    assert absence(ACHIEVED_FLOPS.compute(made(absent="compiled").measured(), {})["workers=1"]).detail == "rank 0: compiled"
 
 
 def test_a_counted_step_is_warm_up_however_fast_it_was() -> None:
@@ -146,9 +128,7 @@ def value_of_mfu(record: Handmade, workers: int = 1) -> Value:
 
 
 def estimate(record: Handmade, workers: int = 1) -> Estimate:
-    found = value_of_mfu(record, workers)
-    assert isinstance(found, Estimate), found
-    return found
+    return estimated(value_of_mfu(record, workers))
 
 
 def test_the_share_is_of_all_devices_together() -> None:
@@ -176,11 +156,10 @@ def test_a_rank_with_two_gpus_has_both_peaks() -> None:
 
 @pytest.mark.parametrize(
     ("name", "precision", "word"),
-    [("Abacus 9", "bfloat16", "Abacus 9"), ("NVIDIA A100-SXM4-80GB", "int2", "no peak of"), ("Intel Xeon", "float32", "measured")],
+    [("Abacus 9", "bfloat16", "Abacus 9"), ("NVIDIA A100-SXM4-80GB", "int2", "not in the table"), ("Intel Xeon", "float32", "measured")],
 )
-def test_what_is_not_known_has_no_share_and_no_other_devices_peak(name: str, precision: str, word: str) -> None:
-    found = value_of_mfu(made(part(1e12, name=name, precision=precision)))
-    assert isinstance(found, Absent)
+def test_an_unknown_device_gets_no_other_devices_peak(name: str, precision: str, word: str) -> None:
+    found = absence(value_of_mfu(made(part(1e12, name=name, precision=precision))))
     assert found.reason == "not_measured"
     assert word in found.detail
     assert "achieved_flops" in found.detail
@@ -192,8 +171,7 @@ def test_a_thousandth_in_an_unknown_precision_does_not_matter() -> None:
 
 
 def test_quantised_products_have_no_share() -> None:
-    found = value_of_mfu(made(part(1e12), part(1e12, precision="float8")))
-    assert isinstance(found, Absent)
+    found = absence(value_of_mfu(made(part(1e12), part(1e12, precision="float8"))))
     assert found.reason == "not_applicable"
     assert "quantised" in found.detail
 
@@ -245,8 +223,7 @@ def test_a_compiled_model_needs_a_formula_and_a_precision() -> None:
         "tokens_per_step": 10**6,
     }
     devices = [{"device": "cuda:0", "name": "NVIDIA H200"}]
-    without = value_of_mfu(made(flops=Flops.model_validate(numbers), absent="compiled", devices=devices))
-    assert isinstance(without, Absent)
+    without = absence(value_of_mfu(made(flops=Flops.model_validate(numbers), absent="compiled", devices=devices)))
     assert "flops.precision" in without.detail
     found = estimate(made(flops=Flops.model_validate({**numbers, "precision": "bfloat16"}), absent="compiled", devices=devices))
     assert found.value == pytest.approx(6.06144e9 * 1e6 / 2 / H200_BF16)
@@ -278,9 +255,7 @@ def test_without_anything_made_again_both_are_the_same() -> None:
 
 def test_a_formula_does_not_say_what_is_made_again() -> None:
     flops = Flops(convention="megatron_2021", layers=2, hidden=64, vocabulary=100, sequence=32, tokens_per_step=10)
-    found = HFU.compute(made(part(1e12), flops=flops).measured(), {})["workers=1"]
-    assert isinstance(found, Absent)
-    assert "counter" in found.detail
+    assert "counter" in absence(HFU.compute(made(part(1e12), flops=flops).measured(), {})["workers=1"]).detail
 
 
 # ---- memory: the largest rank's, of every launch; torch holds more of the fullest device than is in use.
@@ -293,21 +268,20 @@ def test_the_rank_that_needed_most_counts(metric: Metric, counter: str) -> None:
         number = made.launch(workers=2)
         for rank, peak in enumerate((1e9, most)):
             made.reading(number, f"rank-{rank}", counter, peak, unit="B", method="self")
-    value = metric.compute(made.measured(), {})["workers=2"]
-    assert isinstance(value, Estimate)
+    value = estimated(metric.compute(made.measured(), {})["workers=2"])
     assert value.launch_values == (3e9, 4e9)
     assert value.value == pytest.approx((3e9 * 4e9) ** 0.5)
     assert value.unit == "B"
 
 
 @pytest.mark.parametrize("metric", [MEMORY_PEAK, MEMORY_RESERVED_PEAK, HOST_MEMORY_PEAK], ids=lambda metric: metric.name)
-def test_what_nobody_told_is_absent(metric: Metric) -> None:
+def test_unreported_values_are_absent(metric: Metric) -> None:
     made = Handmade(levels=(1,), blocks=1)
     made.launch(workers=1)
     assert isinstance(metric.compute(made.measured(), {})["workers=1"], Absent)
 
 
-def test_it_is_told_beside_what_was_in_use() -> None:
+def test_it_is_reported_next_to_the_memory_in_use() -> None:
     made = Handmade(levels=(2,), blocks=2)
     for _ in range(2):
         number = made.launch(workers=2)

@@ -6,12 +6,13 @@ from datetime import date
 
 import pytest
 
-from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.estimates.estimate import Absent
 from fireassay.frames.training.rank_time import CATEGORIES
 from fireassay.metrics.training.faults import COST_LOST, ENERGY_LOST, TRAINING_GOODPUT, TRAINING_GOODPUT_FAULT, partition
 from fireassay.spec.experiment import Prices
 from tests.handmade import Handmade
 from tests.metrics.clocks_made import on_two_hosts, run_from_there
+from tests.metrics.narrow import absence, estimated
 from tests.struck import struck
 
 # ---- training_goodput: productive rank-seconds over all rank-seconds of the timed launches.
@@ -23,9 +24,7 @@ def test_steps_less_data_and_checkpoints_are_productive() -> None:
     number = made.launch(workers=2, wall_s=20.0)
     for rank in range(2):
         made.steps(number, rank=rank, seconds=[2.0] * 5, phases_s={"data": 0.5}, checkpoint_s=0.5)
-    value = TRAINING_GOODPUT.compute(made.measured(), {})["workers=2"]
-    assert isinstance(value, Estimate)
-    assert value.value == pytest.approx(0.25)
+    assert estimated(TRAINING_GOODPUT.compute(made.measured(), {})["workers=2"]).value == pytest.approx(0.25)
 
 
 def test_the_categories_sum_to_all_rank_seconds() -> None:
@@ -60,8 +59,7 @@ def test_without_marked_steps_it_is_absent() -> None:
 
 
 def test_steps_done_again_are_productive_once() -> None:
-    value = TRAINING_GOODPUT_FAULT.compute(struck().measured(), {})["workers=2"]
-    assert isinstance(value, Estimate)
+    value = estimated(TRAINING_GOODPUT_FAULT.compute(struck().measured(), {})["workers=2"])
     assert value.value == pytest.approx(0.4)  # 8 steps x 2 ranks of 2 x 20 s
 
 
@@ -76,15 +74,13 @@ def test_a_fault_launch_in_which_no_fault_struck_does_not_enter() -> None:
     number = made.launch(workers=2, role="fault", wall_s=10.0)
     for rank in range(2):
         made.steps(number, rank=rank, seconds=[1.0] * 10)  # a goodput of 1.0
-    value = TRAINING_GOODPUT_FAULT.compute(made.measured(), {})["workers=2"]
-    assert isinstance(value, Estimate)
+    value = estimated(TRAINING_GOODPUT_FAULT.compute(made.measured(), {})["workers=2"])
     assert value.value == pytest.approx(0.4)
     assert value.n_launches == 1
 
 
-def test_hosts_whose_clocks_nobody_compared_have_no_goodput_of_zero() -> None:
-    value = TRAINING_GOODPUT_FAULT.compute(on_two_hosts(-300.0, looks=0).measured(), {})["workers=2"]
-    assert isinstance(value, Absent)
+def test_hosts_with_uncompared_clocks_have_no_goodput_of_zero() -> None:
+    value = absence(TRAINING_GOODPUT_FAULT.compute(on_two_hosts(-300.0, looks=0).measured(), {})["workers=2"])
     assert "clock of there" in value.detail
 
 
@@ -99,9 +95,7 @@ def priced(made: Handmade) -> Handmade:
 
 def test_detection_restart_reload_and_what_was_done_again_at_a_dollar_a_second() -> None:
     """See `struck`: on two ranks detect .5 each, restart 2.5 and 3.5, reload 2 and 1, three steps of 1 s done again: 16 rank-seconds."""
-    value = COST_LOST.compute(priced(struck()).measured(), {})["workers=2"]
-    assert isinstance(value, Estimate)
-    assert value.value == pytest.approx(16.0)
+    assert estimated(COST_LOST.compute(priced(struck()).measured(), {})["workers=2"]).value == pytest.approx(16.0)
 
 
 def test_a_stop_costs_what_it_added_to_the_steps() -> None:
@@ -111,8 +105,7 @@ def test_a_stop_costs_what_it_added_to_the_steps() -> None:
         made.steps(0, rank=rank, seconds=[1.0, 1.0, 4.0, 1.0, 1.0])
     made.event(0, "fault", 2.5, rank=1, incarnation=0)
     made.event(0, "fault_end", 5.5, rank=1, incarnation=0)
-    value = COST_LOST.compute(made.measured(), {})["workers=2"]
-    assert isinstance(value, Estimate)
+    value = estimated(COST_LOST.compute(made.measured(), {})["workers=2"])
     assert value.value == pytest.approx(6.0)  # both ranks stood still for 3 s
 
 
@@ -123,17 +116,14 @@ def test_without_prices_or_without_a_fault_it_is_absent() -> None:
     assert isinstance(COST_LOST.compute(made.measured(), {})["workers=2"], Absent)
 
 
-def test_what_nobody_knows_costs_no_zero_dollars() -> None:
-    """Hosts whose clocks nobody compared, and a script of which no step was seen: where the rank-seconds went is not known."""
-    apart = COST_LOST.compute(priced(on_two_hosts(-300.0, looks=0)).measured(), {})["workers=2"]
-    assert isinstance(apart, Absent)
+def test_unknown_work_does_not_cost_zero_dollars() -> None:
+    """Hosts with uncompared clocks, and a script without recorded steps: the rank-seconds are unattributed."""
+    apart = absence(COST_LOST.compute(priced(on_two_hosts(-300.0, looks=0)).measured(), {})["workers=2"])
     assert apart.reason == "refused"
     assert "clock of there" in apart.detail
     unmarked = priced(struck())
     unmarked.rows["steps"].clear()
-    value = COST_LOST.compute(unmarked.measured(), {})["workers=2"]
-    assert isinstance(value, Absent)
-    assert "did not mark its steps" in value.detail
+    assert "did not mark its steps" in absence(COST_LOST.compute(unmarked.measured(), {})["workers=2"]).detail
 
 
 # ---- energy_lost: the power while the job was broken, for the rank-seconds that were lost.
@@ -141,9 +131,7 @@ def test_what_nobody_knows_costs_no_zero_dollars() -> None:
 
 def test_power_of_the_broken_time_only() -> None:
     """See `struck`: broken from 10 s to 18 s, 16 rank-seconds lost. 100 W before, 10 W meanwhile: 10 x 16 / 2 joules."""
-    value = ENERGY_LOST.compute(_read(struck()).measured(), {})["workers=2"]
-    assert isinstance(value, Estimate)
-    assert value.value == pytest.approx(80.0)
+    assert estimated(ENERGY_LOST.compute(_read(struck()).measured(), {})["workers=2"]).value == pytest.approx(80.0)
 
 
 def _read(made: Handmade) -> Handmade:
@@ -155,27 +143,21 @@ def _read(made: Handmade) -> Handmade:
 
 @pytest.mark.parametrize("there_s", [5.0, -300.0])
 def test_counters_are_read_by_the_clock_of_the_host_that_assay_runs_on(there_s: float) -> None:
-    """assay beside rank 1, whose clock is not rank 0's: the broken time was looked up in other seconds of the counter."""
+    """assay next to rank 1, whose clock is not rank 0's: the broken time was looked up in other seconds of the counter."""
     made = run_from_there(_read(on_two_hosts(there_s, looks=40)), there_s)
-    value = ENERGY_LOST.compute(made.measured(), {})["workers=2"]
-    assert isinstance(value, Estimate)
-    assert value.value == pytest.approx(80.0, rel=1e-3)
+    assert estimated(ENERGY_LOST.compute(made.measured(), {})["workers=2"]).value == pytest.approx(80.0, rel=1e-3)
 
 
 def test_clocks_that_are_not_known_give_no_joules() -> None:
     made = run_from_there(_read(on_two_hosts(0.0, looks=40)), 7.0, host="third")
-    value = ENERGY_LOST.compute(made.measured(), {})["workers=2"]
-    assert isinstance(value, Absent)
-    assert "third" in value.detail
+    assert "third" in absence(ENERGY_LOST.compute(made.measured(), {})["workers=2"]).detail
 
 
 def test_too_few_readings_while_it_was_broken_give_no_power() -> None:
     made = struck()
     for second in (0.0, 9.0, 20.0):
         made.reading(0, "package-0", "energy", second, at_s=second, unit="J")
-    value = ENERGY_LOST.compute(made.measured(), {})["workers=2"]
-    assert isinstance(value, Absent)
-    assert "sample_every_s" in value.detail
+    assert "sample_every_s" in absence(ENERGY_LOST.compute(made.measured(), {})["workers=2"]).detail
 
 
 def test_without_counters_it_is_absent() -> None:

@@ -19,6 +19,7 @@ from fireassay.metrics.training.faults import (
 )
 from tests.handmade import Handmade, S
 from tests.metrics.clocks_made import on_two_hosts
+from tests.metrics.narrow import absence, estimated
 from tests.struck import struck
 
 
@@ -34,9 +35,7 @@ from tests.struck import struck
     ],
 )
 def test_it_is_read_off_the_timeline(metric: Metric, expected: float) -> None:
-    value = metric.compute(struck().measured(), {})["workers=2"]
-    assert isinstance(value, Estimate)
-    assert value.value == pytest.approx(expected)
+    assert estimated(metric.compute(struck().measured(), {})["workers=2"]).value == pytest.approx(expected)
 
 
 # ---- recovery_time of a fault launch whose every instant was written by hand (tests/struck.py).
@@ -57,9 +56,7 @@ def test_without_a_fault_launch_it_is_absent(metric: Metric) -> None:
     "metric", [RECOVERY_TIME, TIME_TO_RESTART, TIME_TO_RELOAD, TIME_TO_RECOMPUTE, STEPS_LOST], ids=lambda metric: metric.name
 )
 def test_a_job_that_never_trained_again_has_none(metric: Metric) -> None:
-    value = metric.compute(struck(recovers=False).measured(), {})["workers=2"]
-    assert isinstance(value, Absent)
-    assert value.reason == "undefined"
+    assert absence(metric.compute(struck(recovers=False).measured(), {})["workers=2"]).reason == "undefined"
 
 
 def test_its_four_parts_sum_to_it() -> None:
@@ -74,9 +71,7 @@ def test_a_job_that_needed_a_second_restart_is_followed_to_the_one_that_trained(
     for table, place in (("steps", 2), ("events", 5)):
         made.rows[table] = [(*row[:place], 2, *row[place + 1 :]) if row[place] == 1 else row for row in made.rows[table]]
     made.event(0, "worker_start", 12.0, rank=0, incarnation=1)
-    value = RECOVERY_TIME.compute(made.measured(), {})["workers=2"]
-    assert isinstance(value, Estimate)
-    assert value.value == pytest.approx(8.0)
+    assert estimated(RECOVERY_TIME.compute(made.measured(), {})["workers=2"]).value == pytest.approx(8.0)
 
 
 def twice() -> Handmade:
@@ -98,8 +93,7 @@ def test_each_of_two_strikes_has_its_recovery_and_the_launch_their_mean() -> Non
     """Step 6, the last before the first fault, is reached again at 21 s: 11 s; step 5, the last before the second, at 20 s: 2.8 s."""
     measured = twice().measured()
     assert [((one.regained_ns or 0) - one.fault_ns) / S for one in recoveries(measured)] == [11.0, pytest.approx(2.8)]
-    value = RECOVERY_TIME.compute(measured, {})["workers=2"]
-    assert isinstance(value, Estimate)
+    value = estimated(RECOVERY_TIME.compute(measured, {})["workers=2"])
     assert (value.value, value.n_launches, value.n_trials) == (pytest.approx(6.9), 1, 2)
     assert STEPS_LOST.compute(measured, {})["workers=2"].value == 4.0  # type: ignore[union-attr]
     assert RESTARTS.compute(measured, {})["workers=2"].value == 2.0  # type: ignore[union-attr]
@@ -115,9 +109,7 @@ def test_a_fault_before_the_first_step_loses_none() -> None:
         made.event(0, "worker_gone", 2.0 + (rank == 0), rank=rank, incarnation=0)
         made.event(0, "worker_start", 5.0, rank=rank, incarnation=1)
         made.steps(0, rank=rank, seconds=[1.0] * 4, start_s=9.0, incarnation=1)
-    value = RECOVERY_TIME.compute(made.measured(), {})["workers=2"]
-    assert isinstance(value, Estimate)
-    assert value.value == pytest.approx(7.0)
+    assert estimated(RECOVERY_TIME.compute(made.measured(), {})["workers=2"]).value == pytest.approx(7.0)
     assert STEPS_LOST.compute(made.measured(), {})["workers=2"].value == 0.0  # type: ignore[union-attr]
 
 
@@ -138,16 +130,14 @@ def test_a_strike_that_missed_its_victim_is_no_fault() -> None:
 
 @pytest.mark.parametrize("there_s", [-300.0, 0.004, 5.0])
 def test_hosts_whose_clocks_differ_are_put_on_one(there_s: float) -> None:
-    """8 s as on one host, within the bound; the coordinator ran beside rank 0."""
-    value = RECOVERY_TIME.compute(on_two_hosts(there_s, looks=40).measured(), {})["workers=2"]
-    assert isinstance(value, Estimate)
+    """8 s as on one host, within the bound; the coordinator ran next to rank 0."""
+    value = estimated(RECOVERY_TIME.compute(on_two_hosts(there_s, looks=40).measured(), {})["workers=2"])
     assert value.value == pytest.approx(8.0, abs=2e-4)
 
 
-def test_hosts_whose_clocks_nobody_compared_tell_no_recovery() -> None:
+def test_hosts_with_uncompared_clocks_have_no_recovery_time() -> None:
     """A clock 300 s behind would make it 8 s or nothing, by chance."""
-    value = RECOVERY_TIME.compute(on_two_hosts(-300.0, looks=0).measured(), {})["workers=2"]
-    assert isinstance(value, Absent)
+    value = absence(RECOVERY_TIME.compute(on_two_hosts(-300.0, looks=0).measured(), {})["workers=2"])
     assert value.reason == "refused"
     assert "there" in value.detail
 
@@ -156,9 +146,7 @@ def test_hosts_whose_clocks_nobody_compared_tell_no_recovery() -> None:
 
 
 def test_one_worker_has_no_peer_that_shows_the_detection() -> None:
-    value = TIME_TO_DETECT.compute(struck(workers=1).measured(), {})["workers=1"]
-    assert isinstance(value, Absent)
-    assert value.reason == "not_applicable"
+    assert absence(TIME_TO_DETECT.compute(struck(workers=1).measured(), {})["workers=1"]).reason == "not_applicable"
 
 
 # ---- time_to_reload of a fault launch whose every instant was written by hand (tests/struck.py).
@@ -168,9 +156,7 @@ def test_it_is_never_negative() -> None:
     """A rank that says only after the first step of another that it has started."""
     made = struck()
     made.event(0, "worker_start", 15.2, rank=1, incarnation=1)
-    value = TIME_TO_RELOAD.compute(made.measured(), {})["workers=2"]
-    assert isinstance(value, Estimate)
-    assert value.value == 0.0
+    assert estimated(TIME_TO_RELOAD.compute(made.measured(), {})["workers=2"]).value == 0.0
 
 
 # ---- time_to_recompute of a fault launch whose every instant was written by hand (tests/struck.py).
@@ -185,8 +171,7 @@ def test_a_launch_that_lost_nothing_leaves_the_interval_to_the_others() -> None:
             made.steps(number, rank=rank, seconds=[1.0] * 7)
             made.steps(number, rank=rank, seconds=[1.0] * 4, first=7 - lost, start_s=10.0, incarnation=1)
         made.event(number, "fault", 7.5, rank=1, incarnation=0, step=7)
-    value = TIME_TO_RECOMPUTE.compute(made.measured(), {})["workers=2"]
-    assert isinstance(value, Estimate)
+    value = estimated(TIME_TO_RECOMPUTE.compute(made.measured(), {})["workers=2"])
     assert value.value == pytest.approx(2.0)
     assert value.low < 2.0 < value.high
 
@@ -197,8 +182,7 @@ def test_where_nothing_was_lost_it_is_zero() -> None:
     made.steps(number, seconds=[1.0] * 7)
     made.steps(number, seconds=[1.0] * 4, first=7, start_s=10.0, incarnation=1)
     made.event(number, "fault", 7.5, rank=1, incarnation=0, step=7)
-    value = TIME_TO_RECOMPUTE.compute(made.measured(), {})["workers=2"]
-    assert isinstance(value, Estimate)
+    value = estimated(TIME_TO_RECOMPUTE.compute(made.measured(), {})["workers=2"])
     assert (value.low, value.value, value.high) == (0.0, 0.0, 0.0)
 
 
@@ -209,17 +193,13 @@ def test_a_step_that_a_survivor_finished_before_the_engine_stopped_it_is_lost_to
     """Its row died with it; the coordinator read 8 finished steps off its progress."""
     made = struck()
     made.event(0, "worker_gone", 10.5, rank=0, incarnation=0, step=8)
-    value = STEPS_LOST.compute(made.measured(), {})["workers=2"]
-    assert isinstance(value, Estimate)
-    assert value.value == 4.0
+    assert estimated(STEPS_LOST.compute(made.measured(), {})["workers=2"]).value == 4.0
 
 
 def test_steps_whose_rows_died_with_the_victim_are_counted_from_what_the_coordinator_saw() -> None:
     made = struck(workers=1)
     made.rows["steps"] = [row for row in made.rows["steps"] if row[2] == 1 or row[3] < 5]  # steps 5 and 6 never got to the disk
-    value = STEPS_LOST.compute(made.measured(), {})["workers=1"]
-    assert isinstance(value, Estimate)
-    assert value.value == 3.0
+    assert estimated(STEPS_LOST.compute(made.measured(), {})["workers=1"]).value == 3.0
 
 
 # ---- restarts: the highest incarnation of any rank, over the whole job.
@@ -228,8 +208,7 @@ def test_steps_whose_rows_died_with_the_victim_are_counted_from_what_the_coordin
 def test_the_rank_that_was_restarted_most_counts() -> None:
     made = struck()
     made.event(0, "worker_start", 16.0, rank=1, incarnation=3)  # of another node, whose engine counts for itself
-    value = RESTARTS.compute(made.measured(), {})["workers=2"]
-    assert isinstance(value, Estimate)
+    value = estimated(RESTARTS.compute(made.measured(), {})["workers=2"])
     assert (value.value, value.low, value.high) == (3.0, 3.0, 3.0)
 
 

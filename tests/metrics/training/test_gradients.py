@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from fireassay.estimates.estimate import Absent, Estimate, Value
-from fireassay.frames.training.first_gradients import firsts
+from fireassay.frames.training.correctness.first_gradients import firsts
 from fireassay.metrics.training.correctness import GRADIENT_ERROR, GRADIENT_SCALE
 from fireassay.spec.experiment import Scaling
 from tests.handmade import Handmade
 from tests.metrics.gradients_made import Named, add
+from tests.metrics.narrow import absence, estimated
 
 # ---- gradient_error: the largest relative error of a parameter against one worker; or the reason why nothing is compared.
 
@@ -29,9 +30,7 @@ def reason(alone: dict[str, Any], two: dict[str, Any], **asked: Any) -> str:
     made = Handmade(levels=(1, 2), blocks=1, **asked)
     add(made, [RIGHT], **alone)
     add(made, [RIGHT, RIGHT], **two)
-    found = value(made)
-    assert isinstance(found, Absent), found
-    return found.detail
+    return absence(value(made)).detail
 
 
 def test_the_worst_parameter_of_the_worst_block_is_the_value() -> None:
@@ -39,8 +38,7 @@ def test_the_worst_parameter_of_the_worst_block_is_the_value() -> None:
     for block in range(2):
         add(made, [RIGHT], block=block)
         add(made, [OTHER, OTHER] if block else [RIGHT, RIGHT], block=block)
-    found = value(made)
-    assert isinstance(found, Estimate)
+    found = estimated(value(made))
     assert found.value == found.low == found.high == pytest.approx(0.1, rel=1e-15)
     assert "w, of 2 parameters, in float64, first step, launch 3 against launch 2" in found.method
     assert isinstance(value(made, "workers=1"), Absent)
@@ -50,25 +48,21 @@ def test_the_coarser_precision_of_both_sides_counts() -> None:
     made = Handmade(levels=(1, 2), blocks=1)
     add(made, [RIGHT], precision="float64")
     add(made, [OTHER, OTHER], precision="bfloat16")
-    found = value(made)
-    assert isinstance(found, Estimate)
-    assert "in bfloat16" in found.method
+    assert "in bfloat16" in estimated(value(made)).method
 
 
 def test_a_parameter_without_a_gradient_counts_as_zero() -> None:
     made = Handmade(levels=(1, 2), blocks=1)
     add(made, [RIGHT])
     add(made, [{"w": [3.0, 4.0], "b": []}] * 2)
-    found = value(made)
-    assert isinstance(found, Estimate)
-    assert found.value == 1.0
+    assert estimated(value(made)).value == 1.0
 
 
-def test_what_is_not_comparable_says_why() -> None:
+def test_incomparable_gradients_give_the_reason() -> None:
     assert "other parameters" in reason({"start": "a"}, {"start": "b"})
     assert "not hashed" in reason({}, {"start": ""})
     assert "other samples" in reason({"ids": range(8)}, {"ids": range(1, 9)})
-    assert "of another step" in reason({}, {"step": 1})
+    assert "belong to another step" in reason({}, {"step": 1})
     assert "another number of items" in reason({"ids": None}, {"ids": None, "items": 16.0}, scaling=Scaling(mode="strong"))
     assert "call probe.samples" in reason({"ids": None}, {"ids": None}, scaling=Scaling(mode="weak"))
 
@@ -76,10 +70,8 @@ def test_what_is_not_comparable_says_why() -> None:
 def test_without_one_worker_or_without_gradients_there_is_nothing() -> None:
     made = Handmade(levels=(2, 4), blocks=1)
     add(made, [RIGHT, RIGHT])
-    alone, none = value(made), value(made, "workers=4")
-    assert isinstance(alone, Absent)
+    alone, none = absence(value(made)), absence(value(made, "workers=4"))
     assert "no launch of one worker" in alone.detail
-    assert isinstance(none, Absent)
     assert "probe.watch" in none.detail
 
 
@@ -87,9 +79,7 @@ def test_a_rank_without_gradients_is_said() -> None:
     made = Handmade(levels=(1, 2), blocks=1)
     add(made, [RIGHT])
     add(made, [RIGHT, {}])
-    found = value(made)
-    assert isinstance(found, Absent)
-    assert "only 1 of 2 ranks" in found.detail
+    assert "only 1 of 2 ranks" in absence(value(made)).detail
 
 
 def test_a_later_incarnation_is_no_first_step() -> None:
@@ -97,9 +87,7 @@ def test_a_later_incarnation_is_no_first_step() -> None:
     add(made, [RIGHT])
     number = add(made, [RIGHT, RIGHT])
     made.rows["gradients"].append((number, 0, 1, 0, "w", 2, "float64", 9.0, [9.0, 0.0], 0, 1, None))
-    found = value(made)
-    assert isinstance(found, Estimate)
-    assert found.value == 0.0
+    assert estimated(value(made)).value == 0.0
 
 
 def test_ranks_with_other_parameters_are_no_replicas() -> None:
@@ -108,9 +96,7 @@ def test_ranks_with_other_parameters_are_no_replicas() -> None:
     add(made, [RIGHT])
     add(made, [{"w": [3.0, 4.0]}, {"b": [0.5]}])
     assert [first.apart() for first in firsts(made.measured())] == [(), ()]
-    found = value(made)
-    assert isinstance(found, Absent)
-    assert "of other parameters" in found.detail
+    assert "or other parameters" in absence(value(made)).detail
 
 
 def parts(made: Handmade, held: list[tuple[int, list[float], int]], **asked: Any) -> None:
@@ -130,19 +116,13 @@ def sharded(held: list[tuple[int, list[float], int]]) -> Value:
 
 
 def test_the_parts_of_a_sharded_model_are_added_up() -> None:
-    right = sharded([(0, [3.0, 0.0], 2**63 - 10), (1, [0.0, 4.0], 3 - 2**63)])  # of the hashes the sum wraps round: 2^64 - 7
-    assert isinstance(right, Estimate)
-    assert right.value == 0.0
-    wrong = sharded([(0, [3.0, 0.0], -3), (1, [0.0, 4.5], -4)])
-    assert isinstance(wrong, Estimate)
-    assert wrong.value == pytest.approx(0.1, rel=1e-15)
+    assert estimated(sharded([(0, [3.0, 0.0], 2**63 - 10), (1, [0.0, 4.0], 3 - 2**63)])).value == 0.0
+    assert estimated(sharded([(0, [3.0, 0.0], -3), (1, [0.0, 4.5], -4)])).value == pytest.approx(0.1, rel=1e-15)
 
 
-def test_replicas_of_a_part_count_once_and_are_held_against_each_other() -> None:
+def test_replicas_of_a_part_count_once_and_are_compared() -> None:
     held = [(0, [3.0, 0.0], -3), (1, [0.0, 4.0], -4)]
-    right = sharded([*held, *held])
-    assert isinstance(right, Estimate)
-    assert right.value == 0.0
+    assert estimated(sharded([*held, *held])).value == 0.0
     made = Handmade(levels=(4,), blocks=1)
     parts(made, [*held, (0, [3.0, 0.0], -3), (1, [0.0, 4.5], -4)])
     (first,) = firsts(made.measured())
@@ -151,12 +131,8 @@ def test_replicas_of_a_part_count_once_and_are_held_against_each_other() -> None
 
 
 def test_a_sharded_model_that_began_otherwise_or_lacks_a_part_is_not_compared() -> None:
-    other = sharded([(0, [3.0, 0.0], -3), (1, [0.0, 4.0], -5)])
-    assert isinstance(other, Absent)
-    assert "other parameters" in other.detail
-    lacking = sharded([(0, [3.0, 0.0], -3), (0, [3.0, 0.0], -3)])
-    assert isinstance(lacking, Absent)
-    assert lacking.detail == "not all parts of w were kept"
+    assert "other parameters" in absence(sharded([(0, [3.0, 0.0], -3), (1, [0.0, 4.0], -5)])).detail
+    assert absence(sharded([(0, [3.0, 0.0], -3), (0, [3.0, 0.0], -3)])).detail == "not all parts of w were kept"
 
 
 def idle(*, begun: int = -4, of_alone: float | None = None) -> Value:
@@ -176,18 +152,12 @@ def idle(*, begun: int = -4, of_alone: float | None = None) -> Value:
 
 
 def test_a_part_without_a_gradient_is_no_sign_of_other_parameters() -> None:
-    found = idle()
-    assert isinstance(found, Estimate)
-    assert found.value == 0.0
-    lost = idle(of_alone=5.0)  # one worker has a gradient there: that it is lost is found, and no reason to compare nothing
-    assert isinstance(lost, Estimate)
-    assert lost.value > 0.1
-    other = idle(begun=-5)
-    assert isinstance(other, Absent)
-    assert "other parameters" in other.detail
+    assert estimated(idle()).value == 0.0
+    assert estimated(idle(of_alone=5.0)).value > 0.1
+    assert "other parameters" in absence(idle(begun=-5)).detail
 
 
-def test_where_no_parameter_has_a_gradient_the_hashes_of_the_whole_are_asked() -> None:
+def test_without_any_gradient_the_hashes_of_whole_parameters_are_used() -> None:
     for hashed, word in (("", "not hashed"), ("start", "")):
         made = Handmade(levels=(1, 2), blocks=1)
         for held in ([11], [5, 6]):
@@ -221,9 +191,7 @@ def test_the_factor_is_found_exactly(factor: float) -> None:
     made = Handmade(levels=(1, 2), blocks=1)
     add(made, [{"w": [3.0, 4.0], "b": [0.5]}])
     add(made, [{"w": [3.0 * factor, 4.0 * factor], "b": [0.5 * factor]}] * 2)
-    found = GRADIENT_SCALE.compute(made.measured(), {})["workers=2"]
-    assert isinstance(found, Estimate)
-    assert found.value == factor
+    assert estimated(GRADIENT_SCALE.compute(made.measured(), {})["workers=2"]).value == factor
 
 
 def test_a_shorter_one_that_points_elsewhere_has_its_projection() -> None:
@@ -231,9 +199,7 @@ def test_a_shorter_one_that_points_elsewhere_has_its_projection() -> None:
     made = Handmade(levels=(1, 2), blocks=1)
     add(made, [{"w": [3.0, 4.0]}])
     add(made, [{"w": [3.0, 0.0]}] * 2)
-    found = GRADIENT_SCALE.compute(made.measured(), {})["workers=2"]
-    assert isinstance(found, Estimate)
-    assert found.value == pytest.approx(9 / 25, rel=1e-15)
+    assert estimated(GRADIENT_SCALE.compute(made.measured(), {})["workers=2"]).value == pytest.approx(9 / 25, rel=1e-15)
 
 
 def test_a_gradient_of_zero_has_no_factor() -> None:
@@ -242,6 +208,4 @@ def test_a_gradient_of_zero_has_no_factor() -> None:
     add(made, [{"w": [1.0, 0.0]}] * 2)
     values = GRADIENT_SCALE.compute(made.measured(), {})
     assert isinstance(values["workers=1"], Absent)
-    found = values["workers=2"]
-    assert isinstance(found, Absent)
-    assert found.reason == "undefined"
+    assert absence(values["workers=2"]).reason == "undefined"

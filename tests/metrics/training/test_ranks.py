@@ -8,6 +8,7 @@ from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.metrics.training.ranks import CLOCK_BOUND, SLOWEST_RANK_EXCESS, STRAGGLER_WAIT
 from tests.handmade import Handmade
 from tests.metrics.clocks_made import clock, look, two_hosts
+from tests.metrics.narrow import absence, estimated
 from tests.metrics.straggling import Training, record
 
 # ---- straggler_wait: rank-seconds that a step loses until its slowest rank is ready.
@@ -22,13 +23,11 @@ def test_it_is_what_the_others_wait_by_hand() -> None:
         for rank, waiting in enumerate((0, 30, 45)):
             made.steps(number, rank=rank, seconds=[0.1] * 20, phases_s={"backward": 0.05})
             made.rows["waits"] += [(number, rank, 0, step, "backward", 0, waiting * ms) for step in range(20)]
-    found = STRAGGLER_WAIT.compute(made.measured(), {})["workers=3"]
-    assert isinstance(found, Estimate)
-    assert found.value == pytest.approx(0.075)
+    assert estimated(STRAGGLER_WAIT.compute(made.measured(), {})["workers=3"]).value == pytest.approx(0.075)
 
 
 def test_a_late_rank_makes_all_others_wait() -> None:
-    """Three others by 200 ms each; what all lose by luck beside it is a few milliseconds."""
+    """Three others by 200 ms each; chance adds a few milliseconds."""
     late, clean = (
         STRAGGLER_WAIT.compute(record(Training(ranks=4, seed=1, late=slow), launches=3).measured(), {})["workers=4"]
         for slow in ({(2, "data"): 200.0}, {})
@@ -46,9 +45,7 @@ def test_it_is_absent_alone_and_where_waiting_is_not_known() -> None:
         for rank in range(workers):
             made.steps(number, rank=rank, seconds=[0.1] * 20, phases_s={"backward": 0.05})
     found = STRAGGLER_WAIT.compute(made.measured(), {})
-    alone, unseen = found["workers=1"], found["workers=2"]
-    assert isinstance(alone, Absent)
-    assert isinstance(unseen, Absent)
+    alone, unseen = absence(found["workers=1"]), absence(found["workers=2"])
     assert (alone.reason, unseen.reason) == ("not_applicable", "not_measured")
 
 
@@ -63,14 +60,11 @@ def test_it_is_the_slow_ranks_own_time_beyond_the_others_over_the_step_by_hand()
         for rank, own in enumerate((70, 80, 100)):
             made.steps(number, rank=rank, seconds=[0.1] * 20, phases_s={"backward": 0.05})
             made.rows["waits"] += [(number, rank, 0, step, "backward", 0, (100 - own) * 1_000_000) for step in range(20)]
-    found = SLOWEST_RANK_EXCESS.compute(made.measured(), {})["workers=3"]
-    assert isinstance(found, Estimate)
-    assert found.value == pytest.approx(0.2)
+    assert estimated(SLOWEST_RANK_EXCESS.compute(made.measured(), {})["workers=3"]).value == pytest.approx(0.2)
 
 
 def test_ranks_that_are_alike_have_next_to_none_though_they_wait_for_each_other() -> None:
-    found = SLOWEST_RANK_EXCESS.compute(record(Training(ranks=4, seed=2), launches=3).measured(), {})["workers=4"]
-    assert isinstance(found, Estimate)
+    found = estimated(SLOWEST_RANK_EXCESS.compute(record(Training(ranks=4, seed=2), launches=3).measured(), {})["workers=4"])
     assert abs(found.value) < 0.05
 
 
@@ -99,27 +93,22 @@ def launches(*, looks: int, boots: dict[str, str] | None = None) -> Handmade:
 
 def test_the_largest_bound_of_a_host_in_seconds() -> None:
     """The way takes 30 microseconds at least, there and back: the best look is off by no less than that, and not by much more."""
-    found = CLOCK_BOUND.compute(launches(looks=300).measured(), {})["workers=4"]
-    assert isinstance(found, Estimate)
+    found = estimated(CLOCK_BOUND.compute(launches(looks=300).measured(), {})["workers=4"])
     assert all(5e-6 < value < 60e-6 for value in found.launch_values)
     assert found.n_launches == 3
 
 
 def test_hosts_of_one_kernel_have_none() -> None:
-    found = CLOCK_BOUND.compute(launches(looks=0, boots={"a": "x", "b": "x"}).measured(), {})["workers=4"]
-    assert isinstance(found, Estimate)
+    found = estimated(CLOCK_BOUND.compute(launches(looks=0, boots={"a": "x", "b": "x"}).measured(), {})["workers=4"])
     assert (found.value, found.low, found.high) == (0.0, 0.0, 0.0)
 
 
-def test_it_is_absent_on_one_host_and_where_nobody_looked() -> None:
-    unknown = CLOCK_BOUND.compute(launches(looks=3).measured(), {})["workers=4"]
-    assert isinstance(unknown, Absent)
-    assert (unknown.reason, "3 looks" in unknown.detail) == ("not_measured", True)
+def test_it_is_absent_on_one_host_and_with_too_few_reads() -> None:
+    unknown = absence(CLOCK_BOUND.compute(launches(looks=3).measured(), {})["workers=4"])
+    assert (unknown.reason, "3 reads" in unknown.detail) == ("not_measured", True)
     made = Handmade(levels=(2,), blocks=1)
     made.event(made.launch(workers=2), "worker_start", 1.0, rank=0, incarnation=0)
-    one = CLOCK_BOUND.compute(made.measured(), {})["workers=2"]
-    assert isinstance(one, Absent)
-    assert one.reason == "not_applicable"
+    assert absence(CLOCK_BOUND.compute(made.measured(), {})["workers=2"]).reason == "not_applicable"
     never = CLOCK_BOUND.compute(Handmade(levels=(2,), blocks=1).measured(), {})["workers=2"]
     assert isinstance(never, Absent)
 

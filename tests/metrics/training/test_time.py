@@ -8,7 +8,7 @@ from itertools import accumulate
 import numpy as np
 import pytest
 
-from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.estimates.estimate import Absent
 from fireassay.metrics.metric import Metric
 from fireassay.metrics.training.time import (
     INSTRUMENT_OVERHEAD,
@@ -21,18 +21,18 @@ from fireassay.metrics.training.time import (
     WALL_TIME,
 )
 from tests.handmade import Handmade
+from tests.metrics.narrow import absence, estimated
 
 # ---- step_time: the slowest rank's time, median over steps, then over launches.
 
 
-def test_the_slowest_rank_decides_and_the_median_step_stands_for_a_launch() -> None:
+def test_a_launch_is_the_median_step_of_the_slowest_rank() -> None:
     made = Handmade(levels=(2,), blocks=2)
     for block in range(2):
         number = made.launch(workers=2, block=block)
         made.steps(number, rank=0, seconds=[1.0, 2.0, 3.0])
         made.steps(number, rank=1, seconds=[1.5, 1.0, 3.5])
-    value = STEP_TIME.compute(made.measured(), {})["workers=2"]
-    assert isinstance(value, Estimate)
+    value = estimated(STEP_TIME.compute(made.measured(), {})["workers=2"])
     assert value.launch_values == (2.0, 2.0)  # steps of 1.5, 2.0 and 3.5 s
     assert value.n_trials == 6
 
@@ -40,9 +40,7 @@ def test_the_slowest_rank_decides_and_the_median_step_stands_for_a_launch() -> N
 def test_a_checkpoint_inside_a_step_is_not_step_time() -> None:
     made = Handmade(levels=(1,), blocks=1)
     made.steps(made.launch(workers=1), seconds=[3.0, 3.0, 3.0], checkpoint_s=1.0)
-    value = STEP_TIME.compute(made.measured(), {})["workers=1"]
-    assert isinstance(value, Estimate)
-    assert value.value == 2.0
+    assert estimated(STEP_TIME.compute(made.measured(), {})["workers=1"]).value == 2.0
 
 
 def test_a_step_done_again_after_a_restart_counts_in_its_last_version() -> None:
@@ -50,26 +48,21 @@ def test_a_step_done_again_after_a_restart_counts_in_its_last_version() -> None:
     number = made.launch(workers=1)
     made.steps(number, seconds=[1.0, 1.0, 9.0])
     made.steps(number, seconds=[1.0], first=2, start_s=20.0, incarnation=1)
-    value = STEP_TIME.compute(made.measured(), {})["workers=1"]
-    assert isinstance(value, Estimate)
+    value = estimated(STEP_TIME.compute(made.measured(), {})["workers=1"])
     assert (value.value, value.n_trials) == (1.0, 3)
 
 
 def test_a_script_without_marked_steps_has_no_step_time() -> None:
     made = Handmade(levels=(1,), blocks=1)
     made.launch(workers=1)
-    value = STEP_TIME.compute(made.measured(), {})["workers=1"]
-    assert isinstance(value, Absent)
-    assert "probe.steps" in value.detail
+    assert "probe.steps" in absence(STEP_TIME.compute(made.measured(), {})["workers=1"]).detail
 
 
 def test_failed_and_fault_launches_never_enter_a_timing() -> None:
     made = Handmade(levels=(1,), blocks=3)
     for role, status, seconds in (("timed", "ok", 1.0), ("timed", "failed", 50.0), ("fault", "ok", 70.0)):
         made.steps(made.launch(workers=1, role=role, status=status), seconds=[seconds] * 3)
-    value = STEP_TIME.compute(made.measured(), {})["workers=1"]
-    assert isinstance(value, Estimate)
-    assert value.launch_values == (1.0,)
+    assert estimated(STEP_TIME.compute(made.measured(), {})["workers=1"]).launch_values == (1.0,)
 
 
 # ---- percentiles: quantiles of the pooled steady steps; what all percentiles share is in test_percentiles.py.
@@ -81,8 +74,7 @@ def test_it_is_the_quantile_of_all_steps_and_not_of_the_launches(metric: Metric,
     made, steps = Handmade(levels=(1,), blocks=4), np.random.default_rng(2).permutation(2000) + 1
     for block, times in enumerate(np.split(steps, 4)):
         made.steps(made.launch(workers=1, block=block), seconds=list(times / 1e3))
-    value = metric.compute(made.measured(), {})["workers=1"]
-    assert isinstance(value, Estimate)
+    value = estimated(metric.compute(made.measured(), {})["workers=1"])
     assert value.value == pytest.approx((1 + p * 1999) / 1e3)
     assert value.low < value.value < value.high
     assert value.signature.startswith(f"{metric.name}|agg:pooled|ci:cluster-woodruff|k:4|")
@@ -102,22 +94,19 @@ def recorded(coefficient: float, *, steps: int = 3000, blocks: int = 5, apart: f
 
 @pytest.mark.parametrize(("coefficient", "tau"), [(0.0, 1.0), (0.5, 3.0), (0.8, 9.0)])
 def test_it_is_the_known_time_of_ar1(coefficient: float, tau: float) -> None:  # (1 + f)/(1 - f)
-    value = STEP_AUTOCORRELATION.compute(recorded(coefficient).measured(), {})["workers=1"]
-    assert isinstance(value, Estimate)
+    value = estimated(STEP_AUTOCORRELATION.compute(recorded(coefficient).measured(), {})["workers=1"])
     assert value.value == pytest.approx(tau, rel=0.15)
     assert value.low <= value.value <= value.high
     assert (value.unit, value.n_launches, len(value.launch_values)) == ("steps", 5, 5)
 
 
 def test_launches_at_different_levels_are_not_memory_inside_a_launch() -> None:
-    value = STEP_AUTOCORRELATION.compute(recorded(0.0, apart=1.0).measured(), {})["workers=1"]
-    assert isinstance(value, Estimate)
+    value = estimated(STEP_AUTOCORRELATION.compute(recorded(0.0, apart=1.0).measured(), {})["workers=1"])
     assert value.value == pytest.approx(1.0, rel=0.15)
 
 
 def test_launches_of_a_few_steps_show_none() -> None:
-    value = STEP_AUTOCORRELATION.compute(recorded(0.0, steps=19).measured(), {})["workers=1"]
-    assert isinstance(value, Absent)
+    value = absence(STEP_AUTOCORRELATION.compute(recorded(0.0, steps=19).measured(), {})["workers=1"])
     assert (value.reason, "a launch has 19" in value.detail) == ("insufficient", True)
 
 
@@ -135,9 +124,7 @@ def test_rates_are_summarised_by_sums_and_not_by_their_mean() -> None:
     """Hoefler & Belli rule 3: 10, 100 and 40 s for 100 each is 300 / 150 = 2 per second, not 4.5."""
     made = Handmade(levels=(1,), blocks=1)
     made.steps(made.launch(workers=1), seconds=[10.0, 100.0, 40.0], items=100)
-    value = THROUGHPUT.compute(made.measured(), {})["workers=1"]
-    assert isinstance(value, Estimate)
-    assert value.value == pytest.approx(2.0)
+    assert estimated(THROUGHPUT.compute(made.measured(), {})["workers=1"]).value == pytest.approx(2.0)
 
 
 def test_items_of_all_ranks_count() -> None:
@@ -145,9 +132,7 @@ def test_items_of_all_ranks_count() -> None:
     number = made.launch(workers=2)
     for rank in range(2):
         made.steps(number, rank=rank, seconds=[2.0, 2.0, 2.0], items=5)
-    value = THROUGHPUT.compute(made.measured(), {})["workers=2"]
-    assert isinstance(value, Estimate)
-    assert value.value == pytest.approx(5.0)
+    assert estimated(THROUGHPUT.compute(made.measured(), {})["workers=2"]).value == pytest.approx(5.0)
 
 
 def test_items_of_one_rank_unknown_makes_the_step_unknown() -> None:
@@ -165,8 +150,7 @@ def test_the_interval_is_student_t_on_the_logs_of_the_launches() -> None:
     made = Handmade(levels=(1,), blocks=2)
     made.launch(workers=1, block=0, wall_s=1.0)
     made.launch(workers=1, block=1, wall_s=4.0)
-    value = WALL_TIME.compute(made.measured(), {})["workers=1"]
-    assert isinstance(value, Estimate)
+    value = estimated(WALL_TIME.compute(made.measured(), {})["workers=1"])
     assert value.value == pytest.approx(2.0)  # geometric mean
     # half-width on the log scale: t(.975, 1 df) = 12.7062; sd of (ln 1, ln 4) = ln 4 / sqrt 2; / sqrt 2
     half = 12.7062047 * math.log(4.0) / 2.0
@@ -177,8 +161,7 @@ def test_one_launch_has_no_interval_and_no_launch_no_value() -> None:
     made = Handmade(levels=(1, 2), blocks=1)
     made.launch(workers=1, wall_s=3.0)
     values = WALL_TIME.compute(made.measured(), {})
-    one = values["workers=1"]
-    assert isinstance(one, Estimate)
+    one = estimated(values["workers=1"])
     assert (one.value, one.low, one.high) == (pytest.approx(3.0), 0.0, math.inf)
     assert isinstance(values["workers=2"], Absent)
 
@@ -192,9 +175,7 @@ def test_the_dearest_rank_is_compared_with_the_median_step() -> None:
     made.steps(number, seconds=[0.001] * 5)
     for cost in (4000.0, 5000.0):
         made.reading(number, "probe", "cost_per_step", cost, unit="ns", method="self")
-    value = INSTRUMENT_OVERHEAD.compute(made.measured(), {})["workers=2"]
-    assert isinstance(value, Estimate)
-    assert value.value == pytest.approx(0.005)
+    assert estimated(INSTRUMENT_OVERHEAD.compute(made.measured(), {})["workers=2"]).value == pytest.approx(0.005)
 
 
 def test_without_the_probe_it_is_absent() -> None:

@@ -52,7 +52,7 @@ def test_memory_that_is_the_starters_own_is_only_a_bound() -> None:
     for block in range(3):
         trials(made, made.launch(workers=1, block=block), [1.0], rss=10_000_000)
     floors(made, 0.001, 10_000_000)
-    assert "at most 10 MB, which is what assay's starter holds itself" in shown(made)[1]
+    assert "at most 10 MB, the memory of assay's starter itself" in shown(made)[1]
 
 
 def test_kept_output_is_said_to_be_inside_of_the_time() -> None:

@@ -15,7 +15,8 @@ from fireassay.clock import FakeClock
 from fireassay.errors import EnvironmentLacks, SpecError
 from fireassay.estimates.estimate import Estimate
 from fireassay.frames.training.profile_summary import summary
-from fireassay.metrics.training.communication import COMM_EXPOSED, COMM_TOTAL, COMM_TRANSFER, COMM_WAIT, OVERLAP
+from fireassay.metrics.training.communication import COMM_EXPOSED, OVERLAP
+from fireassay.metrics.training.communication_steps import COMM_TOTAL, COMM_TRANSFER, COMM_WAIT
 from fireassay.record.reader import open_record
 from fireassay.runners import training
 from fireassay.runners.experiment.context import Advice, Job, RunContext
@@ -23,7 +24,7 @@ from fireassay.runners.experiment.rows import launch_row
 from fireassay.runners.launching import profiling
 from fireassay.runners.launching.launch import request_for
 from fireassay.spec.plan import plan
-from tests.frames.training.test_kernel_trace import GEMM, NEW, OLD, host, kernel, trace
+from tests.frames.training.communication.test_kernel_trace import GEMM, NEW, OLD, host, kernel, trace
 from tests.handmade import Handmade
 from tests.runners.making import context, experiment, planned
 

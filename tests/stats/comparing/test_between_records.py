@@ -1,4 +1,4 @@
-"""What days add to a difference of two records, worked out by hand."""
+"""Day-to-day variation in the difference of two records, worked out by hand."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ def test_a_noise_floor_that_reaches_the_margin_rules_equivalence_out() -> None:
     assert decide(same, better="lower", floor=0.03).reason == "floor_above_margin"
 
 
-def test_a_change_that_does_not_stand_the_correction_is_inconclusive() -> None:
+def test_a_change_not_significant_after_correction_is_inconclusive() -> None:
     seen = made(0.05, 0.015, p_value=0.029)
     assert decide(seen, better="lower", p_adjusted=0.05).verdict == "higher"
     got = decide(seen, better="lower", p_adjusted=0.12)
@@ -187,7 +187,7 @@ def test_bad_input_is_refused_by_name() -> None:
         decide(made(0.0, 0.01), better="lower", floor=-0.1)
 
 
-# cv: textbook effect at k = 3, 5, 10 (methodology 3.4, percent)
+# cv: textbook effect at k = 3, 5, 10 (percent)
 PLANNED = {0.005: (1.5, 1.0, 0.66), 0.01: (3.0, 2.0, 1.33), 0.02: (6.1, 4.0, 2.65), 0.05: (15.2, 10.1, 6.6)}
 
 

@@ -47,6 +47,6 @@ def test_one_comparison_needs_no_correction_and_none_gives_none() -> None:
 
 
 @pytest.mark.parametrize("bad", [[-0.1], [1.1, 0.5], [float("nan")]])
-def test_what_is_no_probability_is_refused(bad: list[float]) -> None:
+def test_an_invalid_probability_is_refused(bad: list[float]) -> None:
     with pytest.raises(ValueError, match="between 0 and 1"):
         holm(bad)

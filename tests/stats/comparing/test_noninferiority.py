@@ -325,10 +325,10 @@ def test_scores_of_0_to_1_change_by_1_at_most_and_two_values_by_their_distance()
     assert largest_change(points, points) == 100.0
 
 
-def test_of_other_scores_the_range_or_the_tail_of_the_changes_bounds_the_change() -> None:
+def test_unbounded_scores_are_bounded_by_range_or_tail() -> None:
     spread = np.tile(np.linspace(0.0, 5.0, 100), (3, 1))
     assert largest_change(spread, spread + 0.01) == pytest.approx(5.01)
-    heavy = np.tile(np.exp(np.linspace(0.0, 30.0, 100)), (3, 1))  # a tail whose mean nobody can tell
+    heavy = np.tile(np.exp(np.linspace(0.0, 30.0, 100)), (3, 1))  # a tail without a mean
     assert largest_change(np.zeros((3, 100)), heavy) == math.inf
     assert crossed(-heavy, 1.0, largest_change=math.inf).verdict == "INCONCLUSIVE"
 

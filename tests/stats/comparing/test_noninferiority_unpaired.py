@@ -1,4 +1,4 @@
-"""Is "held" honest where launches of the two sides belong to nobody?"""
+"""Is "held" honest if launches of the two sides are unpaired?"""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_without_launch_variation_the_bounds_are_those_of_the_items() -> None:
     assert (unpaired(r, c, 0.1).low, unpaired(r, c, 0.1).high) == pytest.approx((expected.low, expected.high))
 
 
-def test_the_launches_part_is_welchs_standard_error() -> None:
+def test_the_launches_term_is_welchs_standard_error() -> None:
     """Items all alike: launch means 0, .1, .2 against .5, .5, .8. A = (1/3 + 3/3)/100; Welch's df = (4/3)^2/((1/3)^2/2 + 1/2) = 3.2."""
     from scipy import stats
 

@@ -13,7 +13,7 @@ from fireassay.stats.intervals.intervals import Interval, log_t
 
 
 def test_the_looks_are_those_of_the_methodology() -> None:
-    """5, 8, 12, 18, 27 (methodology 3.1), then half as many again, rounded up: 40.5 -> 41, 61.5 -> 62."""
+    """5, 8, 12, 18, 27, then half as many again, rounded up: 40.5 -> 41, 61.5 -> 62."""
     looks = [next_look(0)]
     while len(looks) < 7:
         looks.append(next_look(looks[-1]))
@@ -50,7 +50,7 @@ def test_expected_launches_are_the_first_look_at_which_t_is_small_enough(cv: flo
 
 
 def test_an_impossible_precision_says_so() -> None:
-    with pytest.raises(ValueError, match="widen the precision"):
+    with pytest.raises(ValueError, match="relax the precision"):
         expected_launches(1.0, 1e-5)
     with pytest.raises(ValueError, match="fraction above 0"):
         narrow_enough(Interval(value=1.0, low=1.0, high=1.0), 0.0)
@@ -77,7 +77,7 @@ def test_two_equal_sides_that_stopped_when_they_were_narrow_seldom_differ() -> N
     assert plain > paid
 
 
-def test_a_comparison_pays_for_each_side_that_was_looked_at() -> None:
+def test_a_comparison_pays_for_each_adaptive_side() -> None:
     assert [comparison_confidence(0.95, looked) for looked in (0, 1, 2, 5)] == pytest.approx([0.95, 0.975, 0.98, 0.98])
     with pytest.raises(ValueError, match="strictly between 0 and 1"):
         comparison_confidence(1.0, 0)

@@ -88,7 +88,7 @@ def test_the_zero_flip_bound_is_the_published_one(n: int, bound: float) -> None:
 
 
 def test_no_failure_in_three_hundred_bounds_their_share_at_1_2221_percent() -> None:
-    """methodology T16: the upper end of the two-sided 95 % Clopper-Pearson interval of 0/300."""
+    """The upper end of the two-sided 95 % Clopper-Pearson interval of 0/300."""
     exact = stats.binomtest(0, 300).proportion_ci(0.95, method="exact").high
     assert zero_flip_bound(300, 0.975) == pytest.approx(exact) == pytest.approx(0.012221, abs=5e-7)
 

@@ -23,7 +23,7 @@ def pings(delays: list[tuple[float, float]], drift: float, start: float = 50.0, 
     return made
 
 
-def test_four_timestamps_give_the_offset_and_its_bound() -> None:  # methodology T13
+def test_four_timestamps_give_the_offset_and_its_bound() -> None:
     got = offset(Ping(t0=100.0, t1=150.3, t2=150.8, t3=101.1))
     assert (got.offset, got.bound) == pytest.approx((50.0, 0.3))
 
@@ -104,7 +104,7 @@ def test_drift_is_found_under_queues_that_delay_most_pings() -> None:
     assert abs(got.at(300.0).offset - 50.003) <= got.at(300.0).bound < 2e-4
 
 
-def test_what_cannot_be_a_ping_is_refused() -> None:
+def test_an_impossible_ping_is_refused() -> None:
     with pytest.raises(ValueError, match="jumped"):
         offset(Ping(t0=0.0, t1=5.0, t2=7.0, t3=1.0))
     with pytest.raises(ValueError, match="at least 20 pings"):

@@ -42,7 +42,7 @@ def test_one_launch_far_from_the_others_is_named() -> None:
     assert found.outlying == 4
 
 
-def test_of_two_values_none_is_far_from_the_others() -> None:
+def test_neither_of_two_values_is_an_outlier() -> None:
     assert groups([1.0, 2.0]) is None
 
 
@@ -73,7 +73,7 @@ def test_modes_that_both_occurred_are_seen_and_most_wrong_intervals_are_marked()
     assert marked / both > 0.99
 
 
-def test_what_k_launches_can_miss_is_the_rule_of_three() -> None:
+def test_the_share_that_k_launches_can_miss_is_the_rule_of_three() -> None:
     """(1 - share)^k = 0.05: 1 - 0.05^(1/5) = 0.4507, and with 29 launches just below a tenth."""
     assert unseen_share(5) == pytest.approx(0.4507, abs=1e-4)
     assert unseen_share(29) < 0.1 < unseen_share(28)

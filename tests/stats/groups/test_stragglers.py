@@ -24,12 +24,12 @@ def steps(ranks: int, seed: int, *, count: int = 40, sd: float = 0.005) -> np.nd
     ("seconds", "expected"),
     [
         ([1, 2], [-1, 1]),
-        ([1, 2, 10], [-9, -8, 8]),  # of two others the slower one: a fast rank makes nobody slow
+        ([1, 2, 10], [-9, -8, 8]),  # of two others the slower one: a fast rank makes no other slow
         ([1, 2, 3, 10], [-2, -1, 1, 8]),
         ([5, 5, 5], [0, 0, 0]),
     ],
 )
-def test_a_rank_is_held_against_the_upper_median_of_the_others(seconds: list[float], expected: list[float]) -> None:
+def test_a_rank_is_compared_with_the_upper_median_of_the_others(seconds: list[float], expected: list[float]) -> None:
     assert beyond_others(np.array([seconds], dtype=float)).tolist() == [expected]
 
 
@@ -42,7 +42,7 @@ def test_the_same_by_leaving_each_rank_out_in_turn(seconds: np.ndarray) -> None:
         assert (beyond_others(seconds)[:, rank] == seconds[:, rank] - upper).all()
 
 
-def test_what_is_lost_waiting_is_what_each_rank_is_earlier_than_the_last() -> None:
+def test_lost_waiting_is_each_ranks_lead_over_the_last() -> None:
     assert lost_waiting(np.array([[1.0, 2.0, 4.0], [3.0, 3.0, 3.0]])).tolist() == [5.0, 0.0]
 
 
@@ -86,7 +86,7 @@ def test_two_slow_ranks_of_five_are_both_named_the_slower_first() -> None:
         (0.051, 1.0, True),  # 5 % of a long one
     ],
 )
-def test_what_does_not_matter_is_not_named(late_s: float, step_s: float, named: bool) -> None:
+def test_an_excess_too_small_to_matter_is_not_named(late_s: float, step_s: float, named: bool) -> None:
     own = {"a": np.full((40, 2), 0.05)}
     own["a"][:, 1] += late_s
     assert bool(search(own, np.full(40, step_s)).found) is named
@@ -98,7 +98,7 @@ def test_late_in_every_third_step_is_late() -> None:
     assert [one.rank for one in search(own, np.full(120, 0.1)).found] == [0]
 
 
-def test_a_single_hiccup_is_nobodys_slowness_and_hides_nobodys() -> None:
+def test_a_single_hiccup_is_no_slowness_and_hides_none() -> None:
     own = {"a": steps(2, 1)}
     own["a"][7, 0] += 3.0
     assert search(own, STEP).found == ()
@@ -119,7 +119,7 @@ def test_names_without_a_cause_are_as_rare_as_promised() -> None:
     assert hits / trials <= chance + 3 * math.sqrt(chance * (1 - chance) / trials)
 
 
-def test_a_wandering_machine_names_nobody() -> None:
+def test_a_drifting_machine_names_no_rank() -> None:
     """Excesses that remember each other (0.8 from step to step), of twice the least one: no rank is slow throughout."""
     rng = np.random.default_rng(6)
     hits = 0
@@ -146,8 +146,8 @@ def judged(own: dict[str, np.ndarray]) -> list[tuple[int, str]]:
 
 @pytest.mark.parametrize("ranks", [2, 3, 4, 6, 8])
 @pytest.mark.parametrize("in_turn", [True, False])
-def test_where_another_rank_is_late_in_each_step_nobody_is_the_slow_one(ranks: int, in_turn: bool) -> None:
-    """By 50 ms of a step of 150, in turn or by lot, for 400 steps: held against the others step by step, each of 4 ranks would be late by
+def test_alternating_late_ranks_name_no_rank(ranks: int, in_turn: bool) -> None:
+    """By 50 ms of a step of 150, in turn or by lot, for 400 steps: compared step by step, each of 4 ranks would be late by
     12.5 ms.
     """
     for seed in range(20):
@@ -158,7 +158,7 @@ def test_where_another_rank_is_late_in_each_step_nobody_is_the_slow_one(ranks: i
         assert judged(own) == []
 
 
-def test_nobody_is_named_on_a_noisy_machine() -> None:
+def test_no_rank_is_named_on_a_noisy_machine() -> None:
     """Times that vary by 40 %, and one in five is held up by as much as the whole step."""
     for seed in range(40):
         rng = np.random.default_rng(seed)
@@ -167,7 +167,7 @@ def test_nobody_is_named_on_a_noisy_machine() -> None:
 
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_late_by_150_ms_in_a_tenth_of_a_thousand_steps_is_late(ranks: int) -> None:
-    """15 ms a step, where 6 matter: in at least 95 % of 20 seeds, and nobody else."""
+    """15 ms a step, where 6 matter: in at least 95 % of 20 seeds, and no other rank."""
     right = 0
     for seed in range(20):
         rng = np.random.default_rng(seed)
@@ -187,7 +187,7 @@ def test_several_slow_ranks_are_named_each_with_its_phase_and_a_mild_imbalance_i
         assert judged(own) == [(0, "b"), (2, "c")]
 
 
-def test_nobody_is_named_where_there_is_nobody_else_or_nothing_was_seen() -> None:
+def test_no_rank_is_named_alone_or_without_data() -> None:
     assert search({"a": steps(1, 1)}, STEP).insufficient
     assert search({}, STEP).insufficient
 

@@ -51,7 +51,7 @@ def test_two_hosts_of_two_islands_are_found_in_every_seed(seed: int, ranks: int,
 
 
 @pytest.mark.parametrize("seed", range(50))
-def test_what_only_bandwidth_shows_is_seen_by_it(seed: int) -> None:
+def test_a_level_visible_only_in_bandwidth_is_found(seed: int) -> None:
     rng = np.random.default_rng(seed)
     kind = kinds(2, 2, 2)
     latency = measured(rng, kind, (8e-6, 8e-6, 40e-6), 0.1)  # islands are alike in it
@@ -104,7 +104,7 @@ def test_groups_that_cross_are_refused() -> None:
     assert "{0, 1} {2, 3}" in found.refused
 
 
-def test_links_that_differ_by_less_than_the_least_ratio_are_not_told_apart() -> None:
+def test_links_within_the_least_ratio_are_one_class() -> None:
     latency = np.where(np.arange(4)[:, None] // 2 == np.arange(4) // 2, 1.0, 1.4)
     assert nesting({"latency": latency}).levels == ()
     latency = np.where(np.arange(4)[:, None] // 2 == np.arange(4) // 2, 1.0, 1.6)
@@ -120,7 +120,7 @@ def test_noise_as_wide_as_the_gap_is_refused_as_no_gap() -> None:
     assert nesting({"latency": skewed}).levels == ()
 
 
-def test_two_members_have_nothing_to_be_held_against() -> None:
+def test_two_members_have_nothing_to_compare() -> None:
     assert "too few pairs" in nesting({"latency": np.ones((2, 2))}).refused
 
 

@@ -10,110 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fireassay.stats.intervals.autocorrelation import integrated_time, lag_one
-
-# Annual flow of the Nile, 1871 to 1970 (Cobb, Biometrika 65, 1978)
-NILE = [
-    1120,
-    1160,
-    963,
-    1210,
-    1160,
-    1160,
-    813,
-    1230,
-    1370,
-    1140,
-    995,
-    935,
-    1110,
-    994,
-    1020,
-    960,
-    1180,
-    799,
-    958,
-    1140,
-    1100,
-    1210,
-    1150,
-    1250,
-    1260,
-    1220,
-    1030,
-    1100,
-    774,
-    840,
-    874,
-    694,
-    940,
-    833,
-    701,
-    916,
-    692,
-    1020,
-    1050,
-    969,
-    831,
-    726,
-    456,
-    824,
-    702,
-    1120,
-    1100,
-    832,
-    764,
-    821,
-    768,
-    845,
-    864,
-    862,
-    698,
-    845,
-    744,
-    796,
-    1040,
-    759,
-    781,
-    865,
-    845,
-    944,
-    984,
-    897,
-    822,
-    1010,
-    771,
-    676,
-    649,
-    846,
-    812,
-    742,
-    801,
-    1040,
-    860,
-    874,
-    848,
-    890,
-    744,
-    749,
-    838,
-    1050,
-    918,
-    986,
-    797,
-    923,
-    975,
-    815,
-    1020,
-    906,
-    901,
-    1170,
-    912,
-    746,
-    919,
-    718,
-    714,
-    740,
-]
+from tests.stats.series.test_steady_state import NILE
 
 
 def ar1(rng: np.random.Generator, coefficient: float, n: int) -> np.ndarray:
@@ -123,7 +20,7 @@ def ar1(rng: np.random.Generator, coefficient: float, n: int) -> np.ndarray:
     return np.asarray(lfilter([1.0], [1.0, -coefficient], rng.normal(size=n + 200))[200:])
 
 
-def test_lag_one_of_the_nile_is_the_published_one() -> None:  # methodology T18
+def test_lag_one_of_the_nile_is_the_published_one() -> None:
     assert lag_one(NILE) == pytest.approx(0.4984, abs=5e-5)
 
 
@@ -182,7 +79,7 @@ def test_series_without_finite_numbers_are_refused(series: list[list[float]]) ->
 
 @pytest.mark.parametrize(("coefficient", "tau"), [(0.0, 1.0), (0.5, 3.0), (0.9, 19.0)])
 def test_the_time_of_ar1_is_one_plus_f_over_one_minus_f(coefficient: float, tau: float) -> None:
-    """methodology 3.3: n_eff/n = (1 - f)/(1 + f), so 1/3 at .5 and .0526 at .9."""
+    """n_eff/n = (1 - f)/(1 + f), so 1/3 at .5 and .0526 at .9."""
     rng = np.random.default_rng(11)
     series = [ar1(rng, coefficient, 20_000) for _ in range(10)]
     assert integrated_time(series) == pytest.approx(tau, rel=0.08)

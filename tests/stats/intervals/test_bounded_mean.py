@@ -35,7 +35,7 @@ def test_none_of_three_right_leaves_71_per_cent() -> None:
 
 
 @pytest.mark.parametrize(("right", "n"), [(1, 3), (7, 10), (50, 100), (299, 300), (3, 3)])
-def test_of_right_and_wrong_answers_it_is_clopper_and_pearsons(right: int, n: int) -> None:
+def test_binary_answers_give_clopper_and_pearsons_bound(right: int, n: int) -> None:
     exact = stats.binomtest(right, n).proportion_ci(0.95, method="exact")
     units = alone([1] * right + [0] * (n - right))
     assert (lower(units, 0.0, 0.975), upper(units, 1.0, 0.975)) == pytest.approx((exact.low, exact.high), abs=1e-9)
@@ -47,7 +47,7 @@ def test_values_that_do_not_differ_are_bounded_by_what_n_of_them_can_miss() -> N
 
 
 @pytest.mark.parametrize("n", [5, 40, 200])
-def test_of_graded_values_it_is_the_quantile_of_dirichlet_weights(n: int) -> None:
+def test_graded_values_give_the_quantile_of_dirichlet_weights(n: int) -> None:
     units = alone(np.random.default_rng(n).beta(2, 1, n) - 0.5)
     width = units.mean - lower(units, -1.0, 0.95)
     assert lower(units, -1.0, 0.95) == pytest.approx(drawn(units, -1.0, 0.05), abs=0.03 * width)
@@ -67,7 +67,7 @@ def test_copies_of_an_item_in_its_cluster_add_nothing() -> None:
     assert lower(copied, -1.0, 0.95) == pytest.approx(lower(alone(values), -1.0, 0.95), abs=1e-8)
 
 
-def test_of_many_even_values_it_comes_to_students_t() -> None:
+def test_many_even_values_approach_students_t() -> None:
     values = np.random.default_rng(5).normal(0.0, 0.1, 5000)
     low = stats.ttest_1samp(values, 0.0, alternative="greater").confidence_interval(0.95).low
     assert lower(alone(values), -1.0, 0.95) == pytest.approx(low, abs=0.3 * (values.mean() - low))

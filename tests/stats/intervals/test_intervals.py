@@ -78,7 +78,7 @@ def test_unequal_numbers_of_pairs_are_refused() -> None:
         paired_log_ratio([1, 2], [1, 2, 3], 0.95)
 
 
-# Exact order-statistic ranks of the median at 95 % (research table T1, from the binomial distribution).
+# Exact order-statistic ranks of the median at 95 % (from the binomial distribution).
 RANKS = {6: (1, 6), 7: (1, 7), 8: (1, 8), 9: (2, 8), 10: (2, 9), 12: (3, 10), 15: (4, 12), 20: (6, 15)} | {
     30: (10, 21),
     50: (18, 33),
@@ -86,7 +86,7 @@ RANKS = {6: (1, 6), 7: (1, 7), 8: (1, 8), 9: (2, 8), 10: (2, 9), 12: (3, 10), 15
 }
 
 
-# (cv, relative half-width): launches, at 95 % (methodology 3.1)
+# (cv, relative half-width): launches, at 95 %
 LAUNCHES = {(1, 1): 7, (1, 2): 4, (2, 1): 18, (2, 2): 7, (5, 1): 99, (5, 2): 27, (5, 5): 7} | {(10, 1): 387, (10, 2): 99, (10, 5): 18}
 
 
@@ -97,7 +97,7 @@ def test_the_search_finds_the_smallest_sufficient_number_up_to_its_limit(answer:
         smallest(2, lambda k: k > MOST_REPETITIONS)
 
 
-# k: detectable effect in percent for cv 0.5, 1, 2, 5 % (methodology 3.4)
+# k: detectable effect in percent for cv 0.5, 1, 2, 5 %
 DETECTABLE = {5: (1.0, 2.0, 4.0, 10.1), 3: (1.5, 3.0, 6.1, 15.2), 10: (0.66, 1.33, 2.65, 6.6)}
 
 

@@ -51,6 +51,6 @@ def test_it_covers_the_truth_where_launches_have_a_luck_of_their_own() -> None:
 
 
 @pytest.mark.parametrize(("hits", "total"), [(-1, 10), (11, 10), (0, 0)])
-def test_what_is_no_share_is_refused(hits: float, total: float) -> None:
+def test_an_invalid_share_is_refused(hits: float, total: float) -> None:
     with pytest.raises(ValueError, match="share"):
         clopper_pearson(hits, total, 0.95)

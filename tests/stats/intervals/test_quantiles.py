@@ -17,7 +17,7 @@ def ramps(step: float) -> list[np.ndarray]:
     return [np.arange(1.0, 1001.0) + step * i for i in range(5)]
 
 
-# methodology T1, from the binomial distribution
+# From the binomial distribution
 @pytest.mark.parametrize(("n", "ranks"), [(367, (359, None)), (368, (360, 368)), (10_000, (9880, 9920))])
 def test_the_exact_ranks_of_p99_are_the_binomial_ones(n: int, ranks: tuple[int, int | None]) -> None:
     assert order_ranks(n, 0.99, 0.95) == ranks
@@ -32,7 +32,7 @@ def test_the_exact_interval_covers_what_the_binomial_says(n: int, coverage: floa
     assert binomial.cdf(high - 1) - binomial.cdf(low - 1) == pytest.approx(coverage, abs=5e-6)
 
 
-# methodology 3.3: percentile -> n at 95 % and at 99 %
+# percentile -> n at 95 % and at 99 %
 @pytest.mark.parametrize(("p", "n95", "n99"), [(0.99, 368, 528), (0.999, 3688, 5296)])
 def test_a_two_sided_interval_needs_the_published_number(p: float, n95: int, n99: int) -> None:
     assert (least_two_sided(p, 0.95), least_two_sided(p, 0.99)) == (n95, n99)
@@ -45,7 +45,7 @@ def test_the_least_number_is_the_first_that_has_both_ranks(p: float, n: int) -> 
     assert None not in order_ranks(n, p, 0.95)
 
 
-# methodology T17: (step, p) -> value, half-width of the probability, low, high
+# (step, p) -> value, half-width of the probability, low, high
 @pytest.mark.parametrize(
     ("step", "p", "expected"),
     [(10, 0.90, (920.1, 0.0196324, 901, 940)), (10, 0.99, (1014.0, 0.0139818, 997, math.inf)), (2, 0.99, (994.01, 0.00392649, 991, 999))],
@@ -78,7 +78,7 @@ def test_an_open_end_is_insufficient_and_says_how_many_launches_would_close_it()
     assert got.n_eff * 0.01 >= 10
     # sd(f) = 0.011256, so t[k-1] 0.011256/sqrt(k) <= 0.01 - 1/N needs k = 8: 0.00941; k = 7 gives 0.01041
     assert got.launches_needed == 8
-    assert got.insufficient.startswith("the 5 launches differ so much beyond p99 that its interval has an open end")
+    assert got.insufficient.startswith("the 5 launches differ so much beyond p99 that its interval is open")
     assert "about 8 launches of this length" in got.insufficient
 
 
@@ -115,7 +115,7 @@ def test_a_trial_that_comes_five_times_counts_once() -> None:
     assert five.n_eff == pytest.approx(once.n_eff, rel=0.2)
 
 
-def test_what_is_said_to_be_needed_is_enough() -> None:
+def test_the_stated_need_is_sufficient() -> None:
     rng = np.random.default_rng(8)
     short = cluster_woodruff(rng.exponential(size=(5, 100)), 0.99, 0.95)
     assert short.launches_needed

@@ -68,6 +68,6 @@ def test_a_part_that_is_not_there_becomes_next_to_nothing(part: str) -> None:
         ([1.0, 2.0, 3.0], [1.0, 2.0], "as many"),
     ],
 )
-def test_what_has_no_line_is_refused(sizes: list[float], times: list[float], why: str) -> None:
+def test_data_without_a_line_are_refused(sizes: list[float], times: list[float], why: str) -> None:
     with pytest.raises(ValueError, match=why):
         affine_fit(sizes, times)

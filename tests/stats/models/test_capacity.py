@@ -52,7 +52,7 @@ def test_loads_out_of_order_are_pooled() -> None:
         ({10.0: [10, 10], 20.0: [100, 100]}, "need at least 3 launches each"),
     ],
 )
-def test_what_is_not_bracketed_is_refused(misses: dict[float, list[int]], said: str) -> None:
+def test_an_unbracketed_capacity_is_refused(misses: dict[float, list[int]], said: str) -> None:
     found = capacity(points(misses), 0.95, 0.95)
     assert said in found.refused
     assert math.isnan(found.value)

@@ -76,9 +76,9 @@ def test_weak_scaling_has_one_part() -> None:
 
 @pytest.mark.parametrize(
     ("workers", "times", "words"),
-    [((2, 2), [[1.0, 1.0]], "told apart"), ((1, 2), [[1.0, 0.0]], "above 0"), ((1, 2), [[1.0]], "one row per block")],
+    [((2, 2), [[1.0, 1.0]], "separating"), ((1, 2), [[1.0, 0.0]], "above 0"), ((1, 2), [[1.0]], "one row per block")],
 )
-def test_what_cannot_be_fitted_is_refused(workers: tuple[int, ...], times: list[list[float]], words: str) -> None:
+def test_an_unfittable_law_is_refused(workers: tuple[int, ...], times: list[list[float]], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         fit(workers, np.array(times), [ring(CLUSTER)])
 
@@ -179,7 +179,7 @@ def test_one_block_bounds_nothing() -> None:
     assert parameter(found, 0.95, lambda curve: curve.serial).high == math.inf
 
 
-def test_what_the_model_misses_widens_the_interval() -> None:
+def test_model_misfit_widens_the_interval() -> None:
     """The same scatter between blocks, once about the model and once about something else: a step that stops at 8 workers."""
     right = np.array([exact(CLUSTER), exact(CLUSTER)]) * np.array([[1.0], [1.01]])
     wrong = right * np.array([1.0, 1.0, 1.0, 1.1, 0.9])

@@ -1,4 +1,4 @@
-"""Are LoadGen's numbers reproduced?  Expected values: methodology T2, from loadgen's source and the MLPerf endpoints document."""
+"""Are LoadGen's numbers reproduced?  Expected values: from loadgen's source and the MLPerf endpoints document."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_below_the_floor_there_is_no_estimate(p: float, least: int) -> None:
     assert early_stopping_estimate(np.arange(float(least)), p) == least - 1  # the highest
 
 
-def test_of_ten_thousand_the_77th_highest_stands_for_p99() -> None:
+def test_the_77th_highest_of_ten_thousand_estimates_p99() -> None:
     assert dropped(10_000, 0.99) == 77
     shuffled = np.random.default_rng(1).permutation(10_000) + 1.0
     assert early_stopping_estimate(shuffled, 0.99) == 10_001 - 77
@@ -38,7 +38,7 @@ def test_it_is_one_order_statistic_above_the_exact_bound() -> None:
     assert early_stopping_estimate(np.arange(1.0, 10_001), 0.99) == 9924
 
 
-def test_what_is_no_percentile_or_no_list_is_refused() -> None:
+def test_an_invalid_percentile_or_list_is_refused() -> None:
     for call in (
         lambda: least_passes(-1, 0.99),
         lambda: least_passes(1, 1.0),

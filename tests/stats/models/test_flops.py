@@ -66,7 +66,7 @@ def test_torchtitan_today_leaves_the_embedding_out() -> None:
     assert flops * 5615 / H100 == pytest.approx(0.3288, abs=0.0001)
 
 
-def test_of_a_mixture_of_experts_only_those_that_a_token_uses_are_counted() -> None:
+def test_only_the_experts_that_a_token_uses_are_counted() -> None:
     """Mixtral 8x7B, 2 of 8 experts (arXiv 2401.04088): 13 of 47 billion parameters by hand from its sizes, so that all would be 3.6
     times.
     """

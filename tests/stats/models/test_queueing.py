@@ -1,4 +1,4 @@
-"""Are the closed forms those of the books, and are hidden waits found again?  Expected values: methodology T8 and T9."""
+"""Are the closed forms those of the books, and are hidden waits found again?"""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_request_without_an_end_counts_as_in_flight_only() -> None:
         little([0.0, 1.0], [2.0, math.inf], (1.0, 5.0))
 
 
-def test_what_cannot_be_is_refused() -> None:
+def test_impossible_values_are_refused() -> None:
     for call, words in (
         (lambda: little([1.0], [2.0], (3.0, 3.0)), "window must end"),
         (lambda: little([1.0], [2.0], (3.0, 4.0)), "no request was in flight"),

@@ -1,4 +1,4 @@
-"""Do the scaling formulas give both reference tables of METRICS.md to the printed digit?"""
+"""Do the scaling formulas give both tables of docs/definitions.md to the printed digit?"""
 
 from __future__ import annotations
 
@@ -92,6 +92,6 @@ def test_times_must_be_positive(bad: float) -> None:
         speedup(1.0, bad)
 
 
-def test_efficiency_of_the_model_is_one_half_where_it_is_said_to_be() -> None:
+def test_efficiency_of_the_model_is_one_half_at_the_stated_count() -> None:
     p = half_efficiency_workers(0.0376)
     assert amdahl_speedup(0.0376, p) / p == pytest.approx(0.5)

@@ -46,7 +46,7 @@ def replicated(alpha: float, beta: float, *, blocks: int = 5, noise: float = 0.0
 
 
 def test_specsdm91_to_the_published_digits() -> None:
-    # summary(usl(throughput ~ load, specsdm91)) of R; curve_fit agrees (methodology T4)
+    # summary(usl(throughput ~ load, specsdm91)) of R; curve_fit agrees
     found = fit("usl", SPECSDM91)
     gamma, alpha, beta = found.parameters
     assert (f"{alpha.value:.5f}", f"{beta.value:.6e}", f"{gamma.value:.4f}") == ("0.02773", "1.043655e-04", "89.9952")
@@ -62,7 +62,7 @@ def test_specsdm91_to_the_published_digits() -> None:
 
 
 def test_the_scores_of_aicc_are_those_worked_out() -> None:
-    # methodology 9.8: Amdahl against USL, K = p + 1
+    # Amdahl against USL, K = p + 1
     for data, expected in ((SPECSDM91, (82.87, 85.92)), (FIRST_SIX, (35.42, 51.12)), (RAYTRACER, (55.07, 60.31))):
         choice = choose(data)
         assert isinstance(choice, Choice)
@@ -72,7 +72,7 @@ def test_the_scores_of_aicc_are_those_worked_out() -> None:
 
 
 def test_the_raytracer_trap() -> None:
-    # methodology T5: the USL through six points turns at 24.5; 64 workers were measured to do 310, not 147
+    # The USL through six points turns at 24.5; 64 workers were measured to do 310, not 147
     found = fit("usl", FIRST_SIX)
     gamma, alpha, beta = found.parameters
     assert (alpha.value, beta.value, gamma.value) == pytest.approx((0.024444, 0.00162681, 20.8560), rel=1e-4)
@@ -89,15 +89,13 @@ def test_the_raytracer_trap() -> None:
 
 
 @pytest.mark.parametrize(("law_name", "expected"), [("usl", (147, 104, 190)), ("amdahl", (280, 241, 319))])
-def test_what_the_trap_would_have_promised_is_the_published_interval(
-    law_name: Literal["usl", "amdahl"], expected: tuple[int, int, int]
-) -> None:
+def test_the_naive_prediction_is_the_published_interval(law_name: Literal["usl", "amdahl"], expected: tuple[int, int, int]) -> None:
     """methodology F7 and 3.7: X(64) with its 95 % prediction interval, by the curve's own error and one launch's."""
     interval = _prediction_interval(fit(law_name, FIRST_SIX), 64.0)
     assert (interval.value, interval.low, interval.high) == pytest.approx(expected, abs=0.55)
 
 
-def test_a_fall_that_nobody_measured_is_not_predicted() -> None:
+def test_an_unmeasured_fall_is_not_predicted() -> None:
     # inside twice the range, and the USL would say 191 [155, 227] at 32, where 260 was measured
     refused = predict(fit("usl", FIRST_SIX), FIRST_SIX, 32)
     assert isinstance(refused, Refused)
@@ -180,7 +178,7 @@ def test_prediction_beyond_the_range_carries_its_held_out_error_and_inside_needs
     assert near.throughput.low < law(np.array([24.0]), 100, 0.05, 0.001)[0] < near.throughput.high
 
 
-def test_what_sets_in_late_refuses_every_extrapolation() -> None:
+def test_a_late_effect_refuses_every_extrapolation() -> None:
     data = points([1, 2, 4, 8, 16], [10, 20, 40, 80, 85])
     found = fit("amdahl", data)
     held = held_out(data, "amdahl")

@@ -31,7 +31,7 @@ def test_a_published_example() -> None:
 
 
 @given(st.lists(st.floats(-1e6, 1e6), max_size=40))
-def test_whatever_the_values_there_is_a_p_value_or_a_refusal(values: list[float]) -> None:
+def test_any_values_give_a_p_value_or_a_refusal(values: list[float]) -> None:
     if len(values) < 3 or min(values) == max(values):
         with pytest.raises(ValueError, match="3 values"):
             shapiro(values)

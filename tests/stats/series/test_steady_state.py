@@ -66,7 +66,7 @@ def test_the_nile_fell_in_1899_and_nowhere_else() -> None:
 
 
 def test_the_noise_of_the_nile_is_the_one_worked_out() -> None:
-    """methodology T6: 1.4826 MAD(differences)/sqrt(2) = 115.32."""
+    """1.4826 MAD(differences)/sqrt(2) = 115.32."""
     assert round(_noise(NILE), 2) == 115.32
 
 
@@ -136,7 +136,7 @@ def test_a_few_points_lose_only_an_outlying_first_one(n: int) -> None:
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
-def test_of_three_points_or_fewer_none_is_left_out(n: int) -> None:
+def test_three_points_or_fewer_are_all_kept(n: int) -> None:
     assert steady_state(np.r_[99.0, np.ones(n - 1)]).warmup == 0
 
 

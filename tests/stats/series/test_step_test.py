@@ -69,7 +69,7 @@ def test_an_outlier_before_a_step_does_not_attract_its_place() -> None:
     assert earliest <= 20 <= latest
 
 
-def test_what_resembles_the_value_before_counts_for_less() -> None:
+def test_autocorrelated_values_count_for_less() -> None:
     # the same values in runs: a step of the same size is worth less among them
     alternating, runs = np.tile([1.0, -1.0], 12), np.repeat([1.0, -1.0, 1.0, -1.0, 1.0, -1.0], 4)
     step = np.where(np.arange(24) < 12, 0.0, 3.0)
@@ -85,7 +85,7 @@ def test_the_autocorrelation_moves_the_strength_smoothly() -> None:
     assert float(np.abs(np.diff(z)).max()) < 0.15 * (max(z) - min(z))
 
 
-def test_earlier_stretches_tell_the_noise_of_a_short_one() -> None:
+def test_earlier_stretches_determine_the_noise_of_a_short_one() -> None:
     short = np.array([0.0, 0.1, -0.1, 3.0, 3.1, 2.9])
     quiet, loud = Noise().with_level(0.1 * np.tile(WAVE, 3)), Noise().with_level(10.0 * np.tile(WAVE, 3))
     assert look(short, quiet).z > look(short, loud).z

@@ -1,4 +1,4 @@
-"""Trends in the order of measuring: worked out by hand, and how often none is called one."""
+"""Trends in order of measurement: worked out by hand, and the rate of false ones."""
 
 from __future__ import annotations
 

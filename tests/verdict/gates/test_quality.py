@@ -106,7 +106,7 @@ def test_of_an_example_that_was_scored_again_after_a_restart_the_last_score_coun
 
 def test_the_sentence_says_that_examples_are_taken_as_independent_or_in_which_clusters_they_come() -> None:
     made = good()
-    assert gate(judged(made), "quality", 2).sentence.endswith("40 examples taken as independent, as no clusters are given")
+    assert gate(judged(made), "quality", 2).sentence.endswith("40 examples taken as independent, because no clusters are given")
     change(made, "examples", CLUSTER, lambda row: f"passage {int(row[4]) // 2}" if int(row[4]) < 38 else None)
     assert gate(judged(made), "quality", 2).sentence.split("; ")[1] == "40 examples in 19 clusters, 2 of them in none"
 
@@ -123,7 +123,7 @@ def test_clusters_decide_how_much_the_examples_can_show() -> None:
 def test_clusters_that_were_declared_and_not_given_are_not_measured() -> None:
     result = gate(judged(good(quality=Quality(margin=0.1, cluster="passage"))), "quality", 2)
     assert result.status == "NOT_MEASURED"
-    assert "quality.cluster says that examples share 'passage', and no score came with one" in result.sentence
+    assert "quality.cluster says that examples share 'passage', but no score has one" in result.sentence
 
 
 def test_changes_whose_mean_nobody_can_tell_are_undecided_unless_their_largest_is_declared() -> None:

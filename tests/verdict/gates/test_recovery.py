@@ -121,7 +121,7 @@ def test_a_load_that_is_served_again_as_before_survived_and_says_what_it_cost() 
 def test_a_load_that_never_came_back_did_not_survive() -> None:
     ((status, sentence),) = load_struck(back=False)
     assert status == "FAIL"
-    assert "was not back when the load ended" in sentence
+    assert "had not recovered when the load ended" in sentence
 
 
 def test_a_fault_launch_of_a_load_that_failed_did_not_survive() -> None:

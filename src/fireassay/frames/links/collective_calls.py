@@ -160,8 +160,8 @@ def missing(measured: RecordData, cell: Cell) -> Absent:
     )
     if cell_loops.height:
         wrong = int(cell_loops["wrong"].sum())
-        return Absent(reason="refused", detail=f"the data of {count(wrong, 'timed calls')} were wrong; a wrong result has no speed")
-    return Absent(reason="not_measured", detail="no loop of it was finished by every rank")
+        return Absent(reason="refused", detail=f"{count(wrong, 'timed calls')} returned wrong data; a wrong result has no speed")
+    return Absent(reason="not_measured", detail="no loop was finished by every rank")
 
 
 def unsupported(measured: RecordData) -> dict[tuple[str, str, int], str]:

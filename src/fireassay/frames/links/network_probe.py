@@ -93,7 +93,7 @@ def medians(measured: RecordData, host: str, counter: str, *, unit: str, name: s
 def why_not(measured: RecordData, host: str, *whats: str) -> str:
     """Why something is missing for a host, in the words of the tool."""
     gaps = [gap for gap in lacks(measured) if gap["to"] == host and gap["what"] in (*whats, "way")]
-    return "; ".join(dict.fromkeys(gap["why"] for gap in gaps)) or f"{host} was not asked"
+    return "; ".join(dict.fromkeys(gap["why"] for gap in gaps)) or f"{host} was not probed"
 
 
 def grown(measured: RecordData, device: str, counter: str) -> float:

@@ -181,7 +181,7 @@ def _links(values: pl.DataFrame, confidence: float) -> Iterator[Link]:
 def _value(values: Sequence[float | None], confidence: float, unit: str, name: str, trials: int, how: str) -> Value:
     known = [value for value in values if value is not None]
     if len(known) < len(values):
-        return Absent(reason="undefined", detail="the larger message took no longer than the smaller one: send larger ones (--matrix 64M)")
+        return Absent(reason="undefined", detail="the larger message took no longer than the smaller one: use larger ones (--matrix 64M)")
     return over_launches.positive(known, confidence, unit=unit, aggregate=how, name=name, n_trials=trials)
 
 
@@ -232,7 +232,7 @@ def classes(found: Matrix) -> Classes:
     if without or len(found.links) < found.ranks * (found.ranks - 1):
         return _refused(f"{count(len(found.missing), 'pairs')} without a latency ({_some(found.missing)})")
     nested = nesting({"latency": _array(found, _latency), "the time of a large message": _array(found, lambda link: link.large_s)})
-    notes = (*(f"A border was left out: {note}." for note in nested.notes), *_shared(found))
+    notes = (*(f"A boundary was dropped: {note}." for note in nested.notes), *_shared(found))
     if found.hosts and len(set(found.hosts)) > 1:
         return _named(found, nested, notes)
     if nested.refused:
@@ -251,7 +251,7 @@ def _refused(reason: str) -> Classes:
 def _shared(pair_matrix: Matrix) -> tuple[str, ...]:
     if not pair_matrix.together:
         return ()
-    return ("Pairs without a common rank were measured at once: a link that several share shows the share of each.",)
+    return ("Pairs without a common rank were measured at once: pairs on a shared link show their share of it.",)
 
 
 def _latency(link: Link) -> float:
@@ -274,10 +274,10 @@ def _unnamed(pair_matrix: Matrix, nested: Nesting, notes: tuple[str, ...]) -> Cl
         sentences = [_seen(level, "islands of one host") for level in nested.levels]
         return _made(kinds, (*(sentences or ["All pairs of this host are alike."]), *notes))
     if not nested.levels:
-        return _made(_kinds(pair_matrix.ranks, [(everything, NEAR)], FAR), ("All pairs are alike, as far as can be seen.", *notes))
+        return _made(_kinds(pair_matrix.ranks, [(everything, NEAR)], FAR), ("All pairs are alike within noise.", *notes))
     levels = [(level.groups, BETWEEN if index else NEAR) for index, level in enumerate(nested.levels)]
     kinds = _kinds(pair_matrix.ranks, levels, FAR)
-    unknown = "The ranks did not say where they run: whether a group is an island or a host is not seen."
+    unknown = "The ranks did not report their hosts: a group may be an island or a host."
     return _made(kinds, (*(_seen(level, "groups") for level in nested.levels), unknown, *notes))
 
 
@@ -287,7 +287,7 @@ def _named(pair_matrix: Matrix, nested: Nesting, notes: tuple[str, ...]) -> Clas
     hosts = _by_name(pair_matrix.hosts)
     if nested.refused:
         kinds = _kinds(pair_matrix.ranks, [(hosts, HOST)], ACROSS)
-        return _made(kinds, (f"Only the names tell the hosts apart: {nested.refused}.", *notes))
+        return _made(kinds, (f"Only the names distinguish the hosts: {nested.refused}.", *notes))
     finer = [level for level in nested.levels if level.groups != hosts and within(level.groups, hosts)]
     equal = [level for level in nested.levels if level.groups == hosts]
     coarser = [level for level in nested.levels if level.groups != hosts and within(hosts, level.groups)]
@@ -301,7 +301,7 @@ def _named(pair_matrix: Matrix, nested: Nesting, notes: tuple[str, ...]) -> Clas
         for level in crossing
     ]
     if not equal and not crossing:
-        sentences.append("Pairs across hosts are not told from pairs of one host by what they took; only the names part them.")
+        sentences.append("Times do not distinguish pairs across hosts from pairs within a host; only the names do.")
     kinds = _kinds(pair_matrix.ranks, [*((level.groups, ISLAND) for level in finer), (hosts, HOST)], ACROSS)
     return _made(kinds, (*(sentence if sentence.endswith(".") else f"{sentence}." for sentence in sentences), *notes))
 

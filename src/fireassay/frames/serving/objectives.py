@@ -10,11 +10,11 @@ from fireassay.frames.record_data import RecordData
 
 NO_OBJECTIVES = Absent(
     reason="not_measured",
-    detail="the experiment asks nothing of its requests; add serving.objectives, for example ttft_s = 0.5 and tpot_s = 0.05",
+    detail="the experiment has no objectives for its requests; add serving.objectives, for example ttft_s = 0.5 and tpot_s = 0.05",
 )
 NEED_CHUNKS = Absent(
     reason="not_applicable",
-    detail="serving.objectives asks for times of single tokens, and answers were not streamed (serving.stream = false)",
+    detail="serving.objectives needs times of single tokens, but answers were not streamed (serving.stream = false)",
 )
 
 
@@ -44,6 +44,6 @@ def uncounted(measured: RecordData) -> Absent | None:
         return None
     return Absent(
         reason="not_measured",
-        detail=f"serving.objectives asks for a time per token, and nobody says how many tokens {count(unknown, 'answers')} had: the "
-        "server sent no usage; name the model's tokenizer (serving.tokenizer)",
+        detail=f"serving.objectives needs a time per token, but the server sent no usage for {count(unknown, 'answers')}; "
+        "set the model's tokenizer (serving.tokenizer)",
     )

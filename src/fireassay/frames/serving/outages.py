@@ -41,7 +41,7 @@ from fireassay.stats.intervals.means import quotient
 from fireassay.stats.intervals.proportions import clopper_pearson, share
 from fireassay.units import FRACTION, NS_PER_S, SECONDS
 
-NO_FAULT: Final = Absent(reason="not_measured", detail="no fault struck under this load; add [[faults]] with its load")
+NO_FAULT: Final = Absent(reason="not_measured", detail="no fault struck under this load; add [[faults]] for it")
 FEWEST: Final = 10  # requests in a window
 RARE: Final = 1e-3  # share of undisturbed windows that may lie outside
 
@@ -181,11 +181,11 @@ def recovered_s(outage: Outage, confidence: float) -> float | Absent:
     least = clopper_pearson(float(outage.before["good"].sum()), float(total), confidence).low
     allowed = _allowed(size, 1.0 - least)
     if later.height < size or allowed >= size:
-        detail = "too few requests round the fault to see a change of attainment; give the load more rate or more time"
+        detail = "too few requests around the fault to see a change of attainment; use a higher rate or a longer load"
         return Absent(reason="insufficient", detail=detail)
     index = recovered(~later["good"].to_numpy(), size, allowed)
     if index is None:
-        return Absent(reason="undefined", detail="the attainment was not back when the load ended; give the load more time")
+        return Absent(reason="undefined", detail="the attainment had not recovered when the load ended; let the load run longer")
     if index == 0:
         return 0.0
     after_s = float(later["due"][index] - outage.fault_ns) / NS_PER_S

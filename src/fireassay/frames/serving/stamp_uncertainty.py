@@ -21,9 +21,7 @@ from fireassay.units import NS_PER_S
 
 TEXT: Final = (1, 2, 3)  # kinds of token-bearing chunks: content, reasoning, tool call (fireassay.record.tables)
 VISIBLE: Final = (1, 3)
-UNKNOWN: Final = (
-    "nothing says how unsure the times of the answers are (an HTTP library, a model in this process, an import or an older record)"
-)
+UNKNOWN: Final = "the uncertainty of the answers' times is unknown (an HTTP library, a model in this process, an import or an older record)"
 
 
 def uncertainties(after_first: pl.Expr) -> tuple[pl.Expr, ...]:

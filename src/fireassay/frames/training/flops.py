@@ -23,7 +23,7 @@ from fireassay.spec.sections.flops import Flops
 from fireassay.stats.models.flops import Attention, FeedForward, megatron, megatron_2021, palm, torchtitan
 
 NOTHING_SAID: Final = (
-    "nothing was counted: the script's steps were not seen in torch, or flops.convention is none. A formula can be declared instead: "
+    "nothing was counted: torch ran no recorded step of the script, or flops.convention is none. Declare a formula instead: "
     'flops.convention = "palm" with its numbers'
 )
 LEAST_SHARE: Final = 1e-3  # of the products; below it a precision without a peak does not matter
@@ -139,7 +139,7 @@ def _by_formula(measured: RecordData) -> dict[int, Amount]:
         return dict.fromkeys(measured.timed["launch"].to_list(), Amount(value=flops_per_token * flops.tokens_per_step))
     tokens = 1 if measured.experiment.workload.work == "tokens" else flops.sequence or 1
     steps = measured.steady_steps.group_by("launch").agg(pl.col("items").mean())
-    why = "the script counts no items, so that its tokens are not known: write flops.tokens_per_step"
+    why = "the script counts no items, so its tokens are unknown: set flops.tokens_per_step"
     return {
         launch: Amount(value=None, why=why) if items is None else Amount(value=flops_per_token * tokens * items)
         for launch, items in steps.iter_rows()
@@ -173,7 +173,7 @@ def precisions(measured: RecordData) -> tuple[str, ...]:
 
 def _peak(measured: RecordData, ranks: tuple[Told, ...], workers: int, best: Best) -> Amount:
     if len(ranks) < workers:
-        return Amount(value=None, why=f"only {len(ranks)} of {workers} ranks told their device")
+        return Amount(value=None, why=f"only {len(ranks)} of {workers} ranks reported their device")
     devices: dict[tuple[str, str], float] = {}
     for report in ranks:
         for device, parts in _by_device(report, measured.experiment.flops.precision).items():
@@ -182,7 +182,7 @@ def _peak(measured: RecordData, ranks: tuple[Told, ...], workers: int, best: Bes
                 return amount
             key = parts[0].get("uuid") or f"rank {report.rank} {device}"
             devices[(report.host, key)] = amount.value
-    return Amount(value=sum(devices.values())) if devices else Amount(value=None, why="no rank told its device")
+    return Amount(value=sum(devices.values())) if devices else Amount(value=None, why="no rank reported its device")
 
 
 def _by_device(report: Told, declared: str | None) -> dict[str, list[dict[str, Any]]]:
@@ -201,7 +201,7 @@ def _of_device(measured: RecordData, best: Best, parts: list[dict[str, Any]]) ->
     time = 0.0
     for part in parts:
         if part["precision"] in QUANTISED:
-            why = f"products in {part['precision']} are quantised: there is no peak that all of the step could be held against"
+            why = f"products in {part['precision']} are quantised: no peak applies to the whole step"
             return Amount(value=None, why=why, reason="not_applicable")
         speed = _speed(measured, best, part)
         if speed is None and part["flops"] > LEAST_SHARE * total:
@@ -235,14 +235,14 @@ def _best(ranks: Iterable[Told]) -> dict[tuple[str, str, int | None], float]:
 
 
 def _unknown(measured: RecordData, device: str, precision: str | None) -> str:
-    remedy = 'Write flops.peak_tflops with its source, or flops.peak = "measured"; achieved_flops says what was reached'
+    remedy = 'Set flops.peak_tflops with its source, or flops.peak = "measured"; achieved_flops is the speed reached'
     if measured.experiment.flops.peak == "measured":
-        return f"no product in {precision} was made on {device} to measure its peak"
+        return f"no product in {precision} was run on {device} to measure its peak"
     if precision is None:
-        return f"in which precision {device} multiplied was not seen: write flops.precision"
+        return f"the precision of {device} was not recorded: set flops.precision"
     if knows(device):
-        return f"the table has no peak of {device} in {precision}. {remedy}"
-    return f"no peak is known of {device!r}. {remedy}"
+        return f"the peak of {device} in {precision} is not in the table. {remedy}"
+    return f"the peak of {device!r} is unknown. {remedy}"
 
 
 def absent(amounts: Iterable[Amount], otherwise: str = NOTHING_SAID) -> Absent:

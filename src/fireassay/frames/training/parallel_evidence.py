@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import polars as pl
 
-from fireassay.frames.training.hashed_state import hashes
+from fireassay.frames.training.correctness.hashed_state import hashes
 
 if TYPE_CHECKING:
     from fireassay.frames.record_tables import RecordTables
-from fireassay.frames.training.watched_steps import all_watched
+from fireassay.frames.training.communication.watched_steps import all_watched
 
 KIND: Final = "parallelism"  # of the event
 CARRIES: Final = 0.4

@@ -60,11 +60,11 @@ WORDS: Final[Mapping[Kind | None, str]] = {
     "local_sgd": "local SGD",
     "mixed": "a mixture of parallelisms",
     "none": "no parallelism",
-    None: "a parallelism that is not known",
+    None: "an unknown parallelism",
 }
 UNFIT: Final[Mapping[Claim, Mapping[Kind | None, str]]] = {
     "replicas": {
-        "local_sgd": "replicas part between two averages",
+        "local_sgd": "replicas diverge between two averages",
         "tensor": "every rank holds its own part of the model",
         "pipeline": "every rank holds its own stage of the model",
         "mixed": "not every rank is a replica of every other",
@@ -73,14 +73,14 @@ UNFIT: Final[Mapping[Claim, Mapping[Kind | None, str]]] = {
         "local_sgd": "gradients stay with their rank",
         "tensor": "a rank's gradient is that of its part of the model",
         "pipeline": "a rank's gradient is that of its stage",
-        "mixed": "which ranks average their gradients is not known",
+        "mixed": "the groups that average gradients are unknown",
     },
     "samples": {
         "tensor": "all ranks use the same samples",
         "pipeline": "all stages work on the same samples",
         "mixed": "some ranks use the same samples",
     },
-    "random numbers": {"tensor": "parts of one layer may have to draw alike"},
+    "random numbers": {"tensor": "parts of one layer may need the same random numbers"},
     "loss": {},
     "speedup": {},
 }
@@ -166,13 +166,13 @@ def why_not(measured: RecordTables, name: str, claim: Claim) -> str:
     if result.alone or result.kind == "none":
         return f"nothing is distributed: {result.evidence}" if result.alone else "every worker trains alone, as declared"
     if claim == "speedup" and result.counted == "unknown":
-        return f"whether the ranks use the same samples is not known ({result.evidence}), so their work cannot be added up; {DECLARE}"
+        return f"whether the ranks use the same samples is unknown ({result.evidence}), so their work cannot be added up; {DECLARE}"
     if claim in JUDGED[result.kind]:
         return ""
     if result.kind is None:
         if claim == "samples" and result.samples == "different":  # they share the data out, whatever they communicate
             return ""
-        return f"which parallelism this is, is not known: {result.evidence}; {DECLARE}"
+        return f"the parallelism is unknown: {result.evidence}; {DECLARE}"
     why = UNFIT[claim].get(result.kind, "it does not apply")
     return f"{why}: {WORDS[result.kind]}{'' if result.by == 'recognised' else ', as declared'}"
 
@@ -240,8 +240,8 @@ def recognise(known: Facts) -> Parallelism:
         if result is not None:
             return result
     nothing = not known.group and not known.training
-    unseen = "neither a process group nor a training was seen in the workers"
-    return _unknown(unseen if nothing else "what the ranks communicate fits none that is known")
+    unseen = "neither a process group nor a training was recorded in the workers"
+    return _unknown(unseen if nothing else "the ranks' communication fits no known parallelism")
 
 
 def _is(kind: Kind, evidence: str, *, alone: bool = False) -> Parallelism:
@@ -314,7 +314,7 @@ def _strangers(known: Facts) -> Parallelism | None:
     models = max(known.told["models"], 0 if known.group else known.training)
     if known.group > 1 or known.told["libraries"] or models < known.workers:
         return None
-    evidence = "no process group was made" if known.group == 0 else "every worker's process group is its own"
+    evidence = "no process group was created" if known.group == 0 else "every worker's process group is its own"
     return _is("none", f"{evidence}, so that each of {known.workers} workers trains by itself", alone=True)
 
 
@@ -328,8 +328,8 @@ def _piped(known: Facts) -> Parallelism | None:
     if not known.often(known.peers) or known.start != "different" or known.told["models"] < known.workers:
         return None
     if known.carrying:
-        return _is("mixed", "calls from rank to rank, and collectives as large as the gradients")
-    return _is("pipeline", f"calls from rank to rank in {known.peers} of {known.of_steps}, and other parameters on every rank")
+        return _is("mixed", "point-to-point calls, and collectives as large as the gradients")
+    return _is("pipeline", f"point-to-point calls in {known.peers} of {known.of_steps}, and other parameters on every rank")
 
 
 def _cut(known: Facts) -> Parallelism | None:
@@ -365,9 +365,9 @@ def _reduced(known: Facts) -> Parallelism | None:
 def _blind(known: Facts) -> Parallelism | None:
     """The rules after this one rest on nothing being moved, which needs recorded communication."""
     if known.told["libraries"]:
-        return _unknown(f"{' and '.join(known.told['libraries'])} may communicate, which is not seen")
+        return _unknown(f"{' and '.join(known.told['libraries'])} may communicate, which is not recorded")
     if known.unseen:
-        return _unknown("the ranks communicate by calls that are not seen (isend, irecv, functional collectives)")
+        return _unknown("the ranks communicate by unrecorded calls (isend, irecv, functional collectives)")
     if known.carrying or known.outside >= 1.0:
         return _unknown("collectives as large as the gradients are made in some steps or between them")
     return None
@@ -376,7 +376,7 @@ def _blind(known: Facts) -> Parallelism | None:
 def _forgotten(known: Facts) -> Parallelism | None:
     if known.start != "same" or known.samples != "different" or known.peers or known.rejoined:
         return None
-    evidence = "the ranks began with the same parameters and share out the samples, and no collective is as large as the gradients"
+    evidence = "the ranks began with the same parameters and use different samples, and no collective is as large as the gradients"
     return replace(_is("data", evidence), meant=True)
 
 

@@ -5,7 +5,7 @@ From a trace of torch.profiler, as plain data:
     operators    of the processor, by self time: without the operators that they call
     kernels      of the device, by time
     classes      the same times by kind of work (`CLASSES`): kernels if there are any, otherwise self times of operators
-    steps        partition of the steps by unions of intervals (`fireassay.frames.training.kernel_trace`): computing, exposed
+    steps        partition of the steps by unions of intervals (`fireassay.frames.training.communication.kernel_trace`): computing, exposed
                  communication, copies, idle
     collectives  their kernels one by one, for the record; their totals are in `steps`
     memory       the most allocated on each device, if allocations were traced
@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from fireassay.frames.training.kernel_trace import Kernel, Operator, Trace, intervals, overlap
+from fireassay.frames.training.communication.kernel_trace import Kernel, Operator, Trace, intervals, overlap
 
 TOP: Final = 20
 CLASSES: Final = ("matmul", "attention", "elementwise", "reduction", "communication", "copy", "other")

@@ -10,7 +10,7 @@ hide who is slow. Each rank's waiting is subtracted by the best method its launc
   (with kernels: each collective, since a waiting kernel blocks those behind it);
 * none: the backward pass, and time between the phases, are not compared at all: they may be nothing but waiting.
 A rank whose total own time stands out while none of its phases does is reported for `throughout`.
-Only steady steps recorded on every rank count, and only with watched communication (`fireassay.frames.training.watched_steps`).
+Only steady steps recorded on every rank count, and only with watched communication (`fireassay.frames.training.communication.watched_steps`).
 `between` is the step's time in no phase and no pause. Transfer = minimum over ranks, wait = the rest.
 Cannot tell: a slow link or card whose rank calls in time (all ranks then end late together: `assay comm`);
 with durations only, whether a rank was late in its backward pass or in issuing the call.
@@ -28,7 +28,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from fireassay.frames.record_data import RecordData, effective_steps
-from fireassay.frames.training.watched_steps import watched
+from fireassay.frames.training.communication.watched_steps import watched
 from fireassay.stats.groups.stragglers import Search, search
 from fireassay.units import NS_PER_S
 
@@ -42,7 +42,7 @@ LOGGED: Final = ("ddp_logging", "kineto")  # methods of the table communication 
 KEY: Final = ["step", "rank"]
 # logs are read in some steps only: this many are enough even if fewer than half
 SAMPLED: Final = 20
-ONE_RANK: Final = "one worker has no other to wait for"
+ONE_RANK: Final = "a single worker waits for no other"
 
 
 @dataclass(frozen=True, kw_only=True)

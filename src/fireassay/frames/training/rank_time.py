@@ -37,27 +37,27 @@ import polars as pl
 
 from fireassay.frames.clock_offsets import on_one_clock
 from fireassay.frames.record_data import RecordData, effective_steps, portions
+from fireassay.frames.training.communication.step_communication import waiting
+from fireassay.frames.training.communication.watched_steps import unwatched
 from fireassay.frames.training.recovery import process_began, strikes
-from fireassay.frames.training.step_communication import waiting
 from fireassay.frames.training.unknown_progress import unknown_progress
-from fireassay.frames.training.watched_steps import unwatched
 
 # category -> its meaning, in report order
 CATEGORIES: Final = {
     "productive": "steps that counted, less everything below",
     "data_stall": "waiting for a batch inside a step",
-    "exposed_communication": "communication that no computing hid",
+    "exposed_communication": "communication not hidden by computing",
     "straggler_wait": "waiting for a slower rank",
     "checkpoint": "saving and loading checkpoints",
     "evaluation": "scoring held-out examples",
-    "compile": "what first steps took beyond a usual one",
+    "compile": "time of first steps beyond a usual one",
     "init": "from the launch's begin to a rank's first step",
-    "detect": "from a failure until the engine acted, or a peer ended by it",
-    "restart": "from then until the rank's process was there again",
+    "detect": "from a failure until the engine acted, or a peer ended because of it",
+    "restart": "from then until the rank's process ran again",
     "reload": "from then until its first step: joining, building the model, loading the checkpoint",
     "recompute": "steps, and parts of steps, that were lost",
     "idle": "stopped, slowed, or ended before the launch was over",
-    "unknown": "what nothing explains",
+    "unknown": "unexplained time",
 }
 HELD_UP: Final = "held_up"  # no category: the fault's addition to idle, straggler_wait, exposed_communication and compile
 NETWORK: Final = ("throttle",)  # faults that delay only the traffic, no process
@@ -277,7 +277,7 @@ def _parts(tables: dict[str, pl.DataFrame], failures: pl.DataFrame) -> pl.DataFr
 
 
 def _as_watched(steps: pl.DataFrame) -> pl.DataFrame:
-    """Give steps with unwatched communication (`fireassay.frames.training.watched_steps`) the shares of the rank's median watched step
+    """Give steps with unwatched communication (`fireassay.frames.training.communication.watched_steps`) the shares of the rank's median watched step
     since the first unwatched one. A median, so that one long wait among few watched steps is not extrapolated."""
     if steps["_unwatched"].null_count() == steps.height:
         return steps

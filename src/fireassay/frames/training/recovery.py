@@ -29,13 +29,12 @@ from fireassay.frames.training.unknown_progress import unknown_progress
 from fireassay.stats.groups.clocks import too_short
 from fireassay.units import NS_PER_S, SECONDS
 
-NO_FAULT = Absent(reason="not_measured", detail="no fault launch of this configuration; add [[faults]] with its level")
+NO_FAULT = Absent(reason="not_measured", detail="no fault launch of this configuration; add [[faults]] for it")
 NOT_RECOVERED = Absent(reason="undefined", detail="the job did not train again after the fault; the launches table says why")
 OUTLIVED = Absent(
-    reason="not_applicable",
-    detail="the job outlived the fault and nothing was restarted; training_goodput_fault and cost_lost say what it took",
+    reason="not_applicable", detail="the job survived the fault without a restart; training_goodput_fault and cost_lost show its cost"
 )
-ONE_WORKER = Absent(reason="not_applicable", detail="one worker has no peer whose stop would show when the engine noticed")
+ONE_WORKER = Absent(reason="not_applicable", detail="a single worker has no peer whose stop would show when the engine noticed")
 
 
 @dataclass(frozen=True, kw_only=True)

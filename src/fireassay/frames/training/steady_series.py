@@ -8,10 +8,7 @@ from numpy.typing import NDArray
 from fireassay.estimates.percentiles import Series
 from fireassay.frames.record_data import RecordData
 
-MARK_STEPS = (
-    "the script did not mark its steps, and no optimizer of torch's was seen to step in the process that was started; "
-    "iterate over probe.steps(loader) to have them"
-)
+MARK_STEPS = "the script did not mark its steps, and no torch optimizer stepped in the started process; iterate over probe.steps(loader)"
 
 
 def steady_series(measured: RecordData) -> dict[str, Series]:

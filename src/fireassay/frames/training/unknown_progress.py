@@ -17,7 +17,7 @@ from fireassay.estimates.estimate import Absent
 from fireassay.frames.record_data import RecordData
 
 TO_DO: Final = (
-    "save and load the state by torch.save, safetensors or torch.distributed.checkpoint, with the optimizer's, or mark the steps: "
+    "save and load the state, the optimizer's included, with torch.save, safetensors or torch.distributed.checkpoint, or mark the steps: "
     "probe.steps(loader, start=step)"
 )
 
@@ -41,7 +41,7 @@ def _unknown_progress(measured: RecordData) -> dict[int, Absent]:
         if why:
             reasons.setdefault(
                 int(str(launch)),
-                Absent(reason="not_measured", detail=f"nobody knows at which step the job went on after the restart: {why}; {TO_DO}"),
+                Absent(reason="not_measured", detail=f"the step at which the job continued after the restart is unknown: {why}; {TO_DO}"),
             )
     return reasons
 
@@ -54,7 +54,7 @@ def _why(resumed: pl.DataFrame, before: int) -> str:
         return f"on rank {unrecognised['rank'][0]} {reasons[0] if reasons else 'the restored state was not recognised'}"
     steps = resumed["step"].unique().sort().to_list()
     if len(steps) > 1:
-        return f"its ranks went on from different steps ({', '.join(map(str, steps))})"
+        return f"its ranks continued from different steps ({', '.join(map(str, steps))})"
     if steps[0] > before:
-        return f"it went on from step {steps[0]}, and had made {before}: a state of another run"
+        return f"it continued from step {steps[0]} but had made {before}: a state of another run"
     return ""

@@ -6,7 +6,7 @@ the next it synchronises. Parameters, buffers and the optimizers' state are save
 so that the ranks' models stay equal; random numbers and data continue. Before each of the first REPLAYS such blocks the collectives of
 the previous step run again with nothing else running. All of this is excluded from step times.
 Rows: `communication` with method `unsynchronised` marks a step without; `replay` gives the collectives' time alone; each of them is in
-`collectives` with phase `replay`. `fireassay.frames.training.step_communication` evaluates them.
+`collectives` with phase `replay`. `fireassay.frames.training.communication.step_communication` evaluates them.
 
 The launch's training result is useless, since half of its batches were undone; only its times are comparable.
 Does not work with: gradients of FSDP (skipping its all-gathers would change the computation), a model compiled as a whole, a static

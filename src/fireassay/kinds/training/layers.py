@@ -4,8 +4,8 @@
     B gradient    the first gradient against one worker's from the same samples; float64 decides, float32 nearly, less is advice; of a few
                   later ones a factor
     C hashes      parameters, optimizer and random states of the ranks, from step 0 on; exact
-    D trajectory  losses that are no numbers; the last losses against the base's: advice, since equal curves hide wrong gradients (house
-                  research, quality, fact 8)
+    D trajectory  losses that are no numbers; the last losses against the base's: advice, since equal curves hide wrong gradients
+                  (docs/definitions.md)
 
 A layer that was not run says what it would have needed.  The named fault is `fireassay.verdict.evidence.training_faults`'s.
 """
@@ -21,8 +21,8 @@ import polars as pl
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.format import count, given, show
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.training.first_gradients import Compared, compared, worst
-from fireassay.frames.training.hashed_state import hashes
+from fireassay.frames.training.correctness.first_gradients import Compared, compared, worst
+from fireassay.frames.training.correctness.hashed_state import hashes
 from fireassay.frames.training.parallelism import Claim, why_not
 from fireassay.metrics.metric import Results
 from fireassay.metrics.training.correctness import SAMPLE_WEIGHT_ERROR, SAMPLES_DUPLICATED, SAMPLES_LOST

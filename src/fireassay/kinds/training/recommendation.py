@@ -1,6 +1,6 @@
 """Which configuration should be used?
 
-recommended: the largest worker count that passes every gate (METRICS.md, `knee`).  The other goals need quality held
+recommended: the largest worker count that passes every gate (`knee` in docs/definitions.md).  The other goals need quality held
 and nothing wrong found, whatever the efficiency: cheapest (cost per item, else per run), fastest (time per unit of
 work), and the largest under the deadline or the budget.  A configuration whose quality is not held is never picked.
 With `verdict.only` quality is required only if correctness is asked about, or scores are named; what is asked about must be measured.

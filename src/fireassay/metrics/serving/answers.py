@@ -24,7 +24,7 @@ from fireassay.units import COUNT, FRACTION
 ANSWERS = partial(Metric, dimension="correctness", about=("serving",))
 NO_CANARIES: Final = Absent(
     reason="not_measured",
-    detail="no request carried a nonce, or answers were not kept; give serving.correctness.canaries and client.keep_text",
+    detail="no request carried a nonce, or answers were not kept; set serving.correctness.canaries and client.keep_text",
 )
 
 
@@ -60,7 +60,7 @@ def _identical(measured: RecordData, _: Results) -> Mapping[str, Value]:
         tally(prompts, pl.col("same")),
         name=ANSWERS_IDENTICAL.name,
         aggregate="prompts with one answer / prompts asked again",
-        missing="no prompt was answered more than once; give serving.correctness.identity",
+        missing="no prompt was answered more than once; set serving.correctness.identity",
     )
     named = prompts.join(measured.timed.select("launch", "configuration"), on="launch")
     return {name: _with_divergence(value, named.filter(pl.col("configuration") == name)) for name, value in values.items()}
@@ -85,7 +85,7 @@ def _canaries(measured: RecordData, _: Results) -> Mapping[str, Value]:
         tally(canaries, pl.col("text").str.contains(pl.col("expected"), literal=True)),
         name=CANARIES_ANSWERED.name,
         aggregate="answers with their own nonce / answers of canaries",
-        missing="no canary was answered, or answers were not kept; give serving.correctness.canaries and client.keep_text",
+        missing="no canary was answered, or answers were not kept; set serving.correctness.canaries and client.keep_text",
     )
 
 
@@ -97,7 +97,7 @@ CROSS_TALK: Final = ANSWERS(
     better="lower",
     formula="answers with the nonce of another request",
     question="How many responses reached the wrong client?",
-    caveat="An exact count over all successful launches, those with faults too. One is enough to fail: the audit cross_talk does. It cannot "
+    caveat="An exact count over all successful launches, including those with faults. A single one fails the audit cross_talk. It cannot "
     "see a mix-up of requests without a nonce.",
     compute=_cross_talk,
     rank=200,
@@ -111,8 +111,8 @@ ANSWERS_IDENTICAL: Final = ANSWERS(
     better="higher",
     formula="prompts whose answers were all equal / prompts asked again",
     question="Do equal prompts get equal answers, whichever replica and whenever?",
-    caveat="The method says where the first of the others left the common text. Equal text at temperature 0 is more than a model's quality "
-    "needs: near ties flip with the batch; the grades of agreement tell them apart (`fireassay.verdict.evidence.answer_agreement`).",
+    caveat="The method names the earliest divergence. Equal text at temperature 0 is more than a model's quality needs: near ties flip "
+    "with the batch; the grades of agreement tell them apart (`fireassay.verdict.evidence.answer_agreement`).",
     compute=_identical,
     rank=201,
     shown=(Shown(table="checks", head="prompts answered identically", position=3),),
@@ -124,9 +124,9 @@ CANARIES_ANSWERED: Final = ANSWERS(
     kind="ratio",
     better="higher",
     formula="answers with their own nonce / answers of canaries",
-    question="Which share of the canaries came back with their nonce?",
-    caveat="Over all requests of the timed launches. A model need not follow its instructions; but where few do, few could have shown that "
-    "their answer went to another asker (cross_talk).",
+    question="What share of the canaries came back with their nonce?",
+    caveat="Over all requests of the timed launches. A model need not follow its instructions; but if few do, few could have shown that "
+    "their answer went to another client (cross_talk).",
     compute=_canaries,
     rank=202,
     shown=(Shown(table="checks", head="canaries answered", position=1),),

@@ -26,9 +26,11 @@ from fireassay.metrics.serving.support.window_cost import dollars_per, good_toke
 from fireassay.units import JOULES_PER_REQUEST, JOULES_PER_TOKEN, TOKENS_PER_USD, USD_PER_REQUEST, USD_PER_TOKEN
 
 COST = partial(Metric, kind="rate", dimension="cost", about=("serving",))
-NO_TOKENS: Final = "no tokens in the window, or nobody counted them: name the model's tokenizer (serving.tokenizer)"
+NO_TOKENS: Final = "no tokens in the window, or no token counts: set the model's tokenizer (serving.tokenizer)"
 NO_READING: Final = "no energy reading before and after the window, or"
-ELSEWHERE: Final = "Where the engine runs on another machine, whose counters nobody reads, the joules are those of the client: see the devices in telemetry."
+ELSEWHERE: Final = (
+    "If the engine runs on another machine whose counters are not read, the joules are the client's: see the devices in telemetry."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +104,7 @@ COST_PER_TOKEN: Final = _dollars(
     USD_PER_TOKEN,
     title="Cost per output token",
     question="What does an output token cost?",
-    caveat="Prompt tokens are paid for in it too: between loads with other prompts it is not comparable.",
+    caveat="It also pays for prompt tokens: loads with different prompts are not comparable.",
     primary=True,
     rank=601,
     shown=(
@@ -117,7 +119,7 @@ COST_PER_GOOD_TOKEN: Final = _dollars(
     USD_PER_TOKEN,
     title="Cost per good token",
     question="What does an output token of a request that met every objective cost?",
-    caveat="Late and failed answers are paid for and not counted, so it shows where saving on replicas costs more than it saves.",
+    caveat="Late and failed answers are paid for but not counted, so it shows when too few replicas cost more than they save.",
     rank=602,
 )
 TOKENS_PER_DOLLAR: Final = COST(
@@ -137,7 +139,7 @@ ENERGY_PER_TOKEN: Final = _joules(
     TOKEN,
     JOULES_PER_TOKEN,
     title="Energy per output token",
-    question="How many joules does an output token take?",
+    question="How many joules does an output token use?",
     caveat=ELSEWHERE,
     rank=604,
 )
@@ -146,7 +148,7 @@ ENERGY_PER_REQUEST: Final = _joules(
     REQUEST,
     JOULES_PER_REQUEST,
     title="Energy per request",
-    question="How many joules does an answered request take?",
+    question="How many joules does an answered request use?",
     caveat=ELSEWHERE,
     rank=605,
 )
@@ -157,8 +159,8 @@ ENERGY_PER_GOOD_TOKEN: Final = _joules(
     formula="joules in the window / output tokens of good requests",
     missing="no request met every objective",
     title="Energy per good token",
-    question="How many joules does an output token of a request that met every objective take?",
-    caveat="Late and failed answers take joules and are not counted.",
+    question="How many joules does an output token of a request that met every objective use?",
+    caveat="Late and failed answers use energy but are not counted.",
     rank=606,
 )
 METRICS = (

@@ -19,8 +19,8 @@ from fireassay.metrics.serving.support.rates import quotients, windows
 from fireassay.units import FRACTION, RATIO, REQUESTS
 
 ENGINE = partial(Metric, dimension="performance", about=("serving",))
-ROUTED: Final = Absent(reason="not_measured", detail="a router shares the requests out, and which replica got which is not seen")
-NOT_SCRAPED: Final = "the engine's own counters were not read; give serving.targets[].metrics, for example http://127.0.0.1:8000/metrics"
+ROUTED: Final = Absent(reason="not_measured", detail="a router distributes the requests, and which replica got which was not recorded")
+NOT_SCRAPED: Final = "the engine's own counters were not read; set serving.targets[].metrics, for example http://127.0.0.1:8000/metrics"
 BETWEEN: Final = "It cannot tell what happened between two readings."
 
 
@@ -65,7 +65,7 @@ def _imbalance(measured: RecordData, _: Results) -> Mapping[str, Value]:
         unit=RATIO,
         name=REPLICA_IMBALANCE.name,
         aggregate="requests of the replica that got most x replicas / requests",
-        missing="one replica gets everything",
+        missing="a single replica gets every request",
         trials="below",
     )
 
@@ -77,9 +77,8 @@ REPLICA_IMBALANCE: Final = ENGINE(
     kind="ratio",
     better="lower",
     formula="requests of the replica that got most / mean over replicas",
-    question="How unevenly was the load shared out over the replicas?",
-    caveat="1 is even, the number of replicas is all to one. Behind a router, which shares out by itself, it cannot tell anything: only the "
-    "router is seen.",
+    question="How unevenly was the load distributed over the replicas?",
+    caveat="1 is even; the number of replicas means all went to one. Unknown behind a router, because only the router is visible.",
     compute=_imbalance,
     rank=380,
 )
@@ -103,7 +102,7 @@ METRICS = (
         "sum",
         title="Requests in the engine's batch",
         question="How many requests did the engine work on at a time, by its own count?",
-        caveat=f"Beside in_flight_mean: the difference waits in the network, the proxy or the client. {BETWEEN}",
+        caveat=f"Compare in_flight_mean: the difference waits in the network, the proxy or the client. {BETWEEN}",
         rank=382,
     ),
     _gauge(
@@ -113,7 +112,7 @@ METRICS = (
         "sum",
         title="Requests in the engine's queue",
         question="How many requests waited inside the engine, by its own count?",
-        caveat=f"A queue that grows during the window means that the load is above what the engine can carry. {BETWEEN}",
+        caveat=f"A queue that grows during the window means that the load exceeds the engine's capacity. {BETWEEN}",
         rank=383,
     ),
 )

@@ -41,7 +41,7 @@ def _share(name: str, which: pl.Expr, what: str, **declared: Any) -> Metric:
         return {configuration: _with_classes(value, rows, configuration) for configuration, value in values.items()}
 
     formula = f"{what} / requests due"
-    caveat = "It cannot tell whether an answer was right, only that there was one."
+    caveat = "It shows that there was an answer, not that it was right."
     return RELIABILITY(name=name, unit=FRACTION, kind="ratio", formula=formula, caveat=caveat, compute=compute, **declared)
 
 
@@ -63,7 +63,7 @@ ERROR_RATE: Final = _share(
     "failed requests",
     title="Failed requests",
     better="lower",
-    question="Which share of the requests failed, and how?",
+    question="What share of the requests failed, and how?",
     primary=True,
     rank=700,
     shown=(
@@ -79,7 +79,7 @@ AVAILABILITY: Final = _share(
     "answered requests",
     title="Availability",
     better="higher",
-    question="Which share of the requests was answered?",
+    question="What share of the requests was answered?",
     rank=701,
 )
 
@@ -116,9 +116,9 @@ REQUESTS_LOST: Final = RELIABILITY(
     kind="count",
     better="lower",
     formula="requests that failed after the fault had struck",
-    question="How many requests did a fault cost, and how did they end?",
+    question="How many requests did a fault cost, and how did they fail?",
     caveat="Requests of the measured window per fault launch, those under way at the fault included; the method names the classes and the "
-    "replicas. Late answers are not lost: slo_during counts them. It cannot tell failures that would have come without the fault.",
+    "replicas. Late answers are not lost: slo_during counts them. It includes failures that would have occurred without the fault.",
     compute=_requests_lost,
     rank=702,
     shown=(UNDER_FAULTS(head="requests lost", position=4),),
@@ -137,7 +137,7 @@ def _attainment(when: str, part: Callable[[Outage], pl.DataFrame], question: str
         better="higher",
         formula=f"requests that met every objective / requests {when} the fault",
         question=question,
-        caveat=f"{caveat} Without objectives: that were answered.",
+        caveat=f"{caveat} Without objectives: requests that were answered.",
         compute=compute,
         rank=703 + index,
         shown=(UNDER_FAULTS(above="Met objectives", head=when, position=5 + index),),
@@ -147,21 +147,21 @@ def _attainment(when: str, part: Callable[[Outage], pl.DataFrame], question: str
 SLO_BEFORE: Final = _attainment(
     "before",
     lambda outage: outage.before,
-    "Which share of the requests met every objective before the fault?",
+    "What share of the requests met every objective before the fault?",
     "Over the requests that were due in the window and had ended when the fault struck.",
     0,
 )
 SLO_DURING: Final = _attainment(
     "during",
     lambda outage: outage.during,
-    "Which share of the requests met every objective while the replica was away?",
+    "What share of the requests met every objective while the replica was away?",
     "Over the requests that were due, or under way, between the fault and the struck replica's return.",
     1,
 )
 SLO_AFTER: Final = _attainment(
     "after",
     lambda outage: outage.after,
-    "Which share of the requests met every objective once the replica was back?",
+    "What share of the requests met every objective once the replica was back?",
     "Over the requests that were due after the struck replica had returned.",
     2,
 )
@@ -180,7 +180,7 @@ GOODPUT_UNDER_FAILURE: Final = RELIABILITY(
     better="higher",
     formula="good requests due while the replica was away / that time",
     question="How many requests per second meet every objective while a replica is away?",
-    caveat="Without objectives: are answered. To be read beside goodput: the share that is left when one of the replicas restarts.",
+    caveat="Without objectives: are answered. Compare with goodput: the fraction left while a replica restarts.",
     compute=_goodput,
     rank=706,
     shown=(UNDER_FAULTS(head="goodput meanwhile, requests/s", position=8),),
@@ -195,7 +195,7 @@ def _outage_time(measured: RecordData, _: Results) -> Mapping[str, Value]:
 
 
 def _away_s(outage: Outage) -> float | Absent:
-    away = between(outage.down_ns, outage.up_ns, "the struck replica was not seen to stop and answer again, or nobody probed it")
+    away = between(outage.down_ns, outage.up_ns, "the struck replica was not observed to stop and answer again, or was not probed")
     return away if isinstance(away, Absent) else away - outage.delay_s
 
 
@@ -213,7 +213,7 @@ def _first_sign(outage: Outage) -> int | None:
 def _recovery_time(measured: RecordData, _: Results) -> Mapping[str, Value]:
     if (why := uncounted(measured)) is not None:
         return dict.fromkeys(measured.configurations, why)
-    how = "fault until the attainment is back inside its interval of before"
+    how = "fault until the attainment is back inside its interval before the fault"
     return seconds(measured, RECOVERY_TIME.name, how, lambda outage: recovered_s(outage, measured.confidence), delayed=True)
 
 
@@ -233,20 +233,20 @@ OUTAGE_DETECT_TIME: Final = DURATION(
     name="outage_detect_time",
     title="Time until an outage shows",
     formula="fault until the first request failed or the prober was sure",
-    question="How long does it take until an outage shows?",
+    question="How long until an outage is visible?",
     caveat="What a monitor could know at the earliest: the first failed request, or the prober sure that the struck replica does not answer. "
     "It cannot tell when the router or the operator knew.",
     compute=_detect_time,
     rank=708,
-    shown=(UNDER_FAULTS(head="until it showed", position=2),),
+    shown=(UNDER_FAULTS(head="until visible", position=2),),
 )
 RECOVERY_TIME: Final = DURATION(
     name="recovery_time_serving",
     title="Recovery time",
-    formula="fault until the attainment is back inside its interval of before",
+    formula="fault until the attainment is back inside its interval before the fault",
     question="How long after a fault do requests meet their objectives as before?",
-    caveat="By due times; without objectives: are answered as before. By how much assay was late to start the replica again is left out. 0 "
-    "where the attainment never left that interval. As exact as requests come: at 100 requests a second to 10 ms.",
+    caveat="By due times; without objectives: are answered as before. The delay of assay's own restart of the replica is excluded. 0 if "
+    "the attainment never left that interval. As exact as requests come: at 100 requests a second to 10 ms.",
     compute=_recovery_time,
     primary=True,
     rank=709,

@@ -61,7 +61,7 @@ TTFT_P50, TTFT_P95, TTFT_P99 = (
         title=f"Time to first token, p{p}",
         formula=f"{p / 100:g}-quantile of first chunk with text (content, reasoning or tool call) - start",
         question=f"How long does a user wait for the first token, {ASIDE[p]}?",
-        caveat="It cannot tell queueing from prefill.",
+        caveat="It does not separate queueing from prefill.",
         primary=True,
         needs=CHUNKS,
         rank=320 + index,
@@ -88,8 +88,8 @@ TPOT_P50, TPOT_P95, TPOT_P99 = (
         NO_COUNT,
         title=f"Time per output token, p{p}",
         formula=f"{p / 100:g}-quantile of (last token - first token) / (output tokens - those of the first chunk)",
-        question=f"How fast do the tokens after the first come, {ASIDE[p]}?",
-        caveat="A mean over the answer: it cannot tell an even flow from bursts, which itl_p99 shows. An answer of one token has none.",
+        question=f"How fast do the tokens after the first arrive, {ASIDE[p]}?",
+        caveat="A mean over the answer: it hides bursts, which itl_p99 shows. Undefined for an answer of one token.",
         primary=p == 50,
         needs=CHUNKS,
         rank=325 + index,
@@ -104,12 +104,12 @@ E2E_P50, E2E_P95, E2E_P99 = (
         f"e2e_p{p}",
         p,
         "e2e_s",
-        "no request of the measured window was answered",
+        "no request in the measured window was answered",
         title=f"End-to-end latency, p{p}",
         formula=f"{p / 100:g}-quantile of last token - start",
         question=f"How long does a user wait for the whole answer, {ASIDE[p]}?",
-        caveat="It depends on how long the answers are: compare it between equal lengths only. An answer without tokens (an embedding) "
-        "ends when it is whole.",
+        caveat="It depends on the length of the answers: compare equal lengths only. An answer without tokens (an embedding) ends when it "
+        "is complete.",
         primary=p != 50,
         rank=331 + index,
         decides={95: 5}.get(p, 0),
@@ -153,7 +153,7 @@ def _uncertainty(stem: str, quantity: str, formula: str, words: str, rank: int, 
         UNKNOWN,
         title=f"Uncertainty of {stem.upper()}, p99",
         formula=f"0.99-quantile of {formula}",
-        question=f"How unsure is the {quantity}, one request in a hundred aside?",
+        question=f"How uncertain is the {quantity}, one request in a hundred aside?",
         caveat=f"{words}, and the audit stamp_uncertainty judges by how much. It cannot tell by how much a time is off, only by how much "
         "at most (`fireassay.frames.serving.stamp_uncertainty`).",
         rank=rank,
@@ -194,12 +194,12 @@ TTFT_VISIBLE: Final = of_requests(
     "ttft_visible_p50",
     50,
     "ttft_visible_s",
-    "no answer brought any text that is not reasoning",
+    "no answer had any text besides reasoning",
     title="Time to first visible token, p50",
     formula="0.5-quantile of first text that is not reasoning - start",
     question="How long does a user wait for the first text that is not reasoning, as a rule?",
     caveat="Content and tool calls are visible. For a model that does not reason it equals ttft_p50. An answer of reasoning alone has "
-    "none, so it cannot tell how many never said anything.",
+    "none, so it does not show how many never produced visible text.",
     needs=CHUNKS,
     rank=324,
 )
@@ -207,13 +207,13 @@ STEP_TTFT: Final = of_requests(
     "step_ttft_p50",
     50,
     "ttft_s",
-    "no request of the measured window follows another in its conversation; give serving.prompts.turns or tool_steps",
+    "no request in the measured window follows another in its conversation; set serving.prompts.turns or tool_steps",
     ANSWERED & (pl.col("turn") > 0),
     title="Time to first token of later steps, p50",
     formula="0.5-quantile of first chunk with text - start, turns above 0",
     question="How long does a later step of a conversation or of a tool session wait for its first token, as a rule?",
-    caveat="The user's pause, tool or retrieval before the step is not in it. Where the engine caches prefixes it is shorter than "
-    "ttft_p50, else longer, since the context has grown.",
+    caveat="Excludes the user's pause, tool or retrieval before the step. Shorter than ttft_p50 if the engine caches prefixes, otherwise "
+    "longer, since the context has grown.",
     needs=CHUNKS,
     rank=338,
 )
@@ -225,8 +225,8 @@ TTFT_SENT: Final = of_requests(
     title="Time to first token from sending, p99",
     formula="0.99-quantile of first chunk with text - sent",
     question="What would the p99 of the time to the first token be, had the clock started when the request was sent?",
-    caveat="Beside ttft_p99, never instead of it: the difference is what requests waited in the client, and a clock that starts at sending "
-    "hides the requests that a stall delayed.",
+    caveat="Read it with ttft_p99, never instead of it: the difference is waiting in the client, and a clock that starts at sending hides "
+    "the requests that a stall delayed.",
     needs=CHUNKS,
     rank=339,
 )
@@ -246,7 +246,7 @@ def _cold(measured: RecordData, _: Results) -> Mapping[str, Value]:
         name="ttft_cold",
         trials="requests",
         aggregate="median over the cold requests",
-        missing="no cold request was answered; give serving.arrivals.cold at least 1",
+        missing="no cold request was answered; set serving.arrivals.cold to at least 1",
     )
 
 
@@ -293,7 +293,7 @@ def _sessions(measured: RecordData) -> pl.DataFrame:
 
 def _session_time(measured: RecordData, configuration: str, series: Sequence[NDArray[np.float64]]) -> Value:
     if not series:
-        missing = "no conversation of more than one turn was completed; give serving.prompts.turns, or the load more time"
+        missing = "no conversation of more than one turn was completed; set serving.prompts.turns, or let the load run longer"
         return nothing(measured, configuration, missing)
     value = tail_value(series, 0.5, SESSION_TIME.name, measured.confidence, "sessions", few=True)
     return replace(value, method=f"{value.method}; {WINDOW}") if isinstance(value, Estimate) else value
@@ -305,7 +305,7 @@ SESSION_TIME: Final = LATENCY(
     formula="0.5-quantile of last token of the last turn - first turn due",
     question="How long does a whole conversation or tool session take, as a rule?",
     caveat="Over the sessions that began in the measured window and all of whose turns were answered; thinking, tools and retrievals are "
-    "in it. Sessions that the end of the load cut off are left out, so in short loads it leans to short ones.",
+    "in it. Sessions cut off by the end of the load are left out, which favours short ones in short loads.",
     compute=_session_times,
     rank=336,
 )
@@ -323,7 +323,7 @@ def _tool_share(measured: RecordData, _: Results) -> Mapping[str, Value]:
         unit=FRACTION,
         name="tool_share",
         aggregate="time inside of tools / (that + time of generation)",
-        missing="no session uses tools; give serving.prompts.tool_steps",
+        missing="no session uses tools; set serving.prompts.tool_steps",
     )
 
 
@@ -336,7 +336,7 @@ TOOL_SHARE: Final = Metric(
     dimension="performance",
     about=("serving",),
     formula="time inside tools / (that + generation)",
-    question="Which share of a session's time is spent inside tools and retrieval, and not in generation?",
+    question="What share of a session's time is spent in tools and retrieval rather than generation?",
     caveat="Over the answered requests of sessions with tools. The tools' times are those requested (serving.prompts.tool_s), not those of "
     "real tools; a user's thinking is in neither.",
     compute=_tool_share,
@@ -349,7 +349,7 @@ SEND_LAG: Final = of_requests(
     "send_lag_p99",
     99,
     "lag_s",
-    "no request of the measured window was sent",
+    "no request in the measured window was sent",
     pl.col("sent_ns").is_not_null(),
     title="Send lag, p99",
     formula="0.99-quantile of sent - scheduled - connection set-up",
@@ -363,13 +363,13 @@ CONNECT_TIME: Final = of_requests(
     "connect_time_p50",
     50,
     "connect_s",
-    "every request of the measured window used a connection that was kept alive",
+    "every request in the measured window reused a connection",
     pl.col("connect_s").is_not_null(),
     title="Connection set-up, p50",
     formula="0.5-quantile of the set-up of new connections",
     question="How long does setting up a connection take, as a rule?",
-    caveat="TLS included. It is inside ttft and e2e, because a user waits for it, and shown apart, because it is the network's. Requests "
-    "on a connection that was kept alive have none.",
+    caveat="TLS included. Part of ttft and e2e, because the user waits for it; shown separately, because it belongs to the network. "
+    "Requests on a reused connection have none.",
     needs=frozenset({"connections"}),
     rank=360,
 )
@@ -379,7 +379,7 @@ def _inside(name: str, column: str, rank: int, **declared: Any) -> Metric:
     """The median time of an in-process model (backend `process`) before its first token; servers do not report it."""
 
     def compute(measured: RecordData, _: Results) -> Mapping[str, Value]:
-        values = percentile(measured, column, 0.5, name=name, missing="no answer tells it", only=pl.col(column).is_not_null())
+        values = percentile(measured, column, 0.5, name=name, missing="no answer reports it", only=pl.col(column).is_not_null())
         serving = measured.experiment.serving
         if serving is not None and any(target.backend == "process" for target in serving.targets):
             return values
@@ -388,7 +388,7 @@ def _inside(name: str, column: str, rank: int, **declared: Any) -> Metric:
             for configuration, value in values.items()
         }
 
-    caveat = "It is inside ttft and e2e. Only where the model runs in this process; a server does not tell it."
+    caveat = "Part of ttft and e2e. Known only if the model runs in this process; a server does not report it."
     return LATENCY(name=name, compute=compute, caveat=caveat, needs=frozenset({"in_process"}), rank=rank, **declared)
 
 
@@ -419,7 +419,7 @@ METRICS = (
         361,
         title="Tokenising the prompt, p50",
         formula="0.5-quantile of the time to turn a prompt into tokens",
-        question="How long does it take to turn a prompt, chat template included, into tokens, as a rule?",
+        question="How long does tokenising a prompt take, chat template included, as a rule?",
     ),
     _inside(
         "prefill_time_p50",

@@ -98,8 +98,8 @@ GOODPUT: Final = OBJECTIVES(
     kind="rate",
     formula="requests that ended in the window and met every objective / window",
     question="How many requests per second meet every objective?",
-    caveat="Never above request_throughput, which counts the answers that ended in the same half-open window. It cannot tell whether the "
-    "answers were right: see quality.",
+    caveat="Never above request_throughput, which counts the answers that ended in the same half-open window. It does not show whether "
+    "the answers were right: see quality.",
     compute=_good,
     needs=frozenset({"window", "objectives"}),
     rank=300,
@@ -116,7 +116,7 @@ SLO_ATTAINMENT: Final = OBJECTIVES(
     unit=FRACTION,
     kind="ratio",
     formula="requests that met every objective / requests due",
-    question="Which share of the requests met every objective?",
+    question="What share of the requests met every objective?",
     caveat="Over the requests that were due (in a closed loop: sent) in the measured window. Student t over launches, never narrower than "
     "independent requests would have it.",
     compute=_attained,
@@ -136,8 +136,8 @@ CAPACITY: Final = OBJECTIVES(
     formula="load at which slo_attainment crosses objectives.attainment",
     question="What is the highest load at which enough requests meet their objectives?",
     caveat="In requests per second where rates were requested, in streams where concurrency was. One value for the whole experiment; with "
-    "several engines or scenarios one for each, under all of its configurations. It is refused where the loads do not bracket it, and "
-    "cannot tell anything beyond the measured ones.",
+    "several engines or scenarios one for each, under all of its configurations. Refused if the loads do not bracket it; it says nothing "
+    "beyond the measured loads.",
     compute=_capacities,
     rank=302,
 )

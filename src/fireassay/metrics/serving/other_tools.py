@@ -37,7 +37,7 @@ from fireassay.units import SECONDS
 
 OF_A_TOOL = partial(Metric, unit=SECONDS, kind="level", better="lower", dimension="performance", about=("serving",))
 NEEDS: Final[frozenset[Need]] = frozenset({"chunks", "own_chunk_kinds"})
-NOTHING: Final = "no answer has what this definition needs (text of its kind, or more than one token)"
+NOTHING: Final = "no answer meets this definition (text of its kind, or more than one token)"
 TOOLS: Final = {  # our name -> its own name, and the report it appears in
     "vllm": ("vLLM", "vLLM's benchmark"),
     "sglang": ("SGLang", "SGLang's benchmark"),
@@ -55,7 +55,7 @@ DEFINITIONS: Final = (  # quantity, tool, formula, peculiarity
         "ttft",
         "vllm",
         "mean of first chunk with choices - sent",
-        "An empty role chunk counts as the first token, which engines send before they have one: far too short (vllm#3759, vllm#15106).",
+        "An empty role chunk counts as the first token, though engines send it early: far too short (vllm#3759, vllm#15106).",
     ),
     ("ttft", "sglang", f"mean of first chunk with {SPOKEN} - sent", "A tool call is no token."),
     (
@@ -95,7 +95,7 @@ DEFINITIONS: Final = (  # quantity, tool, formula, peculiarity
         "tpot",
         "guidellm",
         "mean of (last chunk with text - sent) / n",
-        "It includes the time to the first token, and is about twice the others' on short outputs. n by usage, else chunks.",
+        "It includes the time to the first token, and is about twice the others on short outputs. n by usage, else chunks.",
     ),
     ("tpot", "inference_perf", "mean of (last chunk with content - first) / (n - 1)", "n by the tokenizer, else by usage."),
     (
@@ -185,7 +185,7 @@ def _mlperf_tail(measured: RecordData, _: Results) -> Mapping[str, Value]:
         name=f"mlperf_tail|p:{p:g}",
         trials="queries",
         aggregate=f"LoadGen's early-stopping estimate of the p{100 * p:g} of {process}",
-        missing=f"LoadGen reports no p{100 * p:g} of fewer than {floor(p)} queries; give the load more time",
+        missing=f"LoadGen reports no p{100 * p:g} of fewer than {floor(p)} queries; let the load run longer",
     )
     kept = "kept" if serving.arrivals.duration_s >= LEAST_S else "not kept"
     message = f"LoadGen's least duration of {LEAST_S:g} s was {kept}"
@@ -222,7 +222,7 @@ MLPERF_TAIL: Final = OF_A_TOOL(
     name="mlperf_tail",
     title="Tail as MLPerf reports it",
     formula="early-stopping estimate of the scenario's percentile, per launch",
-    question="Which tail latency would MLPerf's LoadGen report of these scenarios?",
+    question="Which tail latency would MLPerf's LoadGen report for these scenarios?",
     caveat="The p90 of end-to-end latency in single_stream, the p99 in multi_stream (a query ends with its last sample) and in server, at "
     "confidence 0.99 (`fireassay.stats.models.early_stopping`); offline has no tail. It takes queries as independent, which served queries are "
     "not, and says nothing of launches: e2e_p99 with its interval between launches is our own. The method says whether LoadGen's least "

@@ -28,7 +28,7 @@ WINDOW: Final[frozenset[Need]] = frozenset({"window"})
 THROUGHPUT = partial(Metric, dimension="performance", about=("serving",))
 RATE = partial(THROUGHPUT, unit=PER_SECOND, kind="rate", needs=WINDOW)
 NO_TOKENS: Final = Absent(reason="not_applicable", detail="the answers hold no tokens: embeddings and scores have none")
-NO_COUNT: Final = "nobody says how many tokens they had: the server sends no usage; name the model's tokenizer (serving.tokenizer)"
+NO_COUNT: Final = "their token counts are unknown: the server sends no usage; set the model's tokenizer (serving.tokenizer)"
 
 
 def _rate(name: str, time_ns: pl.Expr, aggregate: str, missing: str, only: pl.Expr | None = None, **declared: Any) -> Metric:
@@ -69,7 +69,7 @@ def _uncounted(measured: RecordData, configuration: str) -> Absent | None:
         return None
     return Absent(
         reason="not_measured",
-        detail=f"nobody says how many tokens {count(unknown, 'answers')} had: the server sent no usage; name the model's "
+        detail=f"the server sent no usage for {count(unknown, 'answers')}, so their token counts are unknown; set the model's "
         "tokenizer (serving.tokenizer)",
     )
 
@@ -79,8 +79,8 @@ OUTPUT_THROUGHPUT: Final = RATE(
     title="Output tokens per second",
     better="higher",
     formula="tokens whose time lies in the window / window",
-    question="How many output tokens come per second?",
-    caveat="The tokens of every answered request that arrived in the window. It cannot tell useful tokens from others: see goodput.",
+    question="How many output tokens arrive per second?",
+    caveat="The tokens of every answered request that arrived in the window. Useful and useless tokens count alike: see goodput.",
     compute=_tokens_out,
     primary=True,
     rank=310,
@@ -111,7 +111,7 @@ def _tokens_in(measured: RecordData, _: Results) -> Mapping[str, Value]:
 
 UNCOUNTED_PROMPTS: Final = Absent(
     reason="not_measured",
-    detail="nobody says how many tokens some prompts had: the server sent no usage; name the model's tokenizer (serving.tokenizer)",
+    detail="the token counts of some prompts are unknown: the server sent no usage; set the model's tokenizer (serving.tokenizer)",
 )
 INPUT_THROUGHPUT: Final = RATE(
     name="input_throughput",
@@ -119,8 +119,8 @@ INPUT_THROUGHPUT: Final = RATE(
     better="higher",
     formula="prompt tokens whose answer began in the window / window",
     question="How many prompt tokens are taken in per second?",
-    caveat="The prompts of answered requests whose first token (without one: end) lies in the window. What came from a cache counts too: "
-    "cached_share tells how much that was.",
+    caveat="The prompts of answered requests whose first token (without one: end) lies in the window. Cached tokens count too: "
+    "cached_share gives their share.",
     compute=_tokens_in,
     rank=312,
     shown=(
@@ -142,8 +142,8 @@ REQUEST_THROUGHPUT: Final = _rate(
     better="higher",
     formula="answers that ended in the window / window",
     question="How many requests are answered per second?",
-    caveat="Warm-up requests that end in the window count, drained ones do not, so ramp and drain neither add nor take. It cannot tell how "
-    "long the answers were: see output_throughput.",
+    caveat="Warm-up requests that end in the window count, drained ones do not, so ramp and drain cancel. It ignores the length of the "
+    "answers: see output_throughput.",
     rank=311,
     decides=3,
     shown=(
@@ -164,7 +164,7 @@ OFFERED_RATE: Final = _rate(
     formula="requests due in the window / window",
     question="How much load was requested, in requests per second?",
     caveat="Requests that were due in the window, whatever became of them; of n equal gaps the window holds n requests. In a closed loop "
-    "the answers decide when requests are due, so it cannot tell more than request_throughput there.",
+    "the answers decide when requests are due, so it says no more than request_throughput.",
     needs=frozenset({"window", "due_times"}),
     rank=350,
 )
@@ -176,9 +176,9 @@ ACHIEVED_RATE: Final = _rate(
     title="Achieved rate",
     better="neither",
     formula="requests sent in the window / window",
-    question="How much of the load did the client really send, in requests per second?",
+    question="How much of the load did the client actually send, in requests per second?",
     caveat="Below offered_rate the client did not keep up, or ran out of connections: the audit send_lag invalidates a record where it falls "
-    "short by more than serving.client.least_achieved. It cannot tell whether the server would have kept up with more.",
+    "short by more than serving.client.least_achieved. It does not show whether the server could have handled more.",
     rank=351,
 )
 
@@ -213,7 +213,7 @@ def _of_sides(name: str, above: str, below: str, aggregate: str, unit: str, **de
 
     def compute(measured: RecordData, _: Results) -> Mapping[str, Value]:
         rows = _both_sides(measured).select("launch", pl.col(above).alias("above"), pl.col(below).alias("below"))
-        return quotients(measured, rows, unit=unit, name=name, aggregate=aggregate, missing="no request was under way")
+        return quotients(measured, rows, unit=unit, name=name, aggregate=aggregate, missing="no request was in flight")
 
     return THROUGHPUT(name=name, unit=unit, better="neither", compute=compute, needs=WINDOW, **declared)
 
@@ -246,7 +246,7 @@ def _cached(measured: RecordData, _: Results) -> Mapping[str, Value]:
         unit=FRACTION,
         name="cached_share",
         aggregate="cached prompt tokens / prompt tokens",
-        missing="the server does not tell which prompt tokens came from its cache",
+        missing="the server does not report which prompt tokens came from its cache",
     )
 
 
@@ -260,28 +260,28 @@ METRICS = (
         "in_flight_mean",
         "area_s",
         "seconds",
-        "time under way inside of the window / its length",
+        "time in flight within the window / its length",
         REQUESTS,
         kind="level",
         title="Requests in flight",
-        formula="time under way inside of the window / window",
-        question="How many requests are under way at a time?",
-        caveat="From being due to their end. A request that failed was under way until it failed; one that was never sent was not. The left "
-        "side of Little's law: see little_ratio.",
+        formula="time in flight within the window / window",
+        question="How many requests are in flight at a time?",
+        caveat="From due time to end. A failed request was in flight until it failed; one never sent was not. The left side of Little's "
+        "law: see little_ratio.",
         rank=352,
     ),
     _of_sides(
         "little_ratio",
         "latency_s",
         "area_s",
-        "rate x mean time / mean number under way",
+        "rate x mean time / mean number in flight",
         RATIO,
         kind="ratio",
         title="Little's law",
         formula="rate x mean latency / mean number in flight",
-        question="Does Little's law hold for the requests that were written down?",
-        caveat="1 in a stable system with a long window; below 1 more flowed in before the window than was left at its end, above 1 a queue "
-        "was growing. It cannot tell which of a record's rows are missing.",
+        question="Does Little's law hold for the recorded requests?",
+        caveat="1 in a stable system with a long window; below 1 more flowed in before the window than was left at its end, above 1 a "
+        "queue was growing. It does not show which rows of a record are missing.",
         rank=353,
     ),
     _mean_tokens(
@@ -290,8 +290,8 @@ METRICS = (
         "prompt",
         title="Prompt tokens per request",
         question="How long are the prompts?",
-        caveat="By the server's usage (chat template included), else by the tokenizer. Shared beginnings count in full: cached_share tells "
-        "what was not computed again.",
+        caveat="By the server's usage (chat template included), else by the tokenizer. Shared prefixes count in full: cached_share gives "
+        "the part not computed again.",
         rank=370,
     ),
     _mean_tokens(
@@ -311,9 +311,9 @@ METRICS = (
         kind="ratio",
         better="neither",
         formula="cached prompt tokens / prompt tokens",
-        question="Which share of the prompt tokens came from the engine's cache?",
-        caveat="By the server's usage, over the answered requests that tell both. High where prompts share beginnings, or where the same text "
-        "was sent before: latencies are then those of a warm cache. It cannot tell a server that caches in silence.",
+        question="What share of the prompt tokens came from the engine's cache?",
+        caveat="By the server's usage, over the answered requests with both counts. High if prompts share prefixes or were sent before: "
+        "latencies are then those of a warm cache. A server that does not report caching is not detected.",
         compute=_cached,
         rank=372,
     ),

@@ -10,14 +10,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 from fireassay.estimates.estimate import Absent, Value
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.training.communication_model import held_out, model, of_model, refusal
+from fireassay.frames.training.communication.communication_model import Wall, held_out, model, of_model, refusal
 from fireassay.metrics.metric import ALL, Metric, Results
 from fireassay.stats.intervals.intervals import Interval, mean_t
 from fireassay.stats.models.communication_wall import FARTHEST, Curve, parameter, predict
 from fireassay.units import FRACTION, RATIO, SECONDS, WORKERS
+
+measure = partial(Metric, dimension="performance")
 
 
 def _step_times(measured: RecordData, _: Results) -> Mapping[str, Value]:
@@ -31,17 +34,16 @@ def _step_times(measured: RecordData, _: Results) -> Mapping[str, Value]:
     return values
 
 
-COMMUNICATION_WALL = Metric(
+COMMUNICATION_WALL = measure(
     name="communication_wall",
     title="Step time by the model of communication",
     unit=SECONDS,
     kind="cost",
     better="lower",
-    dimension="performance",
     formula="T1 (s + (1 - s)/p) + c(p), c(p) from alpha and beta of the same record",
     compute=_step_times,
-    question="How long would a step take at each worker count by the model that knows the links?",
-    caveat="It assumes a ring; step_time beside it is what was measured.",
+    question="How long would a step take at each worker count, by the model of the links?",
+    caveat="It assumes a ring; compare the measured step_time.",
     rank=1340,
 )
 
@@ -55,29 +57,32 @@ def _error(measured: RecordData, _: Results) -> Mapping[str, Value]:
     return {ALL: of_model(measured, held.rest, interval, unit=FRACTION, name="communication_wall_error", how=how, values=held.errors)}
 
 
-COMMUNICATION_WALL_ERROR = Metric(
+COMMUNICATION_WALL_ERROR = measure(
     name="communication_wall_error",
     title="Error of the model at the largest p",
     unit=FRACTION,
     kind="ratio",
     better="neither",
-    dimension="performance",
     formula="T_model(p) / T(p) - 1 at the largest p, fitted without it",
     compute=_error,
-    question="How far off would the model have predicted the largest worker count from the smaller ones?",
+    question="By how much would the model have missed the largest worker count, predicted from the smaller ones?",
     caveat="It needs two smaller counts; a small error does not show that the model holds at larger p.",
     rank=1341,
 )
 
 
-def _fastest(measured: RecordData, _: Results) -> Mapping[str, Value]:
+def _trusted(measured: RecordData) -> Wall | Absent:
+    """The model, unless it misses the held-out largest worker count."""
     fitted = model(measured)
+    return fitted if isinstance(fitted, Absent) else refusal(measured) or fitted
+
+
+def _fastest(measured: RecordData, _: Results) -> Mapping[str, Value]:
+    fitted = _trusted(measured)
     if isinstance(fitted, Absent):
         return {ALL: fitted}
-    if (refused := refusal(measured)) is not None:
-        return {ALL: refused}
     if measured.mode == "weak":
-        return {ALL: Absent(reason="not_applicable", detail="where work grows with the workers, no step gets shorter")}
+        return {ALL: Absent(reason="not_applicable", detail="in weak scaling no step gets shorter")}
     middle = fitted.fitted.middle.fastest()
     every = [curve.fastest() for fit in (fitted.fitted, *fitted.others) for curve in fit.curves]
     if middle is None or any(best is None for best in every):
@@ -88,40 +93,36 @@ def _fastest(measured: RecordData, _: Results) -> Mapping[str, Value]:
     return {ALL: of_model(measured, fitted, interval, unit=WORKERS, name="fastest_workers", how="the least T(p) of", at=float(middle))}
 
 
-FASTEST_WORKERS = Metric(
+FASTEST_WORKERS = measure(
     name="fastest_workers",
     title="Workers of the shortest step",
     unit=WORKERS,
     kind="level",
     better="neither",
-    dimension="performance",
     formula="p of the least T1 (s + (1 - s)/p) + c(p)",
     compute=_fastest,
-    question="With how many workers is a step shortest, beyond which one more makes it longer?",
+    question="With how many workers is a step shortest?",
     caveat="Beyond twice the largest measured count it is an extrapolation; an engine may change its algorithm before that.",
     rank=1342,
 )
 
 
 def _scaled(measured: RecordData, _: Results) -> Mapping[str, Value]:
-    fitted = model(measured)
+    fitted = _trusted(measured)
     if isinstance(fitted, Absent):
         return {ALL: fitted}
-    if (refused := refusal(measured)) is not None:
-        return {ALL: refused}
     p = fitted.next
     interval = predict(fitted.fitted, p, measured.confidence, launches=fitted.fitted.blocks, others=fitted.others, what=Curve.scaled)
     how = f"(s + (1 - s) p) T1 / (T1 + c(p)) at p = {p} of"
     return {ALL: of_model(measured, fitted, interval, unit=RATIO, name="predicted_scaled_speedup", how=how, at=float(p))}
 
 
-PREDICTED_SCALED_SPEEDUP = Metric(
+PREDICTED_SCALED_SPEEDUP = measure(
     name="predicted_scaled_speedup",
     title="Predicted scaled speedup at twice the workers",
     unit=RATIO,
     kind="ratio",
     better="higher",
-    dimension="performance",
     formula="(s + (1 - s) p) T1 / (T1 + c(p)) at p = 2 max(p)",
     compute=_scaled,
     question="If the work grew with the workers, how much more would twice the largest measured count do in the same time?",
@@ -135,7 +136,7 @@ def _serial_fraction(measured: RecordData, _: Results) -> Mapping[str, Value]:
     if isinstance(fitted, Absent):
         return {ALL: fitted}
     if measured.mode == "weak":
-        return {ALL: Absent(reason="not_applicable", detail="where work grows with the workers, serial and parallel work look alike")}
+        return {ALL: Absent(reason="not_applicable", detail="in weak scaling serial and parallel work look alike")}
     # Fits of blocks may be negative: clipping them would bias the mean of a small fraction and hide its scatter.
     interval = parameter(fitted.fitted, measured.confidence, lambda curve: curve.free, fitted.others)
     clipped = replace(interval, value=_share(interval.value))
@@ -149,17 +150,16 @@ def _share(value: float) -> float:
     return min(1.0, max(0.0, value))
 
 
-SERIAL_FRACTION_APART = Metric(
+SERIAL_FRACTION_APART = measure(
     name="serial_fraction_apart",
     title="Serial fraction without communication",
     unit=FRACTION,
     kind="level",
     better="lower",
-    dimension="performance",
     formula="s of T1 (s + (1 - s)/p) + c(p)",
     compute=_serial_fraction,
-    question="Which share of a step on one worker does not get shorter, once communication is taken out?",
-    caveat="Serial work cannot be told from anything else that every worker does.",
+    question="What share of a step on one worker does not get shorter, communication excluded?",
+    caveat="Serial work looks like anything else that every worker does.",
     rank=1344,
 )
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 import polars as pl
@@ -18,25 +19,27 @@ from fireassay.estimates.estimate import Absent, Value
 from fireassay.estimates.over_launches import average, exact, no_launch
 from fireassay.frames.ended_launches import not_to_its_end
 from fireassay.frames.record_data import RecordData, effective_steps
-from fireassay.frames.training.first_gradients import Compared, worst
-from fireassay.frames.training.hashed_state import hashes
+from fireassay.frames.training.correctness.first_gradients import Compared, worst
+from fireassay.frames.training.correctness.hashed_state import hashes
+from fireassay.frames.training.correctness.sample_ledger import NO_WHOLE_EPOCH, Epoch, epochs, no_ledger
+from fireassay.frames.training.correctness.sample_weights import weights
 from fireassay.frames.training.loss_curves import loss_curves
 from fireassay.frames.training.parallelism import Claim, absent
-from fireassay.frames.training.sample_ledger import NO_WHOLE_EPOCH, Epoch, epochs, no_ledger
-from fireassay.frames.training.sample_weights import weights
 from fireassay.metrics.metric import Metric, Results
 from fireassay.units import COUNT, FRACTION, RATIO
+
+measure = partial(Metric, kind="ratio", better="lower", dimension="correctness")
 
 REFERENCE = Absent(reason="not_applicable", detail="this is the reference")
 NOT_FINITE = Absent(reason="undefined", detail="a first loss is not a finite number")
 NO_GRADIENT = Absent(reason="undefined", detail="one worker's gradient is zero or not finite")
-NO_HASHES = Absent(reason="not_measured", detail="no parameter hashes were taken; call probe.watch(model)")
+NO_HASHES = Absent(reason="not_measured", detail="no parameters were hashed; call probe.watch(model)")
 SHARDED = Absent(
     reason="not_applicable",
-    detail="ranks hold parts of the parameters, or stages of a pipeline: neither these are compared, nor the replicas of one of them",
+    detail="ranks hold parts of the parameters, or stages of a pipeline: neither they nor the replicas of one part are compared",
 )
 NO_DENOMINATORS = Absent(
-    reason="not_measured", detail="the script did not tell by what its losses are divided; call probe.log(denominator=...)"
+    reason="not_measured", detail="the script did not report the divisor of its losses; call probe.log(denominator=...)"
 )
 LAST_STEPS: Final = 10
 LOSS: Final = "loss"  # a unit
@@ -84,13 +87,10 @@ def _first_loss(measured: RecordData, first: pl.DataFrame, base: pl.DataFrame, n
     )
 
 
-LOSS_DEVIATION = Metric(
+LOSS_DEVIATION = measure(
     name="loss_deviation",
     title="First loss against the base",
     unit=FRACTION,
-    kind="ratio",
-    better="lower",
-    dimension="correctness",
     formula="max over blocks |loss(p) - loss(base)| / |loss(base)| at the first step",
     compute=_loss_deviation,
     question="Does the first loss equal that of the base's launch with the same seed?",
@@ -133,89 +133,60 @@ def _last_losses(measured: RecordData, curves: pl.DataFrame, reference: pl.DataF
     )
 
 
-FINAL_LOSS_DIFFERENCE = Metric(
+FINAL_LOSS_DIFFERENCE = measure(
     name="final_loss_difference",
     title="Last losses against the base",
     unit=LOSS,
     kind="level",
-    better="lower",
-    dimension="correctness",
     formula="mean over the last 10 common steps of loss(p) - loss(base), paired by block",
     compute=_final_loss_difference,
-    question="How far apart are the last losses of a configuration and of the base, with the same seed?",
+    question="How far apart are the last losses of a configuration and the base, with the same seed?",
     caveat="Advice, never a gate: equal curves hide scaled gradients, different ones may be rounding that grew.",
     rank=111,
 )
 
 
-def _against_one_worker(value: Callable[[Compared], Value]) -> Callable[[RecordData, Results], Mapping[str, Value]]:
-    """The value of the launch with the largest difference in first gradients, per configuration."""
+def _against_one_worker(measured: RecordData, _: Results, *, name: str, unit: str, scale: bool) -> Mapping[str, Value]:
+    """Error or scale of the launch with the largest difference in first gradients, per configuration."""
 
     def of(compared: Compared | Absent) -> Value:
-        return compared if isinstance(compared, Absent) else value(compared)
+        if isinstance(compared, Absent):
+            return compared
+        assert compared.difference is not None
+        difference, parameters = compared.difference, len(compared.difference.errors)
+        if scale and math.isnan(difference.scale):
+            return NO_GRADIENT
+        where = f"over {parameters}" if scale else f"{difference.worst}, of {parameters}"
+        launches = f"launch {compared.first.launch} against launch {compared.reference}"
+        how = f"{where} parameters, in {compared.precision}, first step, {launches}"
+        value = difference.scale if scale else difference.error
+        return exact(value, unit=unit, name=name, n_launches=1, n_trials=parameters, how=how)
 
-    return lambda measured, _: {
-        name: REFERENCE if level == 1 else of(worst(measured, name))
-        for level, name in zip(measured.levels, measured.configurations, strict=True)
-    }
-
-
-def _gradient_error(compared: Compared) -> Value:
-    assert compared.difference is not None
-    parameters = len(compared.difference.errors)
-    return exact(
-        compared.difference.error,
-        unit=FRACTION,
-        name="gradient_error",
-        n_launches=1,
-        n_trials=parameters,
-        how=f"{compared.difference.worst}, of {parameters} parameters, in {compared.precision}, first step, "
-        f"launch {compared.first.launch} against launch {compared.reference}",
-    )
+    levels = zip(measured.levels, measured.configurations, strict=True)
+    return {configuration: REFERENCE if level == 1 else of(worst(measured, configuration)) for level, configuration in levels}
 
 
-GRADIENT_ERROR = Metric(
+GRADIENT_ERROR = measure(
     name="gradient_error",
     title="Gradient against one worker's",
     unit=FRACTION,
-    kind="ratio",
-    better="lower",
-    dimension="correctness",
     formula="max over parameters |g - g*| / |g*| in the first step, g* of one worker with the same samples",
-    compute=_against_one_worker(_gradient_error),
-    question="Is the first gradient the one that a single worker computes from the same samples?",
+    compute=partial(_against_one_worker, name="gradient_error", unit=FRACTION, scale=False),
+    question="Does the first gradient equal the one that a single worker computes from the same samples?",
     caveat="Later steps are not judged; random layers and batch statistics differ legitimately.  Large parameters: estimated within 9 %.",
     rank=112,
 )
 
 
-def _gradient_scale(compared: Compared) -> Value:
-    assert compared.difference is not None
-    parameters = len(compared.difference.errors)
-    if math.isnan(compared.difference.scale):
-        return NO_GRADIENT
-    return exact(
-        compared.difference.scale,
-        unit=RATIO,
-        name="gradient_scale",
-        n_launches=1,
-        n_trials=parameters,
-        how=f"over {parameters} parameters, in {compared.precision}, first step, "
-        f"launch {compared.first.launch} against launch {compared.reference}",
-    )
-
-
-GRADIENT_SCALE = Metric(
+GRADIENT_SCALE = measure(
     name="gradient_scale",
-    title="Length of the gradient",
+    title="Scale of the gradient",
     unit=RATIO,
-    kind="ratio",
     better="neither",
-    dimension="correctness",
     formula="<g, g*> / <g*, g*> over all parameters in the first step, g* of one worker with the same samples",
-    compute=_against_one_worker(_gradient_scale),
+    compute=partial(_against_one_worker, name="gradient_scale", unit=RATIO, scale=True),
     question="By which factor is the first gradient longer than the one that a single worker computes?",
-    caveat="1/workers: averaged twice; workers: summed; 1/batches: accumulated gradients averaged once too often.  See gradient_error too.",
+    caveat="1/workers: averaged twice; workers: summed; 1/batches: accumulated gradients averaged once too often. See also gradient_error.",
     rank=113,
 )
 
@@ -243,13 +214,11 @@ def _agreement(measured: RecordData, rows: pl.DataFrame, level: int, name: str) 
     )
 
 
-REPLICAS_AGREE = Metric(
+REPLICAS_AGREE = measure(
     name="replicas_agree",
     title="Replicas in step",
     unit=FRACTION,
-    kind="ratio",
     better="higher",
-    dimension="correctness",
     formula="hashed steps with equal hashes on all ranks / hashed steps",
     compute=_replicas_agree,
     question="Do all replicas hold the same parameters, from step 0 on?",
@@ -283,25 +252,23 @@ def _samples_lost(measured: RecordData, _: Results) -> Mapping[str, Value]:
         if not every:
             return no_ledger(measured, name)
         if not complete:
-            return not_to_its_end(measured, name, "no epoch is whole, so nothing can be said about lost samples") or NO_WHOLE_EPOCH
+            return not_to_its_end(measured, name, "no epoch is complete, so lost samples are unknown") or NO_WHOLE_EPOCH
         largest, dropped = (max(getattr(epoch, column) for epoch in complete) for column in ("lost", "dropped"))
-        beside = f", beside {dropped} that fill no batch of one worker either" if dropped else ""
+        beside = f", without {dropped} that fill no batch of one worker either" if dropped else ""
         return _samples(measured, complete, name="samples_lost", most=largest, whole=f"complete epochs and all ranks{beside}")
 
     return _per_configuration(measured, "samples", lost)
 
 
-SAMPLES_LOST = Metric(
+SAMPLES_LOST = measure(
     name="samples_lost",
     title="Samples lost per epoch",
     unit=COUNT,
     kind="count",
-    better="lower",
-    dimension="correctness",
     formula="ids of the data set that no rank used, most of any complete epoch",
     compute=_samples_lost,
     question="Was every training sample used?",
-    caveat="Only ids that the script reports count; what fills no batch of one worker either is no loss.",
+    caveat="Only ids that the script reports count; samples that fill no batch of one worker either are not lost.",
     rank=115,
 )
 
@@ -319,13 +286,11 @@ def _samples_duplicated(measured: RecordData, _: Results) -> Mapping[str, Value]
     return _per_configuration(measured, "samples", duplicated)
 
 
-SAMPLES_DUPLICATED = Metric(
+SAMPLES_DUPLICATED = measure(
     name="samples_duplicated",
     title="Samples used twice per epoch",
     unit=COUNT,
     kind="count",
-    better="lower",
-    dimension="correctness",
     formula="uses beyond the first, most of any epoch",
     compute=_samples_duplicated,
     question="Was any training sample used more than once in an epoch?",
@@ -353,16 +318,13 @@ def _sample_weight_error(measured: RecordData, _: Results) -> Mapping[str, Value
     return _per_configuration(measured, "gradients", error)
 
 
-SAMPLE_WEIGHT_ERROR = Metric(
+SAMPLE_WEIGHT_ERROR = measure(
     name="sample_weight_error",
     title="Weight of samples",
     unit=FRACTION,
-    kind="ratio",
-    better="lower",
-    dimension="correctness",
     formula="max over ranks and steps |N / (W d) - 1|, N items of the step, d what the rank's losses were divided by",
     compute=_sample_weight_error,
-    question="Did every sample weigh the same in the gradient, whatever rank it fell to?",
+    question="Did every sample weigh the same in the gradient, whatever its rank?",
     caveat="It trusts the denominator that the script reports; the gradient can contradict it.",
     rank=117,
 )

@@ -21,10 +21,12 @@ from fireassay.frames.training.flops import Amount, absent, of_steps, peaks, pre
 from fireassay.metrics.metric import Metric, Results
 from fireassay.units import BYTES, FLOP, FLOP_PER_S, FRACTION
 
+measure = partial(Metric, dimension="performance", about=("training",))
+
 SCHEMA = {"launch": pl.Int32, "value": pl.Float64}
-BY_FORMULA = Absent(reason="not_applicable", detail='a formula does not say what is computed again; flops.convention = "counter" counts it')
+BY_FORMULA = Absent(reason="not_applicable", detail='a formula does not include recomputation; flops.convention = "counter" counts it')
 PEAK_WORDS = {"datasheet": "published", "measured": "measured", "given": "given"}
-NO_DEVICE = "no rank used a device through torch.cuda, or none came to its end"
+NO_DEVICE = "no rank used a device through torch.cuda, or none finished"
 
 
 def _flops_per_step(measured: RecordData, _: Results) -> Mapping[str, Value]:
@@ -41,18 +43,16 @@ def _flops_per_step(measured: RecordData, _: Results) -> Mapping[str, Value]:
     )
 
 
-FLOPS_PER_STEP = Metric(
+FLOPS_PER_STEP = measure(
     name="flops_per_step",
     title="FLOPs per step",
     unit=FLOP,
     kind="count",
     better="neither",
-    dimension="performance",
     formula="sum over ranks of the model's products in a step, by the convention named",
     compute=_flops_per_step,
-    about=("training",),
-    question="How many floating-point operations does the model need for a step of all ranks?",
-    caveat="Neither recomputed activations nor element-wise work is counted.",
+    question="How many floating-point operations does a step of all ranks need?",
+    caveat="Excludes recomputed activations and element-wise work.",
     rank=1500,
 )
 
@@ -78,18 +78,16 @@ def _speeds(measured: RecordData, amounts: Mapping[int, Amount]) -> dict[int, fl
     }
 
 
-ACHIEVED_FLOPS = Metric(
+ACHIEVED_FLOPS = measure(
     name="achieved_flops",
     title="Achieved speed",
     unit=FLOP_PER_S,
     kind="rate",
     better="higher",
-    dimension="performance",
     formula="operations of the steady steps / their time",
     compute=_achieved_flops,
-    about=("training",),
-    question="How many of the model's floating-point operations are done per second, on all devices together?",
-    caveat="It needs no peak, and excludes what else the hardware did: recomputation, padding, element-wise work.",
+    question="How many of the model's floating-point operations per second do all devices perform?",
+    caveat="It needs no peak, and excludes recomputation, padding and element-wise work.",
     rank=1501,
 )
 
@@ -121,18 +119,16 @@ def _share_of_peak(measured: RecordData, amounts: Mapping[int, Amount], name: st
     }
 
 
-MFU = Metric(
+MFU = measure(
     name="mfu",
     title="Model FLOP/s utilisation",
     unit=FRACTION,
     kind="ratio",
     better="higher",
-    dimension="performance",
     formula="achieved_flops / peak of the devices in the precision used",
     compute=_mfu,
-    about=("training",),
-    question="Which share of what the devices can do does the model use?",
-    caveat="No number without a known dense peak in that precision, nor for quantised products.  It does not say why the rest is unused.",
+    question="What share of the devices' peak does the model use?",
+    caveat="No number without a known dense peak in that precision, nor for quantised products. It does not say why the rest is unused.",
     rank=1502,
 )
 
@@ -143,18 +139,16 @@ def _hfu(measured: RecordData, _: Results) -> Mapping[str, Value]:
     return _share_of_peak(measured, of_steps(measured, with_recomputed=True), "hfu")
 
 
-HFU = Metric(
+HFU = measure(
     name="hfu",
     title="Hardware FLOP/s utilisation",
     unit=FRACTION,
     kind="ratio",
     better="neither",
-    dimension="performance",
-    formula="(achieved_flops + operations made again per second) / peak of the devices in the precision used",
+    formula="(achieved_flops + recomputed operations per second) / peak of the devices in the precision used",
     compute=_hfu,
-    about=("training",),
-    question="Which share of what the devices can do is used, recomputation included?",
-    caveat="How busy the device is, not how far that brings the model: checkpointing raises hfu and lowers mfu.",
+    question="What share of the devices' peak is used, recomputation included?",
+    caveat="It shows how busy the device is, not how fast the model trains: checkpointing raises hfu and lowers mfu.",
     rank=1503,
 )
 
@@ -173,7 +167,7 @@ MEMORIES = (  # name, title, formula, counter, of, why there is none, question, 
         "memory_allocated_peak",
         "peak of allocated device memory",
         NO_DEVICE,
-        "How much memory of a device does the training need at most?",
+        "How much device memory does the training need at most?",
         "torch.cuda.max_memory_allocated: excludes memory of the driver and of other libraries.",
     ),
     (
@@ -183,8 +177,8 @@ MEMORIES = (  # name, title, formula, counter, of, why there is none, question, 
         "memory_reserved_peak",
         "peak of reserved device memory",
         NO_DEVICE,
-        "How much memory of a device does torch hold at most, used or kept for later?",
-        "torch.cuda.max_memory_reserved: part of it is cache that could have been given back.",
+        "How much device memory does torch hold at most, used or cached?",
+        "torch.cuda.max_memory_reserved: part of it is cache that could have been released.",
     ),
     (
         "host_memory_peak",
@@ -192,22 +186,20 @@ MEMORIES = (  # name, title, formula, counter, of, why there is none, question, 
         "most resident memory of one rank's process",
         "memory_peak",
         "peak of resident memory",
-        "the steps of the script were not seen, so that no rank said at its end what it needed",
-        "How much memory of the host does a rank need at most?",
+        "the script's steps were not recorded, so no rank reported its memory at its end",
+        "How much host memory does a rank need at most?",
         "VmHWM, with Python, torch and the probe but without loader processes; pages shared between ranks count in each.",
     ),
 )
 MEMORY_PEAK, MEMORY_RESERVED_PEAK, HOST_MEMORY_PEAK = (
-    Metric(
+    measure(
         name=name,
         title=title,
         unit=BYTES,
         kind="cost",
         better="lower",
-        dimension="performance",
         formula=formula,
         compute=partial(_peak_memory, counter=counter, name=name, missing=missing, of=of),
-        about=("training",),
         question=question,
         caveat=caveat,
         rank=rank,

@@ -41,6 +41,8 @@ from fireassay.metrics.metric import Metric, Results
 from fireassay.stats.intervals.means import quotient
 from fireassay.units import COUNT, FRACTION, JOULES, NS_PER_S, SECONDS, STEPS, USD
 
+measure = partial(Metric, better="lower", dimension="reliability")
+
 NO_STEPS = Absent(reason="not_measured", detail=MARK_STEPS)
 LOST = ("detect", "restart", "reload", "recompute", HELD_UP)
 LEAST_PERIODS: Final = 3  # readings of the energy counters while the job was broken
@@ -58,7 +60,7 @@ TIMELINE: tuple[tuple[str, str, Instant, Instant, str, str], ...] = (  # name, t
         FAULT,
         REGAINED,
         "fault until the lost progress is regained",
-        "How long after a fault is the earlier progress regained?",
+        "How long after a fault is the lost progress regained?",
     ),
     (
         "time_to_detect",
@@ -74,7 +76,7 @@ TIMELINE: tuple[tuple[str, str, Instant, Instant, str, str], ...] = (  # name, t
         noticed_ns,
         RESTARTED,
         "detection until the last worker has started again",
-        "How long does the engine take to have all workers up again?",
+        "How long does the engine take to start all workers again?",
     ),
     (
         "time_to_reload",
@@ -82,7 +84,7 @@ TIMELINE: tuple[tuple[str, str, Instant, Instant, str, str], ...] = (  # name, t
         RESTARTED,
         RESUMED,
         "last worker's start until the first step, checkpoint load included",
-        "How long do restarted workers take until they train again?",
+        "How long until restarted workers train again?",
     ),
     (
         "time_to_recompute",
@@ -90,7 +92,7 @@ TIMELINE: tuple[tuple[str, str, Instant, Instant, str, str], ...] = (  # name, t
         RESUMED,
         REGAINED,
         "first step after the restart until the lost progress is regained",
-        "How long does it take to do the lost steps again?",
+        "How long does it take to repeat the lost steps?",
     ),
 )
 
@@ -100,13 +102,11 @@ def _duration(measured: RecordData, _: Results, *, name: str, begin: Instant, en
 
 
 DURATIONS = tuple(
-    Metric(
+    measure(
         name=name,
         title=title,
         unit=SECONDS,
         kind="cost",
-        better="lower",
-        dimension="reliability",
         formula=how,
         compute=partial(_duration, name=name, begin=begin, end=end, how=how),
         primary=name == "recovery_time",
@@ -144,17 +144,15 @@ def _steps_lost(measured: RecordData, _: Results) -> Mapping[str, Value]:
     return values
 
 
-STEPS_LOST = Metric(
+STEPS_LOST = measure(
     name="steps_lost",
     title="Steps lost",
     unit=STEPS,
     kind="count",
-    better="lower",
-    dimension="reliability",
     formula="steps finished before the fault - first step after the restart",
     compute=_steps_lost,
     question="How many finished steps does a fault cost?",
-    caveat="It depends on where between two checkpoints the fault struck, which the plan draws at random.",
+    caveat="It depends on when between two checkpoints the fault struck, which the plan draws at random.",
     rank=1805,
 )
 
@@ -208,26 +206,25 @@ def _productive(measured: RecordData, parts: pl.DataFrame, marked: set[int], rol
 
 
 GOODPUTS = (  # name, role of the launches, title, question
-    ("training_goodput", "timed", "Training goodput", "Which share of the paid rank-seconds trained the model?"),
+    ("training_goodput", "timed", "Training goodput", "What share of the paid rank-seconds trained the model?"),
     (
         "training_goodput_fault",
         "fault",
         "Training goodput with a fault",
-        "Which share of the paid rank-seconds trained the model, when a worker was killed?",
+        "What share of the paid rank-seconds trained the model, when a worker was killed?",
     ),
 )
 TRAINING_GOODPUT, TRAINING_GOODPUT_FAULT = (
-    Metric(
+    measure(
         name=name,
         title=title,
         unit=FRACTION,
         kind="ratio",
         better="higher",
-        dimension="reliability",
         formula=f"productive rank-seconds / all rank-seconds of the {role} launches",
         compute=partial(_goodput, role=role, name=name),
         question=question,
-        caveat="Exposed communication that no instrument saw counts as productive.",
+        caveat="Exposed communication that no instrument recorded counts as productive.",
         rank=rank,
     )
     for rank, (name, role, title, question) in enumerate(GOODPUTS, 1806)
@@ -251,18 +248,16 @@ def _restarts(measured: RecordData, _: Results) -> Mapping[str, Value]:
     return values
 
 
-RESTARTS = Metric(
+RESTARTS = measure(
     name="restarts",
     title="Restarts",
     unit=COUNT,
     kind="count",
-    better="lower",
-    dimension="reliability",
     formula=RESTARTS_HOW,
     compute=_restarts,
     about=("training",),
     question="How often were the workers restarted?",
-    caveat="By what every rank said of itself: an engine's own counter may hold for one node alone (pytorch#108158, #135712).",
+    caveat="As reported by every rank: an engine's own counter may cover one node only (pytorch#108158, #135712).",
     rank=1808,
 )
 
@@ -339,18 +334,16 @@ def _cost_lost(measured: RecordData, _: Results) -> Mapping[str, Value]:
     return _per_configuration(measured, lost_seconds(measured), lambda row: row["value"] * price, unit=USD, name="cost_lost", how=COST_HOW)
 
 
-COST_LOST = Metric(
+COST_LOST = measure(
     name="cost_lost",
     title="Cost of a fault",
     unit=USD,
     kind="cost",
-    better="lower",
-    dimension="reliability",
     formula=COST_HOW,
     compute=_cost_lost,
     about=("training",),
     question="How many dollars does one fault cost?",
-    caveat="Per fault; multiply by how often faults happen.",
+    caveat="Per fault; multiply by the frequency of faults.",
     rank=1809,
 )
 
@@ -393,18 +386,16 @@ def _watts(measured: RecordData, method: str, launch: int, spans: tuple[tuple[in
     return total / (sum(end - begin for begin, end in spans) / NS_PER_S) if readings.height else None
 
 
-ENERGY_LOST = Metric(
+ENERGY_LOST = measure(
     name="energy_lost",
     title="Energy of a fault",
     unit=JOULES,
     kind="cost",
-    better="lower",
-    dimension="reliability",
     formula=ENERGY_HOW,
     compute=_energy_lost,
     about=("training",),
     question="How many joules does one fault cost?",
-    caveat="Counters measure whole devices, and include what the same machines would have used idle.",
+    caveat="Counters measure whole devices, and include idle power.",
     rank=1810,
 )
 

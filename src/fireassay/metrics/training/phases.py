@@ -22,22 +22,16 @@ from fireassay.frames.training.steady_series import MARK_STEPS
 from fireassay.metrics.metric import Metric, Results
 from fireassay.units import SECONDS
 
-NO_LOADER = "no DataLoader was seen to be waited for, and the script did not mark its steps; iterate over probe.steps(loader) to have it"
+NO_LOADER = "no wait for a DataLoader was recorded, and the script did not mark its steps; iterate over probe.steps(loader)"
 UNMARKED = 'the script did not mark this phase; use: with probe.phase("{phase}")'
-NOT_ALL_OF_IT = "Under DDP and FSDP the backward pass contains communication; this is no communication time."
+NOT_ALL_OF_IT = "Under DDP and FSDP the backward pass contains communication; it is not a communication time."
 
 PHASES = (  # phase, title, question, caveat, why there is none
     ("data", "Waiting for data", "How long does a step wait for its batch?", "A prefetching loader hides the cost of loading.", NO_LOADER),
     ("forward", "Forward pass", "How long is the forward pass?", NOT_ALL_OF_IT, UNMARKED),
     ("backward", "Backward pass", "How long is the backward pass, with the communication that overlaps it?", NOT_ALL_OF_IT, UNMARKED),
     ("optimizer", "Optimizer step", "How long does the optimizer step take?", NOT_ALL_OF_IT, UNMARKED),
-    (
-        "unknown",
-        "Rest of the step",
-        "How much of a step was not marked as any phase?",
-        "It is the step less the marked phases.",
-        MARK_STEPS,
-    ),
+    ("unknown", "Rest of the step", "How much of a step belongs to no marked phase?", "It is the step less the marked phases.", MARK_STEPS),
 )
 
 

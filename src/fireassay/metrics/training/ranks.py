@@ -22,8 +22,8 @@ from fireassay.stats.groups.stragglers import beyond_others, lost_waiting
 from fireassay.units import FRACTION, NS_PER_S, SECONDS
 
 UNSEEN = (
-    "no launch says how long its ranks stood still for communication; run the script without marks of its own (assay attaches itself), "
-    "or record its collectives"
+    "no launch recorded how long its ranks waited for communication; run the script without its own marks (assay attaches itself), or "
+    "record its collectives"
 )
 ONE_HOST = Absent(reason="not_applicable", detail="all workers ran on one host, which has one clock")
 
@@ -57,7 +57,7 @@ STRAGGLER_WAIT = Metric(
     formula="mean over steps of sum over ranks (own time of the slowest rank - own time), rank-seconds a step",
     compute=_waiting,
     question="How many rank-seconds does a step lose because ranks wait for the slowest?",
-    caveat="It holds luck as well as slowness: slowest_rank_excess tells them apart.  Communication may hide part of it.",
+    caveat="It includes luck as well as slowness: slowest_rank_excess separates them. Communication may hide part of it.",
     rank=1490,
 )
 
@@ -99,7 +99,7 @@ SLOWEST_RANK_EXCESS = Metric(
     dimension="performance",
     formula="max over ranks of median over steps (own time - upper median of the others') / median step time",
     compute=_excess,
-    question="By how much of a step is one rank slower than the others, all through a launch?",
+    question="By what share of a step is one rank slower than the others, throughout a launch?",
     caveat="It misses a rank that is late in fewer than half of its steps, and as a maximum lies a little above 0 for equal ranks.",
     rank=1491,
 )
@@ -118,7 +118,7 @@ def _clock_bound(measured: RecordData, _: Results) -> Mapping[str, Value]:
         bounds.agg(pl.col("value").max()),
         unit=SECONDS,
         name="clock_bound",
-        missing="no worker said where it began",
+        missing="no worker reported its host",
         trials="launches",
         aggregate="largest bound of a host's clock against rank 0's",
     )
@@ -146,8 +146,8 @@ CLOCK_BOUND = Metric(
     formula="max over hosts of the bound of its clock's offset against rank 0's",
     compute=_clock_bound,
     about=("training",),
-    question="How far off may a time of one host be on another's clock?",
-    caveat="A bound, not the error itself; intervals between hosts are given only if ten bounds long.  Nothing about the time of day.",
+    question="How far off may one host's times be on another's clock?",
+    caveat="A bound, not the error itself; intervals between hosts need ten bounds. It says nothing about the time of day.",
     rank=1492,
 )
 

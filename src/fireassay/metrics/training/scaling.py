@@ -20,8 +20,8 @@ from fireassay.estimates.format import count, given
 from fireassay.estimates.over_launches import exact, no_launch, of_interval, transform
 from fireassay.frames.per_launch import in_blocks
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.training.communication_model import NEXT, POINTS, model, of_model
-from fireassay.frames.training.communication_model import refusal as of_miss
+from fireassay.frames.training.communication.communication_model import NEXT, POINTS, model, of_model
+from fireassay.frames.training.communication.communication_model import refusal as of_miss
 from fireassay.frames.training.parallelism import absent
 from fireassay.frames.training.scaling_mode import same_total
 from fireassay.frames.training.scaling_points import bounded, chosen, estimate, laws_of, of_parameter, refusal, throughputs, usl
@@ -34,6 +34,8 @@ from fireassay.stats.models.scaling_laws import Refused, fit
 from fireassay.stats.models.scaling_predictions import held_out, peak, relative_curve
 from fireassay.stats.models.scaling_predictions import predict as by_law
 from fireassay.units import FRACTION, RATIO, WORKERS
+
+measure = partial(Metric, dimension="performance")
 
 
 def _for_all(value: Callable[[RecordData], Value]) -> Callable[[RecordData, Results], Mapping[str, Value]]:
@@ -62,7 +64,7 @@ def _paired(measured: RecordData, values: pl.DataFrame, configuration: str, basi
     if not blocks:
         return Absent(reason="insufficient", detail=f"no block holds a launch of both {measured.base} and {configuration}")
     if not all(0.0 < value < math.inf for value in (*base.values(), *times.values())):
-        detail = f"a {basis} time of 0 or less, or no work done in it, which cannot be; look at the rows"
+        detail = f"a {basis} time of 0 or less, or without work, which is impossible; check the rows"
         return Absent(reason="refused", detail=detail)
     return of_interval(
         paired_log_ratio([base[b] for b in blocks], [times[b] for b in blocks], measured.confidence),
@@ -82,18 +84,17 @@ def _no_times(measured: RecordData, configuration: str, basis: str) -> Absent:
     return Absent(reason="not_measured", detail=f'no {basis} times of {configuration}; mark the steps or use scaling.time = "wall"')
 
 
-SPEEDUP = Metric(
+SPEEDUP = measure(
     name="speedup",
     title="Speedup",
     unit=RATIO,
     kind="ratio",
     better="higher",
-    dimension="performance",
     formula="S(p) = T(base) / T(p) per unit of work, paired by block",
     compute=_speedup,
     primary=True,
-    question="How much faster is the same work done than by the base configuration?",
-    caveat="It does not say whether the base was itself as fast as it could be.",
+    question="How much faster is the same work done than with the base configuration?",
+    caveat="It does not say whether the base itself was as fast as possible.",
     shown=(Shown(table="results", position=7),),
     rank=1200,
 )
@@ -112,19 +113,18 @@ def _efficiency(measured: RecordData, results: Results) -> Mapping[str, Value]:
     return efficiencies
 
 
-EFFICIENCY = Metric(
+EFFICIENCY = measure(
     name="efficiency",
     title="Parallel efficiency",
     unit=FRACTION,
     kind="ratio",
     better="higher",
-    dimension="performance",
     formula="E(p) = S(p) base / p",
     compute=_efficiency,
     after=("speedup",),
     primary=True,
-    question="How much of each worker does useful work, compared with the base configuration?",
-    caveat="Above 1 it points to a weak base, or to caches that suddenly suffice.",
+    question="How well is each worker used, compared with the base configuration?",
+    caveat="Above 1: a weak base, or caches that suddenly suffice.",
     shown=(Shown(table="results", position=8),),
     rank=1201,
 )
@@ -133,23 +133,22 @@ EFFICIENCY = Metric(
 def _speedup_wall(measured: RecordData, _: Results) -> Mapping[str, Value]:
     """Only for runs with the same work: strong scaling, or epochs of the same data."""
     if measured.mode == "weak" and not (measured.experiment.scaling.mode == "auto" and same_total(measured.global_steps, measured.timed)):
-        absent_value = Absent(reason="not_applicable", detail="under weak scaling the runs do different amounts of work")
+        absent_value = Absent(reason="not_applicable", detail="in weak scaling the runs do different amounts of work")
         return dict.fromkeys(measured.configurations, absent_value)
     values = wall_seconds(measured)
     return {name: _paired(measured, values, name, "wall", "speedup_wall") for name in measured.configurations}
 
 
-SPEEDUP_WALL = Metric(
+SPEEDUP_WALL = measure(
     name="speedup_wall",
     title="Speedup of the whole run",
     unit=RATIO,
     kind="ratio",
     better="higher",
-    dimension="performance",
     formula="wall_time(base) / wall_time(p), paired by block",
     compute=_speedup_wall,
     question="How much sooner does the whole run end than with the base configuration?",
-    caveat="Start-up, rendezvous, evaluation and checkpoints are in it: in short runs it is far below the steady-state speedup.",
+    caveat="It includes start-up, rendezvous, evaluation and checkpoints: in short runs it is far below the steady-state speedup.",
     rank=1300,
 )
 
@@ -197,19 +196,18 @@ def _speedups_per_block(measured: RecordData, above: Sequence[int]) -> list[list
     return [row for row in rows if all(0.0 < speedup < math.inf for speedup in row)]  # a step with almost no work has none
 
 
-SERIAL_FRACTION = Metric(
+SERIAL_FRACTION = measure(
     name="serial_fraction",
     title="Amdahl serial fraction",
     unit=FRACTION,
     kind="level",
     better="lower",
-    dimension="performance",
     formula="s from (1/S - 1/p) = s (1 - 1/p)",
     compute=_serial_fraction,
     after=("speedup",),
     primary=True,
-    question="Which part of the work does not become faster with more workers?",
-    caveat="It lumps communication and imbalance together with serial work; karp_flatt tells them apart.",
+    question="What part of the work does not get faster with more workers?",
+    caveat="It counts communication and imbalance as serial work; karp_flatt separates them.",
     rank=1301,
 )
 
@@ -223,17 +221,16 @@ def _ceiling(_: RecordData, results: Results) -> Mapping[str, Value]:
     return {ALL: transform(serial, ceiling, unit=RATIO, name="amdahl_ceiling", how="1/s")}
 
 
-AMDAHL_CEILING = Metric(
+AMDAHL_CEILING = measure(
     name="amdahl_ceiling",
     title="Amdahl ceiling",
     unit=RATIO,
     kind="level",
     better="higher",
-    dimension="performance",
     formula="1 / s",
     compute=_ceiling,
     after=("serial_fraction",),
-    question="How fast could this work ever become, if the fitted serial fraction stays what it is?",
+    question="What is the highest possible speedup, if the fitted serial fraction holds?",
     caveat="A serial fraction whose interval reaches 0 bounds the ceiling from below only.",
     rank=1302,
 )
@@ -244,7 +241,7 @@ USL_PARAMETERS = (  # name, title, unit, parameter, question, caveat
         "USL contention",
         FRACTION,
         "alpha",
-        "Which share of the work can only one worker at a time do?",
+        "What share of the work can only one worker at a time do?",
         "It needs four worker counts and does not say which resource they wait for; with beta = 0 it is Amdahl's serial fraction.",
     ),
     (
@@ -252,8 +249,8 @@ USL_PARAMETERS = (  # name, title, unit, parameter, question, caveat
         "USL coherency",
         RATIO,
         "beta",
-        "How much does every pair of workers cost to keep consistent?",
-        "It needs four worker counts; a value of 0 is on its bound: the data show no such cost, and no peak.",
+        "What does it cost to keep every pair of workers consistent?",
+        "It needs four worker counts; 0 is on its bound: the data show no such cost, and no peak.",
     ),
 )
 
@@ -264,13 +261,12 @@ def _usl_parameter(measured: RecordData, *, parameter: str, metric: str, unit: s
 
 
 USL_CONTENTION, USL_COHERENCY = (
-    Metric(
+    measure(
         name=name,
         title=title,
         unit=unit,
         kind="level",
         better="lower",
-        dimension="performance",
         formula=f"{parameter} of X(N) = gamma N / (1 + alpha (N-1) + beta N (N-1))",
         compute=_for_all(partial(_usl_parameter, parameter=parameter, metric=name, unit=unit)),
         question=question,
@@ -293,17 +289,16 @@ def _usl_peak(measured: RecordData) -> Value:
     return estimate(measured, *fitted, ends, metric="usl_peak", unit=WORKERS, how=how)
 
 
-USL_PEAK = Metric(
+USL_PEAK = measure(
     name="usl_peak",
     title="Workers at the peak",
     unit=WORKERS,
     kind="level",
     better="neither",
-    dimension="performance",
     formula="sqrt((1 - alpha)/beta), where measured counts beyond it show the fall",
     compute=_for_all(_usl_peak),
     question="With how many workers is throughput highest?",
-    caveat="Named only where two measured counts lie beyond it and throughput falls significantly there; else there is no peak so far.",
+    caveat="Named only if two measured counts lie beyond it and throughput falls significantly there.",
     rank=1305,
 )
 
@@ -325,16 +320,15 @@ def _scaled_speedup(measured: RecordData) -> Value:
     return estimate(measured, law, data, ends, metric="scaled_speedup", unit=RATIO, how=how)
 
 
-SCALED_SPEEDUP = Metric(
+SCALED_SPEEDUP = measure(
     name="scaled_speedup",
     title="Scaled speedup",
     unit=RATIO,
     kind="ratio",
     better="higher",
-    dimension="performance",
     formula="p - s (p - 1), s from X(p) = gamma (p - s (p - 1))",
     compute=_for_all(_scaled_speedup),
-    question="How much more work do more workers do in the same time, if the work grows with them?",
+    question="How much more work do more workers do in the same time, if work grows with them?",
     caveat="For weak scaling only, at the largest measured p; communication that grows no faster than the workers counts as serial.",
     rank=1306,
 )
@@ -364,16 +358,15 @@ def _held_out_error(measured: RecordData) -> Value:
     )
 
 
-HELD_OUT_ERROR = Metric(
+HELD_OUT_ERROR = measure(
     name="held_out_error",
     title="Error of predicting the largest p",
     unit=FRACTION,
     kind="ratio",
     better="neither",
-    dimension="performance",
     formula="X_fit(p) / X(p) - 1 at the largest p, fitted without it",
     compute=_for_all(_held_out_error),
-    question="How far off would the largest worker count have been predicted from the smaller ones?",
+    question="By how much would a law fitted to the smaller worker counts have missed the largest?",
     caveat="The law is chosen by AICc and needs three smaller counts; a small error does not show that it holds at larger p.",
     rank=1307,
 )
@@ -396,18 +389,17 @@ def _fraction_at(base: int, level: int, speedup: Value) -> Value:
     return transform(speedup, partial(karp_flatt, p=level), unit=FRACTION, name="karp_flatt", how="(1/S - 1/p) / (1 - 1/p)")
 
 
-KARP_FLATT = Metric(
+KARP_FLATT = measure(
     name="karp_flatt",
     title="Karp-Flatt serial fraction",
     unit=FRACTION,
     kind="level",
     better="lower",
-    dimension="performance",
     formula="e(p) = (1/S - 1/p) / (1 - 1/p)",
     compute=_karp_flatt,
     after=("speedup",),
-    question="Which serial fraction does each worker count show on its own?",
-    caveat="Flat over p it is serial work; rising with p, communication and imbalance.  For a base of one worker only.",
+    question="What serial fraction does each worker count show by itself?",
+    caveat="Flat over p: serial work; rising with p: communication and imbalance. For a base of one worker only.",
     rank=1308,
 )
 
@@ -445,16 +437,15 @@ def _predicted_by_law(measured: RecordData, why: Absent) -> Value:
     return estimate(measured, law.chosen, data, ends, metric="predicted_speedup", unit=RATIO, how=how)
 
 
-PREDICTED_SPEEDUP = Metric(
+PREDICTED_SPEEDUP = measure(
     name="predicted_speedup",
     title="Predicted speedup at twice the workers",
     unit=RATIO,
     kind="ratio",
     better="higher",
-    dimension="performance",
     formula="T1 / T(p) at p = 2 max(p), by the model of communication, else by a law",
     compute=_for_all(_predicted_speedup),
-    question="Which speedup would twice the largest measured worker count give?",
+    question="What speedup would twice the largest measured worker count give?",
     caveat="Flagged below four worker counts, and refused where the model misses the held-out largest count by more than 20 %.",
     rank=1309,
 )

@@ -26,6 +26,8 @@ from fireassay.stats.intervals.autocorrelation import integrated_time
 from fireassay.stats.intervals.intervals import log_t
 from fireassay.units import FRACTION, NS_PER_S, PER_SECOND, SECONDS, STEPS
 
+measure = partial(Metric, better="lower", dimension="performance")
+
 LEAST_STEPS: Final = 20  # with fewer, the window of five autocorrelation times does not fit
 
 
@@ -42,13 +44,11 @@ def _step_time(measured: RecordData, _: Results) -> Mapping[str, Value]:
     )
 
 
-STEP_TIME = Metric(
+STEP_TIME = measure(
     name="step_time",
     title="Step time",
     unit=SECONDS,
     kind="cost",
-    better="lower",
-    dimension="performance",
     formula="median over steps of max over ranks (end - begin - checkpoint)",
     compute=_step_time,
     primary=True,
@@ -77,17 +77,15 @@ def _no_steps(measured: RecordData, configuration: str) -> Absent:
 
 
 STEP_TIME_P50, STEP_TIME_P95, STEP_TIME_P99 = (
-    Metric(
+    measure(
         name=f"step_time_p{percent}",
         title=f"Step time, p{percent}",
         unit=SECONDS,
         kind="level",
-        better="lower",
-        dimension="performance",
         formula=f"{percent / 100:.2f}-quantile of step_time over the pooled steady steps",
         compute=partial(_percentile, percent=percent),
         question=f"Which step time do {percent} % of the steps not exceed?",
-        caveat="It does not say what slow steps waited for.  A launch with more steps weighs more.",
+        caveat="It does not say what slow steps waited for. A launch with more steps weighs more.",
         shown=(Shown(table="overview", position=rank - 1208),),
         rank=rank,
     )
@@ -104,7 +102,7 @@ def _integrated(measured: RecordData, configuration: str, series: Series) -> Val
         return _no_steps(measured, configuration)
     shortest = min(map(len, series))
     if shortest < LEAST_STEPS:
-        detail = f"autocorrelation shows from {LEAST_STEPS} steady steps in each launch on; a launch has {shortest}"
+        detail = f"autocorrelation needs at least {LEAST_STEPS} steady steps in each launch; a launch has {shortest}"
         return Absent(reason="insufficient", detail=detail)
     times = [integrated_time([steps]) for steps in series]
     aggregate = "integrated autocorrelation time of the steady steps"
@@ -120,16 +118,15 @@ def _integrated(measured: RecordData, configuration: str, series: Series) -> Val
     )
 
 
-STEP_AUTOCORRELATION = Metric(
+STEP_AUTOCORRELATION = measure(
     name="step_autocorrelation",
     title="Step autocorrelation",
     unit=STEPS,
     kind="level",
     better="neither",
-    dimension="performance",
     formula="1 + 2 sum of autocorrelations of step_time, Sokal's window of 5",
     compute=_autocorrelation,
-    question="How many successive steps carry the information of one independent step?",
+    question="How many successive steps are worth one independent step?",
     caveat="It misses a memory longer than the launch; a percentile's effective sample size rests on exceedances instead.",
     rank=1214,
 )
@@ -147,18 +144,17 @@ def _throughput(measured: RecordData, _: Results) -> Mapping[str, Value]:
         unit=PER_SECOND,
         name="throughput",
         trials="steps",
-        missing="the script did not say how many items a step works on; call probe.log(items=n)",
+        missing="the script did not report the items of a step; call probe.log(items=n)",
         aggregate="items of all ranks / time of the steady steps",
     )
 
 
-THROUGHPUT = Metric(
+THROUGHPUT = measure(
     name="throughput",
     title="Throughput",
     unit=PER_SECOND,
     kind="rate",
     better="higher",
-    dimension="performance",
     formula="sum items / sum step_time over steady steps",
     compute=_throughput,
     primary=True,
@@ -172,22 +168,20 @@ THROUGHPUT = Metric(
 
 def _wall_time(measured: RecordData, _: Results) -> Mapping[str, Value]:
     return from_frame(
-        measured, wall_seconds(measured), unit=SECONDS, name="wall_time", missing="no launch has ended", trials="", aggregate="whole launch"
+        measured, wall_seconds(measured), unit=SECONDS, name="wall_time", missing="no launch ended", trials="", aggregate="whole launch"
     )
 
 
-WALL_TIME = Metric(
+WALL_TIME = measure(
     name="wall_time",
     title="Wall time of a run",
     unit=SECONDS,
     kind="cost",
-    better="lower",
-    dimension="performance",
     formula="end - begin of the launch",
     compute=_wall_time,
     primary=True,
-    question="How long does a whole run take, from the launcher's start until its last process is gone?",
-    caveat="It does not say how long the same run would take with more steps.",
+    question="How long does a whole run take, from the launcher's start to the end of its last process?",
+    caveat="It does not say how long a run with more steps would take.",
     shown=(Shown(table="overview", position=7), Shown(table="results", position=5)),
     rank=1216,
     decides=4,
@@ -206,22 +200,20 @@ def _overhead(measured: RecordData, _: Results) -> Mapping[str, Value]:
         unit=FRACTION,
         name="instrument_overhead",
         trials="",
-        missing="no steps were seen, so that there is nothing of which it could be a share",
+        missing="no steps were recorded to compare it with",
         aggregate="slowest rank's self-measured cost per step / median step time",
     )
 
 
-INSTRUMENT_OVERHEAD = Metric(
+INSTRUMENT_OVERHEAD = measure(
     name="instrument_overhead",
     title="Cost of measuring",
     unit=FRACTION,
     kind="ratio",
-    better="lower",
-    dimension="performance",
     formula="probe cost per step / step_time",
     compute=_overhead,
-    question="How much of a step is the probe's own cost?",
-    caveat="Self-measured on marked steps, or by the hooks of an unmodified script; disturbed caches and other ranks are not seen.",
+    question="What share of a step is the probe's own cost?",
+    caveat="Self-measured on marked steps, or by the hooks of an unmodified script; effects on caches and other ranks are not included.",
     rank=1217,
 )
 

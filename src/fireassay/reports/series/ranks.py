@@ -15,8 +15,8 @@ import polars as pl
 
 from fireassay.frames.clock_offsets import on_one_clock
 from fireassay.frames.record_data import RecordData, effective_steps
+from fireassay.frames.training.communication.watched_steps import all_watched, watched
 from fireassay.frames.training.rank_phases import BETWEEN
-from fireassay.frames.training.watched_steps import all_watched, watched
 from fireassay.units import NS_PER_S
 
 MOST_RANKS: Final = 8

@@ -18,8 +18,8 @@ import polars as pl
 from fireassay.estimates.estimate import Absent, Value
 from fireassay.frames.clock_offsets import on_one_clock
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.training.communication_model import POINTS as LEAST_COUNTS
-from fireassay.frames.training.communication_model import held_out, model, refusal
+from fireassay.frames.training.communication.communication_model import POINTS as LEAST_COUNTS
+from fireassay.frames.training.communication.communication_model import held_out, model, refusal
 from fireassay.frames.training.rank_time import CATEGORIES
 from fireassay.frames.training.recovery import Recovery, noticed_ns, recoveries, strikes
 from fireassay.frames.training.scaling_points import chosen, throughputs

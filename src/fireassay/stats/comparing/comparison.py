@@ -49,9 +49,9 @@ REASONS: Final[Mapping[Reason, str]] = {
     "few_launches": "fewer than 3 launches on a side say nothing about launch-to-launch variation",
     "wide": "the interval is too wide to exclude either no change or a change beyond the margin",
     "below_floor": "the effect is not larger than the noise floor of this machine",
-    "floor_above_margin": "the noise floor of this machine is not below the margin, so that nothing can be equivalent here",
-    "multiplicity": "the effect does not stand when it is counted that several metrics were compared",
-    "no_margin": "no margin was given, so that nothing can be equivalent",
+    "floor_above_margin": "the noise floor of this machine is not below the margin, so nothing can be equivalent",
+    "multiplicity": "the effect is not significant after correction for several metrics",
+    "no_margin": "no margin was given, so nothing can be equivalent",
 }
 
 

@@ -283,7 +283,7 @@ def _rectangle(differences: NDArray[np.float64] | Sequence[Sequence[float]]) -> 
     missing = np.argwhere(~np.isfinite(d))
     if len(missing):
         i, j = missing[0]
-        raise ValueError(f"item {j} has no finite difference in launch {i}; {len(missing)} such gaps in all")
+        raise ValueError(f"item {j} has no finite difference in launch {i}; {len(missing)} such gaps in total")
     return d
 
 

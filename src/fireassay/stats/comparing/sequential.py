@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from fireassay.stats.intervals.intervals import MOST_REPETITIONS, Interval, t_quantile
+from fireassay.stats.intervals.intervals import MOST_REPETITIONS, Interval, fraction, t_quantile
 
 FIRST_LOOK: Final = 5  # fewer launches barely determine the spread
 GROWTH: Final = 1.5  # 5, 8, 12, 18, 27, 41, 62, ...
@@ -38,17 +38,13 @@ def next_look(k: int) -> int:
 
 def look_confidence(confidence: float) -> float:
     """Confidence of the intervals at each look and in the report, so that the reported one keeps `confidence`."""
-    if not 0.0 < confidence < 1.0:
-        raise ValueError(f"the confidence must lie strictly between 0 and 1, not {confidence}")
-    return 1.0 - SHARE_OF_ALPHA * (1.0 - confidence)
+    return 1.0 - SHARE_OF_ALPHA * (1.0 - fraction(confidence, "confidence"))
 
 
 def comparison_confidence(confidence: float, looked: int) -> float:
     """Confidence for comparing records of which `looked` stopped once narrow, so that it keeps `confidence`."""
-    if not 0.0 < confidence < 1.0:
-        raise ValueError(f"the confidence must lie strictly between 0 and 1, not {confidence}")
     share = (1.0, SHARE_OF_ALPHA, SHARE_OF_TWO)[min(looked, 2)]
-    return 1.0 - share * (1.0 - confidence)
+    return 1.0 - share * (1.0 - fraction(confidence, "confidence"))
 
 
 def narrow_enough(interval: Interval, precision: float) -> bool:
@@ -68,7 +64,7 @@ def expected_launches(cv: float, precision: float, confidence: float = 0.95) -> 
     while t_quantile(tail, k - 1) * cv / math.sqrt(k) > math.log1p(precision):
         k = next_look(k)
         if k > MOST_REPETITIONS:
-            raise ValueError(f"more than {MOST_REPETITIONS} launches would be needed; widen the precision of {precision}")
+            raise ValueError(f"more than {MOST_REPETITIONS} launches would be needed; relax the precision of {precision}")
     return k
 
 

@@ -64,12 +64,12 @@ def search(
     """
     steps, ranks = _shape(own, step_s)
     if not own or ranks < 2 or steps == 0:
-        return Search(found=(), least_s=least_s, steps=steps, insufficient="fewer than two ranks, or no phase, was seen")
+        return Search(found=(), least_s=least_s, steps=steps, insufficient="fewer than two ranks, or no phase, recorded")
     least = max(least_s, least_share * float(np.median(step_s)))
     confidence = 1.0 - family / (ranks * len(own))
     fewest = fewest_blocks(confidence)
     if steps < fewest:
-        missing = f"{steps} steps cannot name one of {ranks} ranks in {len(own)} phases with confidence; {fewest} are needed"
+        missing = f"{steps} steps are too few to name one of {ranks} ranks in {len(own)} phases; {fewest} are needed"
         return Search(found=(), least_s=least, steps=steps, insufficient=missing)
     excesses = [
         Excess(rank=rank, phase=phase, seconds=interval)
@@ -129,5 +129,5 @@ def _shape(own_s: Mapping[str, Array], step_s: Array) -> tuple[int, int]:
     if len(shapes) > 1 or any(len(shape) != 2 or shape[0] != len(step_s) for shape in shapes):
         raise ValueError(f"own times must be [steps, ranks] of {len(step_s)} steps, all alike, not {sorted(shapes)}")
     if not all(np.isfinite(array).all() for array in (*own_s.values(), step_s)):
-        raise ValueError("own times and step times must be finite; leave out steps that were not seen on every rank")
+        raise ValueError("own times and step times must be finite; leave out steps not recorded on every rank")
     return shapes.pop() if shapes else (len(step_s), 0)

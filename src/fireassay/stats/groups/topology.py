@@ -62,7 +62,7 @@ def nesting(costs: Mapping[str, Array]) -> Nesting:
     """
     n = _members(costs)
     if n < LEAST_MEMBERS:
-        return Nesting(members=n, refused=f"{n} members have too few pairs to be compared with one another: {LEAST_MEMBERS} are needed")
+        return Nesting(members=n, refused=f"{n} members have too few pairs to compare: {LEAST_MEMBERS} are needed")
     levels: list[Level] = []
     notes: list[str] = []
     for feature, matrix in costs.items():

@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from fireassay.stats.intervals.intervals import Floats
+from fireassay.stats.intervals.intervals import Floats, finite_vector
 
 Array = NDArray[np.float64]
 
@@ -34,7 +34,7 @@ def integrated_time(series: Sequence[Floats]) -> float:
     longest series; longer series weigh more.  Constant values give 1.  ValueError if there is no series, an empty one, or a
     value that is not finite.
     """
-    data = [_checked(values) for values in series]
+    data = [finite_vector(values, "a series") for values in series]
     if not data:
         raise ValueError("an autocorrelation time needs at least one series")
     longest = max(map(len, data))
@@ -58,7 +58,7 @@ def integrated_time(series: Sequence[Floats]) -> float:
 
 def lag_one(values: Floats) -> float:
     """Lag-1 autocorrelation: sum of (x_t - mean)(x_{t+1} - mean) over the sum of squares; 0 if nothing varies."""
-    data = _checked(values)
+    data = finite_vector(values, "a series")
     if _equal([data]):
         return 0.0
     [data] = _scaled([data])
@@ -94,12 +94,3 @@ def _products(centred: Array, lags: int) -> Array:
 def _equal(series: Sequence[Array]) -> bool:
     first = series[0][0]
     return all(bool((values == first).all()) for values in series)
-
-
-def _checked(values: Floats) -> Array:
-    data = np.asarray(values, dtype=np.float64)
-    if data.ndim != 1 or len(data) == 0:
-        raise ValueError(f"a series must be a list of at least one number, not an array of shape {data.shape}")
-    if not np.all(np.isfinite(data)):
-        raise ValueError(f"a series must be finite, but {int(np.sum(~np.isfinite(data)))} of {len(data)} are not")
-    return data

@@ -35,8 +35,7 @@ def t_quantile(q: float, df: float) -> float:
     """Quantile `q` (0..1) of Student's t with `df` degrees of freedom (any positive number, inf for the normal)."""
     from scipy.special import ndtri, stdtrit
 
-    if not 0.0 < q < 1.0:
-        raise ValueError(f"the probability of a quantile must lie strictly between 0 and 1, not {q}")
+    fraction(q, "probability of a quantile")
     if not df > 0.0:
         raise ValueError(f"the degrees of freedom must be above 0, not {df}")
     return float(ndtri(q)) if math.isinf(df) else float(stdtrit(df, q))
@@ -47,7 +46,7 @@ def mean_t(values: Floats, confidence: float) -> Interval:
 
     Equal values give an interval of width zero: no observed variation, which is not certainty.
     """
-    data = _vector(values, "values")
+    data = finite_vector(values, "values")
     tail = _upper_tail(confidence)
     value = _mean(data)
     if len(data) == 1:
@@ -82,8 +81,7 @@ def order_ranks(n: int, p: float, confidence: float) -> tuple[int | None, int | 
     from scipy.special import bdtr
 
     tail = _upper_tail(confidence)
-    if not 0.0 < p < 1.0:
-        raise ValueError(f"the probability of a quantile must lie strictly between 0 and 1, not {p}")
+    fraction(p, "probability of a quantile")
     if n < 1:
         raise ValueError(f"an interval of a quantile needs at least one value, not {n}")
     cumulative = bdtr(np.arange(n + 1, dtype=np.float64), n, p)
@@ -97,7 +95,7 @@ def smallest(first: int, enough: Callable[[int], bool]) -> int:
     while not enough(high):
         low, high = high, min(2 * high, MOST_REPETITIONS)
         if low == high:
-            raise ValueError(f"more than {MOST_REPETITIONS} repetitions would be needed; widen the wanted half-width")
+            raise ValueError(f"more than {MOST_REPETITIONS} repetitions would be needed; accept a wider interval")
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
@@ -128,12 +126,18 @@ def _one_positive(data: NDArray[np.float64], confidence: float) -> Interval:
 
 def _upper_tail(confidence: float) -> float:
     """The upper quantile of a two-sided interval: 0.975 for 0.95."""
-    if not 0.0 < confidence < 1.0:
-        raise ValueError(f"the confidence must lie strictly between 0 and 1, not {confidence}")
-    return (1.0 + confidence) / 2.0
+    return (1.0 + fraction(confidence, "confidence")) / 2.0
 
 
-def _vector(values: Floats, name: str) -> NDArray[np.float64]:
+def fraction(value: float, name: str) -> float:
+    """A number strictly between 0 and 1, else ValueError."""
+    if not 0.0 < value < 1.0:
+        raise ValueError(f"the {name} must lie strictly between 0 and 1, not {value}")
+    return value
+
+
+def finite_vector(values: Floats, name: str) -> NDArray[np.float64]:
+    """A list of at least one finite number, else ValueError."""
     data = np.asarray(values, dtype=np.float64)
     if data.ndim != 1 or len(data) == 0:
         raise ValueError(f"{name} must be a list of at least one number, not an array of shape {data.shape}")
@@ -143,7 +147,7 @@ def _vector(values: Floats, name: str) -> NDArray[np.float64]:
 
 
 def _positive(values: Floats, name: str) -> NDArray[np.float64]:
-    data = _vector(values, name)
+    data = finite_vector(values, name)
     if float(data.min()) <= 0.0:
-        raise ValueError(f"{name} must be above 0 to be put on a logarithmic scale; the smallest is {data.min()}")
+        raise ValueError(f"{name} must be above 0 for a logarithmic scale; the smallest is {data.min()}")
     return data

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 
-from fireassay.stats.intervals.intervals import Floats, Interval
+from fireassay.stats.intervals.intervals import Floats, Interval, fraction
 from fireassay.stats.intervals.means import quotient
 
 
@@ -29,8 +29,7 @@ def clopper_pearson(hits: float, total: float, confidence: float) -> Interval:
 
     if not 0.0 <= hits <= total or not total > 0.0:
         raise ValueError(f"a share needs 0 <= hits <= total and a total above 0, not {hits} of {total}")
-    if not 0.0 < confidence < 1.0:
-        raise ValueError(f"the confidence must lie strictly between 0 and 1, not {confidence}")
+    fraction(confidence, "confidence")
     error = (1.0 - confidence) / 2.0
     low = float(betaincinv(hits, total - hits + 1.0, error)) if hits > 0 else 0.0
     high = float(betaincinv(hits + 1.0, total - hits, 1.0 - error)) if hits < total else 1.0

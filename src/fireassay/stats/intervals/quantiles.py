@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fireassay.stats.intervals.autocorrelation import integrated_time
-from fireassay.stats.intervals.intervals import MOST_REPETITIONS, Floats, smallest, t_quantile
+from fireassay.stats.intervals.intervals import MOST_REPETITIONS, Floats, finite_vector, fraction, smallest, t_quantile
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -66,7 +66,7 @@ class Tail:
 
 def least_two_sided(p: float, confidence: float) -> int:
     """Fewest independent values with a finite two-sided interval: ceil(ln((1 - c)/2)/ln(max(p, 1 - p)))."""
-    return math.ceil(math.log((1.0 - _share(confidence, "confidence")) / 2.0) / math.log(_larger(p)) - 1e-9)
+    return math.ceil(math.log((1.0 - fraction(confidence, "confidence")) / 2.0) / math.log(_larger(p)) - 1e-9)
 
 
 def cluster_woodruff(launches: Sequence[Floats], p: float, confidence: float) -> Tail:
@@ -75,9 +75,9 @@ def cluster_woodruff(launches: Sequence[Floats], p: float, confidence: float) ->
     `launches` holds one series per launch, in arrival order; lengths may differ.  ValueError for an empty or non-finite series,
     or a probability outside 0..1; too few data set `Tail.insufficient` instead.
     """
-    _share(p, "probability of a quantile")
-    _share(confidence, "confidence")
-    data = [_vector(values) for values in launches]
+    fraction(p, "probability of a quantile")
+    fraction(confidence, "confidence")
+    data = [finite_vector(values, "values") for values in launches]
     if not data:
         raise ValueError("a quantile needs at least one launch")
     pool = np.concatenate(data)
@@ -183,26 +183,11 @@ def _refused(tail: Tail, launches: int, trials: int | None) -> Tail:
             f"{round(tail.tau)} have about {beyond}"
         )
     else:
-        why = f"the {tail.k} launches differ so much beyond {name} that its interval has an open end"
+        why = f"the {tail.k} launches differ so much beyond {name} that its interval is open"
     if trials is not None:
         more += f", or {trials} trials in each of the {tail.k},"
     return replace(tail, insufficient=f"{why}; {more} would do", launches_needed=launches, trials_needed=trials)
 
 
 def _larger(p: float) -> float:
-    return max(_share(p, "probability of a quantile"), 1.0 - p)
-
-
-def _share(value: float, name: str) -> float:
-    if not 0.0 < value < 1.0:
-        raise ValueError(f"the {name} must lie strictly between 0 and 1, not {value}")
-    return value
-
-
-def _vector(values: Floats) -> Array:
-    data = np.asarray(values, dtype=np.float64)
-    if data.ndim != 1 or len(data) == 0:
-        raise ValueError(f"values must be a list of at least one number, not an array of shape {data.shape}")
-    if not np.all(np.isfinite(data)):
-        raise ValueError(f"values must be finite, but {int(np.sum(~np.isfinite(data)))} of {len(data)} are not")
-    return data
+    return max(fraction(p, "probability of a quantile"), 1.0 - p)

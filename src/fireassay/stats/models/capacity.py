@@ -23,7 +23,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from fireassay.stats.intervals.intervals import t_quantile
+from fireassay.stats.intervals.intervals import fraction, t_quantile
 
 Array = NDArray[np.float64]
 LEAST_LAUNCHES: Final = 3
@@ -147,7 +147,7 @@ def _refused(levels: Sequence[_Level], odds: Sequence[float], allowed: float, po
         hits, total = sum(point.hits for point in lowest), sum(point.total for point in lowest)
         if hits >= target * total:  # met, but not with half a miss more: the load has too few requests
             met = f"{hits:g} of {total:g} requests at the lowest load, {levels[0].load:g}, meet the objectives"
-            return f"{met}, too few to tell it from less than {100 * target:g} %; measure it for longer"
+            return f"{met}, too few to exclude less than {100 * target:g} %; measure it for longer"
         return f"even at the lowest load, {levels[0].load:g}, fewer than {100 * target:g} % of the requests meet the objectives; measure lower loads"
     if odds[-1] <= allowed:
         return (
@@ -156,7 +156,8 @@ def _refused(levels: Sequence[_Level], odds: Sequence[float], allowed: float, po
     after = next(i for i, value in enumerate(odds) if value > allowed)
     beside = [sum(point.load == levels[i].load for point in points) for i in (after - 1, after)]
     if min(beside) < LEAST_LAUNCHES:
-        return f"the loads beside the crossing, {levels[after - 1].load:g} and {levels[after].load:g}, need at least {LEAST_LAUNCHES} launches each"
+        around = f"{levels[after - 1].load:g} and {levels[after].load:g}"
+        return f"the loads next to the crossing, {around}, need at least {LEAST_LAUNCHES} launches each"
     return ""
 
 
@@ -167,5 +168,4 @@ def _check(points: Sequence[Point], target: float, confidence: float) -> None:
         if not (point.load > 0.0 and point.total > 0.0 and 0.0 <= point.hits <= point.total):
             raise ValueError(f"a launch needs a load above 0, requests, and 0 <= hits <= requests, not {point}")
     for name, value in (("target", target), ("confidence", confidence)):
-        if not 0.0 < value < 1.0:
-            raise ValueError(f"the {name} must lie strictly between 0 and 1, not {value}")
+        fraction(value, name)

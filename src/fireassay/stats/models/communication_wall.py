@@ -161,7 +161,7 @@ def fit(
     if t.ndim != 2 or t.shape != (len(totals), len(p)):
         raise ValueError(f"times must have one row per block and one column per worker count, not the shape {t.shape}")
     if len(np.unique(p)) < (1 if weak else LEAST_POINTS):
-        raise ValueError(f"serial and parallel work can be told apart with {LEAST_POINTS} worker counts, not {len(p)}")
+        raise ValueError(f"separating serial and parallel work needs {LEAST_POINTS} worker counts, not {len(p)}")
     if not (np.all(np.isfinite(t)) and np.all(t > 0.0)):
         raise ValueError("every time must be finite and above 0")
     m = np.array([slowest_of(x, spread) for x in p]) if slowest is None else np.asarray(slowest, dtype=np.float64)

@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from fireassay.stats.intervals.intervals import Floats, smallest
+from fireassay.stats.intervals.intervals import Floats, fraction, smallest
 
 CONFIDENCE: Final = 0.99  # LoadGen's
 ROUNDING: Final = 8192  # LoadGen's fixed counts are multiples of 2^13
@@ -26,8 +26,8 @@ def least_passes(over: int, p: float, confidence: float = CONFIDENCE) -> int:
 
     if over < 0:
         raise ValueError(f"the number of queries beyond the bound must be at least 0, not {over}")
-    error = 1.0 - _share(confidence, "confidence")
-    _share(p, "percentile")
+    error = 1.0 - fraction(confidence, "confidence")
+    fraction(p, "percentile")
     return smallest(1, lambda passes: bool(betainc(passes, over + 1, p) < error))
 
 
@@ -50,9 +50,3 @@ def early_stopping_estimate(latencies: Floats, p: float, confidence: float = CON
         raise ValueError(f"latencies must be a list of finite numbers, not an array of shape {data.shape} with gaps")
     rank = dropped(len(data), p, confidence)
     return float(data[len(data) - rank]) if rank else None
-
-
-def _share(value: float, name: str) -> float:
-    if not 0.0 < value < 1.0:
-        raise ValueError(f"the {name} must lie strictly between 0 and 1, not {value}")
-    return value

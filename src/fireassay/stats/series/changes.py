@@ -30,7 +30,7 @@ import numpy as np
 
 from fireassay.stats.comparing.multiplicity import benjamini_hochberg
 from fireassay.stats.intervals.autocorrelation import lag_one
-from fireassay.stats.intervals.intervals import Floats, t_quantile
+from fireassay.stats.intervals.intervals import Floats, fraction, t_quantile
 from fireassay.stats.series.step_test import MAD_TO_SIGMA, MOST_EARLIER, SUPPORT, Array, Noise, look, placed, supported
 
 Kind = Literal["change", "suspected"]
@@ -305,6 +305,5 @@ def _checked(values: Floats, alpha: float) -> Array:
     data = np.asarray(values, dtype=np.float64)
     if data.ndim != 1 or not np.all(np.isfinite(data)):
         raise ValueError("a history must be a list of finite numbers")
-    if not 0.0 < alpha < 1.0:
-        raise ValueError(f"the level must lie strictly between 0 and 1, not {alpha}")
+    fraction(alpha, "level")
     return data

@@ -23,6 +23,8 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from fireassay.stats.intervals.intervals import finite_vector
+
 Kind = Literal["flat", "warm-up", "slow-down", "no steady state"]
 Array = NDArray[np.float64]
 
@@ -51,7 +53,7 @@ class SteadyState:
 
 def steady_state(series: Array) -> SteadyState:
     """Classify durations in order (shape [n], smaller is faster); ValueError if not finite."""
-    data = _checked(series)
+    data = finite_vector(series, "a series")
     if len(data) < SHORT:
         return _short(data)
     lead = _leading_outliers(data)
@@ -68,7 +70,7 @@ def mser5(series: Array) -> int:
 
     On the means z of consecutive fives: the d <= k/2 that minimises sum_{i>=d} (z_i - mean)^2 / (k - d)^2, times five.
     """
-    data = _checked(series)
+    data = finite_vector(series, "a series")
     k = len(data) // 5
     if k < 2:
         return 0
@@ -85,7 +87,7 @@ def change_points(series: Array, sigma: float | None = None) -> tuple[int, ...]:
 
     `sigma` is the noise within a segment; default: from first differences, assuming independence.
     """
-    data = _checked(series)
+    data = finite_vector(series, "a series")
     n = len(data)
     least = max(LEAST_SEGMENT, math.ceil(0.02 * n))
     if n < 2 * least:
@@ -221,12 +223,3 @@ def _short(data: Array) -> SteadyState:
     if n >= 4 and float(data[0]) > _outlier_bound(rest):
         return SteadyState(warmup=1, kind="flat", detail=f"the first of only {n} points is an outlier")
     return SteadyState(warmup=0, kind="flat", detail=f"only {n} points, too few to see a change of level")
-
-
-def _checked(series: Array) -> Array:
-    data = np.asarray(series, dtype=np.float64)
-    if data.ndim != 1 or len(data) == 0:
-        raise ValueError(f"a series must be a list of at least one number, not an array of shape {data.shape}")
-    if not np.all(np.isfinite(data)):
-        raise ValueError(f"a series must be finite, but {int(np.sum(~np.isfinite(data)))} of {len(data)} are not")
-    return data

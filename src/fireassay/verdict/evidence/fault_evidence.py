@@ -8,10 +8,10 @@ from typing import Literal
 import polars as pl
 
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.training.first_gradients import Compared, First, compared, firsts
-from fireassay.frames.training.hashed_state import hashes
-from fireassay.frames.training.sample_ledger import Epoch, epochs
-from fireassay.frames.training.sample_weights import weights
+from fireassay.frames.training.correctness.first_gradients import Compared, First, compared, firsts
+from fireassay.frames.training.correctness.hashed_state import hashes
+from fireassay.frames.training.correctness.sample_ledger import Epoch, epochs
+from fireassay.frames.training.correctness.sample_weights import weights
 from fireassay.verdict.types import Severity
 
 Layer = Literal["ledger", "gradient", "hashes"]

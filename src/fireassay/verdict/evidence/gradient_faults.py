@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from fireassay.estimates.format import count, given
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.training.first_gradients import Compared, First, accumulations, samples_of
-from fireassay.frames.training.later_gradients import Later, compared_later
-from fireassay.frames.training.sample_weights import shares
+from fireassay.frames.training.correctness.first_gradients import Compared, First, accumulations, samples_of
+from fireassay.frames.training.correctness.later_gradients import Later, compared_later
+from fireassay.frames.training.correctness.sample_weights import shares
 from fireassay.stats.groups.gradient_difference import Part, compare, ratio_name, tolerance
 from fireassay.verdict.evidence.fault_evidence import Diagnosis, Evidence, fingerprints_of
 from fireassay.verdict.evidence.hash_faults import averaged_later

@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from fireassay.estimates.format import count, given
-from fireassay.frames.training.first_gradients import First, laters
-from fireassay.frames.training.later_gradients import clipped_apart
+from fireassay.frames.training.correctness.first_gradients import First, laters
+from fireassay.frames.training.correctness.later_gradients import clipped_apart
 from fireassay.verdict.evidence.divergence import SYNCHRONISE, Cause, cause, of_settings, settings_apart
 from fireassay.verdict.evidence.fault_evidence import Diagnosis, Evidence, fingerprints_of
 from fireassay.verdict.types import Severity

@@ -6,7 +6,7 @@ import polars as pl
 
 from fireassay.estimates.format import count, given
 from fireassay.frames.record_data import RecordData, effective_steps
-from fireassay.frames.training.sample_ledger import Epoch
+from fireassay.frames.training.correctness.sample_ledger import Epoch
 from fireassay.verdict.evidence.fault_evidence import Diagnosis, Evidence
 
 SAME_WEIGHT = 1e-12  # relative

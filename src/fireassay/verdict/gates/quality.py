@@ -42,7 +42,7 @@ def _doubt(measured: RecordData, results: Results, quality: Quality) -> tuple[St
     if (why := at_floor(scores_of(measured, measured.base), quality)) is not None:
         return "INVALID", f"the reference cannot show a loss of quality: {why}"
     why = near_chance(results.get("quality", {}).get(measured.base, NOT_COMPUTED), quality)
-    return None if why is None else ("INCONCLUSIVE", f"of the reference {why}")
+    return None if why is None else ("INCONCLUSIVE", f"the reference is {why}")
 
 
 def _one(measured: RecordData, results: Results, quality: Quality, configuration: str, doubt: tuple[Status, str] | None) -> GateResult:

@@ -1,4 +1,4 @@
-"""extrapolation: no further than twice the measured range (methodology 3.7)."""
+"""extrapolation: no further than twice the measured range."""
 
 from __future__ import annotations
 

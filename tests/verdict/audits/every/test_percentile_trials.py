@@ -1,4 +1,4 @@
-"""percentile_trials: ceil(ln(0.025)/ln(p)) trials at least: 36, 72, 368 and 3688 for p90, p95, p99 and p99.9 (methodology 3.3)."""
+"""percentile_trials: ceil(ln(0.025)/ln(p)) trials at least: 36, 72, 368 and 3688 for p90, p95, p99 and p99.9."""
 
 from __future__ import annotations
 

@@ -45,13 +45,13 @@ def test_a_reference_not_shown_to_be_above_chance_decides_nothing() -> None:
     """15 of 40 right is .375 [.227, .542]: chance, .25, is inside."""
     judgement = judged(good(right={1: 15, 2: 15}, quality=Quality(metric="accuracy", margin=0.10, chance=0.25)))
     assert gate(judgement, "quality", 1).status == "INCONCLUSIVE"
-    assert "not shown that it is better than chance, 0.25" in gate(judgement, "quality", 2).sentence
+    assert "not shown to be better than chance, 0.25" in gate(judgement, "quality", 2).sentence
     assert pick(judgement, "recommended") is None
 
 
 def test_a_margin_as_wide_as_the_lead_over_nothing_right_is_a_floor() -> None:
     judgement = judged(good(right={1: 4, 2: 4}))  # 4 of 40 right, a margin of .10
-    assert "who does no better would count as held" in evidence(judgement)
+    assert "a candidate that does no better would count as held" in evidence(judgement)
 
 
 def test_of_errors_the_floor_is_all_wrong() -> None:
@@ -66,7 +66,7 @@ def test_of_errors_the_floor_is_all_wrong() -> None:
 def test_predictions_without_any_text_are_no_reference_whatever_their_score() -> None:
     made = good()
     change(made, "examples", PREDICTION, "  ")
-    assert "none of 200 answers holds any text" in evidence(judged(made))
+    assert "none of 200 answers has any text" in evidence(judged(made))
     change(made, "examples", PREDICTION, lambda row: "7" if row[4] == "0" else "")
     assert QUALITY_AT_FLOOR not in wrong(judged(made))
 

@@ -1,4 +1,4 @@
-"""mlperf: duration and counts of its scenarios; counts are those of research/serving.md section 6."""
+"""mlperf: duration and counts of its scenarios; counts are those of the MLCommons inference rules."""
 
 from __future__ import annotations
 

@@ -280,5 +280,5 @@ def test_a_launch_of_which_nobody_can_tell_what_was_trained_on_has_no_ledger() -
     for metric in ("samples_lost", "samples_duplicated"):
         absent = judgement.results[metric]["workers=2"]
         assert isinstance(absent, Absent)
-        assert "cannot be told: two iterators of one loader" in absent.detail
+        assert "are unknown: two iterators of one loader" in absent.detail
         assert not isinstance(judgement.results[metric]["workers=1"], Absent)

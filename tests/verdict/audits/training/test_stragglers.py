@@ -51,7 +51,7 @@ def test_a_clean_record_is_clear_and_examined() -> None:
 def test_what_cannot_be_examined_says_why() -> None:
     assert AUDIT.blind is not None
     unseen = record(Training(ranks=2), leave_out=("waits", "communication", "collectives"))
-    assert "stood still for communication" in str(AUDIT.blind(unseen.measured(), {}))
+    assert "waited for communication" in str(AUDIT.blind(unseen.measured(), {}))
     assert "are needed" in str(AUDIT.blind(record(Training(ranks=2, steps=6)).measured(), {}))
     alone = Handmade(levels=(1,), blocks=1)
     alone.launch(workers=1)

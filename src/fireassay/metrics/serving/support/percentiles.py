@@ -22,10 +22,8 @@ from fireassay.estimates.percentiles import tail_value
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.serving.requests import WINDOW
 
-NO_TEXT = "no answer brought any text; embeddings and scores have no tokens"
-NO_COUNT = (
-    "no answer of more than one token tells how many it has: the server sends no usage; name the model's tokenizer (serving.tokenizer)"
-)
+NO_TEXT = "no answer had any text; embeddings and scores have no tokens"
+NO_COUNT = "no answer of more than one token has a token count: the server sends no usage; set the model's tokenizer (serving.tokenizer)"
 ANSWERED = pl.col("ok")
 
 
@@ -65,8 +63,8 @@ def nothing(measured: RecordData, configuration: str, missing: str) -> Absent:
     if not measured.timeless and windows["seconds"].null_count() == windows.height:
         return Absent(
             reason="insufficient",
-            detail="no request became due after the warm-up (in a closed loop: after the first wave had ended); give "
-            "serving.arrivals.duration_s more time",
+            detail="no request became due after the warm-up (in a closed loop: after the first wave had ended); increase "
+            "serving.arrivals.duration_s",
         )
     return Absent(reason="not_measured", detail=missing)
 
@@ -75,7 +73,7 @@ def spread(evenly: int) -> str:
     """How the chunks' token counts were obtained, in words."""
     if not evenly:
         return "every chunk's tokens are known"
-    return f"the tokens of {count(evenly, 'answers')} were spread evenly over their chunks, because nothing says which chunk brought which"
+    return f"the tokens of {count(evenly, 'answers')} were spread evenly over their chunks, because no count per chunk is known"
 
 
 def _of_requests(
@@ -106,5 +104,5 @@ def _with_failures(value: Value, rows: pl.DataFrame, configuration: str) -> Valu
     if not isinstance(value, Estimate):
         return value
     due = rows.filter(pl.col("configuration") == configuration)
-    beside = f"{count(due.height - int(due['ok'].sum()), 'requests')} of {due.height:,} that were due failed and are not among them"
+    beside = f"{count(due.height - int(due['ok'].sum()), 'requests')} of {due.height:,} due failed and are excluded"
     return replace(value, method=f"{value.method}; {beside}; {WINDOW}")

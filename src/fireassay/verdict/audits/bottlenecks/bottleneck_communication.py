@@ -18,7 +18,8 @@ from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.parallelism import DDP, Kind, Parallelism, parallelism
 from fireassay.frames.training.saving_waits import saving_waits
 from fireassay.metrics.metric import Results
-from fireassay.metrics.training.communication import COMM_EXPOSED, COMM_TOTAL, COMM_WAIT, OVERLAP
+from fireassay.metrics.training.communication import COMM_EXPOSED, OVERLAP
+from fireassay.metrics.training.communication_steps import COMM_TOTAL, COMM_WAIT
 from fireassay.metrics.training.ranks import STRAGGLER_WAIT
 from fireassay.units import FRACTION, SECONDS
 from fireassay.verdict.audits.support.audit import Audit

@@ -14,7 +14,7 @@ from typing import Final
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import count, percent, reading, show
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.training.communication_model import Wall, model
+from fireassay.frames.training.communication.communication_model import Wall, model
 from fireassay.metrics.metric import ALL, Results
 from fireassay.stats.models.communication_wall import Division, Limit, divide, trend
 from fireassay.stats.models.scaling_predictions import FARTHEST, WORST_MISS

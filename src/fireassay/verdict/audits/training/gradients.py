@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from fireassay.estimates.estimate import Absent
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.training.first_gradients import worst
+from fireassay.frames.training.correctness.first_gradients import worst
 from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.evidence.training_faults import diagnose

@@ -15,7 +15,7 @@ import polars as pl
 
 from fireassay.estimates.format import count
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.training.hashed_state import hashes
+from fireassay.frames.training.correctness.hashed_state import hashes
 from fireassay.frames.training.parallelism import why_not
 from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit

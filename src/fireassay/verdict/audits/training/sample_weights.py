@@ -11,8 +11,8 @@ import polars as pl
 
 from fireassay.estimates.format import given
 from fireassay.frames.record_data import RecordData, portions
+from fireassay.frames.training.correctness.sample_weights import shares
 from fireassay.frames.training.parallelism import why_not
-from fireassay.frames.training.sample_weights import shares
 from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.evidence.training_faults import diagnose

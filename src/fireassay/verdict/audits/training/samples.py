@@ -15,8 +15,8 @@ import polars as pl
 from fireassay.estimates.format import count
 from fireassay.frames.ended_launches import ended
 from fireassay.frames.record_data import RecordData
+from fireassay.frames.training.correctness.sample_ledger import Epoch, epochs, known_samples, shuffled_alike
 from fireassay.frames.training.parallelism import why_not
-from fireassay.frames.training.sample_ledger import Epoch, epochs, known_samples, shuffled_alike
 from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.evidence.training_faults import diagnose

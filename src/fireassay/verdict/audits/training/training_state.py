@@ -18,7 +18,7 @@ import polars as pl
 
 from fireassay.estimates.format import count, given
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.training.hashed_state import hashes
+from fireassay.frames.training.correctness.hashed_state import hashes
 from fireassay.frames.training.parallelism import why_not
 from fireassay.frames.training.scaling_mode import TOLERANCE, items_per_step
 from fireassay.metrics.metric import Results

@@ -9,7 +9,7 @@ import polars as pl
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.training.sample_ledger import known_samples
+from fireassay.frames.training.correctness.sample_ledger import known_samples
 from fireassay.metrics.metric import Results
 from fireassay.verdict.conditions.condition import Read
 

@@ -30,9 +30,7 @@ from fireassay.frames.record_data import RecordData, by_launch, effective_steps
 from fireassay.frames.training.unknown_progress import unknown_progress
 
 NO_LEDGER = Absent(reason="not_measured", detail="the script reported no sample ids; call probe.samples(ids) in every step")
-NO_WHOLE_EPOCH = Absent(
-    reason="insufficient", detail="the run ended inside its first epoch, so that nothing can be said about lost samples"
-)
+NO_WHOLE_EPOCH = Absent(reason="insufficient", detail="the run ended within its first epoch, so lost samples are unknown")
 
 SHUFFLED: Final = 0.2  # of the ids are smaller than their predecessor
 FEWEST: Final = 8  # ids of a rank, to recognise an order
@@ -77,10 +75,7 @@ def no_ledger(measured: RecordData, configuration: str) -> Absent:
     if launches.height == 0:
         return NO_LEDGER
     reason = json.loads(launches["detail"][0])["reason"]
-    return Absent(
-        reason="not_measured",
-        detail=f"which samples its steps were trained on cannot be told: {reason}; call probe.samples(ids) in every step",
-    )
+    return Absent(reason="not_measured", detail=f"the samples of its steps are unknown: {reason}; call probe.samples(ids) in every step")
 
 
 def _epochs(measured: RecordData, role: str) -> tuple[Epoch, ...]:

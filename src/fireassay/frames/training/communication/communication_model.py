@@ -20,8 +20,8 @@ from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import reading
 from fireassay.frames.per_launch import in_blocks
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.training.links import Demand, Links, demand, links, transfers
-from fireassay.frames.training.watched_steps import watched
+from fireassay.frames.training.communication.links import Demand, Links, demand, links, transfers
+from fireassay.frames.training.communication.watched_steps import watched
 from fireassay.frames.training.work_time import time_basis
 from fireassay.stats.groups.expected_maximum import spread_of
 from fireassay.stats.intervals.intervals import Interval
@@ -93,9 +93,9 @@ class Wall:
         """The basis of the model, in words, for a method."""
         link = self.links.whole
         hidden = (
-            f"up to {reading(self.fitted.curves[0].hideable_s, SECONDS)} of a worker's computing hide it, as seen"
+            f"up to {reading(self.fitted.curves[0].hideable_s, SECONDS)} of a worker's computing hide it, as recorded"
             if self.hides
-            else "all of it taken to be exposed"
+            else "all of it assumed exposed"
         )
         spread = self.fitted.curves[0].spread
         uneven = f"; workers scatter by {spread:.1%}" if spread else ""
@@ -245,15 +245,13 @@ def _refusal(measured: RecordData, levels: Sequence[int]) -> Absent | None:
     if measured.table("collectives").height == 0:
         return Absent(
             reason="not_measured",
-            detail="no collective was timed, so communication cannot be told from serial work; let assay see the script's collectives "
+            detail="no collective was timed, so communication looks like serial work; let assay record the script's collectives "
             "(workload.attach), and set measure.communication = true",
         )
     if len(levels) < LEAST_POINTS:
         return Absent(reason="insufficient", detail=f"serial work and communication need at least {LEAST_POINTS} worker counts")
     if time_basis(measured) != "step":
-        return Absent(
-            reason="not_applicable", detail="the model is one of step times, and no steps were recorded (or scaling.time is wall)"
-        )
+        return Absent(reason="not_applicable", detail="the model needs step times, but no steps were recorded (or scaling.time is wall)")
     return _mixed(measured, levels)
 
 

@@ -19,8 +19,8 @@ from typing import Final
 import polars as pl
 
 from fireassay.frames.record_data import RecordData, effective_steps
-from fireassay.frames.training.step_communication import APART
-from fireassay.frames.training.watched_steps import all_watched
+from fireassay.frames.training.communication.step_communication import APART
+from fireassay.frames.training.communication.watched_steps import all_watched
 from fireassay.units import NS_PER_S
 
 _RANK_STEP: Final = ("launch", "rank", "step")

@@ -19,16 +19,16 @@ import polars as pl
 
 from fireassay.estimates.estimate import Absent
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.training.hashed_state import hashes
+from fireassay.frames.training.correctness.hashed_state import hashes
+from fireassay.frames.training.correctness.sample_ledger import known_samples
 from fireassay.frames.training.parallelism import absent
-from fireassay.frames.training.sample_ledger import known_samples
 from fireassay.stats.groups.gradient_difference import Difference, Part, compare, tolerance
 
 NO_GRADIENTS = (
-    "no gradients were kept; watch the model (probe.watch), or tell them (probe.gradients), as for FSDP1; those of fully_shard are kept"
+    "no gradients were kept; watch the model (probe.watch), or report them (probe.gradients), as for FSDP1; those of fully_shard are kept"
 )
 SAME_NORM = 1e-4  # relative: threads sum in different orders
-NO_REFERENCE = "no launch of one worker is in the record, with whose gradient it could be compared; add 1 to the worker counts"
+NO_REFERENCE = "the record has no launch of one worker to compare gradients with; add 1 to the worker counts"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -247,7 +247,7 @@ def other_step(first: First, alone: First) -> str:
     if missing := first.missing():
         return f"not all parts of {missing[0]} were kept"
     if first.step != alone.step or first.own.keys() != alone.own.keys():
-        return "one worker's gradients are of another step, or of other parameters"
+        return "one worker's gradients belong to another step or other parameters"
     return ""
 
 
@@ -257,7 +257,7 @@ def other_samples(measured: RecordData, first: First, alone: First, batches: Map
         same = batches[first.launch] == batches[alone.launch]
         return "" if same else "one worker's first step used other samples"
     if measured.mode != "strong":
-        return "whether one worker's first step used the same samples is not known; call probe.samples(ids)"
+        return "whether one worker's first step used the same samples is unknown; call probe.samples(ids)"
     return _other_amount(measured, first, alone)
 
 
@@ -268,14 +268,14 @@ def _told(first: First, alone: First, batches: Mapping[int, object]) -> bool:
 
 def _other_start(first: First, alone: First, starts: Mapping[int, str]) -> str:
     """Why the initial parameters differ: by their hashes, or for sharded ranks by the sums of the parts' hashes; empty if equal."""
-    other = "one worker began with other parameters; give all worker counts the same seed"
+    other = "one worker began with other parameters; use the same seed for all worker counts"
     # a sharded rank knows only its part's hash, and without a gradient cannot tell that it is a part: such parameters are skipped
     known = [(first.own[name], right) for name, right in alone.own.items() if first.own[name].norm is not None]
     pairs = [(left.start, right.start) for left, right in known if right.norm is not None]
     if pairs and all(start is not None and right is not None for start, right in pairs):
         return "" if all(start == right for start, right in pairs) else other
     if first.launch not in starts or alone.launch not in starts:
-        return "the parameters at the start were not hashed, or are not the same on all ranks"
+        return "the initial parameters were not hashed, or differ between ranks"
     return "" if starts[first.launch] == starts[alone.launch] else other
 
 

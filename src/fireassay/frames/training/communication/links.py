@@ -20,7 +20,7 @@ import polars as pl
 from fireassay.estimates.estimate import Absent
 from fireassay.frames.links.bandwidth import WHOLE, rounds, share
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.training.watched_steps import all_watched
+from fireassay.frames.training.communication.watched_steps import all_watched
 from fireassay.stats.models.affine_fit import LEAST_SIZES, Affine, affine_fit
 from fireassay.units import MIB, NS_PER_S
 
@@ -134,13 +134,11 @@ def links(found: pl.DataFrame, levels: Sequence[int], wanted: str) -> Links | Ab
                 calls=int(rows["calls"].sum()),
             )
     why = (
-        "no collective was seen to begin and end on all its ranks"
+        "no collective has a begin and an end on all its ranks"
         if found.height == 0
-        else (f"the collectives that were seen have too few different sizes to tell latency from bandwidth ({LEAST_SIZES} are needed)")
+        else (f"the recorded collectives have too few different sizes to separate latency from bandwidth ({LEAST_SIZES} are needed)")
     )
-    return Absent(
-        reason="not_measured", detail=f"{why}; set measure.communication = true, which sweeps their sizes in launches of their own"
-    )
+    return Absent(reason="not_measured", detail=f"{why}; set measure.communication = true, which sweeps their sizes in separate launches")
 
 
 def _fit(rows: pl.DataFrame) -> Affine | None:
@@ -205,13 +203,13 @@ def _by_parameters(measured: RecordData, launches: pl.Expr | pl.Series) -> Deman
         pl.col("launch").is_in(launches) & (pl.col("what") == "parameters") & pl.col("value").is_not_null()
     )
     if not rows.height:
-        detail = "neither the collectives of a step nor the number of parameters was seen, so what a step sends is not known"
+        detail = "neither the collectives of a step nor the number of parameters was recorded, so the traffic of a step is unknown"
         return Absent(reason="not_measured", detail=detail)
     many = float(np.median(rows["value"].to_numpy()))
-    return _all_reduced(many * PARAMETER_BYTES, f"{many:,.0f} parameters, taken to be float32")
+    return _all_reduced(many * PARAMETER_BYTES, f"{many:,.0f} parameters, assumed float32")
 
 
 def _all_reduced(nbytes: float, source: str) -> Demand:
     buckets = max(1.0, -(-nbytes // BUCKET))
-    description = f"{source}; taken to be summed in {buckets:.0f} buckets of at most 25 MiB, as DDP does"
+    description = f"{source}; assumed to be summed in {buckets:.0f} buckets of at most 25 MiB, as DDP does"
     return Demand(sent=(Sent(op="all_reduce", calls=buckets, nbytes=nbytes),), source=description)

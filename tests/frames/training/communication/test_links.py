@@ -8,9 +8,10 @@ import pytest
 
 from fireassay.estimates.estimate import Absent
 from fireassay.frames.links.bandwidth import predicted
-from fireassay.frames.training.links import BUCKET, Demand, Links, Sent, demand, links, transfers
+from fireassay.frames.training.communication.links import BUCKET, Demand, Links, Sent, demand, links, transfers
 from fireassay.stats.models.affine_fit import Affine
 from tests.handmade import Handmade
+from tests.metrics.narrow import absence
 
 ALPHA, BETA = 5e-6, 1e-9
 S = 1_000_000_000
@@ -84,7 +85,7 @@ def test_groups_of_several_sizes_lie_on_one_line() -> None:
     assert sorted(found.alone) == [0, 1]
 
 
-def test_without_a_sweep_the_steps_of_three_worker_counts_tell_it_block_by_block() -> None:
+def test_without_a_sweep_three_worker_counts_give_it_block_by_block() -> None:
     """One size in groups of 2, 4 and 8 is three places on the line."""
     made = Handmade(levels=(1, 2, 4, 8), blocks=2)
     for block in range(2):
@@ -107,7 +108,7 @@ def test_a_call_that_waits_for_the_one_before_counts_from_its_end() -> None:
     assert transfers(made.measured())["seconds"].to_list() == pytest.approx([0.010])
 
 
-def test_what_is_not_whole_not_ended_or_a_warm_up_is_left_out() -> None:
+def test_partial_unended_and_warm_up_loops_are_left_out() -> None:
     made = Handmade(levels=(1, 2), blocks=1)
     number = made.launch(workers=2)
     call(made, number, 0, ranks=2, nbytes=1000)
@@ -117,17 +118,13 @@ def test_what_is_not_whole_not_ended_or_a_warm_up_is_left_out() -> None:
     made.rows["collectives"] = [(*row[:13], None, *row[14:]) if row[4] == 2 else row for row in made.rows["collectives"]]
     found = transfers(made.measured())
     assert found.height == 0
-    told = links(found, (1, 2), "all_reduce")
-    assert isinstance(told, Absent)
-    assert "seen to begin and end" in told.detail
+    assert "has a begin and an end" in absence(links(found, (1, 2), "all_reduce")).detail
 
 
-def test_one_size_tells_nothing_apart() -> None:
+def test_one_size_separates_nothing() -> None:
     made = Handmade(levels=(1, 2), blocks=1)
     call(made, made.launch(workers=2), 0, ranks=2, nbytes=1000)
-    told = links(transfers(made.measured()), (1, 2), "all_reduce")
-    assert isinstance(told, Absent)
-    assert "too few different sizes" in told.detail
+    assert "too few different sizes" in absence(links(transfers(made.measured()), (1, 2), "all_reduce")).detail
 
 
 # ------------------------------------------------------------------------------------------------------- what a step sends

@@ -8,8 +8,9 @@ import pytest
 
 from fireassay.estimates.estimate import Absent
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.training.communication_model import Wall, held_out, wall
+from fireassay.frames.training.communication.communication_model import Wall, held_out, wall
 from tests.handmade import Handmade
+from tests.metrics.narrow import absence
 from tests.simulated_made import TRUTH, cluster, record
 
 
@@ -33,7 +34,7 @@ def test_a_simulated_cluster_is_recovered() -> None:
     assert not made.hides
 
 
-def test_what_hides_is_seen() -> None:
+def test_hidden_communication_is_recorded() -> None:
     """A fifth of 0.95 s: hideable 0.19 s of one worker."""
     made = found(record(overlap=0.2))
     assert made.hides
@@ -42,7 +43,7 @@ def test_what_hides_is_seen() -> None:
     assert made.all_exposed.middle.at(32) > made.fitted.middle.at(32)
 
 
-def test_without_a_sweep_the_training_itself_tells_the_links() -> None:
+def test_without_a_sweep_the_training_gives_the_links() -> None:
     """The sweep's rows taken away: the buckets in groups of 2, 4, 8 and 16 give alpha and beta block by block."""
     whole = record()
     calls = whole.table("collectives")
@@ -87,20 +88,15 @@ def test_a_mixture_of_strong_and_weak_is_refused() -> None:
     import polars as pl
 
     more = steps.with_columns(pl.when(pl.col("launch").is_in(one)).then(pl.col("items") * 2.0).otherwise(pl.col("items")).alias("items"))
-    told = wall(replace(whole, tables={**whole.tables, "steps": more}))
-    assert isinstance(told, Absent)
+    told = absence(wall(replace(whole, tables={**whole.tables, "steps": more})))
     assert told.reason == "refused"
     assert "differs between worker counts" in told.detail
 
 
 def test_a_record_without_collectives_has_no_model() -> None:
     made = Handmade(levels=(1, 2), blocks=1)
-    told = wall(made.measured())
-    assert isinstance(told, Absent)
-    assert "workload.attach" in told.detail
+    assert "workload.attach" in absence(wall(made.measured())).detail
 
 
 def test_one_worker_count_is_too_few() -> None:
-    told = wall(record(), (16,))
-    assert isinstance(told, Absent)
-    assert told.reason == "insufficient"
+    assert absence(wall(record(), (16,))).reason == "insufficient"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fireassay.frames.training.kernel_trace import intervals, operation, overlap
+from fireassay.frames.training.communication.kernel_trace import intervals, operation, overlap
 
 OLD = "ncclKernel_AllReduce_RING_LL_Sum_float(ncclDevComm*, unsigned long, ncclWork*)"
 NEW = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
@@ -44,7 +44,7 @@ def test_a_collective_is_known_by_every_name_it_has_had(name: str) -> None:
     assert found.share == 0.4
 
 
-def test_a_collective_is_known_by_what_pytorch_notes_beside_it() -> None:
+def test_a_collective_is_recognised_by_pytorch_metadata() -> None:
     """Whatever its kernel is called, as those of other libraries are."""
     told: dict[str, Any] = {"Collective name": "allreduce"}
     found = overlap(intervals(trace([STEP, kernel(GEMM, 10, 50), kernel("one_kernel_of_theirs", 30, 80, stream=20, **told)])), 3)
@@ -78,7 +78,7 @@ def test_durations_that_run_at_once_are_not_added() -> None:
     assert found.idle_ns == 10 * US
 
 
-def test_copies_stand_apart_and_the_parts_make_the_whole() -> None:
+def test_copies_are_separate_and_the_parts_sum_to_the_whole() -> None:
     """Copy 40-70 beside computing until 50 and a collective from 60: 10 of it alone."""
     events = [STEP, kernel(GEMM, 0, 50), kernel("Memcpy HtoD", 40, 70, stream=9, category="gpu_memcpy"), kernel(NEW, 60, 90, stream=20)]
     found = overlap(intervals(trace(events)), 3)
@@ -146,7 +146,7 @@ def test_only_what_lies_in_the_window_counts() -> None:
         overlap(read, 4)
 
 
-def test_what_the_profiler_says_of_a_collective_is_kept() -> None:
+def test_profiler_metadata_of_a_collective_are_kept() -> None:
     """2 gathered parts of 1000 bf16: 2000 elements of 2 bytes."""
     told: dict[str, Any] = {
         "Collective name": "_allgather_base",

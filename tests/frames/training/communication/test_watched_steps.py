@@ -12,13 +12,13 @@ import pytest
 from fireassay import catalog
 from fireassay.estimates.estimate import Estimate
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.training.communication_model import waits
-from fireassay.frames.training.links import Demand, demand
-from fireassay.frames.training.listed_collectives import inventory
+from fireassay.frames.training.communication.communication_model import waits
+from fireassay.frames.training.communication.links import Demand, demand
+from fireassay.frames.training.communication.listed_collectives import inventory
+from fireassay.frames.training.communication.watched_steps import UNWATCHED, levelled, unwatched
 from fireassay.frames.training.parallelism import parallelism
 from fireassay.frames.training.rank_phases import own_times
 from fireassay.frames.training.rank_time import CATEGORIES, partition
-from fireassay.frames.training.watched_steps import UNWATCHED, levelled, unwatched
 from fireassay.instruments.hooks.watched_steps import FIRST, chosen
 from fireassay.instruments.hooks.watched_steps import UNWATCHED as WRITTEN
 from fireassay.metrics.metric import Metric
@@ -76,7 +76,7 @@ def sampled(made: Handmade, watches: Callable[[int], bool] = chosen, *, of: tupl
     return made.measured()
 
 
-def test_what_watching_costs_is_no_warm_up() -> None:
+def test_the_cost_of_watching_is_no_warm_up() -> None:
     """Watched steps take 5 % longer, all of them at first: the level does not change where that ends."""
     numbers = random.Random(1)
     lengths = [(1.05 if chosen(step) else 1.0) * numbers.gauss(1.0, 0.01) for step in range(LENGTH)]
@@ -90,7 +90,7 @@ def test_what_watching_costs_is_no_warm_up() -> None:
     assert measured.steady_steps["step_s"].to_list() == pytest.approx(lengths), "only to find the warm-up"
 
 
-def test_a_launch_that_is_watched_throughout_keeps_its_steps_beside_one_that_is_not() -> None:
+def test_a_fully_watched_launch_keeps_its_steps_next_to_a_sampled_one() -> None:
     made = even()
     sampled(made)
     measured = made.measured()
@@ -125,7 +125,7 @@ def test_a_metric_of_communication_is_what_the_watched_steps_say(name: str, of: 
         assert ("watched steps" in every.method, "watched steps" in some.method) == (False, True)
 
 
-def test_what_ranks_wait_for_is_told_by_watched_steps() -> None:
+def test_waits_of_ranks_come_from_watched_steps() -> None:
     """.1 s of the rank that waits least, and the mean over ranks is .15 s longer, of .75 s of work in the mean."""
     every, some = (waits(one).rows(named=True) for one in (even().measured(), sampled(even())))
     assert every == some
@@ -159,7 +159,7 @@ def test_rank_seconds_are_parted_by_the_shares_of_watched_steps(of: tuple[int, .
     assert found[0][0]["straggler_wait"] == pytest.approx(0.3 * LENGTH * S)
 
 
-def test_one_long_wait_in_a_watched_step_is_not_told_of_all() -> None:
+def test_one_long_wait_in_a_watched_step_is_not_extrapolated() -> None:
     """In a watched step after the first that was not, rank 0 stands still for .9 of the second instead of .4."""
     made = even()
     long = next(step for step in range(FIRST + 20, LENGTH) if chosen(step))
@@ -173,7 +173,7 @@ def test_one_long_wait_in_a_watched_step_is_not_told_of_all() -> None:
 
 @pytest.mark.parametrize("phase", ["forward", "backward", "communication"])
 def test_a_slow_rank_is_named_from_watched_steps(phase: str) -> None:
-    """50 ms in each step; the 20 clean launches name nobody."""
+    """50 ms in each step; the 20 clean launches name no rank."""
     made = Handmade(levels=(3,), blocks=21)
     for block in range(21):
         late = {} if block else {(1, phase): 50.0}
@@ -191,7 +191,7 @@ def test_data_parallelism_is_recognised_and_says_of_how_many_steps() -> None:
     assert f"in {watched} of {watched} watched steps" in found.evidence
 
 
-def test_torchs_own_list_is_held_against_watched_steps_only() -> None:
+def test_torchs_list_is_compared_with_watched_steps_only() -> None:
     found = inventory(sampled(even()), "workers=2")
     assert found is not None
     assert (found.calls, found.seen) == (1.0, 1.0)
@@ -216,7 +216,7 @@ def test_a_step_done_again_is_as_watched_as_the_last_time() -> None:
     assert unwatched(pl.DataFrame(rows, schema=names, orient="row")).rows() == [(0, 4)]
 
 
-def test_what_a_step_sends_is_that_of_watched_ones() -> None:
+def test_the_traffic_of_a_step_is_that_of_watched_ones() -> None:
     """Each step has a call of 4 bytes of the script's own, which is noted in all; the gradients' 100 bytes are not."""
     made = even()
     for rank in (0, 1):

@@ -39,7 +39,7 @@ from typing import Final
 
 import polars as pl
 
-from fireassay.frames.training.watched_steps import watched
+from fireassay.frames.training.communication.watched_steps import watched
 from fireassay.stats.intervals.trimmed_mean import trimmed_mean
 from fireassay.units import NS_PER_S
 
@@ -47,8 +47,8 @@ from fireassay.units import NS_PER_S
 # better than a profile, which slows steps down and takes Python between two operators for waiting. If a GPU computes, the kernels
 # show it, and without a profile DDP's log.
 METHODS: Final = {
-    "unsynchronised": "steps with and without synchronising, in turn, in launches of their own",
-    "group": "the time after the last gradient and the time that the rank's own thread stood still",
+    "unsynchronised": "alternating steps with and without synchronising, in separate launches",
+    "group": "the time after the last gradient and the time that the rank's own thread waited",
     "engine": "the time after the last gradient",
     "kineto": "kernels of profiled steps: communication without computing",
     "ddp_logging": "DistributedDataParallel's own log: the time after its last gradient, of a span from its first bucket to its last",

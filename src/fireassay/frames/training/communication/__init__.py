@@ -1,0 +1,1 @@
+"""How long do the collectives of a training step take, and what do they send?"""

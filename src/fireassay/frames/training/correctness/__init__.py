@@ -1,0 +1,1 @@
+"""Did distribution preserve gradients, replicas and samples?"""
