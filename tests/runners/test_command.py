@@ -62,7 +62,7 @@ def test_what_starting_costs_stands_beside_it(tmp_path: Path) -> None:
 
 
 def test_a_command_that_fails_ends_it_and_the_record_keeps_its_last_words(tmp_path: Path) -> None:
-    with pytest.raises(WorkloadError, match=r"round 1: the command ended with exit code 3; its last words: no such model"):
+    with pytest.raises(WorkloadError, match=r"round 1: the command ended with exit code 3; its last output: no such model"):
         made(tmp_path, sys.executable, "-c", "import sys; print('no such model', file=sys.stderr); sys.exit(3)")
     (path,) = record_folders(tmp_path / "records")
     record = open_record(path)
@@ -121,9 +121,9 @@ def test_a_relative_program_is_looked_for_in_the_folder(tmp_path: Path) -> None:
     ("script", "found"),
     [
         ("no-such-program-anywhere", "which is not on the PATH"),
-        ("./absent", "which is not there"),
+        ("./absent", "which does not exist"),
         ("./folder", "which is a folder"),
-        ("./plain", "which may not be executed"),
+        ("./plain", "which is not executable"),
     ],
 )
 def test_a_program_that_cannot_be_started_is_told_before_a_record_is_made(tmp_path: Path, script: str, found: str) -> None:
@@ -135,7 +135,7 @@ def test_a_program_that_cannot_be_started_is_told_before_a_record_is_made(tmp_pa
 
 
 def test_a_secret_among_the_arguments_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match="looks like a secret"):
+    with pytest.raises(SpecError, match="an apparent secret"):
         made(tmp_path, sys.executable, "--api-key", "sk-proj-0123456789abcdef0123456789abcdef")
 
 

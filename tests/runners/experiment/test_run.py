@@ -86,7 +86,7 @@ def interrupted(tmp_path: Path, asked: Experiment, *, launches: int = 0) -> Path
 
 
 def test_a_missing_script_is_refused_before_a_record_is_made(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match=r"workload.script: found 'train.py', which is not there"):
+    with pytest.raises(SpecError, match=r"workload.script: found 'train.py', which does not exist"):
         run(experiment(), folder=tmp_path, root=tmp_path / "records")
     assert not (tmp_path / "records").exists()
 
@@ -94,7 +94,7 @@ def test_a_missing_script_is_refused_before_a_record_is_made(tmp_path: Path) -> 
 def test_a_complete_record_is_not_resumed(tmp_path: Path) -> None:
     path = interrupted(tmp_path, experiment(), launches=4)
     record_folder.reopen(path).finish("complete")
-    with pytest.raises(RecordError, match="is complete; there is nothing left to run"):
+    with pytest.raises(RecordError, match="is complete; no launch is left to run"):
         resume(path)
 
 
@@ -111,7 +111,7 @@ def test_a_record_that_a_living_process_writes_is_not_resumed(tmp_path: Path) ->
 def test_a_changed_script_is_refused(tmp_path: Path) -> None:
     path = interrupted(tmp_path, experiment())
     (tmp_path / "train.py").write_text("print('changed')")
-    with pytest.raises(SpecError, match=r"train.py, changed since the record was begun") as caught:
+    with pytest.raises(SpecError, match=r"train.py, changed since the record began") as caught:
         resume(path)
     assert "assay resume --force" in str(caught.value)
 
@@ -120,7 +120,7 @@ def test_a_changed_experiment_is_refused(tmp_path: Path) -> None:
     path = interrupted(tmp_path, experiment())
     toml = path / "experiment.toml"
     toml.write_text(toml.read_text().replace("per_configuration = 2", "per_configuration = 3"))
-    with pytest.raises(SpecError, match="experiment.toml: found changed since the record was begun"):
+    with pytest.raises(SpecError, match="experiment.toml: found changes since the record began"):
         resume(path)
 
 

@@ -144,7 +144,7 @@ def test_no_key_of_the_configuration_reaches_the_record(tmp_path: Path) -> None:
 def test_fewer_lines_than_the_totals_tell_are_doubted(tmp_path: Path) -> None:
     write(tmp_path / TOTALS, aiperf_totals())
     record = one(tmp_path, LINES, aiperf_lines(requests=30))
-    assert foreign(record)["doubts"] == ["its totals tell 40 requests, but 30 are listed"]
+    assert foreign(record)["doubts"] == ["its totals report 40 requests, but it lists 30"]
 
 
 def changed(**change: Any) -> str:

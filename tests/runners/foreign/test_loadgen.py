@@ -103,7 +103,7 @@ def test_of_a_folder_the_detailed_log_is_read(tmp_path: Path) -> None:
         (loadgen_detail("Chaos"), "effective_scenario"),
         (loadgen_detail(effective_target_qps=-1), "effective_target_qps"),
         (loadgen_detail(effective_target_qps="fast"), "effective_target_qps"),
-        ("MLPerf Results Summary\nand no fact\n", "lines without a fact"),
+        ("MLPerf Results Summary\nand no fact\n", "lines without a setting or result"),
     ],
 )
 def test_a_wrong_log_is_refused_by_field_and_line(tmp_path: Path, log: str, told: str) -> None:

@@ -140,7 +140,7 @@ def test_embeddings_have_neither_first_tokens_nor_output(tmp_path: Path) -> None
 
 def test_totals_that_contradict_the_lists_are_doubted(tmp_path: Path) -> None:
     record = one(tmp_path, "run.json", {**vllm(), "completed": 39, "failed": 3})
-    assert foreign(record)["doubts"] == ["it tells 39 answered and 3 failed requests, but lists 40"]
+    assert foreign(record)["doubts"] == ["it reports 39 answered and 3 failed requests, but lists 40"]
 
 
 @pytest.mark.parametrize(

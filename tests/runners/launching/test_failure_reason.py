@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fireassay.launchers.support.base import Ending
-from fireassay.runners.launching.failure_reason import script_lines, tail, telling_line, why_failed
+from fireassay.runners.launching.failure_reason import script_lines, tail, explaining_line, why_failed
 
 LOG = "logs/launch=0000.log"
 
@@ -81,8 +81,8 @@ def test_a_signal_is_told_by_name_however_the_engine_tells_it() -> None:
 
 
 def test_a_full_disk_and_a_full_memory_are_told_with_what_helps() -> None:
-    assert "free some space" in failed("OSError: [Errno 28] No space left on device")
-    assert "use fewer workers" in failed("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB")
+    assert "free disk space" in failed("OSError: [Errno 28] No space left on device")
+    assert "or fewer workers" in failed("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB")
 
 
 def test_trouble_with_the_launching_itself_comes_first() -> None:
@@ -92,7 +92,7 @@ def test_trouble_with_the_launching_itself_comes_first() -> None:
 
 
 def test_a_very_long_line_is_cut() -> None:
-    assert telling_line("x" * 10_000) == "x" * 297 + "..."
+    assert explaining_line("x" * 10_000) == "x" * 297 + "..."
 
 
 def test_a_script_s_output_cannot_steer_the_reader_s_terminal(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from fireassay.record.declared.requests import REQUESTS
 from fireassay.record.unsealed import launch_name
+from fireassay.runners.experiment.rows import table_row
 from fireassay.traffic.arrivals import make, shares
 from fireassay.traffic.arrivals.schedule import KINDS, NONE, PHASES, Schedule
 from fireassay.traffic.client import due_journal
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
     Noted = npt.NDArray[np.int64]
 
-REASON = "the client process that was to send it ended"
+REASON = "its client process ended"
 
 
 def lost_rows(
@@ -92,28 +93,24 @@ def _due_ns(schedule: Schedule, number: int, t0_ns: int, end_ns: int, noted: Not
 
 
 def _row(schedule: Schedule, launch: int, client: int, number: int, due_ns: int) -> tuple[Any, ...]:
-    row: dict[str, Any] = dict.fromkeys(REQUESTS.column_names) | {
-        "launch": launch,
-        "request": number,
-        "client": client,
-        "phase": PHASES[schedule.phase[number]],
-        "kind": KINDS[schedule.kind[number]],
-        "stream": _known(schedule.stream[number]),
-        "session": _known(schedule.session[number]),
-        "turn": _known(schedule.turn[number]),
-        "transport": "",
-        "scheduled_ns": due_ns,
-        "status": "lost",
-        "error": REASON,
-        "chunk_ns": [],
-        "chunk_kind": [],
-        "chunk_chars": [],
-        "logprobs": [],
-        "chunk_uncertainty_ns": [],
-        "bytes_out": 0,
-        "bytes_in": 0,
-    }
-    return tuple(row[name] for name in REQUESTS.column_names)
+    return table_row(
+        REQUESTS,
+        launch=launch,
+        request=number,
+        client=client,
+        phase=PHASES[schedule.phase[number]],
+        kind=KINDS[schedule.kind[number]],
+        stream=_known(schedule.stream[number]),
+        session=_known(schedule.session[number]),
+        turn=_known(schedule.turn[number]),
+        transport="",
+        scheduled_ns=due_ns,
+        status="lost",
+        error=REASON,
+        **{name: [] for name in ("chunk_ns", "chunk_kind", "chunk_chars", "logprobs", "chunk_uncertainty_ns")},
+        bytes_out=0,
+        bytes_in=0,
+    )
 
 
 def _known(value: Any) -> int | None:

@@ -60,7 +60,7 @@ def run_together(
         RecordError: writing a record failed; the rows already written stay readable.
     """
     if not members:
-        raise ValueError("run_together needs at least one arm")
+        raise ValueError("run_together needs at least one member")
     members = [Member(experiment=member.experiment, folder=member.folder.resolve(), label=member.label) for member in members]
     runners = [_in_turn(member, advice) for member in members]
     seed = members[0].experiment.launches.seed if seed is None else seed
@@ -68,18 +68,8 @@ def run_together(
     with listening() as stop:
         try:
             for member in members:
-                contexts.append(
-                    run.opened(
-                        member.experiment,
-                        member.folder,
-                        root,
-                        clock=clock or SystemClock(),
-                        stop=stop,
-                        on_progress=on_progress,
-                        advice=advice,
-                        label=member.label,
-                    )
-                )
+                rest = {"stop": stop, "on_progress": on_progress, "advice": advice, "label": member.label}
+                contexts.append(run.new_context(member.experiment, member.folder, root, clock=clock or SystemClock(), **rest))
             _note_session(contexts, seed)
             outcomes = _carry_out(runners, contexts, seed)
         except BaseException as error:
@@ -105,18 +95,10 @@ def order_of_members(members: int, block: int, seed: int) -> tuple[int, ...]:
 
 
 def _in_turn(member: Member, advice: Advice | None) -> Runner:
-    runner = run.checked(member.experiment, member.folder, advice)
+    runner = run.runner_for(member.experiment, member.folder, advice)
     if runner.maker is None:
-        raise SpecError(
-            (
-                Problem(
-                    where="workload.runner",
-                    found=f"{runner.name!r} (member {member.label})",
-                    allowed="a runner that makes one launch at a time",
-                    fix="Run it alone: assay run.",
-                ),
-            )
-        )
+        found, allowed = f"{runner.name!r} (member {member.label})", "a runner that makes one launch at a time"
+        raise SpecError((Problem(where="workload.runner", found=found, allowed=allowed, fix="Run it alone: assay run."),))
     return runner
 
 

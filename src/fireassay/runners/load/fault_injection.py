@@ -72,7 +72,7 @@ class Breaking:
             try:
                 self.urls = {number: front.before(url) for number, url in enumerate(engine.urls)}
             except (ValueError, RuntimeError) as error:
-                raise WorkloadError(f"nothing could be put before {engine.target.name}: {error}") from None
+                raise WorkloadError(f"no proxy could be put in front of {engine.target.name}: {error}") from None
         urls = engine.replicas.replica_urls if engine.replicas is not None else engine.urls
         struck = Struck(
             replica=planned.rank,
