@@ -130,7 +130,7 @@ def test_a_secret_that_the_record_does_not_hold_is_asked_for_and_taken_from_the_
     path = interrupted(tmp_path, experiment(workload={"environment": {"API_KEY": "correct-horse-battery"}}), launches=3)
     (tmp_path / "train.py").write_text("import os\nassert os.environ['API_KEY'] == 'correct-horse-battery'\n")
     monkeypatch.delenv("API_KEY", raising=False)
-    with pytest.raises(EnvironmentLacks, match="secret value of API_KEY"):
+    with pytest.raises(EnvironmentLacks, match="secret value for API_KEY"):
         resume(path, force=True)
     monkeypatch.setenv("API_KEY", "correct-horse-battery")
     resume(path, force=True)

@@ -62,7 +62,7 @@ def test_what_is_no_json_over_http_says_nothing(said: bytes) -> None:
 @pytest.mark.parametrize("first", [HEAD, b"HTTP/1.1 200 OK\r\nx: "])
 def test_an_answer_that_drips_for_ever_is_given_up(first: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each byte comes within the socket's time-out: without an end for the whole, the load would never end."""
-    monkeypatch.setattr(engines, "ASK_S", 0.1)
+    monkeypatch.setattr(engines, "FETCH_S", 0.1)
     with answering(first, again=b":") as url:
         assert engines.described([url]) == {}
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 import platform
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -144,8 +144,8 @@ def error_at(
         "within": _within(errors),
         "send_ms": spread(errors.sent),
         "lag_ms": spread(errors.lag),
-        "ttft_bias_ms": _median(errors.ttft),
-        "itl_bias_ms": _median(errors.itl),
+        "ttft_bias_ms": spread(errors.ttft).get("p50"),
+        "itl_bias_ms": spread(errors.itl).get("p50"),
         "achieved": _rate(drilled, seconds) / (streams / answer_s),
         **_cost(drilled),
     }
@@ -169,14 +169,8 @@ def ceiling(seconds: float, scratch: Path) -> dict[str, Any]:
 def timer(seconds: float, scratch: Path) -> dict[str, float]:
     """How late requests with a due time are sent, milliseconds."""
     arrivals = {"process": "constant", "duration_s": seconds, "warm_up_s": 0.5, "cold": 0, "drain_s": 10.0}
-    with serving(_immediate(flush_all=True)) as server:
-        drilled = _in(
-            scratch,
-            lambda folder: drill(
-                {"rate": [TIMER_RATE], "arrivals": arrivals}, server, folder, load=TIMER_RATE, scenario=f"D({TOKENS_IN},8)"
-            ),
-        )
-    return spread(drilled.lag_ns)
+    settings = _immediate(flush_all=True)
+    return spread(_run(settings, scratch, {"rate": [TIMER_RATE], "arrivals": arrivals}, load=TIMER_RATE, tokens=8).lag_ns)
 
 
 def _immediate(*, flush_all: bool = False) -> Settings:
@@ -187,25 +181,18 @@ def _drilled(
     settings: Settings, scratch: Path, seconds: float, *, load: int, tokens: int, disturb: Disturb | None = None, transport: str = "auto"
 ) -> Drilled:
     arrivals = {"duration_s": seconds, "warm_up_s": WARM_UP_S, "cold": 0, "drain_s": 10.0}
-    with serving(settings) as server:
-        return _in(
-            scratch,
-            lambda folder: drill(
-                {"concurrency": [load], "arrivals": arrivals, "client": {"transport": transport}},
-                server,
-                folder,
-                load=load,
-                scenario=f"D({TOKENS_IN},{tokens})",
-                disturb=disturb,
-            ),
-        )
+    loads = {"concurrency": [load], "arrivals": arrivals, "client": {"transport": transport}}
+    return _run(settings, scratch, loads, load=load, tokens=tokens, disturb=disturb)
 
 
-def _in(scratch: Path, act: Callable[[Path], Drilled]) -> Drilled:
-    """Run in a temporary folder."""
+def _run(
+    settings: Settings, scratch: Path, loads: Mapping[str, Any], *, load: float, tokens: int, disturb: Disturb | None = None
+) -> Drilled:
+    """Run a drill in a temporary folder."""
     folder = scratch / "drill"
     try:
-        return act(folder)
+        with serving(settings) as server:
+            return drill(loads, server, folder, load=load, scenario=f"D({TOKENS_IN},{tokens})", disturb=disturb)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -225,10 +212,6 @@ def spread(ns: npt.NDArray[np.int64]) -> dict[str, float]:
 def _within(errors: Errors) -> float | None:
     """Share of responses whose first token arrived within its uncertainty, of those that state one."""
     return float((errors.outside == 0).mean()) if len(errors.outside) else None
-
-
-def _median(ns: npt.NDArray[np.int64]) -> float | None:
-    return spread(ns).get("p50")
 
 
 def _rate(drilled: Drilled, seconds: float) -> float:

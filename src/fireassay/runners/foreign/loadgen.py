@@ -200,7 +200,7 @@ def _doubts(log: _Log) -> Iterator[str]:
     validity = first(str(values.get(key, "")) for key in VALIDITY)
     if validity and validity != "VALID":
         why = clean(str(values.get("result_invalid_reason", "")).strip(), 300)
-        yield f"LoadGen itself reports the result as {clean(validity, 20)}{f': {why}' if why else ''}"
+        yield f"LoadGen itself calls the result {clean(validity, 20)}{f': {why}' if why else ''}"
     mode = first(str(values.get(key, "")) for key in ("effective_test_mode", "Mode"))
     if "accuracy" in mode.lower():
         yield "it is an accuracy run (AccuracyOnly), whose times are meaningless"

@@ -110,7 +110,9 @@ class Accounting:
         if not (self.window.ok or self.window.limits):
             self.window.limits = limits_told(reply.headers)
         if (coding := reply.headers.get("content-encoding", "identity").strip().lower()) not in ("", "identity"):
-            reason = f"the server compressed its answer ({coding[:40]}) though it was asked not to: its tokens have no times of their own"
+            reason = (
+                f"the server compressed its answer ({coding[:40]}) despite accept-encoding: identity, so its tokens have no separate times"
+            )
             return Answer(status=status_of(reply) or "malformed", error=reason), reply.http_status, reply.size
         begin = reply.begin(MODEL_WITHIN)
         try:

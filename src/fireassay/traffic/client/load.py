@@ -310,8 +310,8 @@ class Load(UnderWay):
             exchange.ended in ("refused", "closed") and self._life.refuse(exchange.seen_ns) and self._failure is None and not self._stopped
         ):
             self._failure = WorkloadError(
-                f"nothing was heard of the target for {self.plan.dead_after_s:g} s: {self._life.refused} requests in a row failed, the last with "
-                f'"{exchange.why}". Start it, or look at its address; serving.client.dead_after_s is how long it is waited for'
+                f"the target sent nothing for {self.plan.dead_after_s:g} s: {self._life.refused} requests in a row failed, the last with "
+                f'"{exchange.why}". Start it, or check its address; serving.client.dead_after_s sets the time limit'
             )
             self.loop.call_soon(self.stop)
 

@@ -204,4 +204,4 @@ def count(value: object, name: str) -> int | None:
         return value
     if isinstance(value, float) and value.is_integer() and 0 <= value < _LARGEST:
         return int(value)
-    raise ValueError(f"usage tells {name} = {str(value)[:40]}, which is no count")
+    raise ValueError(f"usage reports {name} = {str(value)[:40]}, which is not a count")

@@ -83,7 +83,7 @@ def _read_whole(reply: Reply) -> Answer:
         return Answer(status="malformed", error=f"the answer ({kind}) is not JSON: {error}"[:MOST_ERROR])
     if not isinstance(document, dict) or "choices" not in document:
         message = error_message(document) if isinstance(document, dict) and is_error(document) else None
-        return Answer(status="error" if message else "malformed", error=message or "the answer holds no choices")
+        return Answer(status="error" if message else "malformed", error=message or "the answer has no choices")
     reader = Reader(reply.ns, reply.ends, (), whole=True)
     reader.chunk(document, reply.ns[-1] if reply.ns else 0)
     reader.end_whole(reply.unsure_whole())
@@ -158,7 +158,7 @@ class Reader:
         self._unsure = unsure
         self._done = True
         if self._kind[-1] in (Kind.OTHER, Kind.USAGE):
-            self._malformed = self._malformed or "the answer holds no choice"
+            self._malformed = self._malformed or "the answer has no choice"
 
     def _verdict(self) -> tuple[Status, str | None]:
         if self._error:
@@ -168,8 +168,8 @@ class Reader:
         if self._done or self._finish is not None:
             return "ok", None
         if not self._kind:
-            return "malformed", "the answer holds no chunk"
-        return "truncated", "the answer ended without saying why"
+            return "malformed", "the answer has no chunk"
+        return "truncated", "the answer ended without a finish reason"
 
     # -- events
 
@@ -410,7 +410,7 @@ class Reader:
             self._put(ns, Kind.OTHER)
             return None
         if name == "error" or is_error(document):
-            self._fail(ns, error_message(document) or "an error without words")
+            self._fail(ns, error_message(document) or "an error without a message")
             return None
         delta = self.chunk(document, ns)
         if delta is None:
