@@ -67,20 +67,7 @@ def interrupted(tmp_path: Path, asked: Experiment, *, launches: int = 0) -> Path
     record = record_folder.create(tmp_path / "records", asked, plan_signature(asked), clock=FakeClock())
     record.set_environment("before", {"script": script_identity(asked, tmp_path)})
     for number, one in enumerate(plan(asked)[:launches]):
-        made = launch_row(
-            one,
-            launch=number,
-            attempt=0,
-            begin_ns=0,
-            end_ns=1,
-            begin_utc="",
-            status="ok",
-            reason="",
-            exit_code=0,
-            restarts=0,
-            placement="{}",
-        )
-        write_launch(record.writer(number), made, record.path)
+        write_launch(record.writer(number), launch_row(one, launch=number, begin_ns=0, end_ns=1, exit_code=0), record.path)
     record.finish("interrupted", "test")
     return record.path
 

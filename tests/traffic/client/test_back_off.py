@@ -75,5 +75,5 @@ def test_a_dead_target_ends_the_load_early(tmp_path: Path, transport: str) -> No
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # and nobody listens
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
-        with pytest.raises(WorkloadError, match=r"nothing was heard of the target for 0.3 s: \d+ requests in a row"):
+        with pytest.raises(WorkloadError, match=r"the target sent nothing for 0.3 s: \d+ requests in a row"):
             load_on(tmp_path, [url], load=2, concurrency=[2], arrivals=closed(6000), client={"transport": transport, "dead_after_s": 0.3})
