@@ -15,9 +15,9 @@ from fireassay.record.machine import absent
 from fireassay.runners.experiment import launch_loop
 from fireassay.runners.experiment.context import Job, Made, Outcome, RunContext, Runner
 from fireassay.runners.experiment.metered import Metered
-from fireassay.runners.load.engines import Engines, described, reachable
-from fireassay.runners.load.fault_injection import can_be_broken
-from fireassay.runners.load.load import LoadRun, plug_ins_exist
+from fireassay.runners.load.engines import Engines, check_reachable, self_description
+from fireassay.runners.load.fault_injection import check_faults
+from fireassay.runners.load.load import LoadRun, check_plug_ins
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import targets_of
 from fireassay.spec.sections.serving import Serving
@@ -39,12 +39,12 @@ def check(experiment: Experiment, folder: Path) -> None:
             fix="Add [serving] with concurrency = [1, 8] or rate = [5.0], or use: assay load URL --concurrency 1,8",
         )
         raise SpecError((problem,))
-    plug_ins_exist(serving.task, targets_of(serving))
+    check_plug_ins(serving.task, targets_of(serving))
     if missing := _missing_files(serving, folder):
         raise SpecError(tuple(missing), "the load")
     _keys_are_set(serving)
-    can_be_broken(experiment)
-    reachable(experiment)
+    check_faults(experiment)
+    check_reachable(experiment)
 
 
 def _named(serving: Serving) -> dict[str, str]:
@@ -117,7 +117,7 @@ class Loads(Metered):
         """Store an engine's self-description in the record's environment, once."""
         engines = dict(((self.context.record.manifest["environment"] or {}).get("before") or {}).get("engines") or {})
         if name not in engines:
-            engines[name] = described(urls) or absent("the engine does not describe itself")
+            engines[name] = self_description(urls) or absent("the engine does not describe itself")
             self.context.note_environment(engines=engines)
 
 

@@ -28,7 +28,7 @@ from fireassay.errors import Interrupted
 from fireassay.instruments.reference_server.server import serving
 from fireassay.instruments.reference_server.settings import Settings
 from fireassay.runners.calibration.client_disturbance import DISTURBANCES, Disturb
-from fireassay.runners.calibration.client_drill import Drilled, Errors, drill, paired
+from fireassay.runners.calibration.client_drill import DrillResult, Errors, compare_times, drill
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,7 +55,7 @@ Show = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Calibrated:
+class ClientCalibration:
     """The results; None for what was not reached."""
 
     errors: list[dict[str, Any]]
@@ -66,7 +66,7 @@ class Calibrated:
     stopped: str  # why it ended early; empty if it did not
 
 
-def calibrate(scratch: Path, seconds: float, show: Show = lambda _: None, streams: tuple[int, ...] = STREAMS) -> Calibrated:
+def calibrate(scratch: Path, seconds: float, show: Show = lambda _: None, streams: tuple[int, ...] = STREAMS) -> ClientCalibration:
     """Measure for about `seconds` in folders below `scratch`. Ctrl-C ends it early with partial results."""
     began = time.monotonic()
     each_s = max(LEAST_S, seconds / DRILLS - APART_S - WARM_UP_S)
@@ -87,7 +87,7 @@ def calibrate(scratch: Path, seconds: float, show: Show = lambda _: None, stream
         results["timer"] = timer(each_s, scratch)
     except (KeyboardInterrupt, Interrupted):
         stopped = "stopped by Ctrl-C"
-    return Calibrated(
+    return ClientCalibration(
         errors=errors,
         provoked=provoked,
         ceiling=results.get("ceiling"),
@@ -128,7 +128,7 @@ def error_at(
         disturb=DISTURBANCES[disturbed] if disturbed else None,
         transport=transport,
     )
-    errors = paired(drilled)
+    errors = compare_times(drilled)
     answer_s = FIRST_S + (tokens - 1) * NEXT_S
     return {
         "streams": streams,
@@ -179,7 +179,7 @@ def _immediate(*, flush_all: bool = False) -> Settings:
 
 def _drilled(
     settings: Settings, scratch: Path, seconds: float, *, load: int, tokens: int, disturb: Disturb | None = None, transport: str = "auto"
-) -> Drilled:
+) -> DrillResult:
     arrivals = {"duration_s": seconds, "warm_up_s": WARM_UP_S, "cold": 0, "drain_s": 10.0}
     loads = {"concurrency": [load], "arrivals": arrivals, "client": {"transport": transport}}
     return _run(settings, scratch, loads, load=load, tokens=tokens, disturb=disturb)
@@ -187,7 +187,7 @@ def _drilled(
 
 def _run(
     settings: Settings, scratch: Path, loads: Mapping[str, Any], *, load: float, tokens: int, disturb: Disturb | None = None
-) -> Drilled:
+) -> DrillResult:
     """Run a drill in a temporary folder."""
     folder = scratch / "drill"
     try:
@@ -214,12 +214,12 @@ def _within(errors: Errors) -> float | None:
     return float((errors.outside == 0).mean()) if len(errors.outside) else None
 
 
-def _rate(drilled: Drilled, seconds: float) -> float:
+def _rate(drilled: DrillResult, seconds: float) -> float:
     """Successful requests per second of the measured part."""
     return float(drilled.main.num_rows / seconds)
 
 
-def _cost(drilled: Drilled) -> dict[str, float | None]:
+def _cost(drilled: DrillResult) -> dict[str, float | None]:
     """Cores used by the client, the server and other programs; the client's processor time per chunk."""
     return {
         "client_cores": drilled.client_cpu_s / drilled.duration_s,
@@ -229,7 +229,7 @@ def _cost(drilled: Drilled) -> dict[str, float | None]:
     }
 
 
-def _limit(drilled: Drilled, measured: float) -> dict[str, Any]:
+def _limit(drilled: DrillResult, measured: float) -> dict[str, Any]:
     """The bottleneck of a rate, and the rate that the client alone would reach."""
     cost = _cost(drilled)
     client, server = float(cost["client_cores"] or 0.0), float(cost["server_cores"] or 0.0)

@@ -43,7 +43,7 @@ CLOCKS_NS: Final = 50_000  # the kernel's timestamps use another clock, aligned 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Drilled:
+class DrillResult:
     """One load: the client's rows, the server's truth, and the processor time of both."""
 
     rows: pyarrow.Table  # of the table `requests`
@@ -81,7 +81,7 @@ class Drilled:
 
 def drill(
     serving: Mapping[str, Any], server: Served, scratch: Path, *, load: float, scenario: str, seed: int = 1, disturb: Disturb | None = None
-) -> Drilled:
+) -> DrillResult:
     """Put a load on the server and collect both records. `serving`: the keys of [serving] that differ from the defaults.
 
     disturb: a disturbance of the client process (`fireassay.runners.calibration.client_disturbance`).
@@ -109,7 +109,7 @@ def drill(
     foreign = None if machine is None or machine_after is None else max(0.0, machine_after - machine - ours_s) / duration_s
     first = int(before["requests"])
     truth = {entry.request: entry for entry in server.truth() if entry.request >= first}
-    return Drilled(
+    return DrillResult(
         rows=_rows(folder),
         truth=truth,
         duration_s=duration_s,
@@ -268,7 +268,7 @@ class Errors:
     unpaired: int  # requests without a counterpart, or with a different number of chunks
 
 
-def paired(drilled: Drilled) -> Errors:
+def compare_times(drilled: DrillResult) -> Errors:
     """Compare every request and chunk of the measured part with its counterpart."""
     import numpy as np
 
@@ -296,7 +296,7 @@ def paired(drilled: Drilled) -> Errors:
     return Errors(unpaired=unpaired, **{name: np.hstack([np.empty(0, dtype=np.int64), *parts]) for name, parts in columns.items()})
 
 
-def _pairs(drilled: Drilled) -> Iterator[tuple[Mapping[str, Any], Entry | None]]:
+def _pairs(drilled: DrillResult) -> Iterator[tuple[Mapping[str, Any], Entry | None]]:
     names = ["request", "scheduled_ns", "sent_ns", "first_token_ns", "chunk_ns", "chunk_kind", "chunk_uncertainty_ns", "text"]
     for row in drilled.main.select(names).to_pylist():
         number = (row["text"] or "").split(" ", 1)[0].removeprefix("r")

@@ -29,14 +29,14 @@ LooksEnded = Literal["precision", "at_most", "budget", "failed"]
 
 def run(context: RunContext, maker: Maker) -> Outcome:
     """Make the remaining launches of one experiment, as far as they are needed."""
-    course = Course(context, maker)
+    course = LaunchLoop(context, maker)
     while course.wants_more:
         course.make_block()
     course.make_faults()
     return course.outcome()
 
 
-class Course:
+class LaunchLoop:
     """One experiment's progress through its plan, derived from the context's rows so that it can be resumed."""
 
     def __init__(self, context: RunContext, maker: Maker, rounds: dict[float, int] | None = None) -> None:

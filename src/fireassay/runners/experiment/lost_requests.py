@@ -42,7 +42,7 @@ def lost_rows(
 
     `t0_ns` is 0 if the load had not begun; `load` is the folder with the clients' notes.
     """
-    seen = frozenset(number for batch in answered(path, launch) for number in batch["request"].to_pylist())
+    seen = frozenset(number for batch in request_batches(path, launch) for number in batch["request"].to_pylist())
     for client, end_ns in dead.items():
         noted = due_journal.read(load / due_journal.name(client), len(schedule))
         for number in lost(schedule, client, clients, seen, t0_ns, end_ns, noted):
@@ -53,10 +53,10 @@ def last_request(path: Path, launch: int, table: str = "requests") -> int:
     """The highest request number with a row; -1 if there is none."""
     import pyarrow.compute as pc
 
-    return max((int(pc.max(batch["request"]).as_py()) for batch in answered(path, launch, table) if batch.num_rows), default=-1)
+    return max((int(pc.max(batch["request"]).as_py()) for batch in request_batches(path, launch, table) if batch.num_rows), default=-1)
 
 
-def answered(path: Path, launch: int, table: str = "requests") -> Iterator[pyarrow.RecordBatch]:
+def request_batches(path: Path, launch: int, table: str = "requests") -> Iterator[pyarrow.RecordBatch]:
     """The clients' rows of a launch, batch by batch."""
     from fireassay.record.salvage import batches
 
@@ -162,7 +162,7 @@ def _last_sign_ns(path: Path, launch: int, load: Path, client: int, schedule: Sc
 
     noted = due_journal.read(load / due_journal.name(client), len(schedule))
     last = 0 if noted is None else int(noted[:-1].max(initial=0))
-    for batch in answered(path, launch):
+    for batch in request_batches(path, launch):
         rows = batch.filter(pc.equal(batch["client"], client))
         last = max([last, *(pc.max(rows[name]).as_py() or 0 for name in ("scheduled_ns", "done_ns"))])
     return last

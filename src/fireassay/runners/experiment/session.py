@@ -19,7 +19,7 @@ from fireassay.clock import Clock, SystemClock
 from fireassay.errors import Interrupted, Problem, RecordError, SpecError, WorkloadError
 from fireassay.runners.experiment import run
 from fireassay.runners.experiment.context import Advice, Outcome, RunContext, Runner
-from fireassay.runners.experiment.launch_loop import Course
+from fireassay.runners.experiment.launch_loop import LaunchLoop
 from fireassay.runners.experiment.progress import RunProgress
 from fireassay.runners.experiment.signals import listening
 from fireassay.spec.experiment import Experiment
@@ -109,19 +109,19 @@ def _note_session(contexts: Sequence[RunContext], seed: int) -> None:
 
 
 def _carry_out(runners: Sequence[Runner], contexts: Sequence[RunContext], seed: int) -> list[Outcome]:
-    courses: list[Course] = []
+    courses: list[LaunchLoop] = []
     rounds: dict[float, int] = {}  # the sentinels' work, the same for all sides
     for runner, context in zip(runners, contexts, strict=True):
         run.begin(context)
         assert runner.maker is not None  # checked beforehand
-        courses.append(Course(context, runner.maker(context), rounds))
+        courses.append(LaunchLoop(context, runner.maker(context), rounds))
     _make_blocks(courses, seed)
     for course in courses:
         course.make_faults()
     return _settled(courses)
 
 
-def _make_blocks(courses: Sequence[Course], seed: int) -> None:
+def _make_blocks(courses: Sequence[LaunchLoop], seed: int) -> None:
     """Make rounds of one block per side. With interim analyses, all sides continue until each has enough."""
     block = 0
     while any(course.wants_more for course in courses):
@@ -131,7 +131,7 @@ def _make_blocks(courses: Sequence[Course], seed: int) -> None:
         block += 1
 
 
-def _settled(courses: Sequence[Course]) -> list[Outcome]:
+def _settled(courses: Sequence[LaunchLoop]) -> list[Outcome]:
     """Finish every record, even if one of them fails."""
     outcomes, errors = [], []
     for course in courses:

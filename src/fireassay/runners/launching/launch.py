@@ -62,7 +62,7 @@ def request_for(context: RunContext, job: Job, environment: dict[str, str], cwd:
         variables["FIREASSAY_CALIBRATE_COMMUNICATION"] = "1"
     if experiment.flops.convention != "none" and not profiling.at_once(experiment, job):
         variables |= {"FIREASSAY_FLOPS": "1", "FIREASSAY_PEAK": f"{experiment.flops.peak}:{experiment.flops.precision or ''}"}
-    if (steps := steps_asked(experiment, planned)) is not None:
+    if (steps := steps_requested(experiment, planned)) is not None:
         variables[step_limit.VARIABLE] = str(steps)
     variables |= profiling.environment(experiment, context.record.path, job)
     requested = {name: _filled(value, values) for name, value in experiment.workload.environment.items()}
@@ -87,7 +87,7 @@ def request_for(context: RunContext, job: Job, environment: dict[str, str], cwd:
     )
 
 
-def steps_asked(experiment: Experiment, planned: PlannedLaunch) -> int | None:
+def steps_requested(experiment: Experiment, planned: PlannedLaunch) -> int | None:
     """Steps after which the launch ends; a profiled launch makes only the steps of its profile."""
     steps = experiment.workload.every_step
     if steps is None or planned.role == "sweep":
@@ -347,7 +347,7 @@ class LaunchRun:
 
     def _ended_as_asked(self) -> bool:
         """Whether every rank made its steps and closed its recording; the exit status is then irrelevant."""
-        if steps_asked(self.context.experiment, self.planned) is None:
+        if steps_requested(self.context.experiment, self.planned) is None:
             return False
         folder = self.context.record.launch_folder(self.job.number)
         settings = self.context.experiment.launcher
@@ -357,7 +357,7 @@ class LaunchRun:
 
     def _ended_early(self) -> str:
         """The reason if the script ended before making its steps; empty if no step was recorded."""
-        requested = steps_asked(self.context.experiment, self.planned)
+        requested = steps_requested(self.context.experiment, self.planned)
         if requested is None or not self.watch.steps or self._ended_as_asked():
             return ""
         return f"the script ended by itself after {self.watch.steps} of {requested} requested steps"

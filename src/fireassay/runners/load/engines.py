@@ -48,7 +48,7 @@ def urls_of(experiment: Experiment, target: Target) -> tuple[str, ...]:
     return target.urls or ((experiment.workload.script,) if not target.command and experiment.workload.script else ())
 
 
-def reachable(experiment: Experiment) -> None:
+def check_reachable(experiment: Experiment) -> None:
     """Check that every target that assay does not start accepts connections.
 
     Raises:
@@ -142,7 +142,7 @@ def _purpose(target: Target, planned: PlannedLaunch) -> object:
     return ("block", planned.block) if target.restart == "block" else "experiment"
 
 
-def described(urls: Sequence[str]) -> dict[str, Any]:
+def self_description(urls: Sequence[str]) -> dict[str, Any]:
     """The first replica's self-description, by path; {} if there is none. Secrets are neither requested nor kept."""
     for path in DESCRIBED_AT if urls else ():
         try:

@@ -24,7 +24,7 @@ from fireassay.units import NS_PER_S
 EmitAt = Callable[[str, int, int | None, Mapping[str, Any]], None]  # kind, ns, replica, detail
 
 
-def can_be_broken(experiment: Experiment) -> None:
+def check_faults(experiment: Experiment) -> None:
     """Check that every requested fault can strike its engines.
 
     Raises:
@@ -38,7 +38,7 @@ def can_be_broken(experiment: Experiment) -> None:
                 check(fault, spec, target)
 
 
-class Breaking:
+class FaultInjection:
     """The fault of one launch, if any. A context manager that undoes a lasting fault at its end."""
 
     def __init__(self, planned: PlannedLaunch, engine: Engine, emit: EmitAt, log: Path, mark: str) -> None:

@@ -24,13 +24,13 @@ from fireassay.launchers.support.base import Ending, Request
 from fireassay.record import files
 from fireassay.record.secrets.redact import redact, secret_values
 from fireassay.runners.experiment.context import Job, Made, RunContext
-from fireassay.runners.experiment.lost_requests import answered, last_request, lost_rows
+from fireassay.runners.experiment.lost_requests import last_request, lost_rows, request_batches
 from fireassay.runners.experiment.progress import LaunchProgress, LoadProgress
 from fireassay.runners.experiment.rows import check_written, write_event
 from fireassay.runners.launching import failure_reason
 from fireassay.runners.launching.launch import mark_of
 from fireassay.runners.load.engines import Engine, Engines
-from fireassay.runners.load.fault_injection import Breaking
+from fireassay.runners.load.fault_injection import FaultInjection
 from fireassay.spec.plan import configuration_of, measured_seconds
 from fireassay.spec.sections.serving import Serving, Target
 from fireassay.traffic.arrivals import make
@@ -109,7 +109,7 @@ class LoadRun:
         with ExitStack() as stack:
             log = self.context.record.log_path(self.job.number).resolve().with_suffix(".fault.log")
             mark = f"{mark_of(self.context.record.path, self.job.number)}fault."
-            breaking = stack.enter_context(Breaking(self.planned, engine, self._event_at, log, mark))
+            breaking = stack.enter_context(FaultInjection(self.planned, engine, self._event_at, log, mark))
             self._prepare(replace_urls(engine, breaking.urls))
             stack.enter_context(self._scraper(engine))
             stack.callback(self._close_clients)
@@ -214,7 +214,7 @@ class LoadRun:
 
     # ---- monitoring
 
-    def _until_the_end(self, breaking: Breaking) -> None:
+    def _until_the_end(self, breaking: FaultInjection) -> None:
         while len(self.endings) < len(self.handles):
             for number, handle in enumerate(self.handles):
                 if number not in self.endings and (ending := handle.poll()) is not None:
@@ -241,7 +241,7 @@ class LoadRun:
         if answered:
             self._event("answer_models", {"asked": self.model, "answered": dict(answered)})
 
-    def _step(self, reports: list[Mapping[str, Any]], breaking: Breaking) -> None:
+    def _step(self, reports: list[Mapping[str, Any]], breaking: FaultInjection) -> None:
         """Advance from loading to the cold requests to the load as the clients become ready."""
         states = [report.get("state", "") for report in reports]
         if self.state == "loading" and len(states) == self.clients and all(states):
@@ -346,7 +346,7 @@ class LoadRun:
         from fireassay.traffic.prompts.token_counts import count
 
         path, launch = self.context.record.path, self.job.number
-        for row in count(lambda: answered(path, launch), launch, self.schedule, self.prompts):
+        for row in count(lambda: request_batches(path, launch), launch, self.schedule, self.prompts):
             self.writer.append("token_counts", row)
 
     def _exit_code(self) -> int | None:
@@ -443,7 +443,7 @@ def _worst(reports: list[Mapping[str, Any]], key: str) -> dict[str, float]:
     return merged
 
 
-def plug_ins_exist(task: str, targets: Sequence[Target]) -> None:
+def check_plug_ins(task: str, targets: Sequence[Target]) -> None:
     """Check that the task and the dialects exist and support the given options.
 
     Raises:

@@ -24,7 +24,7 @@ from fireassay.traffic.backends.support.bodies import Head, Tree, deep, images_o
 from fireassay.traffic.backends.support.native_events import AnswerBuilder, read_events
 from fireassay.traffic.backends.support.options import OMIT, PATH, Headers, Hidden, headers_of, joined, option
 from fireassay.traffic.parts import Answer, Ask, Backend, Json, Kind, Option, Reply, Sign, Wire
-from fireassay.traffic.replies.openai_json import said_by
+from fireassay.traffic.replies.openai_json import text_of_choice
 
 PATH_OF_CHAT: Final = "/20231130/actions/chat"
 _COUNTS = {"tokens_in": "promptTokens", "tokens_out": "completionTokens"}
@@ -199,7 +199,7 @@ def _said(message: Mapping[str, Any]) -> tuple[str, str, int]:
     tool = sum(len(call.get("name") or "") + len(call.get("arguments") or "") for call in calls)
     parts = message.get("content") or ()
     thought = message.get("reasoningContent") or "".join(part.get("thinking", "") for part in parts)
-    return said_by({"message": {"content": list(parts)}}).content, thought, tool
+    return text_of_choice({"message": {"content": list(parts)}}).content, thought, tool
 
 
 def _usage(usage: object, into: AnswerBuilder) -> None:

@@ -11,7 +11,7 @@ from fireassay.traffic.parts import Ended
 from fireassay.traffic.wire.response import Exchange
 
 
-class UnderWay(Accounting):
+class InFlight(Accounting):
     """Requests that were handed over and have not ended."""
 
     def __init__(self, plan: Plan, log: RequestLog) -> None:

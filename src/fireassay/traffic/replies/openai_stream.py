@@ -30,13 +30,13 @@ from fireassay.traffic.replies.chunk_templates import (
 from fireassay.traffic.replies.events import WINDOW, began_well, events, parse_event, status_of, why_failed
 from fireassay.traffic.replies.openai_json import (
     MOST_ERROR,
-    Said,
+    ChoiceText,
     error_message,
     first_choice,
     is_error,
     loads,
     logprobs_of,
-    said_by,
+    text_of_choice,
     usage_of,
 )
 
@@ -390,7 +390,7 @@ class Reader:
         self._stamp(list(accumulate([n + step for n in lengths], initial=position))[1:])
         return end, end - position - framing
 
-    def _event(self, name: str, data: bytes, ns: int) -> Said | None:
+    def _event(self, name: str, data: bytes, ns: int) -> ChoiceText | None:
         """Parse one event; returns the text of a chunk that contains only text."""
         if data == _DONE or data.strip() == _DONE:
             self._done = True
@@ -441,7 +441,7 @@ class Reader:
         self._kind.append(kind)
         self._chars.append(chars)
 
-    def chunk(self, document: Mapping[str, Any], ns: int) -> Said | None:
+    def chunk(self, document: Mapping[str, Any], ns: int) -> ChoiceText | None:
         """Parse one chunk's JSON; returns its text if it contains nothing else."""
         usage = document.get("usage")
         if usage is not None:
@@ -450,7 +450,7 @@ class Reader:
         if choice is None:
             self._put(ns, Kind.USAGE if isinstance(usage, dict) and not document.get("choices") else Kind.OTHER)
             return None
-        delta = said_by(choice)
+        delta = text_of_choice(choice)
         finish = choice.get("finish_reason")
         if isinstance(finish, str) and finish:
             self._finish = finish

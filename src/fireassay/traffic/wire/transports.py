@@ -55,7 +55,7 @@ class Lean:
         return self._payloads.payload(wire if self._sign is None else self._sign(wire, self._url))
 
 
-class Inside:
+class InProcess:
     """No transport: the model runs in this process, in one thread, one request at a time."""
 
     def __init__(self, answer: Callable[[Ask], Answer]) -> None:
@@ -114,7 +114,7 @@ def ways(target: Target, client: Client, backend: Backend, noted: memoryview | N
         EnvironmentLacks: credentials or a package are missing.
     """
     if backend.process is not None:
-        return [Inside(backend.process(target))], None
+        return [InProcess(backend.process(target))], None
     if not target.urls:
         raise WorkloadError(f"the engine {target.name} has no URL")
     sign = backend.prepare(target) if backend.prepare is not None else None

@@ -17,7 +17,7 @@ from fireassay.errors import EnvironmentLacks
 from fireassay.traffic.backends.support.bodies import Tree, some, text_of
 from fireassay.traffic.backends.support.native_events import AnswerBuilder
 from fireassay.traffic.parts import Ask, Kind
-from fireassay.traffic.replies.openai_json import said_by, usage_of
+from fireassay.traffic.replies.openai_json import text_of_choice, usage_of
 
 METRICS: Final = "amazon-bedrock-invocationMetrics"
 _COUNTS = {"tokens_in": "inputTokenCount", "tokens_out": "outputTokenCount", "tokens_cached": "cacheReadInputTokenCount"}
@@ -183,7 +183,7 @@ def _openai_varied(ask: Ask) -> Tree:
 def _openai_take(document: Mapping[str, Any], ns: int, into: AnswerBuilder) -> None:
     choices = document.get("choices")
     if choices:
-        delta, reason = said_by(choices[0]), choices[0].get("finish_reason") or choices[0].get("stop_reason")
+        delta, reason = text_of_choice(choices[0]), choices[0].get("finish_reason") or choices[0].get("stop_reason")
         tool = delta.chars - len(delta.content) - len(delta.reasoning)
         into.add_mixed(ns, delta.content, delta.reasoning, tool, Kind.FINISH if reason else Kind.ROLE)
         into.finish(reason)
