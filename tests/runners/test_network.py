@@ -54,7 +54,7 @@ def tools(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("tools")
-def test_a_round_holds_what_the_tools_said(tmp_path: Path) -> None:
+def test_a_round_holds_the_tools_numbers(tmp_path: Path) -> None:
     record = open_record(run(experiment("127.0.0.1"), root=tmp_path))
     assert record.state == "complete"
     rows = record.table("telemetry").filter((pl.col("device") == "to 127.0.0.1") & (pl.col("launch") == 0))
@@ -101,11 +101,11 @@ def test_hosts_and_seconds_are_read_from_the_words() -> None:
         (("a:0",), "a host's name or address"),
     ],
 )
-def test_words_that_make_no_sense_are_refused(words: tuple[str, ...], told: str) -> None:
+def test_invalid_arguments_are_refused(words: tuple[str, ...], told: str) -> None:
     with pytest.raises(SpecError, match=told):
         hosts_and_seconds(experiment(*words))
 
 
-def test_a_host_that_nobody_knows_is_refused_before_a_record_is_made(tmp_path: Path) -> None:
+def test_an_unresolvable_host_is_refused_before_any_record(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match=r"nohost\.invalid.*which does not resolve"):
         check(experiment("localhost", "nohost.invalid"), tmp_path)

@@ -86,5 +86,5 @@ def test_a_spread_is_in_milliseconds_and_nothing_has_none() -> None:
     assert spread(np.array([], dtype=np.int64)) == {}
 
 
-def test_what_it_ran_on_is_told() -> None:
+def test_the_software_is_named() -> None:
     assert doctor_client.about()["python"].startswith("3.")

@@ -117,7 +117,7 @@ def test_a_real_client_saw_what_the_server_sent(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("transport", ["lean", *(["compiled"] if built() else [])])
-def test_a_client_that_is_stopped_says_by_how_much_its_times_may_be_off(tmp_path: Path, transport: str) -> None:
+def test_a_stopped_client_states_the_uncertainty_of_its_times(tmp_path: Path, transport: str) -> None:
     """It was stopped for 100 ms after most requests, told a TTFT of 120 ms for a true 50, and nothing said so."""
     asked = {"concurrency": [8], "arrivals": {**SHORT, "duration_s": 2.0}, "client": {"transport": transport}}
     with serving(Settings(first_s=0.05, next_s=0.005, numbered=True)) as server:
@@ -138,7 +138,7 @@ def test_a_token_lies_outside_of_an_uncertainty_that_is_too_small_and_of_a_stamp
     assert client_drill._outside(100 * ms, 0, 101 * ms, 101 * ms) == ms - client_drill.CLOCKS_NS
 
 
-def test_what_says_nothing_of_its_uncertainty_is_not_called_within() -> None:
+def test_a_response_without_uncertainty_is_not_counted_as_within() -> None:
     truth = [entry(0, 1100, [1500, 1600]), entry(1, 1100, [1500, 1600])]
     rows = [row(0, "r0 x", 1000, [500, 600]), row(1, "r1 x", 1000, [500, 600], chunk_uncertainty_ns=[9, 7, 8])]
     found = compare_times(drilled(rows, truth))
@@ -147,7 +147,7 @@ def test_what_says_nothing_of_its_uncertainty_is_not_called_within() -> None:
     assert found.outside.tolist() == [0]
 
 
-def test_a_client_that_fails_is_an_error_with_its_own_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_client_is_an_error_with_its_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     prepared = client_drill._prepared
 
     def spoiled(*given: Any) -> Path:
