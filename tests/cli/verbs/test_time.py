@@ -66,7 +66,7 @@ def test_a_command_of_bytes_that_are_no_text_is_refused(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 2
-    assert r"workload.arguments[0]: found '\udcff'; allowed: text in UTF-8" in done.stderr
+    assert r"workload.arguments[0]: found '\udcff'; allowed: UTF-8 text" in done.stderr
     assert not (tmp_path / "records").exists()
 
 
