@@ -13,7 +13,6 @@ from fireassay.record import folder as record_folder
 from fireassay.record.progress import ProgressWriter
 from fireassay.record.sealing.plan_signature import plan_signature
 from fireassay.runners.experiment.context import Job, Made, RunContext
-from fireassay.runners.experiment.rows import launch_row
 from fireassay.runners.experiment.signals import StopRequest
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.load import from_mapping
@@ -134,21 +133,8 @@ class InstantMaker:
             rule = "aborted"
         begin = self.context.clock.now_ns()
         self.context.clock.sleep(1.0)
-        return Made(
-            row=launch_row(
-                job.planned,
-                launch=job.number,
-                attempt=job.attempt,
-                begin_ns=begin,
-                end_ns=self.context.clock.now_ns(),
-                begin_utc="",
-                status=rule,
-                reason="" if rule == "ok" else f"it was {rule}",
-                exit_code=0,
-                restarts=0,
-                placement="{}",
-            )
-        )
+        end = self.context.clock.now_ns()
+        return Made(row=job.row(begin_ns=begin, end_ns=end, status=rule, reason="" if rule == "ok" else f"it was {rule}", exit_code=0))
 
     def absences(self) -> Mapping[str, str]:
         return {}

@@ -75,7 +75,7 @@ def test_ranks_whose_sums_are_not_exact_in_the_type_are_refused(tmp_path: Path) 
 
 @pytest.mark.parametrize("dtype", ["uint32", "uint64", "float8_e4m3fn", "float8_e5m2"])
 def test_types_of_imported_results_are_not_timed_here(tmp_path: Path, dtype: str) -> None:
-    with pytest.raises(SpecError, match="Only results of other programs can be of this type"):
+    with pytest.raises(SpecError, match="Only imported results of other programs can have this type"):
         collectives.check(experiment(dtype=dtype), tmp_path)
 
 

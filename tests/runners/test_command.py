@@ -61,8 +61,8 @@ def test_what_starting_costs_stands_beside_it(tmp_path: Path) -> None:
     assert bool((floors["value"] > 0.0).all())
 
 
-def test_a_command_that_fails_ends_it_and_the_record_keeps_its_last_words(tmp_path: Path) -> None:
-    with pytest.raises(WorkloadError, match=r"round 1: the command ended with exit code 3; its last words: no such model"):
+def test_a_failing_command_ends_the_run_and_the_record_keeps_its_last_output(tmp_path: Path) -> None:
+    with pytest.raises(WorkloadError, match=r"round 1: the command ended with exit code 3; its last output: no such model"):
         made(tmp_path, sys.executable, "-c", "import sys; print('no such model', file=sys.stderr); sys.exit(3)")
     (path,) = record_folders(tmp_path / "records")
     record = open_record(path)
@@ -92,7 +92,7 @@ def test_a_round_that_takes_too_long_says_how_far_it_was(tmp_path: Path) -> None
         run(asked_.model_copy(update={"limits": limits}), root=tmp_path / "records", folder=tmp_path)
 
 
-def test_what_a_command_says_has_no_file_of_its_own(tmp_path: Path) -> None:
+def test_command_output_has_no_separate_file(tmp_path: Path) -> None:
     # else a secret in it would stay in the record's folder when assay and the round are killed
     code = "import os, sys; sys.exit(any('.errors' in name for _, _, names in os.walk('records') for name in names))"
     assert made(tmp_path, sys.executable, "-c", code, trials=1).state == "complete"
@@ -121,12 +121,12 @@ def test_a_relative_program_is_looked_for_in_the_folder(tmp_path: Path) -> None:
     ("script", "found"),
     [
         ("no-such-program-anywhere", "which is not on the PATH"),
-        ("./absent", "which is not there"),
+        ("./absent", "which does not exist"),
         ("./folder", "which is a folder"),
-        ("./plain", "which may not be executed"),
+        ("./plain", "which is not executable"),
     ],
 )
-def test_a_program_that_cannot_be_started_is_told_before_a_record_is_made(tmp_path: Path, script: str, found: str) -> None:
+def test_a_program_that_cannot_start_is_refused_before_any_record(tmp_path: Path, script: str, found: str) -> None:
     (tmp_path / "plain").touch()
     (tmp_path / "folder").mkdir()
     with pytest.raises(SpecError, match=found):
@@ -135,7 +135,7 @@ def test_a_program_that_cannot_be_started_is_told_before_a_record_is_made(tmp_pa
 
 
 def test_a_secret_among_the_arguments_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match="looks like a secret"):
+    with pytest.raises(SpecError, match="an apparent secret"):
         made(tmp_path, sys.executable, "--api-key", "sk-proj-0123456789abcdef0123456789abcdef")
 
 

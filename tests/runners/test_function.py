@@ -51,7 +51,7 @@ def test_an_exception_ends_it_with_its_own_words(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("target", "arguments", "found"),
-    [("json.dumps", (), "module:function"), ("work:step", ("not json",), "which is no JSON"), ("work:step", ("3",), "a JSON list")],
+    [("json.dumps", (), "module:function"), ("work:step", ("not json",), "which is not JSON"), ("work:step", ("3",), "a JSON list")],
 )
 def test_what_cannot_be_read_is_told_before_a_record_is_made(tmp_path: Path, target: str, arguments: tuple[str, ...], found: str) -> None:
     with pytest.raises(SpecError, match=found):

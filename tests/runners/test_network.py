@@ -13,7 +13,7 @@ from fireassay.instruments import network_probe
 from fireassay.instruments.network_probe import Answer
 from fireassay.record.reader import open_record
 from fireassay.runners.experiment.run import run
-from fireassay.runners.network import asked, check
+from fireassay.runners.network import check, hosts_and_seconds
 from fireassay.spec.experiment import Experiment, Factor, Gates, Launches
 from fireassay.spec.sections.noise import Noise
 from fireassay.spec.sections.workload import Workload
@@ -54,7 +54,7 @@ def tools(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("tools")
-def test_a_round_holds_what_the_tools_said(tmp_path: Path) -> None:
+def test_a_round_holds_the_tools_numbers(tmp_path: Path) -> None:
     record = open_record(run(experiment("127.0.0.1"), root=tmp_path))
     assert record.state == "complete"
     rows = record.table("telemetry").filter((pl.col("device") == "to 127.0.0.1") & (pl.col("launch") == 0))
@@ -85,7 +85,7 @@ def test_a_job_of_silent_hosts_has_failed(tmp_path: Path) -> None:
 
 
 def test_hosts_and_seconds_are_read_from_the_words() -> None:
-    targets, seconds = asked(experiment("a", "b:7000", "seconds=5"))
+    targets, seconds = hosts_and_seconds(experiment("a", "b:7000", "seconds=5"))
     assert [target.name for target in targets] == ["a", "b:7000"]
     assert seconds == 5.0
 
@@ -101,11 +101,11 @@ def test_hosts_and_seconds_are_read_from_the_words() -> None:
         (("a:0",), "a host's name or address"),
     ],
 )
-def test_words_that_make_no_sense_are_refused(words: tuple[str, ...], told: str) -> None:
+def test_invalid_arguments_are_refused(words: tuple[str, ...], told: str) -> None:
     with pytest.raises(SpecError, match=told):
-        asked(experiment(*words))
+        hosts_and_seconds(experiment(*words))
 
 
-def test_a_host_that_nobody_knows_is_refused_before_a_record_is_made(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match=r"nohost\.invalid.*whose address nobody knows"):
+def test_an_unresolvable_host_is_refused_before_any_record(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=r"nohost\.invalid.*which does not resolve"):
         check(experiment("localhost", "nohost.invalid"), tmp_path)

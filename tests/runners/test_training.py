@@ -68,7 +68,7 @@ def test_a_configuration_that_keeps_failing_is_skipped_and_the_others_go_on(tmp_
 def test_an_absent_package_is_told_with_the_line_that_installs_it(tmp_path: Path) -> None:
     _record, said = attempt(tmp_path, "import yaml_that_is_not_there", **ONCE)
     assert said.startswith(
-        "no launch succeeded (1 failed). workers=1: the script needs a package that is absent "
+        "no launch succeeded (1 failed). workers=1: the script needs a missing package "
         "(No module named 'yaml_that_is_not_there'): pip install yaml_that_is_not_there"
     )
 
@@ -105,7 +105,7 @@ def test_secrets_given_to_the_script_are_nowhere_in_the_record(tmp_path: Path) -
 def test_after_the_experiments_time_no_further_launch_is_started(tmp_path: Path) -> None:
     record, _ = attempt(tmp_path, "print('hello')", limits={"experiment_timeout_s": 0.01})
     assert rows(record)[-1]["status"] == "skipped"
-    assert rows(record)[-1]["reason"] == "limits.experiment_timeout_s = 0.01 s was over before it could start"
+    assert rows(record)[-1]["reason"] == "limits.experiment_timeout_s = 0.01 s had passed before it could start"
 
 
 def test_progress_tells_every_launch_and_ends_with_all_of_them(tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ def test_a_load_on_a_hostile_server_ends_and_says_why(tmp_path: Path, behave: Be
     assert set(found) <= set(expected), done.stderr
     assert sum(found.values()) >= 2
     assert done.returncode == WorkloadError.exit_code
-    assert "no request was answered: " in done.stderr
+    assert "no request succeeded: " in done.stderr
     assert next(iter(found)) in done.stderr
     assert record.table("launches")["status"].to_list() == ["failed"]
 

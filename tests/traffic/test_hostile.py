@@ -70,7 +70,7 @@ CASES: dict[str, tuple[bytes, str, str]] = {
     "closes in the stream": (HEAD + chunked(delta("begun")), "truncated", "in the middle of its answer"),
     "closes in a chunk": (HEAD + chunked(delta("begun"))[:-9], "truncated", "in the middle of its answer"),
     "less than its length": (plain(b"{}" * 50)[:-20], "truncated", "in the middle of its answer"),
-    "ends without a reason": (stream(delta("begun")), "truncated", "without saying why"),
+    "ends without a reason": (stream(delta("begun")), "truncated", "without a finish reason"),
     "500 in HTML": (plain(b"<html>oops</html>", status="500 No", kind="text/html"), "5xx", "HTTP 500: <html>oops"),
     "429 in JSON": (plain(b'{"error":{"message":"slow down"}}', status="429 No"), "4xx", "HTTP 429: slow down"),
     "redirects to itself": (
@@ -84,9 +84,9 @@ CASES: dict[str, tuple[bytes, str, str]] = {
     "NaN in the usage": (
         stream(delta("a", "stop"), b'data: {"choices":[],"usage":{"completion_tokens":NaN}}\n\n'),
         "malformed",
-        "no count",
+        "not a count",
     ),
-    "negative tokens": (stream(delta("a", "stop"), event({"choices": [], "usage": {"completion_tokens": -7}})), "malformed", "no count"),
+    "negative tokens": (stream(delta("a", "stop"), event({"choices": [], "usage": {"completion_tokens": -7}})), "malformed", "not a count"),
     "an error in a 200": (stream(delta("a"), event({"error": {"message": "out of memory"}})), "error", "out of memory"),
     "not HTTP": (b"220 smtp.example ESMTP\r\n\r\n", "malformed", "not an answer of HTTP"),
     "two lengths": (b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", "malformed", "two different"),
@@ -266,4 +266,4 @@ def test_a_compressed_answer_is_named(tmp_path: Path, transport: str) -> None:
         rows = load_on(tmp_path, [made.url], load=1, concurrency=[1], arrivals=closed(2), client={"transport": transport})
     assert "accept-encoding: identity" in made.heard[0].head.lower()
     assert [row["status"] for row in rows] == ["malformed"] * 2
-    assert rows[0]["error"].startswith("the server compressed its answer (gzip) though it was asked not to")
+    assert rows[0]["error"].startswith("the server compressed its answer (gzip) despite accept-encoding")

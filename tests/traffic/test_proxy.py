@@ -199,7 +199,7 @@ def test_it_says_what_it_adds_to_a_round_trip(proxies: Proxies) -> None:
 
 
 def test_an_address_with_a_certificate_is_refused(proxies: Proxies) -> None:
-    with pytest.raises(ValueError, match="http:// alone"):
+    with pytest.raises(ValueError, match="http:// only"):
         proxies.before("https://127.0.0.1:1")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fireassay.traffic.client.window import MORE_MODELS, MOST_MODELS, Window
-from fireassay.traffic.replies.openai_json import model_told
+from fireassay.traffic.replies.openai_json import model_named
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from fireassay.traffic.replies.openai_json import model_told
     ],
 )
 def test_a_model_is_a_key_and_not_a_part_of_a_text(begin: bytes, model: str) -> None:
-    assert model_told(begin) == model
+    assert model_named(begin) == model
 
 
 def test_many_names_do_not_fill_the_memory() -> None:

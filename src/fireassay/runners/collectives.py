@@ -49,36 +49,25 @@ def check(experiment: Experiment, folder: Path) -> None:
         _memory_holds(requested, experiment.factor.levels)
     if requested.backend in ("nccl", "mpi") and not _offers(requested.backend):
         raise EnvironmentLacks(
-            f"the torch of {sys.executable} has no backend {requested.backend!r}. Measure with --backend gloo, or install a torch that was "
-            f"built with {requested.backend.upper()}{' (a CUDA build)' if requested.backend == 'nccl' else ''}."
+            f"the torch of {sys.executable} has no backend {requested.backend!r}. Measure with --backend gloo, or install a torch built "
+            f"with {requested.backend.upper()}{' (a CUDA build)' if requested.backend == 'nccl' else ''}."
         )
 
 
 def _sums_are_exact(requested: Collectives, ranks: int) -> None:
     """Require data that sum exactly over all ranks; otherwise correct and wrong results are indistinguishable."""
     if requested.dtype in IMPORTED:
-        raise SpecError(
-            (
-                Problem(
-                    where="collectives.dtype",
-                    found=repr(requested.dtype),
-                    allowed=f"one of {', '.join(DTYPES)}",
-                    fix='Only results of other programs can be of this type, by assay import. Write dtype = "float32".',
-                ),
-            )
-        )
+        fix = 'Only imported results of other programs can have this type. Write dtype = "float32".'
+        raise SpecError((Problem(where="collectives.dtype", found=repr(requested.dtype), allowed=f"one of {', '.join(DTYPES)}", fix=fix),))
     most = DTYPES[requested.dtype][1] // LEAST_SPAN
     if ranks > most:
-        raise SpecError(
-            (
-                Problem(
-                    where="collectives.dtype",
-                    found=f"{requested.dtype} on {ranks} workers",
-                    allowed=f"at most {most} workers with {requested.dtype}",
-                    fix='Sums over more ranks are not exact in it, so that data could not be checked. Write dtype = "float32" (--dtype float32).',
-                ),
-            )
+        problem = Problem(
+            where="collectives.dtype",
+            found=f"{requested.dtype} on {ranks} workers",
+            allowed=f"at most {most} workers with {requested.dtype}",
+            fix='Sums over more ranks are inexact in it, so data could not be checked. Write dtype = "float32" (--dtype float32).',
         )
+        raise SpecError((problem,))
 
 
 def _interfaces_are_here(experiment: Experiment) -> None:
@@ -88,16 +77,13 @@ def _interfaces_are_here(experiment: Experiment) -> None:
     for name in INTERFACES:
         interface = experiment.workload.environment.get(name, "").split(",")[0]
         if name.startswith("GLOO") and interface and interface not in known:
-            raise SpecError(
-                (
-                    Problem(
-                        where=f"workload.environment.{name}",
-                        found=repr(interface),
-                        allowed=f"an interface of this machine: {', '.join(known)}",
-                        fix="Interfaces are listed by: ip link",
-                    ),
-                )
+            problem = Problem(
+                where=f"workload.environment.{name}",
+                found=repr(interface),
+                allowed=f"an interface of this machine: {', '.join(known)}",
+                fix="List them with: ip link",
             )
+            raise SpecError((problem,))
 
 
 def _memory_holds(requested: Collectives, levels: Sequence[int]) -> None:
@@ -114,49 +100,38 @@ def _memory_holds(requested: Collectives, levels: Sequence[int]) -> None:
             if cell.size == largest
         )
         if required_bytes > total_bytes:
-            raise SpecError(
-                (
-                    Problem(
-                        where="collectives.sizes",
-                        found=f"{largest} bytes, of which {level} workers hold {required_bytes / GIB:.0f} GiB",
-                        allowed=f"what the {total_bytes / GIB:.0f} GiB of this machine hold",
-                        fix="Write smaller sizes, or run on more nodes.",
-                    ),
-                )
+            problem = Problem(
+                where="collectives.sizes",
+                found=f"{largest} bytes, for which {level} workers hold {required_bytes / GIB:.0f} GiB",
+                allowed=f"at most the {total_bytes / GIB:.0f} GiB of this machine",
+                fix="Write smaller sizes, or run on more nodes.",
             )
+            raise SpecError((problem,))
 
 
 def _has_torch() -> None:
     from importlib.util import find_spec
 
     if find_spec("torch") is None:
-        raise EnvironmentLacks(
-            f"torch is not installed for {sys.executable}, and collectives are those of torch. Install it: pip install torch"
-        )
+        raise EnvironmentLacks(f"torch, whose collectives are timed, is not installed for {sys.executable}. Install it: pip install torch")
 
 
 def _offers(backend: str) -> bool:
     """Check in a separate process, so that the measuring process need not import torch."""
+    command, environment = isolated.python("-c", _ASK, backend), isolated.environment(os.environ)
     try:
-        return (
-            subprocess.run(
-                isolated.python("-c", _ASK, backend), timeout=ASK_S, capture_output=True, check=False, env=isolated.environment(os.environ)
-            ).returncode
-            == 0
-        )
+        return subprocess.run(command, timeout=ASK_S, capture_output=True, check=False, env=environment).returncode == 0
     except subprocess.TimeoutExpired:
         return True  # the launch will show
 
 
 class CollectiveLaunches(Training):
-    """Makes the launches with one shared meter."""
+    """Makes the launches of the worker."""
 
     def make(self, job: Job) -> Made:
         """Run one launch from its start to the end of its last process."""
         request = worker_request(self.context, job, self.context.experiment.collectives_requested, os.environ)
-        launch = LaunchRun(self.context, job, request, self.launcher)
-        self.writers[job.number] = launch.writer
-        return launch.run(self.meter)
+        return LaunchRun(self.context, job, request, self.launcher).run(self.meter)
 
 
 def run(context: RunContext) -> Outcome:

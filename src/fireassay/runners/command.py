@@ -13,21 +13,21 @@ import os
 import platform
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from fireassay.errors import Problem, SpecError
 from fireassay.instruments.calls import command_starts
-from fireassay.instruments.machine.meter import Meter, Row
 from fireassay.launchers.support import supervisor_client
 from fireassay.launchers.support.base import INTERFACES, Ending, Handle, Launcher, Request
 from fireassay.record.declared.launches import TRIALS
 from fireassay.record.writer import StreamWriter
 from fireassay.runners.experiment import launch_loop, policy
 from fireassay.runners.experiment.context import Job, Made, Outcome, RunContext, Runner
-from fireassay.runners.experiment.rows import launch_row
+from fireassay.runners.experiment.metered import Metered
+from fireassay.runners.experiment.rows import table_row
 from fireassay.runners.experiment.script import script_path
 from fireassay.runners.launching import failure_reason
 from fireassay.runners.launching.launch import LaunchRun, request_for
@@ -58,7 +58,7 @@ def single_level(experiment: Experiment) -> list[Problem]:
             where="factor.levels, faults",
             found=f"{list(experiment.factor.levels)}, {len(experiment.faults)} faults",
             allowed=f"levels = [1] and no faults with workload.runner = {experiment.workload.runner!r}",
-            fix="A command is timed as it is. Several commands: assay time -- ONE --- OTHER.",
+            fix="A command is timed as given. To time several: assay time -- ONE --- OTHER.",
         )
     ]
 
@@ -68,73 +68,45 @@ def _program(experiment: Experiment, folder: Path) -> list[Problem]:
     if path.is_file() and os.access(path, os.X_OK):
         return []
     if path.is_file():
-        problem, remedy = f"{program!r}, which may not be executed", f"chmod u+x {path}"
+        found, remedy = f"{program!r}, which is not executable", f"chmod u+x {path}"
     elif "/" in program and path.is_dir():
-        problem, remedy = f"{program!r}, which is a folder", f"Name the program inside of it: {path}/..."
+        found, remedy = f"{program!r}, which is a folder", f"Name the program in it: {path}/..."
     elif "/" in program:
-        problem, remedy = f"{program!r}, which is not there", f"It was looked for at {path}."
+        found, remedy = f"{program!r}, which does not exist", f"The full path is {path}."
     else:
-        problem = f"{program!r}, which is not on the PATH"
-        remedy = "A file in this folder needs ./ before its name; a line for the shell needs --shell."
-    return [Problem(where="the command", found=problem, allowed="a program that can be executed", fix=remedy)]
+        found = f"{program!r}, which is not on the PATH"
+        remedy = "A file in this folder needs ./ before its name; a shell command line needs --shell."
+    return [Problem(where="the command", found=found, allowed="an executable program", fix=remedy)]
 
 
-class Rounds:
-    """Makes rounds with one shared meter.  Starts no further round after a failed one."""
+class Rounds(Metered):
+    """Makes rounds.  Starts no further round after a failed one."""
 
-    def __init__(self, context: RunContext, ask: Ask) -> None:
-        self.context, self.ask = context, ask
-        self.writers: dict[int, StreamWriter] = {}
-        self.meter = Meter(context.experiment.energy, self._emit, context.clock)
+    def __init__(self, context: RunContext, make_request: MakeRequest) -> None:
+        super().__init__(context)
+        self.make_request = make_request
 
     def make(self, job: Job) -> Made:
         """Run one round from its start to the end of its last process."""
         if failed := [row for row in self.context.rows if row["status"] in policy.FAILED]:
-            return self._skipped(job, f"round {failed[0]['block'] + 1} failed")  # the failed round's row gives the reason
+            return self.context.skipped(job, f"round {failed[0]['block'] + 1} failed")  # the failed round's row gives the reason
         lines = self.context.record.launch_folder(job.number).resolve() / LINES
-        request, command = self.ask(self.context, job, lines)
+        request, command = self.make_request(self.context, job, lines)
         reader = TrialReader(lines, job.number, self.context.record.writer(job.number))
 
-        def start(asked: Request) -> Handle:
-            return ReadingHandle(supervisor_client.start(asked, command), reader)
+        def start(request: Request) -> Handle:
+            return ReadingHandle(supervisor_client.start(request, command), reader)
 
         launcher = Launcher(name="round", check=lambda _: None, start=start, describe=_describe)
-        launch = LaunchRun(self.context, job, request, launcher)
-        self.writers[job.number] = launch.writer
-        result = launch.run(self.meter)
-        if result.row["status"] == "failed" and reader.badly:
-            return replace(result, row={**result.row, "reason": last_words(reader.badly, request.log)})
+        result = LaunchRun(self.context, job, request, launcher).run(self.meter)
+        if result.row["status"] == "failed" and reader.failed_code:
+            return replace(result, row={**result.row, "reason": failure_of(reader.failed_code, request.log)})
         if result.row["status"] == "timeout":
-            return replace(result, row={**result.row, "reason": too_long(self.context.experiment, reader, request.log)})
+            return replace(result, row={**result.row, "reason": timeout_reason(self.context.experiment, reader, request.log)})
         return result
 
-    def absences(self) -> Mapping[str, str]:
-        """Counters that the meter cannot read, with reasons."""
-        return self.meter.absences()
 
-    def _emit(self, row: Row) -> None:
-        self.writers[row[0]].append("telemetry", row)
-
-    def _skipped(self, job: Job, reason: str) -> Made:
-        now = self.context.clock.now_ns()
-        return Made(
-            row=launch_row(
-                job.planned,
-                launch=job.number,
-                attempt=job.attempt,
-                begin_ns=now,
-                end_ns=now,
-                status="skipped",
-                reason=reason,
-                begin_utc=self.context.clock.utc().isoformat(timespec="milliseconds"),
-                exit_code=None,
-                restarts=0,
-                placement="{}",
-            )
-        )
-
-
-Ask = Callable[[RunContext, Job, Path], tuple[Request, list[str]]]  # the path: where the round writes its lines
+MakeRequest = Callable[[RunContext, Job, Path], tuple[Request, list[str]]]  # the path: where the round writes its lines
 
 
 def run_rounds(context: RunContext, rounds: Rounds) -> Outcome:
@@ -190,22 +162,22 @@ def _request(context: RunContext, job: Job, lines: Path) -> tuple[Request, list[
     return request, [sys.executable, "-I", "-S", command_starts.__file__, json.dumps(spec)]
 
 
-def last_words(code: int, log: Path) -> str:
+def failure_of(code: int, log: Path) -> str:
     """Why a round failed: how the command ended, and its last output."""
     how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
     lines = [line for line in failure_reason.tail(log).splitlines() if line.strip() and not line.startswith("assay: the command")]
-    words = f"its last words: {lines[-1].strip()}" if lines else "it said nothing on stderr"
-    return f"the command {how}; {words}. Codes other than 0 are accepted with timing.ignore_failure (--ignore-failure)"
+    output = f"its last output: {lines[-1].strip()}" if lines else "it printed nothing on stderr"
+    return f"the command {how}; {output}. To accept other exit codes than 0: timing.ignore_failure (--ignore-failure)"
 
 
-def too_long(experiment: Experiment, reader: TrialReader, log: Path) -> str:
+def timeout_reason(experiment: Experiment, reader: TrialReader, log: Path) -> str:
     """Why a round was ended: its limit, its progress, and its last output."""
-    line = failure_reason.telling_line(failure_reason.tail(log))
+    line = failure_reason.explaining_line(failure_reason.tail(log))
     return (
         f"the round was still running after {experiment.limits.launch_timeout_s:g} s and was ended; "
         f"{reader.ended} trial{'' if reader.ended == 1 else 's'} had ended, {reader.counted} of them counted; "
-        f"{f'its last output was: {line}' if line else 'nothing was printed into its log'}. "
-        "Raise limits.launch_timeout_s (--timeout), or ask for fewer trials in a round (--trials)"
+        f"{f'its last output was: {line}' if line else 'its log is empty'}. "
+        "Raise limits.launch_timeout_s (--timeout), or make fewer trials per round (--trials)"
     )
 
 
@@ -227,7 +199,7 @@ class TrialReader:
 
     def __init__(self, lines: Path, launch: int, writer: StreamWriter) -> None:
         self.counted = 0
-        self.badly: int | None = None  # exit code of the last start if it failed
+        self.failed_code: int | None = None  # exit code of the last start if it failed
         self._lines, self._launch, self._writer = lines, launch, writer
         self._offset, self._trial = 0, 0
 
@@ -237,7 +209,7 @@ class TrialReader:
         return self._trial
 
     def read(self) -> None:
-        """Take every complete line written since the last call."""
+        """Process every complete line written since the last call."""
         try:
             with self._lines.open("rb") as file:
                 file.seek(self._offset)
@@ -257,10 +229,10 @@ class TrialReader:
             self._floor("start_rss", floor["rss_bytes"], "B")
 
     def _trial_row(self, row: dict[str, Any]) -> None:
-        trial = {"launch": self._launch, "trial": self._trial, "calls": 1, "exit_code": None, **row}
-        self._writer.append(TRIALS.name, tuple(trial[name] for name in TRIALS.column_names))
+        trial = {"launch": self._launch, "trial": self._trial, "calls": 1, **row}
+        self._writer.append(TRIALS.name, table_row(TRIALS, **trial))
         self._trial += 1
-        self.badly = trial["exit_code"] or None
+        self.failed_code = trial.get("exit_code") or None
         self.counted += not row["warm_up"]
 
     def _floor(self, counter: str, value: float | None, unit: str) -> None:

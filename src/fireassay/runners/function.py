@@ -34,25 +34,14 @@ def check(experiment: Experiment, folder: Path) -> None:
     problems = command.single_level(experiment)
     module, colon, name = experiment.workload.script.partition(":")
     if not (colon and all(part.isidentifier() for part in (*module.split("."), *name.split(".")))):
-        problems.append(
-            Problem(
-                where="workload.script",
-                found=repr(experiment.workload.script),
-                allowed="module:function",
-                fix="For example json:dumps, or work:step for the function step in work.py.",
-            )
-        )
+        fix = "For example json:dumps, or work:step for the function step in work.py."
+        found = repr(experiment.workload.script)
+        problems.append(Problem(where="workload.script", found=found, allowed="module:function", fix=fix))
     try:
         arguments_of(experiment.workload.arguments)
     except ValueError as error:
-        problems.append(
-            Problem(
-                where="workload.arguments",
-                found=str(error),
-                allowed="at most a JSON list and a JSON object",
-                fix="""For example arguments = ['[1, "two"]', '{"key": 3}'].""",
-            )
-        )
+        allowed, fix = "at most a JSON list and a JSON object", """For example arguments = ['[1, "two"]', '{"key": 3}']."""
+        problems.append(Problem(where="workload.arguments", found=str(error), allowed=allowed, fix=fix))
     if problems:
         raise SpecError(tuple(problems), "the function")
 
@@ -67,7 +56,7 @@ def arguments_of(texts: tuple[str, ...]) -> tuple[list[Any], dict[str, Any]]:
         try:
             value = json.loads(text)
         except ValueError as error:
-            raise ValueError(f"{text!r}, which is no JSON ({error})") from None
+            raise ValueError(f"{text!r}, which is not JSON ({error})") from None
         if isinstance(value, list):
             args = value
         elif isinstance(value, dict):

@@ -19,13 +19,13 @@ from typing import Any, Final
 from fireassay.errors import Problem, SpecError
 from fireassay.instruments import network_probe
 from fireassay.instruments.machine.interfaces import settings
-from fireassay.instruments.machine.meter import Meter, Row
 from fireassay.instruments.network_probe import Echo, Lack, Stream, Target
 from fireassay.launchers.support import supervisor
 from fireassay.record.machine import Machine
 from fireassay.runners.experiment import launch_loop
 from fireassay.runners.experiment.context import Job, Made, Outcome, RunContext, Runner
-from fireassay.runners.experiment.rows import check_written, launch_row, write_event
+from fireassay.runners.experiment.metered import Metered
+from fireassay.runners.experiment.rows import check_written, write_event
 from fireassay.spec.experiment import Experiment
 
 SCRIPT: Final = "network"
@@ -34,7 +34,7 @@ MOST_SECONDS: Final = 3600.0
 LACK, WAY = "network_lack", "network_way"
 
 
-def asked(experiment: Experiment) -> tuple[tuple[Target, ...], float]:
+def hosts_and_seconds(experiment: Experiment) -> tuple[tuple[Target, ...], float]:
     """The hosts, and the seconds per transfer.
 
     Raises:
@@ -51,9 +51,8 @@ def asked(experiment: Experiment) -> tuple[tuple[Target, ...], float]:
             about = "--seconds" if word.startswith(SECONDS) else "--net"
             problems.append(Problem(where=about, found=repr(word.removeprefix(SECONDS)), allowed=str(error)))
     if not targets and not problems:
-        problems.append(
-            Problem(where="--net", found="no host", allowed="at least one host", fix="For example: assay comm --net node1 node2")
-        )
+        fix = "For example: assay comm --net node1 node2"
+        problems.append(Problem(where="--net", found="no host", allowed="at least one host", fix=fix))
     if len(set(targets)) < len(targets):
         problems.append(Problem(where="--net", found="a host twice", allowed="every host once"))
     if problems:
@@ -79,86 +78,68 @@ def check(experiment: Experiment, folder: Path) -> None:
         SpecError: an argument is not a host, or its address is unknown.
     """
     problems = []
-    for target in asked(experiment)[0]:
+    for target in hosts_and_seconds(experiment)[0]:
         try:
             network_probe.resolve(target.host)
         except (OSError, UnicodeError) as error:
             why = getattr(error, "strerror", None) or str(error)
-            problems.append(
-                Problem(
-                    where="--net",
-                    found=f"{target.host!r}, whose address nobody knows ({why})",
-                    allowed="a name that this machine can look up, or an address",
-                    fix=f"See: getent hosts {target.host}",
-                )
-            )
+            found = f"{target.host!r}, which does not resolve ({why})"
+            allowed = "a name that this machine can resolve, or an address"
+            problems.append(Problem(where="--net", found=found, allowed=allowed, fix=f"See: getent hosts {target.host}"))
     if problems:
         raise SpecError(tuple(problems), "the hosts")
 
 
-class Looks:
-    """Makes the rounds with one shared meter."""
+class NetworkRounds(Metered):
+    """Makes the rounds of an experiment."""
 
     def __init__(self, context: RunContext) -> None:
-        self.context = context
-        self.targets, self.seconds = asked(context.experiment)
-        self.meter = Meter(context.experiment.energy, self._emit, context.clock)
+        super().__init__(context)
+        self.targets, self.seconds = hosts_and_seconds(context.experiment)
 
     def make(self, job: Job) -> Made:
         """Run one round: every host in sequence."""
-        begin_utc = self.context.clock.utc().isoformat(timespec="milliseconds")
+        begin_utc = self.context.begin_utc()
         writer = self.context.record.writer(job.number)
         begin = self.context.clock.now_ns()
         write_event(writer, job.number, "launch_begin", begin, {"slot": job.planned.slot, "begin_utc": begin_utc})
         # the tools are children of this process
         self.meter.start(job.number, lambda: supervisor.family(os.getpid()), workers=job.planned.workers)
         try:
-            answered = [target.name for target in self.targets if not self.stopped() and Look(self, job, target).make()]
+            answered = [target.name for target in self.targets if not self.stopped() and HostProbe(self, job, target).make()]
         finally:
             self.meter.stop()
         check_written(writer, self.context.record.path)
         status, reason = self._judged(answered)
-        return Made(
-            row=launch_row(
-                job.planned,
-                launch=job.number,
-                attempt=job.attempt,
-                begin_ns=begin,
-                end_ns=self.context.clock.now_ns(),
-                begin_utc=begin_utc,
-                status=status,
-                reason=reason,
-                exit_code=0 if status == "ok" else None,
-                restarts=0,
-                placement=json.dumps({"launcher": "none", "host": platform.node(), "to": [target.name for target in self.targets]}),
-            )
+        row = job.row(
+            begin_ns=begin,
+            end_ns=self.context.clock.now_ns(),
+            begin_utc=begin_utc,
+            status=status,
+            reason=reason,
+            exit_code=0 if status == "ok" else None,
+            placement=json.dumps({"launcher": "none", "host": platform.node(), "to": [target.name for target in self.targets]}),
         )
+        return Made(row=row)
 
     def _judged(self, answered: list[str]) -> tuple[str, str]:
         if self.stopped():
             return "aborted", f"stopped by {self.context.stop.reason}"
         if not answered:
-            return ("failed", f"none of {', '.join(target.name for target in self.targets)} answered: the record holds what was tried")
+            return "failed", f"none of {', '.join(target.name for target in self.targets)} answered: the record lists the attempts"
         return "ok", ""
-
-    def absences(self) -> Mapping[str, str]:
-        """Counters that the meter cannot read, with reasons."""
-        return self.meter.absences()
 
     def stopped(self) -> bool:
         """Whether a stop was requested."""
         return bool(self.context.stop.count)
 
-    def _emit(self, row: Row) -> None:
-        self.context.record.writer(row[0]).append("telemetry", row)
 
-
-class Look:
+class HostProbe:
     """One round to one host."""
 
-    def __init__(self, looks: Looks, job: Job, target: Target) -> None:
-        self.looks, self.job, self.target = looks, job, target
-        self.writer = looks.context.record.writer(job.number)
+    def __init__(self, rounds: NetworkRounds, job: Job, target: Target) -> None:
+        self.rounds, self.job, self.target = rounds, job, target
+        self.writer = rounds.context.record.writer(job.number)
 
     def make(self) -> bool:
         """Measure everything possible. Returns whether the host responded."""
@@ -166,13 +147,8 @@ class Look:
             address = network_probe.resolve(self.target.host)
             own_address, interface = network_probe.way(address)
         except OSError as error:
-            self._lack(
-                Lack(
-                    what="way",
-                    why=f"there is no way to {self.target.host}: {error.strerror or error}",
-                    mend=f"ip route get {self.target.host}",
-                )
-            )
+            why = f"there is no route to {self.target.host}: {error.strerror or error}"
+            self._lack(Lack(what="way", why=why, mend=f"ip route get {self.target.host}"))
             return False
         set_to = dict(settings(Machine(), interface)) if interface else {}
         self._event(WAY, {"address": address, "own_address": own_address, "interface": interface, **set_to})
@@ -180,13 +156,13 @@ class Look:
         if mtu := set_to.get("mtu"):
             self._path(address, int(mtu), answered=answered)
         for reverse in (False, True):
-            if not self.looks.stopped():
+            if not self.rounds.stopped():
                 answered = self._stream(address, reverse=reverse) or answered
         return answered
 
     def _echoes(self, address: str) -> bool:
         answered = False
-        for result in network_probe.echo(self.target, address, stopped=self.looks.stopped):
+        for result in network_probe.echo(self.target, address, stopped=self.rounds.stopped):
             if isinstance(result, Lack):
                 self._lack(result)
                 continue
@@ -203,16 +179,16 @@ class Look:
             self._lack(Lack(what=echo.by, why=echo.why))
 
     def _path(self, address: str, mtu: int, *, answered: bool) -> None:
-        if not answered or mtu > 65_535 or self.looks.stopped():  # the loopback's MTU may exceed the IPv4 packet limit
+        if not answered or mtu > 65_535 or self.rounds.stopped():  # the loopback's MTU may exceed the IPv4 packet limit
             return
-        result = network_probe.unbroken(address, mtu, stopped=self.looks.stopped)
+        result = network_probe.unbroken(address, mtu, stopped=self.rounds.stopped)
         if isinstance(result, Lack):
             self._lack(result)
         else:
             self._row("path_unbroken", float(result), "flag")
 
     def _stream(self, address: str, *, reverse: bool) -> bool:
-        result = network_probe.stream(self.target, address, reverse=reverse, seconds=self.looks.seconds, stopped=self.looks.stopped)
+        result = network_probe.stream(self.target, address, reverse=reverse, seconds=self.rounds.seconds, stopped=self.rounds.stopped)
         if isinstance(result, Lack):
             self._lack(result)
             return False
@@ -224,10 +200,10 @@ class Look:
         self._event(LACK, asdict(lack))
 
     def _event(self, kind: str, detail: Mapping[str, Any]) -> None:
-        write_event(self.writer, self.job.number, kind, self.looks.context.clock.now_ns(), {"to": self.target.name, **detail})
+        write_event(self.writer, self.job.number, kind, self.rounds.context.clock.now_ns(), {"to": self.target.name, **detail})
 
     def _row(self, counter: str, value: float, unit: str) -> None:
-        now = self.looks.context.clock.now_ns()
+        now = self.rounds.context.clock.now_ns()
         self.writer.append("telemetry", (self.job.number, now, platform.node(), f"to {self.target.name}", counter, value, unit, "sampled"))
 
 
@@ -244,7 +220,7 @@ def _rows(stream: Stream) -> Iterator[tuple[str, float, str]]:
 
 def run(context: RunContext) -> Outcome:
     """Make the remaining rounds."""
-    return launch_loop.run(context, Looks(context))
+    return launch_loop.run(context, NetworkRounds(context))
 
 
-RUNNER = Runner(name="network", check=check, run=run, maker=Looks)
+RUNNER = Runner(name="network", check=check, run=run, maker=NetworkRounds)

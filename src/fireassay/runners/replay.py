@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from fireassay.record.reader import Record
 
 
-OF_THE_LAUNCHES = ("looks", "looks_ended", "sentinel")  # manifest entries that belong to the rows
+LAUNCH_ENTRIES = ("looks", "looks_ended", "sentinel")  # manifest entries that belong to the rows
 
 
 def replayed(experiment: Experiment, path: Path) -> Experiment:
@@ -45,23 +45,20 @@ def check(experiment: Experiment, folder: Path) -> None:
     source = open_record(script_path(experiment, folder))
     if plan(source.experiment) != plan(experiment):
         levels, launches = source.experiment.factor.levels, source.experiment.launches
-        raise SpecError(
-            (
-                Problem(
-                    where="factor.levels, launches, faults",
-                    found=f"levels {list(experiment.factor.levels)} and others",
-                    allowed=f"the plan of the record to be replayed: levels {list(levels)}, launches.per_configuration = "
-                    f"{launches.per_configuration}, launches.seed = {launches.seed}, {len(source.experiment.faults)} faults",
-                    fix="Copy them from its experiment.toml.",
-                ),
-            )
+        problem = Problem(
+            where="factor.levels, launches, faults",
+            found=f"levels {list(experiment.factor.levels)} and others",
+            allowed=f"the plan of the replayed record: levels {list(levels)}, launches.per_configuration = "
+            f"{launches.per_configuration}, launches.seed = {launches.seed}, {len(source.experiment.faults)} faults",
+            fix="Copy them from its experiment.toml.",
         )
+        raise SpecError((problem,))
 
 
 def run(context: RunContext) -> Outcome:
     """Write the remaining launches of the source."""
     source = open_record(script_path(context.experiment, context.folder))
-    context.record.note(**{key: source.manifest[key] for key in OF_THE_LAUNCHES if key in source.manifest})
+    context.record.note(**{key: source.manifest[key] for key in LAUNCH_ENTRIES if key in source.manifest})
     tables = {name: source.table(name) for name in TABLES}
     done = {(row["slot"], row["attempt"]) for row in context.rows if row["status"] != "aborted"}
     waiting = [row for row in tables["launches"].to_dicts() if (row["slot"], row["attempt"]) not in done]

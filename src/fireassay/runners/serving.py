@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
 from pathlib import Path
 
 from fireassay.errors import EnvironmentLacks, Problem, SpecError
-from fireassay.instruments.machine.meter import Meter, Row
 from fireassay.record.machine import absent
-from fireassay.record.writer import StreamWriter
 from fireassay.runners.experiment import launch_loop
 from fireassay.runners.experiment.context import Job, Made, Outcome, RunContext, Runner
-from fireassay.runners.load.engines import Engines, described, reachable
-from fireassay.runners.load.fault_injection import can_be_broken
-from fireassay.runners.load.load import LoadRun, plug_ins_exist
+from fireassay.runners.experiment.metered import Metered
+from fireassay.runners.load.engines import Engines, check_reachable, self_description
+from fireassay.runners.load.fault_injection import check_faults
+from fireassay.runners.load.load import LoadRun, check_plug_ins
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import targets_of
 from fireassay.spec.sections.serving import Serving
@@ -34,22 +32,19 @@ def check(experiment: Experiment, folder: Path) -> None:
     """
     serving = experiment.serving
     if serving is None:
-        raise SpecError(
-            (
-                Problem(
-                    where="serving",
-                    found="nothing",
-                    allowed='a table [serving] where workload.runner = "serving"',
-                    fix="Add [serving] with concurrency = [1, 8] or rate = [5.0], or use: assay load URL --concurrency 1,8",
-                ),
-            )
+        problem = Problem(
+            where="serving",
+            found="nothing",
+            allowed='a table [serving] with workload.runner = "serving"',
+            fix="Add [serving] with concurrency = [1, 8] or rate = [5.0], or use: assay load URL --concurrency 1,8",
         )
-    plug_ins_exist(serving.task, targets_of(serving))
+        raise SpecError((problem,))
+    check_plug_ins(serving.task, targets_of(serving))
     if missing := _missing_files(serving, folder):
         raise SpecError(tuple(missing), "the load")
     _keys_are_set(serving)
-    can_be_broken(experiment)
-    reachable(experiment)
+    check_faults(experiment)
+    check_reachable(experiment)
 
 
 def _named(serving: Serving) -> dict[str, str]:
@@ -76,9 +71,9 @@ def _missing_files(serving: Serving, folder: Path) -> list[Problem]:
     return [
         Problem(
             where=where,
-            found=f"{text!r}, which is not there",
-            allowed="a path that exists, relative to the experiment's file",
-            fix=f"It was looked for at {(folder / Path(text).expanduser()).resolve()}.",
+            found=f"{text!r}, which does not exist",
+            allowed="an existing path, relative to the experiment's file",
+            fix=f"The full path is {(folder / Path(text).expanduser()).resolve()}.",
         )
         for where, text in _named(serving).items()
         if not (folder / Path(text).expanduser()).exists()
@@ -90,25 +85,22 @@ def _keys_are_set(serving: Serving) -> None:
         if target.api_key_env and not os.environ.get(target.api_key_env):
             raise EnvironmentLacks(
                 f"the variable {target.api_key_env} (serving.targets, api_key_env of {target.name}) is not set. "
-                "Set it in the environment; assay never writes it down."
+                "Set it in the environment; assay never stores its value."
             )
 
 
-class Loads:
-    """Makes the loads of an experiment with one shared meter."""
+class Loads(Metered):
+    """Makes the loads of an experiment."""
 
     def __init__(self, context: RunContext) -> None:
-        self.context = context
+        super().__init__(context)
         self.engines = Engines(context)
-        self.writers: dict[int, StreamWriter] = {}
-        self.meter = Meter(context.experiment.energy, self._emit, context.clock)
         assert context.experiment.serving is not None
-        self._note(files=digests(context.experiment.serving, context.folder))
+        context.note_environment(files=digests(context.experiment.serving, context.folder))
 
     def make(self, job: Job) -> Made:
         """Run one load, from its engine's start to its row."""
         load = LoadRun(self.context, job, self.engines)
-        self.writers[job.number] = load.writer
         result = load.run(self.meter)
         if load.engine is not None:
             if not self.context.stop.count:  # a hanging engine would delay the stop
@@ -117,28 +109,16 @@ class Loads:
                 self.engines.end(load.configuration.target)
         return result
 
-    def absences(self) -> Mapping[str, str]:
-        """Counters that the meter cannot read, with reasons."""
-        return self.meter.absences()
-
     def close(self) -> None:
         """Stop the engines that were started."""
         self.engines.close()
 
-    def _emit(self, row: Row) -> None:
-        self.writers[row[0]].append("telemetry", row)
-
     def _describe(self, name: str, urls: tuple[str, ...]) -> None:
         """Store an engine's self-description in the record's environment, once."""
-        before = dict((self.context.record.manifest["environment"] or {}).get("before") or {})
-        engines = dict(before.get("engines") or {})
+        engines = dict(((self.context.record.manifest["environment"] or {}).get("before") or {}).get("engines") or {})
         if name not in engines:
-            engines[name] = described(urls) or absent("the engine says nothing of itself")
-            self._note(engines=engines)
-
-    def _note(self, **facts: object) -> None:
-        before = dict((self.context.record.manifest["environment"] or {}).get("before") or {})
-        self.context.record.set_environment("before", {**before, **facts})
+            engines[name] = self_description(urls) or absent("the engine does not describe itself")
+            self.context.note_environment(engines=engines)
 
 
 def run(context: RunContext) -> Outcome:

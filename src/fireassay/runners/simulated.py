@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import MISSING, asdict, fields, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -58,7 +58,7 @@ SWEEP_BYTES: Final = tuple(2**power for power in range(10, 29, 2))  # of calls o
 SWEEP_CALLS: Final = 20  # of each size
 PHASES: Final = {"data_ns": 0.05, "forward_ns": 0.30, "backward_ns": 0.55, "optimizer_ns": 0.10}  # shares of a worker's compute time
 
-READERS: Final[Mapping[str, Callable[[str], Any]]] = {"int": int, "float": float, "bool": lambda said: {"True": True, "False": False}[said]}
+READERS: Final[Mapping[str, Callable[[str], Any]]] = {"int": int, "float": float, "bool": lambda text: {"True": True, "False": False}[text]}
 
 Columns = Mapping[str, Any]  # column -> array, one value for all rows, or None
 Array = NDArray[np.float64]
@@ -88,12 +88,9 @@ def cluster_of(experiment: Experiment) -> tuple[Cluster, int]:
         except (KeyError, ValueError):
             problems.append(_problem(word, f"name=value with one of {', '.join(readers)}"))
     steps = values.pop("steps", STEPS)
-    needed = [
-        field.name
-        for field in fields(Cluster)
-        if field.name in ("step_s", "serial", "alpha_s", "beta_s", "gradient") and field.name not in values
-    ]
-    problems += [_problem(f"no {name}", f"{name}=NUMBER") for name in needed if not problems]
+    if not problems:
+        missing = (field.name for field in fields(Cluster) if field.default is MISSING and field.name not in values)
+        problems = [_problem(f"no {name}", f"{name}=NUMBER") for name in missing]
     if problems:
         raise SpecError(tuple(problems), "the cluster")
     cluster = replace(Cluster(**values), weak=experiment.scaling.mode == "weak")
@@ -115,7 +112,7 @@ def outside(cluster: Cluster, steps: int, levels: Sequence[int]) -> Iterator[tup
             yield name, value, f"from {low:g} to {high:g}"
     # with more workers than rows no number of steps fits: the experiment then reports the number of workers
     if max(levels) <= MOST_ROWS and (rows := steps * max(levels)) > MOST_ROWS:
-        yield ("steps", steps, f"at most {MOST_ROWS // max(levels)} with {max(levels)} workers: {rows:,} rows of a launch are too many")
+        yield "steps", steps, f"at most {MOST_ROWS // max(levels)} with {max(levels)} workers: {rows:,} rows per launch are too many"
 
 
 def check(experiment: Experiment, folder: Path) -> None:
@@ -127,17 +124,9 @@ def check(experiment: Experiment, folder: Path) -> None:
     cluster_of(experiment)
     unknown = sorted({planned.role for planned in plan(experiment)} - {"timed", "sweep"})
     if unknown:
-        raise SpecError(
-            (
-                Problem(
-                    where="faults, profile",
-                    found=f"launches of the role {', '.join(unknown)}",
-                    allowed="none in a simulated cluster",
-                    fix="Leave them out.",
-                ),
-            ),
-            "the cluster",
-        )
+        found = f"launches of the role {', '.join(unknown)}"
+        problem = Problem(where="faults, profile", found=found, allowed="none in a simulated cluster", fix="Leave them out.")
+        raise SpecError((problem,), "the cluster")
 
 
 # ---------------------------------------------------------------------------------------------------------------- running
@@ -147,8 +136,7 @@ def run(context: RunContext) -> Outcome:
     """Write the remaining launches."""
     cluster, steps = cluster_of(context.experiment)
     context.record.note(simulated={"what": WORDS, "steps": steps, **asdict(cluster)})
-    before = context.record.manifest["environment"]["before"] or {}
-    context.record.set_environment("before", {**before, "simulated": WORDS})
+    context.note_environment(simulated=WORDS)
     begin = context.clock.now_ns()
     for number, planned in enumerate(policy.remaining(context.plan, context.rows), start=context.next_number):
         if context.stop.count:
@@ -169,28 +157,16 @@ def _launch(context: RunContext, cluster: Cluster, steps: int, planned: PlannedL
         for batch in batches(table, columns):
             writer.append_batch(table, batch)
     utc = context.clock.utc() + timedelta(seconds=(begin - context.begun_ns) / NS_PER_S)
-    row = row_of(
-        planned, number, begin, end, attempt=policy.attempt_of(planned.slot, context.rows), utc=utc.isoformat(timespec="milliseconds")
-    )
+    attempt = policy.attempt_of(planned.slot, context.rows)
+    row = row_of(planned, number, begin, end, attempt=attempt, utc=utc.isoformat(timespec="milliseconds"))
     write_launch(writer, row, context.record.path)
     return row
 
 
 def row_of(planned: PlannedLaunch, number: int, begin: int, end: int, *, attempt: int = 0, utc: str = "") -> LaunchRow:
     """The row of a simulated launch."""
-    return launch_row(
-        planned,
-        launch=number,
-        attempt=attempt,
-        begin_ns=begin,
-        end_ns=end,
-        begin_utc=utc,
-        status="ok",
-        reason="",
-        exit_code=0,
-        restarts=0,
-        placement=json.dumps({"simulated": WORDS}),
-    )
+    outcome = {"begin_ns": begin, "end_ns": end, "begin_utc": utc, "exit_code": 0, "placement": json.dumps({"simulated": WORDS})}
+    return launch_row(planned, launch=number, attempt=attempt, **outcome)
 
 
 def rows_of(cluster: Cluster, steps: int, planned: PlannedLaunch, number: int, begin: int) -> tuple[list[tuple[str, Columns]], int]:

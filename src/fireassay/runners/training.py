@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 
 from fireassay import catalog
 from fireassay.errors import Problem, SpecError
 from fireassay.faults.support.base import Fault
-from fireassay.instruments.machine.meter import Meter, Row
 from fireassay.launchers.support.base import Launcher, Request
 from fireassay.record.machine import absent
-from fireassay.record.writer import StreamWriter
 from fireassay.runners.experiment import launch_loop
 from fireassay.runners.experiment.context import Job, Made, Outcome, RunContext, Runner
+from fireassay.runners.experiment.metered import Metered
 from fireassay.runners.experiment.script import script_path
 from fireassay.runners.launching import fresh_folder, profiling
 from fireassay.runners.launching.collective_worker import worker_request
@@ -33,21 +31,11 @@ def check(experiment: Experiment, folder: Path) -> None:
     """
     script = script_path(experiment, folder)
     if not script.is_file():
-        problem = f"{experiment.workload.script!r}, {'a folder' if script.is_dir() else 'which is not there'}"
-        raise SpecError(
-            (Problem(where="workload.script", found=problem, allowed="a Python script", fix=f"It was looked for at {script}."),)
-        )
+        found = f"{experiment.workload.script!r}, {'a folder' if script.is_dir() else 'which does not exist'}"
+        raise SpecError((Problem(where="workload.script", found=found, allowed="a Python script", fix=f"The full path is {script}."),))
     if not os.access(script, os.R_OK):
-        raise SpecError(
-            (
-                Problem(
-                    where="workload.script",
-                    found=f"{script}, which may not be read",
-                    allowed="a readable Python script",
-                    fix=f"chmod u+r {script}",
-                ),
-            )
-        )
+        found, fix = f"{script}, without read permission", f"chmod u+r {script}"
+        raise SpecError((Problem(where="workload.script", found=found, allowed="a readable Python script", fix=fix),))
     launcher: Launcher = catalog.load("launchers", experiment.launcher.kind)
     launcher.check(experiment)
     profiling.check(experiment)
@@ -70,23 +58,19 @@ def _check_fault(index: int, spec: FaultSpec, workers: int) -> None:
     fault.check_training(spec)
 
 
-class Training:
-    """Makes the launches of a training script with one shared meter."""
+class Training(Metered):
+    """Makes the launches of a training script."""
 
     def __init__(self, context: RunContext) -> None:
-        self.context = context
+        super().__init__(context)
         self.launcher: Launcher = catalog.load("launchers", context.experiment.launcher.kind)
-        self.writers: dict[int, StreamWriter] = {}
         fresh_folder.clear(context)
-        self.meter = Meter(context.experiment.energy, self._emit, context.clock)
-        _note_absences(context, self.meter)
+        context.note_environment(**{name: absent(reason) for name, reason in self.absences().items()})
 
     def make(self, job: Job) -> Made:
         """Run one launch of the script, from its start to the end of its last process."""
         with fresh_folder.working_folder(self.context, job) as folder:
-            launch = LaunchRun(self.context, job, self._request(job, folder), self.launcher)
-            self.writers[job.number] = launch.writer
-            result = launch.run(self.meter)
+            result = LaunchRun(self.context, job, self._request(job, folder), self.launcher).run(self.meter)
         if job.planned.role == "profile":
             profiling.finish(self.context, job)
         return result
@@ -97,24 +81,10 @@ class Training:
             return worker_request(self.context, job, SWEEP, os.environ)
         return request_for(self.context, job, dict(os.environ), folder)
 
-    def absences(self) -> Mapping[str, str]:
-        """Counters that the meter cannot read, with reasons."""
-        return self.meter.absences()
-
-    def _emit(self, row: Row) -> None:
-        self.writers[row[0]].append("telemetry", row)
-
 
 def run(context: RunContext) -> Outcome:
     """Make the remaining launches."""
     return launch_loop.run(context, Training(context))
-
-
-def _note_absences(context: RunContext, meter: Meter) -> None:
-    """Store the counters that the meter cannot read in the record's environment, with reasons."""
-    before = (context.record.manifest["environment"] or {}).get("before") or {}
-    reasons = {name: absent(reason) for name, reason in meter.absences().items()}
-    context.record.set_environment("before", {**before, **reasons})
 
 
 RUNNER = Runner(name="training", check=check, run=run, maker=Training)

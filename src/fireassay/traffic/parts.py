@@ -82,6 +82,9 @@ class Wire(NamedTuple):
     headers: tuple[tuple[str, str], ...] = (("content-type", "application/json"),)
 
 
+Sign = Callable[[Wire, str], Wire]  # (request, the replica's URL) -> the request as sent, with credentials or a signature
+
+
 class Reply:
     """A response. `body` has no transfer framing; `ends[i]` is how much of it had arrived by the read at `ns[i]`.
 
@@ -231,7 +234,7 @@ class Backend:
     tasks: tuple[str, ...]
     wire: Callable[[Ask, Target], Wire]
     read: Callable[[Reply, Ask], Answer]
-    prepare: Callable[[Target], Callable[[Wire, str], Wire]] | None = None  # (wire, URL) -> signed wire, at send time
+    prepare: Callable[[Target], Sign] | None = None  # signs each request at send time
     process: Callable[[Target], Callable[[Ask], Answer]] | None = None  # in this process, no server
     cached_tokens: bool = False  # whether its usage reports cached tokens
     tokenize: str = ""  # path of its tokenize endpoint, if any

@@ -316,7 +316,7 @@ class Proxies:
         """
         parts = urlsplit(url)
         if parts.scheme != "http" or parts.hostname is None:
-            raise ValueError(f"the proxy stands before http:// alone, not {parts.scheme}://")
+            raise ValueError(f"the proxy supports http:// only, not {parts.scheme}://")
         answer = self._ask(do="add", host=parts.hostname, port=parts.port or 80, seed=self._seed + len(self._fronts))
         address = f"http://{HOST}:{answer['port']}"
         self._fronts[address] = answer["front"]

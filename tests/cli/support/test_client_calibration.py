@@ -11,7 +11,7 @@ import pytest
 from fireassay import cli
 from fireassay.record import machine_fitness as kept
 from fireassay.runners.calibration import client
-from fireassay.runners.calibration.client import Calibrated
+from fireassay.runners.calibration.client import ClientCalibration
 
 GOOD = {"p50": 0.05, "p99": 0.4, "max": 3.0}
 LIMIT = {"measured": 9000.0, "reachable": 9000.0, "limited_by": "client", "client_cores": 0.98}
@@ -48,7 +48,7 @@ def plant(monkeypatch: pytest.MonkeyPatch, *, p99: float = 0.4, streams: tuple[i
         }
         for n in streams
     ]
-    seen = Calibrated(
+    seen = ClientCalibration(
         errors=errors,
         provoked=[{**one, "disturbed": "stopped"} for one in errors[:1]],
         ceiling=None if stopped else CEILING,

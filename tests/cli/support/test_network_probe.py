@@ -12,7 +12,7 @@ import pytest
 from fireassay import catalog, cli
 from fireassay.cli.support.network_probe import ROUNDS, experiment_from
 from fireassay.errors import SpecError
-from fireassay.runners.network import asked
+from fireassay.runners.network import hosts_and_seconds
 from fireassay.spec.load import from_mapping
 
 
@@ -54,7 +54,7 @@ def test_flags_of_collectives_and_wrong_ones_are_refused_under_their_own_names(w
 
 def test_seconds_that_are_none_are_told_as_such() -> None:
     with pytest.raises(SpecError) as caught:
-        asked(experiment_from(parsed("--net", "a", "--seconds", "nan")))
+        hosts_and_seconds(experiment_from(parsed("--net", "a", "--seconds", "nan")))
     assert [problem.where for problem in caught.value.problems] == ["--seconds"]
 
 

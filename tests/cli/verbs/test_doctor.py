@@ -11,9 +11,9 @@ import pytest
 from fireassay import cli
 from fireassay.cli.verbs import doctor
 from fireassay.record import machine_fitness as kept
-from fireassay.runners.calibration.machine import Seen
+from fireassay.runners.calibration.machine import MachineExamination
 
-SEEN = Seen(
+SEEN = MachineExamination(
     record=None,
     clock={"step_s": 1e-8, "read_s": 5e-8, "sleep_overshoot_s": 1e-4, "wall_drift_ppm": 3.0},
     context={},

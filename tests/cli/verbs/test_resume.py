@@ -77,7 +77,7 @@ def test_a_complete_record_is_refused_with_what_can_be_done_with_it(record: Path
     capsys.readouterr()
     assert main(["resume", str(record)]) == 6
     assert capsys.readouterr().err == (
-        f"assay: {record} is complete; there is nothing left to run. See it with: assay report {record}. Measure again with: assay run\n"
+        f"assay: {record} is complete; no launch is left to run. Show it: assay report {record}. Measure again: assay run\n"
     )
 
 

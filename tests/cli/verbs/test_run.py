@@ -60,7 +60,7 @@ def test_a_workload_that_fails_gives_exit_code_5_and_its_reason(capsys: pytest.C
     Path("train.py").write_text("import no_such_package")
     assert main([*WORDS, "--quiet", "--", "train.py"]) == 5
     told = capsys.readouterr().err
-    assert "assay: no launch succeeded (2 failed). workers=1: the script needs a package that is absent" in told
+    assert "assay: no launch succeeded (2 failed). workers=1: the script needs a missing package" in told
     assert "pip install no_such_package" in told
     assert str(only_record()) in told
 

@@ -66,7 +66,7 @@ def test_a_command_of_bytes_that_are_no_text_is_refused(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 2
-    assert r"workload.arguments[0]: found '\udcff'; allowed: text in UTF-8" in done.stderr
+    assert r"workload.arguments[0]: found '\udcff'; allowed: UTF-8 text" in done.stderr
     assert not (tmp_path / "records").exists()
 
 
@@ -95,7 +95,7 @@ def test_two_commands_are_made_in_turn_and_compared(tmp_path: Path) -> None:
 def test_a_failing_command_is_exit_5_with_its_last_words(tmp_path: Path) -> None:
     done = assay(tmp_path, *QUICK, "--", *PYTHON, "import sys; sys.exit('no such model')")
     assert done.returncode == 5
-    assert "its last words: no such model" in done.stderr
+    assert "its last output: no such model" in done.stderr
 
 
 def test_a_command_before_the_dashes_is_told_where_it_belongs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from fireassay.runners.calibration import client as doctor_client
 from fireassay.runners.calibration.client import calibrate, spread
-from fireassay.runners.calibration.client_drill import Drilled
+from fireassay.runners.calibration.client_drill import DrillResult
 
 
 @pytest.fixture(autouse=True)
@@ -67,7 +67,7 @@ def test_a_rate_is_extrapolated_where_the_client_was_not_the_limit(client: float
 
     from fireassay.record.tables import arrow_schema
 
-    drilled = Drilled(
+    drilled = DrillResult(
         rows=arrow_schema("requests").empty_table(),
         truth={},
         duration_s=2.0,
@@ -86,5 +86,5 @@ def test_a_spread_is_in_milliseconds_and_nothing_has_none() -> None:
     assert spread(np.array([], dtype=np.int64)) == {}
 
 
-def test_what_it_ran_on_is_told() -> None:
+def test_the_software_is_named() -> None:
     assert doctor_client.about()["python"].startswith("3.")

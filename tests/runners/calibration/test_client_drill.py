@@ -17,7 +17,7 @@ from fireassay.instruments.reference_server.truth import Entry
 from fireassay.record.tables import arrow_schema
 from fireassay.runners.calibration import client_drill
 from fireassay.runners.calibration.client_disturbance import stopped
-from fireassay.runners.calibration.client_drill import Drilled, drill, paired
+from fireassay.runners.calibration.client_drill import DrillResult, compare_times, drill
 from fireassay.traffic.wire.compiled import built
 
 SHORT: dict[str, Any] = {"duration_s": 0.5, "warm_up_s": 0.0, "cold": 0, "drain_s": 10.0}
@@ -55,8 +55,8 @@ def row(request: int, text: str, sent_ns: int, chunk_ns: list[int], **more: Any)
     return {**blank, **chunks, **words, "request": request, "scheduled_ns": sent_ns - 5, "sent_ns": sent_ns, **more}
 
 
-def drilled(rows: list[dict[str, Any]], truth: list[Entry]) -> Drilled:
-    return Drilled(
+def drilled(rows: list[dict[str, Any]], truth: list[Entry]) -> DrillResult:
+    return DrillResult(
         rows=pa.Table.from_pylist(rows, arrow_schema("requests")),
         truth={one.request: one for one in truth},
         duration_s=1.0,
@@ -70,7 +70,7 @@ def drilled(rows: list[dict[str, Any]], truth: list[Entry]) -> Drilled:
 def test_errors_are_the_clients_times_minus_the_true_ones_whoever_was_served_first() -> None:
     truth = [entry(0, 1100, [1500, 1600, 1750]), entry(1, 1010, [1400, 1500, 1600])]
     rows = [row(0, "r1 x y", 1000, [403, 501, 610]), row(1, "r0 x y", 1090, [420, 520, 664])]
-    found = paired(drilled(rows, truth))
+    found = compare_times(drilled(rows, truth))
     # r1: 403 after sending, truly 1400 - 1010 = 390; r0: 420, truly 400
     assert found.ttft.tolist() == [13, 20]
     assert found.itl.tolist() == [98 - 100, 109 - 100, 100 - 100, 144 - 150]
@@ -90,20 +90,20 @@ def test_a_request_without_counterpart_is_counted_and_one_that_failed_or_warmed_
         row(4, "r7", 1000, [500], status="reset"),
         row(5, "r7", 1000, [500], phase="warm_up"),
     ]
-    found = paired(drilled(rows, truth))
+    found = compare_times(drilled(rows, truth))
     assert found.unpaired == 3
     assert len(found.ttft) == 1
 
 
 def test_nothing_is_paired_with_nothing() -> None:
-    found = paired(drilled([], []))
+    found = compare_times(drilled([], []))
     assert (found.unpaired, len(found.ttft), len(found.itl)) == (0, 0, 0)
 
 
 def test_a_real_client_saw_what_the_server_sent(tmp_path: Path) -> None:
     with serving(Settings(first_s=0.01, next_s=0.005, numbered=True)) as server:
         found = drill({"concurrency": [3], "arrivals": SHORT}, server, tmp_path / "it", load=3, scenario="D(10,8)")
-    errors = paired(found)
+    errors = compare_times(found)
     assert errors.unpaired == 0
     assert len(errors.ttft) == found.main.num_rows >= 3
     assert len(errors.seen) == 8 * len(errors.ttft)
@@ -117,12 +117,12 @@ def test_a_real_client_saw_what_the_server_sent(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("transport", ["lean", *(["compiled"] if built() else [])])
-def test_a_client_that_is_stopped_says_by_how_much_its_times_may_be_off(tmp_path: Path, transport: str) -> None:
+def test_a_stopped_client_states_the_uncertainty_of_its_times(tmp_path: Path, transport: str) -> None:
     """It was stopped for 100 ms after most requests, told a TTFT of 120 ms for a true 50, and nothing said so."""
     asked = {"concurrency": [8], "arrivals": {**SHORT, "duration_s": 2.0}, "client": {"transport": transport}}
     with serving(Settings(first_s=0.05, next_s=0.005, numbered=True)) as server:
         found = drill(asked, server, tmp_path / "it", load=8, scenario="D(10,16)", disturb=stopped)
-    errors = paired(found)
+    errors = compare_times(found)
     assert errors.unpaired == 0
     assert len(errors.outside) == len(errors.ttft) >= 20
     assert errors.ttft.max() > 10_000_000  # what was to be provoked was, however busy this machine is
@@ -138,16 +138,16 @@ def test_a_token_lies_outside_of_an_uncertainty_that_is_too_small_and_of_a_stamp
     assert client_drill._outside(100 * ms, 0, 101 * ms, 101 * ms) == ms - client_drill.CLOCKS_NS
 
 
-def test_what_says_nothing_of_its_uncertainty_is_not_called_within() -> None:
+def test_a_response_without_uncertainty_is_not_counted_as_within() -> None:
     truth = [entry(0, 1100, [1500, 1600]), entry(1, 1100, [1500, 1600])]
     rows = [row(0, "r0 x", 1000, [500, 600]), row(1, "r1 x", 1000, [500, 600], chunk_uncertainty_ns=[9, 7, 8])]
-    found = paired(drilled(rows, truth))
+    found = compare_times(drilled(rows, truth))
     assert len(found.ttft) == 2
     assert found.unsure.tolist() == [7]
     assert found.outside.tolist() == [0]
 
 
-def test_a_client_that_fails_is_an_error_with_its_own_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_client_is_an_error_with_its_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     prepared = client_drill._prepared
 
     def spoiled(*given: Any) -> Path:

@@ -82,7 +82,7 @@ def test_the_launches_go_through_the_harness_and_end_in_time(tmp_path: Path) -> 
 def test_ctrl_c_keeps_what_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def stopped(*_: object, root: Path, **__: object) -> Path:
         (root / "doctor-x").mkdir()
-        raise Interrupted("stopped by Ctrl-C; what was measured is kept")
+        raise Interrupted("stopped by Ctrl-C; measured data are kept")
 
     monkeypatch.setattr(doctor, "run", stopped)
     seen = doctor.examine(tmp_path, 1.0, launches=2)

@@ -33,13 +33,13 @@ def test_sizes_placeholders_and_switches_are_no_secrets(arguments: tuple[str, ..
     ("name", "text"), [("api_key", "planted1"), ("note", "password=planted-99"), ("url", "https://me:planted1@host/x")]
 )
 def test_a_secret_among_the_conditions_is_refused_and_not_repeated(name: str, text: str) -> None:
-    with pytest.raises(SpecError, match=f"conditions.{name}: found what looks like a secret") as refusal:
+    with pytest.raises(SpecError, match=f"conditions.{name}: found an apparent secret") as refusal:
         refuse_secrets(asked().model_copy(update={"conditions": {name: text}}))
     assert "planted" not in str(refusal.value)
 
 
 def test_a_name_that_is_a_secret_is_refused_and_not_repeated() -> None:
-    with pytest.raises(SpecError, match="name: found what looks like a secret") as refusal:
+    with pytest.raises(SpecError, match="name: found an apparent secret") as refusal:
         refuse_secrets(asked().model_copy(update={"name": "sk-plantedsecret1234567890abcdef"}))
     assert "planted" not in str(refusal.value)
 

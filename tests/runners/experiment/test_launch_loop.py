@@ -92,7 +92,7 @@ ADAPTIVE = {"per_configuration": 5, "precision": 0.02, "at_most": 20}
 # ---- looks -----------------------------------------------------------------------------------------------------------
 
 
-def test_blocks_are_made_until_a_look_says_that_it_is_enough(tmp_path: Path) -> None:
+def test_blocks_continue_until_an_interim_analysis_is_satisfied(tmp_path: Path) -> None:
     judge = Judge()
     record = go(tmp_path, judge, launches=ADAPTIVE)
     assert record.state == "complete"
@@ -109,7 +109,7 @@ def test_blocks_are_made_until_a_look_says_that_it_is_enough(tmp_path: Path) -> 
     }
 
 
-def test_at_most_so_many_blocks_are_made_and_the_last_look_is_at_their_end(tmp_path: Path) -> None:
+def test_at_most_limits_the_blocks_and_the_last_analysis_follows_the_last_block(tmp_path: Path) -> None:
     judge = Judge(enough_at=float("inf"))
     record = go(tmp_path, judge, launches={**ADAPTIVE, "at_most": 10})
     assert [blocks for blocks, _ in judge.seen] == [5, 8, 10]
@@ -125,7 +125,7 @@ def test_the_time_of_the_experiment_ends_it_without_rows_for_what_was_not_begun(
     assert record.state == "complete"
 
 
-def test_a_hopeless_experiment_is_not_gone_on_with_to_the_end_of_the_plan(tmp_path: Path) -> None:
+def test_a_hopeless_experiment_stops_early(tmp_path: Path) -> None:
     InstantMaker.rules.update({("made", slot): "failed" for slot in range(100)})
     with pytest.raises(WorkloadError):
         go(tmp_path, Judge(), launches=ADAPTIVE)
@@ -151,7 +151,7 @@ def test_launches_that_calibrate_communication_are_made_after_the_timed_ones_and
     assert [role for _, _, role in InstantMaker.made] == ["timed", "timed", "communication", "fault"]
 
 
-def test_without_anybody_who_judges_precision_and_repeat_are_refused_before_a_record_is_made(tmp_path: Path) -> None:
+def test_without_judgements_precision_and_repeat_are_refused_before_any_record(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match=r"launches.precision: found 0.02") as raised:
         go(tmp_path, None, launches=ADAPTIVE, noise={"repeat": 2})
     assert "noise.repeat: found 2" in str(raised.value)
@@ -159,7 +159,7 @@ def test_without_anybody_who_judges_precision_and_repeat_are_refused_before_a_re
     assert not (tmp_path / "records").exists()
 
 
-def test_an_adaptive_record_is_gone_on_with_where_it_was(tmp_path: Path) -> None:
+def test_an_adaptive_record_resumes_where_it_stopped(tmp_path: Path) -> None:
     InstantMaker.rules["made", 12] = "stop"  # in block 6
     with pytest.raises(Interrupted):
         go(tmp_path, Judge(), launches=ADAPTIVE)
@@ -173,7 +173,7 @@ def test_an_adaptive_record_is_gone_on_with_where_it_was(tmp_path: Path) -> None
     assert statuses(only(tmp_path)).count("ok") == 16
 
 
-def test_a_look_that_was_cut_off_is_made_first_when_going_on(tmp_path: Path) -> None:
+def test_an_interrupted_analysis_comes_first_on_resume(tmp_path: Path) -> None:
     judge = Judge(enough_at=5)
     judge.look = lambda *_: (_ for _ in ()).throw(RecordError("cut off"))  # type: ignore[method-assign]
     with pytest.raises(RecordError, match="cut off"):
@@ -183,7 +183,7 @@ def test_a_look_that_was_cut_off_is_made_first_when_going_on(tmp_path: Path) -> 
     assert (statuses(only(tmp_path)), only(tmp_path).manifest["looks_ended"]) == (["ok"] * 10, "precision")
 
 
-def test_the_progress_counts_the_time_to_the_next_look_and_tells_the_last_one(tmp_path: Path) -> None:
+def test_progress_shows_the_time_to_the_next_analysis_and_the_last_result(tmp_path: Path) -> None:
     told: list[RunProgress] = []
     go(tmp_path, Judge(), told, launches=ADAPTIVE)
     after_first = next(one for one in told if len(one.rows) == 1)
@@ -195,7 +195,7 @@ def test_the_progress_counts_the_time_to_the_next_look_and_tells_the_last_one(tm
     assert all(one.adaptive for one in told)
 
 
-def test_a_fixed_number_of_launches_is_never_looked_at(tmp_path: Path) -> None:
+def test_a_fixed_number_of_launches_has_no_interim_analysis(tmp_path: Path) -> None:
     judge = Judge()
     record = go(tmp_path, judge)
     assert judge.seen == []
@@ -205,7 +205,7 @@ def test_a_fixed_number_of_launches_is_never_looked_at(tmp_path: Path) -> None:
 # ---- launches that were disturbed --------------------------------------------------------------------------------------
 
 
-def test_a_disturbed_launch_is_made_again_in_its_place_and_stays_in_the_record(tmp_path: Path) -> None:
+def test_a_disturbed_launch_is_repeated_in_its_slot_and_stays_in_the_record(tmp_path: Path) -> None:
     record = go(tmp_path, Judge(noisy=(1,)), noise={"repeat": 3})
     rows = record.table("launches").sort("launch").to_dicts()
     assert [(row["slot"], row["attempt"], row["status"], row["reason"]) for row in rows] == [
@@ -224,7 +224,7 @@ def test_the_last_try_counts_whatever_happens(tmp_path: Path) -> None:
     assert judge.asked == [0, 1]
 
 
-def test_nobody_is_asked_where_nothing_is_to_be_made_again(tmp_path: Path) -> None:
+def test_without_repeats_disturbance_is_not_checked(tmp_path: Path) -> None:
     judge = Judge(noisy=tuple(range(100)))
     assert statuses(go(tmp_path, judge)) == ["ok"] * 4
     assert judge.asked == []
@@ -258,7 +258,7 @@ def test_a_disturbed_launch_that_was_the_last_before_an_interruption_is_made_aga
     assert [(row["slot"], row["attempt"], row["status"]) for row in rows[:3]] == [(0, 0, "ok"), (1, 0, "contaminated"), (1, 1, "ok")]
 
 
-def test_a_judge_that_breaks_costs_no_launch(tmp_path: Path) -> None:
+def test_a_failing_judge_costs_no_launch(tmp_path: Path) -> None:
     judge = Judge()
     judge.disturbed = lambda *_: (_ for _ in ()).throw(RecordError("cannot be read"))  # type: ignore[method-assign]
     with pytest.raises(RecordError, match="cannot be read"):
@@ -279,7 +279,7 @@ def test_the_sentinel_is_read_before_and_after_every_launch(tmp_path: Path) -> N
     assert sentinel(record) == [(launch, when) for launch in range(4) for when in ("after", "before")]
 
 
-def test_no_sentinel_is_read_if_none_is_asked_for_or_nothing_is_started(tmp_path: Path) -> None:
+def test_no_sentinel_is_read_if_disabled_or_nothing_starts(tmp_path: Path) -> None:
     assert sentinel(go(tmp_path / "off", None, noise={"sentinel_s": 0.0})) == []
     record = go(tmp_path / "over", None, limits={"experiment_timeout_s": 1.5})
     assert {launch for launch, _ in sentinel(record)} == {0, 1}

@@ -67,26 +67,13 @@ def interrupted(tmp_path: Path, asked: Experiment, *, launches: int = 0) -> Path
     record = record_folder.create(tmp_path / "records", asked, plan_signature(asked), clock=FakeClock())
     record.set_environment("before", {"script": script_identity(asked, tmp_path)})
     for number, one in enumerate(plan(asked)[:launches]):
-        made = launch_row(
-            one,
-            launch=number,
-            attempt=0,
-            begin_ns=0,
-            end_ns=1,
-            begin_utc="",
-            status="ok",
-            reason="",
-            exit_code=0,
-            restarts=0,
-            placement="{}",
-        )
-        write_launch(record.writer(number), made, record.path)
+        write_launch(record.writer(number), launch_row(one, launch=number, begin_ns=0, end_ns=1, exit_code=0), record.path)
     record.finish("interrupted", "test")
     return record.path
 
 
 def test_a_missing_script_is_refused_before_a_record_is_made(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match=r"workload.script: found 'train.py', which is not there"):
+    with pytest.raises(SpecError, match=r"workload.script: found 'train.py', which does not exist"):
         run(experiment(), folder=tmp_path, root=tmp_path / "records")
     assert not (tmp_path / "records").exists()
 
@@ -94,7 +81,7 @@ def test_a_missing_script_is_refused_before_a_record_is_made(tmp_path: Path) -> 
 def test_a_complete_record_is_not_resumed(tmp_path: Path) -> None:
     path = interrupted(tmp_path, experiment(), launches=4)
     record_folder.reopen(path).finish("complete")
-    with pytest.raises(RecordError, match="is complete; there is nothing left to run"):
+    with pytest.raises(RecordError, match="is complete; no launch is left to run"):
         resume(path)
 
 
@@ -111,7 +98,7 @@ def test_a_record_that_a_living_process_writes_is_not_resumed(tmp_path: Path) ->
 def test_a_changed_script_is_refused(tmp_path: Path) -> None:
     path = interrupted(tmp_path, experiment())
     (tmp_path / "train.py").write_text("print('changed')")
-    with pytest.raises(SpecError, match=r"train.py, changed since the record was begun") as caught:
+    with pytest.raises(SpecError, match=r"train.py, changed since the record began") as caught:
         resume(path)
     assert "assay resume --force" in str(caught.value)
 
@@ -120,7 +107,7 @@ def test_a_changed_experiment_is_refused(tmp_path: Path) -> None:
     path = interrupted(tmp_path, experiment())
     toml = path / "experiment.toml"
     toml.write_text(toml.read_text().replace("per_configuration = 2", "per_configuration = 3"))
-    with pytest.raises(SpecError, match="experiment.toml: found changed since the record was begun"):
+    with pytest.raises(SpecError, match="experiment.toml: found changes since the record began"):
         resume(path)
 
 
@@ -130,7 +117,7 @@ def test_a_secret_that_the_record_does_not_hold_is_asked_for_and_taken_from_the_
     path = interrupted(tmp_path, experiment(workload={"environment": {"API_KEY": "correct-horse-battery"}}), launches=3)
     (tmp_path / "train.py").write_text("import os\nassert os.environ['API_KEY'] == 'correct-horse-battery'\n")
     monkeypatch.delenv("API_KEY", raising=False)
-    with pytest.raises(EnvironmentLacks, match="secret value of API_KEY"):
+    with pytest.raises(EnvironmentLacks, match="secret value for API_KEY"):
         resume(path, force=True)
     monkeypatch.setenv("API_KEY", "correct-horse-battery")
     resume(path, force=True)

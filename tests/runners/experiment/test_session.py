@@ -43,33 +43,33 @@ def records(folder: Path) -> dict[str, Record]:
     return {record.experiment.name: record for record in found}
 
 
-def test_no_arm_is_a_block_ahead_of_another(tmp_path: Path) -> None:
+def test_no_member_is_a_block_ahead_of_another(tmp_path: Path) -> None:
     together(tmp_path, "a", "b", launches={"per_configuration": 4})
     blocks = [block for _, block, _ in InstantMaker.made]
     assert blocks == sorted(blocks)
     assert Counter(InstantMaker.made) == {(member, block, "timed"): 2 for member in "ab" for block in range(4)}
 
 
-def test_two_arms_are_made_in_the_order_abba() -> None:
+def test_two_members_are_ordered_abba() -> None:
     for seed in range(20):
         for block in range(0, 10, 2):
             assert order_of_members(2, block + 1, seed) == order_of_members(2, block, seed)[::-1]
 
 
-def test_the_first_arm_is_drawn_and_the_draw_depends_on_the_seed_only() -> None:
+def test_the_first_member_is_random_and_depends_only_on_the_seed() -> None:
     firsts = Counter(order_of_members(2, 2 * block, 1)[0] for block in range(200))
     assert 70 <= firsts[0] <= 130  # 200 tosses: outside with probability 2e-5
     assert [order_of_members(3, block, 5) for block in range(6)] == [order_of_members(3, block, 5) for block in range(6)]
     assert {order_of_members(3, 0, seed) for seed in range(100)} == {(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)}
 
 
-def test_over_two_blocks_every_arm_has_the_same_mean_place() -> None:
+def test_over_two_blocks_every_member_has_the_same_mean_position() -> None:
     for members in (2, 3, 4):
         first, second = order_of_members(members, 6, 9), order_of_members(members, 7, 9)
         assert {first.index(member) + second.index(member) for member in range(members)} == {members - 1}
 
 
-def test_every_manifest_names_the_session_and_its_own_place_in_it(tmp_path: Path) -> None:
+def test_every_manifest_names_the_session_and_the_index_in_it(tmp_path: Path) -> None:
     first, second = together(tmp_path, "a", "b")
     one, other = first.manifest["session"], second.manifest["session"]
     assert one["id"] == other["id"]
@@ -84,7 +84,7 @@ def test_fault_launches_come_after_all_timed_ones(tmp_path: Path) -> None:
     assert [role for _, _, role in InstantMaker.made] == ["timed"] * 8 + ["fault"] * 2
 
 
-def test_an_arm_with_more_blocks_goes_on_alone(tmp_path: Path) -> None:
+def test_a_member_with_more_blocks_continues_alone(tmp_path: Path) -> None:
     members = [
         Member(experiment=experiment(name=name, launches={"per_configuration": blocks}), folder=tmp_path, label=name)
         for name, blocks in (("short", 1), ("long", 3))
@@ -93,7 +93,7 @@ def test_an_arm_with_more_blocks_goes_on_alone(tmp_path: Path) -> None:
     assert [name for name, block, _ in InstantMaker.made if block > 0] == ["long"] * 4
 
 
-def test_a_failing_arm_is_told_and_the_others_are_finished(tmp_path: Path) -> None:
+def test_a_failing_member_is_reported_and_the_others_finish(tmp_path: Path) -> None:
     InstantMaker.rules.update({("bad", slot): "failed" for slot in range(10)})
     with pytest.raises(WorkloadError, match=r"^bad: no launch succeeded") as raised:
         together(tmp_path, "bad", "good", launches={"per_configuration": 3})
@@ -103,7 +103,7 @@ def test_a_failing_arm_is_told_and_the_others_are_finished(tmp_path: Path) -> No
     assert str(found["good"].path) in str(raised.value)
 
 
-def test_a_stop_interrupts_every_arm_that_is_not_through_and_each_can_be_gone_on_with(tmp_path: Path) -> None:
+def test_a_stop_interrupts_every_unfinished_member_and_each_can_be_resumed(tmp_path: Path) -> None:
     InstantMaker.rules["b", 2] = "stop"
     with pytest.raises(Interrupted, match="assay resume") as raised:
         together(tmp_path, "a", "b", launches={"per_configuration": 3})
@@ -113,7 +113,7 @@ def test_a_stop_interrupts_every_arm_that_is_not_through_and_each_can_be_gone_on
     assert "ok" in found["a"].table("launches")["status"].to_list()
 
 
-def test_an_arm_that_was_through_when_the_stop_came_is_complete(tmp_path: Path) -> None:
+def test_a_member_finished_before_the_stop_is_complete(tmp_path: Path) -> None:
     InstantMaker.rules["long", 2] = "stop"
     members = [
         Member(experiment=experiment(name=name, launches={"per_configuration": blocks}), folder=tmp_path, label=name)
@@ -133,9 +133,7 @@ def test_a_record_that_cannot_be_written_ends_the_session_and_loses_nothing_of_t
     assert found["a"].table("launches").height >= 1
 
 
-def test_resuming_one_arm_keeps_the_session_and_names_the_blocks_that_were_made_without_the_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_resuming_one_member_keeps_the_session_and_lists_the_blocks_made_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     InstantMaker.rules["b", 2] = "stop"
     with pytest.raises(Interrupted):
         together(tmp_path, "a", "b", launches={"per_configuration": 3})
@@ -151,14 +149,14 @@ def test_resuming_one_arm_keeps_the_session_and_names_the_blocks_that_were_made_
     assert again.manifest["session"] == {**left.manifest["session"], "alone": [1, 2]}
 
 
-def test_the_progress_says_which_arm_it_is_about(tmp_path: Path) -> None:
+def test_progress_has_the_label_of_its_member(tmp_path: Path) -> None:
     told: list[RunProgress] = []
     members = [Member(experiment=experiment(name=name), folder=tmp_path, label=name) for name in "ab"]
     run_together(members, root=tmp_path / "records", clock=FakeClock(), on_progress=told.append)
     assert {(one.label, one.record.name[0]) for one in told} == {("a", "a"), ("b", "b")}
 
 
-def test_what_cannot_be_started_is_refused_before_any_record_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_runner_that_cannot_interleave_is_refused_before_any_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = Runner(name="replay", check=lambda *_: None, run=never)
     monkeypatch.setattr(catalog, "load", lambda *_: whole)
     with pytest.raises(SpecError, match=r"workload.runner: found 'replay' \(member a\)"):

@@ -7,11 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pytest
 
 from fireassay.clock import FakeClock
+from fireassay.errors import SpecError
+from fireassay.estimates.estimate import Estimate
 from fireassay.frames.record_data import RecordData, from_record
 from fireassay.record.reader import open_record
 from fireassay.runners.foreign.support.importing import Imported, import_results
+from fireassay.spec.sections.serving import Serving
 from fireassay.verdict.judge import Judgement, judge
 from tests.runners.foreign.samples import write
 
@@ -50,3 +54,24 @@ def judged(record: RecordData) -> Judgement:
 def reported(record: RecordData) -> dict[str, float]:
     """name -> value of what the tool said."""
     return {told["name"]: told["value"] for told in foreign(record)["reported"]}
+
+
+def serving_of(record: RecordData) -> Serving:
+    """The load's settings."""
+    assert record.experiment.serving is not None
+    return record.experiment.serving
+
+
+def value_of(record: RecordData, metric: str, configuration: str) -> float:
+    """A metric's value."""
+    estimate = judge(record).results[metric][configuration]
+    assert isinstance(estimate, Estimate)
+    return estimate.value
+
+
+def refusal(folder: Path, file: str, content: object, **how: Any) -> str:
+    """The message that refuses a file, of which no record is left."""
+    with pytest.raises(SpecError) as caught:
+        imported(folder, file, content, **how)
+    assert list((folder / "records").glob("*")) == []
+    return str(caught.value)

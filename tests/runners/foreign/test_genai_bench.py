@@ -11,7 +11,7 @@ from fireassay.clock import FakeClock
 from fireassay.errors import SpecError
 from fireassay.estimates.estimate import Estimate
 from fireassay.runners.foreign.support.importing import import_results
-from tests.runners.foreign.reading import foreign, imported, judged, measured, one, reported, requests
+from tests.runners.foreign.reading import foreign, imported, judged, measured, one, refusal, reported, requests, serving_of
 from tests.runners.foreign.samples import genai_bench, genai_metadata, latency_s, ttft_s, write
 
 SECRET = "sk-verysecretkey1234567890ABCD"
@@ -55,8 +55,7 @@ def test_the_metadata_beside_it_say_model_backend_task_and_engine_and_no_key(tmp
     write(tmp_path / "experiment_metadata.json", genai_metadata())
     (made,) = imported(tmp_path, "run.json", genai_bench())
     record = measured(made)
-    serving = record.experiment.serving
-    assert serving is not None
+    serving = serving_of(record)
     assert (serving.model, serving.tokenizer, serving.task, serving.temperature) == ("tiny/model", "/models/tiny", "chat", 0.5)
     assert serving.targets[0].backend == "vllm"
     assert serving.scenarios == ("D(50,10)",)
@@ -108,8 +107,7 @@ def test_embeddings_have_no_tokens_although_genai_bench_writes_zeros(tmp_path: P
     row = requests(record).row(0, named=True)
     assert (row["tokens_out"], row["first_token_ns"], row["last_token_ns"]) == (None, None, None)
     assert row["done_ns"] - row["sent_ns"] == round(latency_s(0) * 1e9)
-    serving = record.experiment.serving
-    assert serving is not None
+    serving = serving_of(record)
     assert (serving.task, serving.prompts.documents) == ("embeddings", 4)
 
 
@@ -126,10 +124,9 @@ def test_embeddings_have_no_tokens_although_genai_bench_writes_zeros(tmp_path: P
 def test_a_wrong_request_is_refused_by_field_and_line(tmp_path: Path, change: dict[str, Any], told: str) -> None:
     run = genai_bench()
     run["individual_request_metrics"][0] |= change
-    with pytest.raises(SpecError) as caught:
-        imported(tmp_path, "run.json", run)
-    assert told in str(caught.value)
-    assert "run.json, line 1" in str(caught.value)
+    message = refusal(tmp_path, "run.json", run)
+    assert told in message
+    assert "run.json, line 1" in message
 
 
 @pytest.mark.parametrize(

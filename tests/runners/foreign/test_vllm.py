@@ -9,9 +9,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from fireassay.errors import SpecError
 from fireassay.estimates.estimate import Estimate
-from tests.runners.foreign.reading import foreign, imported, judged, measured, one, reported, requests
+from tests.runners.foreign.reading import foreign, imported, judged, measured, one, refusal, reported, requests, serving_of, value_of
 from tests.runners.foreign.samples import latency_s, ttft_s, vllm
 
 
@@ -68,9 +67,7 @@ def test_start_times_of_a_newer_version_give_rates(tmp_path: Path) -> None:
     record = one(tmp_path, "run.json", vllm(starts=True, request_rate=4.0, max_concurrency=None))
     assert foreign(record)["times"] == "whole"
     assert requests(record)["sent_ns"][1] == 1_000_250_000_000
-    rate = judged(record).results["request_throughput"]["rate=4"]
-    assert isinstance(rate, Estimate)
-    assert rate.value == pytest.approx(4.0)
+    assert value_of(record, "request_throughput", "rate=4") == pytest.approx(4.0)
 
 
 @pytest.mark.parametrize(
@@ -86,8 +83,7 @@ def test_start_times_of_a_newer_version_give_rates(tmp_path: Path) -> None:
 )
 def test_the_load_is_rebuilt_as_the_file_says_it(tmp_path: Path, asked: dict[str, Any], configuration: str, process: str) -> None:
     record = one(tmp_path, "run.json", vllm(**asked))
-    serving = record.experiment.serving
-    assert serving is not None
+    serving = serving_of(record)
     assert record.configurations == (configuration,)
     assert serving.arrivals.process == process
     if process == "gamma":
@@ -99,8 +95,7 @@ def test_the_load_is_rebuilt_as_the_file_says_it(tmp_path: Path, asked: dict[str
 
 def test_model_task_and_tokenizer_are_told_and_the_rest_is_called_unsaid(tmp_path: Path) -> None:
     record = one(tmp_path, "run.json", vllm())
-    serving = record.experiment.serving
-    assert serving is not None
+    serving = serving_of(record)
     assert (serving.model, serving.tokenizer, serving.task, serving.arrivals.requests) == ("tiny/model", "tiny/model", "chat", 40)
     unsaid = foreign(record)["unsaid"]
     assert {"serving.temperature", "serving.prompts", "serving.ignore_eos", "engine.command", "serving.scenarios"} <= set(unsaid)
@@ -140,7 +135,7 @@ def test_embeddings_have_neither_first_tokens_nor_output(tmp_path: Path) -> None
 
 def test_totals_that_contradict_the_lists_are_doubted(tmp_path: Path) -> None:
     record = one(tmp_path, "run.json", {**vllm(), "completed": 39, "failed": 3})
-    assert foreign(record)["doubts"] == ["it tells 39 answered and 3 failed requests, but lists 40"]
+    assert foreign(record)["doubts"] == ["it reports 39 answered and 3 failed requests, but lists 40"]
 
 
 @pytest.mark.parametrize(
@@ -164,8 +159,6 @@ def test_totals_that_contradict_the_lists_are_doubted(tmp_path: Path) -> None:
     ],
 )
 def test_a_value_that_cannot_be_is_refused_by_name_and_leaves_no_record(tmp_path: Path, change: dict[str, Any], told: str) -> None:
-    with pytest.raises(SpecError) as caught:
-        imported(tmp_path, "run.json", {**vllm(), **change})
-    assert told in str(caught.value)
-    assert "run.json" in str(caught.value)
-    assert list((tmp_path / "records").glob("*")) == []
+    message = refusal(tmp_path, "run.json", {**vllm(), **change})
+    assert told in message
+    assert "run.json" in message

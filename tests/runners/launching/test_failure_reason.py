@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fireassay.launchers.support.base import Ending
-from fireassay.runners.launching.failure_reason import script_lines, tail, telling_line, why_failed
+from fireassay.runners.launching.failure_reason import explaining_line, script_lines, tail, why_failed
 
 LOG = "logs/launch=0000.log"
 
@@ -40,7 +40,7 @@ def failed(output: str, code: int | None = 1, signal: int | None = None) -> str:
     return why_failed(Ending(exit_code=code, signal=signal), output, LOG)
 
 
-def test_an_exit_code_is_told_with_the_last_output() -> None:
+def test_an_exit_code_comes_with_the_last_output() -> None:
     expected = "the script exited with code 3; its last output was: bye (all of its output: logs/launch=0000.log)"
     assert failed("hello\nbye\n", 3) == expected
 
@@ -66,13 +66,13 @@ def test_torchruns_own_page_is_left_out_and_its_rank_and_code_are_taken() -> Non
     assert failed("bye\n" + TORCHRUN.format(code=3, rank=0)).startswith("rank 0 of the script exited with code 3; its last")
 
 
-def test_a_missing_package_is_told_with_the_line_that_installs_it() -> None:
+def test_a_missing_package_comes_with_its_install_command() -> None:
     output = "ModuleNotFoundError: No module named 'sklearn.datasets'\n" + TORCHRUN.format(code=1, rank=0)
     assert failed(output).endswith("(No module named 'sklearn.datasets'): pip install scikit-learn")
     assert failed("ModuleNotFoundError: No module named 'foo.bar'").endswith("pip install foo")
 
 
-def test_a_signal_is_told_by_name_however_the_engine_tells_it() -> None:
+def test_a_signal_is_named_in_every_form_of_exit_status() -> None:
     said = "the script was ended by signal 9 (SIGKILL)"
     assert failed("x", code=128 + 9).startswith(said)
     assert failed("x", code=None, signal=9).startswith(said)
@@ -80,9 +80,9 @@ def test_a_signal_is_told_by_name_however_the_engine_tells_it() -> None:
     assert "out of memory: see dmesg" in failed("x", code=128 + 9)
 
 
-def test_a_full_disk_and_a_full_memory_are_told_with_what_helps() -> None:
-    assert "free some space" in failed("OSError: [Errno 28] No space left on device")
-    assert "use fewer workers" in failed("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB")
+def test_a_full_disk_and_full_memory_come_with_a_remedy() -> None:
+    assert "free disk space" in failed("OSError: [Errno 28] No space left on device")
+    assert "or fewer workers" in failed("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB")
 
 
 def test_trouble_with_the_launching_itself_comes_first() -> None:
@@ -92,7 +92,7 @@ def test_trouble_with_the_launching_itself_comes_first() -> None:
 
 
 def test_a_very_long_line_is_cut() -> None:
-    assert telling_line("x" * 10_000) == "x" * 297 + "..."
+    assert explaining_line("x" * 10_000) == "x" * 297 + "..."
 
 
 def test_a_script_s_output_cannot_steer_the_reader_s_terminal(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_a_script_s_output_cannot_steer_the_reader_s_terminal(tmp_path: Path) ->
     assert "its last output was: no café here (" in failed(tail(tmp_path / "log"))
 
 
-def test_undecodable_output_is_still_told(tmp_path: Path) -> None:
+def test_undecodable_output_is_still_shown(tmp_path: Path) -> None:
     (tmp_path / "log").write_bytes(b"caf\xe9\n")
     assert "caf\ufffd" in failed(tail(tmp_path / "log"))
     assert tail(tmp_path / "absent") == ""

@@ -198,7 +198,7 @@ def test_a_folder_above_the_limit_is_refused_before_anything_is_made_and_its_lar
 def test_a_file_that_may_not_be_read_is_named_before_anything_is_made(tmp_path: Path) -> None:
     (tmp_path / "train.py").touch()
     (tmp_path / "secret.bin").touch(mode=0o000)
-    with pytest.raises(SpecError, match=r"secret\.bin, which may not be read"):
+    with pytest.raises(SpecError, match=r"secret\.bin, without read permission"):
         run(experiment(workload={"fresh_folder": True}), folder=tmp_path, root=tmp_path / "records")
 
 

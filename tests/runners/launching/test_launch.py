@@ -128,7 +128,7 @@ def test_a_script_that_ends_before_its_steps_are_made_is_complete_and_the_row_sa
         worker(made.record.launch_folder(0), rank, pid=os.getpid()).step(12, 1)
     row = go(run)
     assert row["status"] == "ok"
-    assert row["reason"] == "the script ended by itself after 12 steps, before the 40 that were asked for"
+    assert row["reason"] == "the script ended by itself after 12 of 40 requested steps"
 
 
 def test_where_no_step_was_seen_nothing_is_said_about_their_number(tmp_path: Path) -> None:
@@ -340,8 +340,8 @@ def test_a_job_that_ends_before_its_fault_says_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ({"at_step": 100}, "it was to strike after step 100. Train longer, or lower faults.at_step."),
-        ({"during": "checkpoint"}, "it was to strike while checkpoint 2 is saved. Checkpoints are seen where"),
+        ({"at_step": 100}, "the fault was planned after step 100. Train longer, or lower faults.at_step."),
+        ({"during": "checkpoint"}, "the fault was planned while checkpoint 2 is saved. Only checkpoints saved by"),
     ],
 )
 def test_what_a_fault_waited_for_is_said_as_it_was_asked(tmp_path: Path, asked: dict[str, Any], words: str) -> None:
@@ -374,7 +374,7 @@ def test_a_fault_strikes_each_incarnation_once_and_says_if_it_came_too_few_times
     run.fault = Fault(name="kill", further=("signal",), strike=striker.strike)
     row = go(run)
     assert [one["incarnation"] for one in events(made, "fault")] == [0, 1]
-    assert row["reason"] == ("" if times == 2 else "the fault struck 2 of 3 times: the job ended before it was due again")
+    assert row["reason"] == ("" if times == 2 else "the fault struck 2 of 3 times: the job ended before the next one was due")
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,6 @@ from fireassay.metrics.training.communication_steps import COMM_TOTAL, COMM_TRAN
 from fireassay.record.reader import open_record
 from fireassay.runners import training
 from fireassay.runners.experiment.context import Advice, Job, RunContext
-from fireassay.runners.experiment.rows import launch_row
 from fireassay.runners.launching import profiling
 from fireassay.runners.launching.launch import request_for
 from fireassay.spec.plan import plan
@@ -143,20 +142,7 @@ def test_a_trace_is_summarised_sealed_and_its_communication_is_in_the_record(tmp
     assert (rank["rank"], rank["absent"], rank["allocator"]) == (1, "", {"reserved_bytes": 7})
     assert rank["kernels"][0]["name"] == GEMM
     writer = found.record.writer(0)
-    row = launch_row(
-        job.planned,
-        launch=0,
-        attempt=0,
-        begin_ns=0,
-        end_ns=1,
-        begin_utc="",
-        status="ok",
-        reason="",
-        exit_code=0,
-        restarts=0,
-        placement="{}",
-    )
-    writer.append("launches", tuple(row.values()))
+    writer.append("launches", tuple(job.row(begin_ns=0, end_ns=1, exit_code=0).values()))
     found.record.finish("complete")
     record = open_record(found.record.path)
     (seen,) = record.table("communication").to_dicts()

@@ -50,24 +50,24 @@ HEAD = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"
 
 def test_the_first_path_that_answers_with_json_is_kept() -> None:
     with answering(HEAD + b'{"version": "1.2"}') as url:
-        assert engines.described([url]) == {"path": "/version", "said": json.dumps({"version": "1.2"})}
+        assert engines.self_description([url]) == {"path": "/version", "said": json.dumps({"version": "1.2"})}
 
 
 @pytest.mark.parametrize("said", [b"\0\xff garbage\r\n\r\n", HEAD + b"<html>", HEAD + b"[" * 100_000, b""])
-def test_what_is_no_json_over_http_says_nothing(said: bytes) -> None:
+def test_a_response_that_is_not_json_is_ignored(said: bytes) -> None:
     with answering(said) as url:
-        assert engines.described([url]) == {}
+        assert engines.self_description([url]) == {}
 
 
 @pytest.mark.parametrize("first", [HEAD, b"HTTP/1.1 200 OK\r\nx: "])
-def test_an_answer_that_drips_for_ever_is_given_up(first: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_response_that_never_ends_is_abandoned(first: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each byte comes within the socket's time-out: without an end for the whole, the load would never end."""
-    monkeypatch.setattr(engines, "ASK_S", 0.1)
+    monkeypatch.setattr(engines, "FETCH_S", 0.1)
     with answering(first, again=b":") as url:
-        assert engines.described([url]) == {}
+        assert engines.self_description([url]) == {}
 
 
-def test_who_is_silent_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_engine_is_queried_once(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
     def silent(url: str, headers: object, **_: object) -> bytes:
@@ -75,5 +75,5 @@ def test_who_is_silent_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
         raise TimeoutError("no whole page within 2 s")
 
     monkeypatch.setattr(engines, "fetch", silent)
-    assert engines.described(["http://127.0.0.1:1/"]) == {}
+    assert engines.self_description(["http://127.0.0.1:1/"]) == {}
     assert len(asked) == 1

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fireassay.spec.sections.serving import Arrivals
-from fireassay.traffic.arrivals.mlperf import foreseen
+from fireassay.traffic.arrivals.mlperf import expected_shortfall
 
 
 def asked(process: str, **keys: Any) -> Arrivals:
@@ -32,4 +32,4 @@ def asked(process: str, **keys: Any) -> Arrivals:
     ],
 )
 def test_what_is_missing_is_foreseen(arrivals: Arrivals, load: float | None, told: str) -> None:
-    assert foreseen(arrivals, load) == told
+    assert expected_shortfall(arrivals, load) == told

@@ -108,7 +108,7 @@ def test_reading_ends_with_the_load(tmp_path: Path) -> None:
     text = MOONCAKE + "this would be wrong\n"
     assert len(replayed(tmp_path, text, end_ns=6001 * MS)) == 3
     assert len(replayed(tmp_path, text, speed=2.0, end_ns=3001 * MS // 2)) == 2
-    with pytest.raises(SpecError, match="line 5: it is no JSON"):
+    with pytest.raises(SpecError, match="line 5: it is not JSON"):
         replayed(tmp_path, text)
 
 
@@ -180,7 +180,7 @@ def test_a_schedule_of_a_trace_survives_its_file(tmp_path: Path) -> None:
         ('{"at_s": 1, "pause": "nap"}\n', "auto", "line 1: pause is not one of none, think, tool, retrieval"),
         ('{"tokens_in": 1}\n', "auto", "line 1: no at_s"),
         ('{"session": "a"}\n', "auto", "line 1: no at_s"),
-        ('{"at_s": 2}\n{"at_s": 1}\n', "auto", "line 2: a time before that of the line above; allowed: rows in order of time"),
+        ('{"at_s": 2}\n{"at_s": 1}\n', "auto", "line 2: a time before that of the previous row; allowed: rows in time order"),
         ("Timestamp,Request tokens,Response tokens\nsoon,1,1\n", "auto", "line 2: a number that cannot be read"),
         ("Timestamp,Request tokens,Response tokens\n1,1\n", "auto", "line 2: no response tokens"),
         ("TIMESTAMP,ContextTokens,GeneratedTokens\nyesterday,1,1\n", "auto", "line 2: Invalid isoformat string"),

@@ -310,7 +310,7 @@ def test_each_family_s_own_json(model: str, body: dict[str, Any], chunks: list[A
 
 
 def test_a_family_that_is_not_known_is_refused_before_it_is_asked() -> None:
-    with pytest.raises(EnvironmentLacks, match="converse serves all"):
+    with pytest.raises(EnvironmentLacks, match='"converse" supports all'):
         BACKEND.wire(Ask(task="chat", model="stability.sd3", prompt="x"), INVOKE)
 
 

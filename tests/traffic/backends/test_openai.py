@@ -99,12 +99,12 @@ def test_embeddings_are_counted() -> None:
 @pytest.mark.parametrize(
     ("told", "why"),
     [
-        (vectors(0, 1), "2 embeddings came for 3 documents"),
+        (vectors(0, 1), "2 embeddings for 3 documents"),
         (vectors(0, 1, 1), "indices"),
         (vectors(0, 1, 2, length=0), "lengths"),
         ({"object": "list"}, "KeyError"),
         ([], "no list `data`"),
-        ({**vectors(0, 1, 2), "usage": {"prompt_tokens": -4}}, "no count"),
+        ({**vectors(0, 1, 2), "usage": {"prompt_tokens": -4}}, "not a count"),
     ],
 )
 def test_embeddings_that_are_not_those_asked_for_are_malformed(told: object, why: str) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fireassay.errors import WorkloadError
-from fireassay.traffic.client.back_off import Life, Pauses, retry_after_s
+from fireassay.traffic.client.back_off import Liveness, Pauses, retry_after_s
 from tests.traffic.engine import Heard, closed, engine, load_on, well
 
 S = 1_000_000_000
@@ -46,12 +46,12 @@ def test_what_the_server_asks_for_is_kept_up_to_the_most() -> None:
 
 
 def test_a_target_is_dead_once_nothing_was_heard_for_long_enough() -> None:
-    life = Life(10.0)
+    life = Liveness(10.0)
     assert [life.refuse(at * S) for at in (100, 105, 109)] == [False] * 3
     life.heard()
     assert [life.refuse(at * S) for at in (111, 120, 121)] == [False, False, True]
     assert life.refused == 3
-    assert not Life(None).refuse(0)
+    assert not Liveness(None).refuse(0)
 
 
 @pytest.mark.parametrize("transport", ["auto", "lean"])
@@ -75,5 +75,5 @@ def test_a_dead_target_ends_the_load_early(tmp_path: Path, transport: str) -> No
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # and nobody listens
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
-        with pytest.raises(WorkloadError, match=r"nothing was heard of the target for 0.3 s: \d+ requests in a row"):
+        with pytest.raises(WorkloadError, match=r"the target sent nothing for 0.3 s: \d+ requests in a row"):
             load_on(tmp_path, [url], load=2, concurrency=[2], arrivals=closed(6000), client={"transport": transport, "dead_after_s": 0.3})

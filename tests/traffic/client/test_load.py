@@ -21,7 +21,7 @@ from fireassay.traffic.client.log import RequestLog
 from fireassay.traffic.client.plan import NS, Made, Plan
 from fireassay.traffic.parts import Answer, Ask, Json, Prompt, Reply, Wire
 from fireassay.traffic.wire.response import Exchange
-from fireassay.traffic.wire.transports import Inside
+from fireassay.traffic.wire.transports import InProcess
 from tests.traffic.planned import S, planned
 
 ASK = Ask(task="chat", model="m")
@@ -119,7 +119,7 @@ def test_a_model_in_this_process_answers_without_a_wire_one_at_a_time() -> None:
     def make(number: int, history: Sequence[Json]) -> Made:
         return Made(Prompt(text=str(number)), Ask(task="chat", model="m", prompt=str(number)), None)
 
-    rows, _ = run(lambda: plan(planned("closed", load=2, requests=4), [Inside(answer)], make=make))
+    rows, _ = run(lambda: plan(planned("closed", load=2, requests=4), [InProcess(answer)], make=make))
     rows.sort(key=lambda row: row["request"])
     assert [row["status"] for row in rows] == ["ok", "error", "ok", "ok"]
     assert {row["transport"] for row in rows} == {"process"}

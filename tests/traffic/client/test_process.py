@@ -180,7 +180,7 @@ def test_a_server_that_says_nothing_is_given_up_sooner(tmp_path: Path) -> None:
 
     with engine(silent) as made:
         rows = load_on(tmp_path, [made.url], arrivals=closed(1), concurrency=[1], client={"first_byte_timeout_s": 0.1})
-    assert [(row["status"], row["error"]) for row in rows] == [("timeout", "nothing was said in 0.1 s")]
+    assert [(row["status"], row["error"]) for row in rows] == [("timeout", "no response within 0.1 s")]
 
 
 @pytest.mark.parametrize(("balance", "shares"), [("round_robin", {0: 10, 1: 10}), ("least_in_flight", None)])

@@ -68,7 +68,7 @@ def test_an_answer_of_white_space_is_none_and_a_file_without_any_is_refused(tmp_
     found = read(tmp_path, "q.jsonl", "\n".join(map(json.dumps, lines)), answer_field="gold")
     assert [row.answer for row in found.rows] == [None, "x"]
     problem = wrong(tmp_path, "q.jsonl", json.dumps(lines[0]), answer_field="gold")
-    assert problem.found == "q.jsonl, in which no row has a reference answer"
+    assert problem.found == "q.jsonl, without a reference answer in any row"
 
 
 def test_a_field_may_hold_a_list_of_messages(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_conversations_without_anything_that_a_user_says_are_left_out(tmp_path: 
         ("a.jsonl", '{"prompt": "a"}', {"answer_field": "gold"}, "a.jsonl, line 1: no 'gold' among the keys prompt"),
         ("a.jsonl", '{"prompt": "a", "i": 3}', {"image_field": "i"}, "a.jsonl, line 1: i that is a number"),
         ("a.jsonl", '{"prompt": "a", "i": "https://x/y.png"}', {"image_field": "i"}, "a.jsonl, line 1: i that is an address"),
-        ("a.jsonl", '{"prompt": [{"role": "assistant", "content": "a"}]}', {}, "a.jsonl, line 1: prompt without anything"),
+        ("a.jsonl", '{"prompt": [{"role": "assistant", "content": "a"}]}', {}, "a.jsonl, line 1: prompt without a user message"),
         ("a.csv", "text\nx\n", {}, "a.csv, line 1: no 'prompt' among the columns text"),
         ("a.csv", 'prompt,b\nx,1\n"y\n', {}, "a.csv, line 3: not CSV"),
         ("a.csv", "prompt,b\nx,1\ny\n", {}, "a.csv, line 3: a row with more or fewer values"),
@@ -159,7 +159,7 @@ def test_conversations_without_anything_that_a_user_says_are_left_out(tmp_path: 
         ("a.json", "[3]", {}, "a.json: item 1 is a number"),
         ("a.json", '[{"conversations": [{"from": "who", "value": "a"}]}]', {}, "a.json, line 1: a message from 'who'"),
         ("a.json", '[{"conversations": [{"from": "human"}]}]', {}, "a.json, line 1: a message from 'human' with nothing"),
-        ("a.txt", "\n \n", {}, "a.txt, in which there is no prompt"),
+        ("a.txt", "\n \n", {}, "a.txt, without a prompt"),
         ("a.txt", b"good\n\xff\n", {}, "a.txt, line 2: bytes that are not UTF-8"),
     ],
 )

@@ -89,7 +89,7 @@ def test_templates_may_do_what_engines_let_them_do() -> None:
     ],
 )
 def test_a_template_that_fails_or_breaks_out_is_refused(source: str) -> None:
-    with pytest.raises(ValueError, match="the chat template refuses these messages"):
+    with pytest.raises(ValueError, match="the chat template rejects these messages"):
         ChatTemplate(source, {}).render([USER])
 
 
@@ -118,7 +118,7 @@ def test_what_is_wrong_with_a_tokenizer_is_told(tmp_path: Path) -> None:
         assert problem.where == "serving.tokenizer"
         return f"{problem.found}; {problem.fix}"
 
-    assert "which is not there; Copy tokenizer.json" in fix("nowhere")
+    assert "which does not exist; Copy tokenizer.json" in fix("nowhere")
     (tmp_path / "empty").mkdir()
     assert "a folder without tokenizer.json" in fix("empty")
     (tmp_path / "empty" / "tokenizer.model").write_bytes(b"")

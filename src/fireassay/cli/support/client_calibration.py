@@ -17,7 +17,7 @@ from fireassay.cli.support.output import Output, emit, plain_stdout
 from fireassay.printable import say
 
 if TYPE_CHECKING:
-    from fireassay.runners.calibration.client import Calibrated
+    from fireassay.runners.calibration.client import ClientCalibration
 
 SECONDS = 60.0
 
@@ -52,7 +52,7 @@ def calibrated(seconds: float, *, quiet: bool) -> tuple[dict[str, Any], str]:
     return result_of(seen, client.about()), seen.stopped
 
 
-def result_of(seen: Calibrated, about: Mapping[str, str]) -> dict[str, Any]:
+def result_of(seen: ClientCalibration, about: Mapping[str, str]) -> dict[str, Any]:
     """The content to store: numbers, and each check with its verdict."""
     from dataclasses import asdict
 

@@ -69,10 +69,10 @@ def look(arguments: argparse.Namespace) -> int:
     from fireassay.cli.support.progress import display
     from fireassay.cli.verbs.report import judge_and_show
     from fireassay.record.arrow_import import without_pandas
-    from fireassay.runners.network import asked
+    from fireassay.runners.network import hosts_and_seconds
 
     experiment = experiment_from(arguments)
-    targets, seconds = asked(experiment)
+    targets, seconds = hosts_and_seconds(experiment)
     if arguments.toml:
         from fireassay.spec.load import to_toml
 

@@ -15,7 +15,7 @@ from fireassay.cli.support.verb import Verb
 from fireassay.printable import say
 
 if TYPE_CHECKING:
-    from fireassay.runners.calibration.machine import Seen
+    from fireassay.runners.calibration.machine import MachineExamination
 
 SECONDS = 180.0
 MOST_SECONDS = 300.0
@@ -108,7 +108,7 @@ def launch_values(record: Path | None) -> tuple[list[float], list[float]]:
     return [begin / 1e9 for begin in rows["begin_ns"].to_list()], rows["value"].to_list()
 
 
-def result_of(seen: Seen, begins: Sequence[float], values: Sequence[float]) -> dict[str, Any]:
+def result_of(seen: MachineExamination, begins: Sequence[float], values: Sequence[float]) -> dict[str, Any]:
     """Everything that is stored: the numbers, and each check with its verdict."""
     from dataclasses import asdict
 

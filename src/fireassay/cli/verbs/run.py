@@ -172,9 +172,9 @@ def show_notes(experiment: Experiment) -> None:
 
     messages = list(notes(experiment, datetime.now(UTC).date()))
     if (serving := experiment.serving) is not None:
-        from fireassay.traffic.arrivals.mlperf import foreseen
+        from fireassay.traffic.arrivals.mlperf import expected_shortfall
 
-        messages += dict.fromkeys(foreseen(serving.arrivals, load) for load in serving.rate or (None,))
+        messages += dict.fromkeys(expected_shortfall(serving.arrivals, load) for load in serving.rate or (None,))
     for note in filter(None, messages):
         say(f"note: {note}", file=sys.stderr)
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 import platform
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +28,7 @@ from fireassay.errors import Interrupted
 from fireassay.instruments.reference_server.server import serving
 from fireassay.instruments.reference_server.settings import Settings
 from fireassay.runners.calibration.client_disturbance import DISTURBANCES, Disturb
-from fireassay.runners.calibration.client_drill import Drilled, Errors, drill, paired
+from fireassay.runners.calibration.client_drill import DrillResult, Errors, compare_times, drill
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,7 +55,7 @@ Show = Callable[[str], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Calibrated:
+class ClientCalibration:
     """The results; None for what was not reached."""
 
     errors: list[dict[str, Any]]
@@ -66,7 +66,7 @@ class Calibrated:
     stopped: str  # why it ended early; empty if it did not
 
 
-def calibrate(scratch: Path, seconds: float, show: Show = lambda _: None, streams: tuple[int, ...] = STREAMS) -> Calibrated:
+def calibrate(scratch: Path, seconds: float, show: Show = lambda _: None, streams: tuple[int, ...] = STREAMS) -> ClientCalibration:
     """Measure for about `seconds` in folders below `scratch`. Ctrl-C ends it early with partial results."""
     began = time.monotonic()
     each_s = max(LEAST_S, seconds / DRILLS - APART_S - WARM_UP_S)
@@ -87,7 +87,7 @@ def calibrate(scratch: Path, seconds: float, show: Show = lambda _: None, stream
         results["timer"] = timer(each_s, scratch)
     except (KeyboardInterrupt, Interrupted):
         stopped = "stopped by Ctrl-C"
-    return Calibrated(
+    return ClientCalibration(
         errors=errors,
         provoked=provoked,
         ceiling=results.get("ceiling"),
@@ -128,7 +128,7 @@ def error_at(
         disturb=DISTURBANCES[disturbed] if disturbed else None,
         transport=transport,
     )
-    errors = paired(drilled)
+    errors = compare_times(drilled)
     answer_s = FIRST_S + (tokens - 1) * NEXT_S
     return {
         "streams": streams,
@@ -144,8 +144,8 @@ def error_at(
         "within": _within(errors),
         "send_ms": spread(errors.sent),
         "lag_ms": spread(errors.lag),
-        "ttft_bias_ms": _median(errors.ttft),
-        "itl_bias_ms": _median(errors.itl),
+        "ttft_bias_ms": spread(errors.ttft).get("p50"),
+        "itl_bias_ms": spread(errors.itl).get("p50"),
         "achieved": _rate(drilled, seconds) / (streams / answer_s),
         **_cost(drilled),
     }
@@ -169,14 +169,8 @@ def ceiling(seconds: float, scratch: Path) -> dict[str, Any]:
 def timer(seconds: float, scratch: Path) -> dict[str, float]:
     """How late requests with a due time are sent, milliseconds."""
     arrivals = {"process": "constant", "duration_s": seconds, "warm_up_s": 0.5, "cold": 0, "drain_s": 10.0}
-    with serving(_immediate(flush_all=True)) as server:
-        drilled = _in(
-            scratch,
-            lambda folder: drill(
-                {"rate": [TIMER_RATE], "arrivals": arrivals}, server, folder, load=TIMER_RATE, scenario=f"D({TOKENS_IN},8)"
-            ),
-        )
-    return spread(drilled.lag_ns)
+    settings = _immediate(flush_all=True)
+    return spread(_run(settings, scratch, {"rate": [TIMER_RATE], "arrivals": arrivals}, load=TIMER_RATE, tokens=8).lag_ns)
 
 
 def _immediate(*, flush_all: bool = False) -> Settings:
@@ -185,27 +179,20 @@ def _immediate(*, flush_all: bool = False) -> Settings:
 
 def _drilled(
     settings: Settings, scratch: Path, seconds: float, *, load: int, tokens: int, disturb: Disturb | None = None, transport: str = "auto"
-) -> Drilled:
+) -> DrillResult:
     arrivals = {"duration_s": seconds, "warm_up_s": WARM_UP_S, "cold": 0, "drain_s": 10.0}
-    with serving(settings) as server:
-        return _in(
-            scratch,
-            lambda folder: drill(
-                {"concurrency": [load], "arrivals": arrivals, "client": {"transport": transport}},
-                server,
-                folder,
-                load=load,
-                scenario=f"D({TOKENS_IN},{tokens})",
-                disturb=disturb,
-            ),
-        )
+    loads = {"concurrency": [load], "arrivals": arrivals, "client": {"transport": transport}}
+    return _run(settings, scratch, loads, load=load, tokens=tokens, disturb=disturb)
 
 
-def _in(scratch: Path, act: Callable[[Path], Drilled]) -> Drilled:
-    """Run in a temporary folder."""
+def _run(
+    settings: Settings, scratch: Path, loads: Mapping[str, Any], *, load: float, tokens: int, disturb: Disturb | None = None
+) -> DrillResult:
+    """Run a drill in a temporary folder."""
     folder = scratch / "drill"
     try:
-        return act(folder)
+        with serving(settings) as server:
+            return drill(loads, server, folder, load=load, scenario=f"D({TOKENS_IN},{tokens})", disturb=disturb)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -227,16 +214,12 @@ def _within(errors: Errors) -> float | None:
     return float((errors.outside == 0).mean()) if len(errors.outside) else None
 
 
-def _median(ns: npt.NDArray[np.int64]) -> float | None:
-    return spread(ns).get("p50")
-
-
-def _rate(drilled: Drilled, seconds: float) -> float:
+def _rate(drilled: DrillResult, seconds: float) -> float:
     """Successful requests per second of the measured part."""
     return float(drilled.main.num_rows / seconds)
 
 
-def _cost(drilled: Drilled) -> dict[str, float | None]:
+def _cost(drilled: DrillResult) -> dict[str, float | None]:
     """Cores used by the client, the server and other programs; the client's processor time per chunk."""
     return {
         "client_cores": drilled.client_cpu_s / drilled.duration_s,
@@ -246,7 +229,7 @@ def _cost(drilled: Drilled) -> dict[str, float | None]:
     }
 
 
-def _limit(drilled: Drilled, measured: float) -> dict[str, Any]:
+def _limit(drilled: DrillResult, measured: float) -> dict[str, Any]:
     """The bottleneck of a rate, and the rate that the client alone would reach."""
     cost = _cost(drilled)
     client, server = float(cost["client_cores"] or 0.0), float(cost["server_cores"] or 0.0)

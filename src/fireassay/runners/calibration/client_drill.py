@@ -13,7 +13,7 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -43,7 +43,7 @@ CLOCKS_NS: Final = 50_000  # the kernel's timestamps use another clock, aligned 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Drilled:
+class DrillResult:
     """One load: the client's rows, the server's truth, and the processor time of both."""
 
     rows: pyarrow.Table  # of the table `requests`
@@ -81,7 +81,7 @@ class Drilled:
 
 def drill(
     serving: Mapping[str, Any], server: Served, scratch: Path, *, load: float, scenario: str, seed: int = 1, disturb: Disturb | None = None
-) -> Drilled:
+) -> DrillResult:
     """Put a load on the server and collect both records. `serving`: the keys of [serving] that differ from the defaults.
 
     disturb: a disturbance of the client process (`fireassay.runners.calibration.client_disturbance`).
@@ -109,7 +109,7 @@ def drill(
     foreign = None if machine is None or machine_after is None else max(0.0, machine_after - machine - ours_s) / duration_s
     first = int(before["requests"])
     truth = {entry.request: entry for entry in server.truth() if entry.request >= first}
-    return Drilled(
+    return DrillResult(
         rows=_rows(folder),
         truth=truth,
         duration_s=duration_s,
@@ -187,7 +187,7 @@ class _Client:
         try:
             used = psutil.Process(self._process.pid).cpu_times()
         except psutil.Error as error:
-            raise self._failed(f"it has gone: {error}") from None
+            raise self._failed(f"it is gone: {error}") from None
         return float(used.user + used.system)
 
     def ended(self) -> float:
@@ -245,10 +245,9 @@ def _rows(folder: Path) -> pyarrow.Table:
 
     (path,) = folder.glob("requests.*")
     batches = list(read_stream(path).batches)
-    table = pa.Table.from_batches(batches) if batches else None
-    if table is None:
-        raise WorkloadError("the client process wrote no request down")
-    return table.sort_by("request")
+    if not batches:
+        raise WorkloadError("the client process recorded no request")
+    return pa.Table.from_batches(batches).sort_by("request")
 
 
 # ---- pairing ---------------------------------------------------------------------------------------------------------
@@ -269,14 +268,11 @@ class Errors:
     unpaired: int  # requests without a counterpart, or with a different number of chunks
 
 
-def paired(drilled: Drilled) -> Errors:
+def compare_times(drilled: DrillResult) -> Errors:
     """Compare every request and chunk of the measured part with its counterpart."""
     import numpy as np
 
-    ttft, sent, lag, reported = [], [], [], []
-    unsure, outside = [], []
-    seen: list[Ints] = []
-    itl: list[Ints] = []
+    columns: dict[str, list[Any]] = {field.name: [] for field in fields(Errors) if field.name != "unpaired"}
     unpaired = 0
     for row, entry in _pairs(drilled):
         client = _text_times(row)
@@ -284,29 +280,23 @@ def paired(drilled: Drilled) -> Errors:
         if entry is None or not len(client) or len(client) != len(truth):
             unpaired += 1
             continue
-        ttft.append(int(client[0] - row["sent_ns"]) - int(truth[0] - entry.came_ns))
-        sent.append(entry.came_ns - row["sent_ns"])
-        lag.append(row["sent_ns"] - row["scheduled_ns"])
-        reported.append(int(client[0] - row["sent_ns"]))
+        ttft_ns = int(client[0] - row["sent_ns"])
+        values = {
+            "ttft": ttft_ns - int(truth[0] - entry.came_ns),
+            "itl": np.diff(client) - np.diff(truth),
+            "seen": client - truth,
+            "sent": entry.came_ns - row["sent_ns"],
+            "lag": row["sent_ns"] - row["scheduled_ns"],
+            "told": ttft_ns,
+        }
         if (unsure_ns := _first_unsure(row)) is not None:
-            unsure.append(unsure_ns)
-            outside.append(_outside(int(client[0]), unsure_ns, int(truth[0]), entry.first_left_ns))
-        seen.append(client - truth)
-        itl.append(np.diff(client) - np.diff(truth))
-    return Errors(
-        ttft=np.array(ttft, dtype=np.int64),
-        itl=_joined(itl),
-        seen=_joined(seen),
-        sent=np.array(sent, dtype=np.int64),
-        lag=np.array(lag, dtype=np.int64),
-        told=np.array(reported, dtype=np.int64),
-        unsure=np.array(unsure, dtype=np.int64),
-        outside=np.array(outside, dtype=np.int64),
-        unpaired=unpaired,
-    )
+            values |= {"unsure": unsure_ns, "outside": _outside(int(client[0]), unsure_ns, int(truth[0]), entry.first_left_ns)}
+        for name, value in values.items():
+            columns[name].append(value)
+    return Errors(unpaired=unpaired, **{name: np.hstack([np.empty(0, dtype=np.int64), *parts]) for name, parts in columns.items()})
 
 
-def _pairs(drilled: Drilled) -> Iterator[tuple[Mapping[str, Any], Entry | None]]:
+def _pairs(drilled: DrillResult) -> Iterator[tuple[Mapping[str, Any], Entry | None]]:
     names = ["request", "scheduled_ns", "sent_ns", "first_token_ns", "chunk_ns", "chunk_kind", "chunk_uncertainty_ns", "text"]
     for row in drilled.main.select(names).to_pylist():
         number = (row["text"] or "").split(" ", 1)[0].removeprefix("r")
@@ -335,10 +325,3 @@ def _outside(stamp_ns: int, unsure_ns: int, sent_ns: int, left_ns: int | None) -
     """
     left_ns = sent_ns if left_ns is None else left_ns
     return max(0, stamp_ns - unsure_ns - left_ns - CLOCKS_NS, sent_ns - stamp_ns - CLOCKS_NS)
-
-
-def _joined(parts: list[Ints]) -> Ints:
-    import numpy as np
-
-    whole: Ints = np.concatenate([np.array([], dtype=np.int64), *parts])
-    return whole

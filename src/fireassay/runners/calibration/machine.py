@@ -55,7 +55,7 @@ TURBO: Final = (  # file, its content if turbo is on
 
 
 @dataclass(frozen=True, kw_only=True)
-class Seen:
+class MachineExamination:
     """The results; unavailable readings are `{"absent": reason}`."""
 
     record: Path | None  # of the launches; None if there was none
@@ -91,7 +91,7 @@ def examine(
     launches: int = LAUNCHES,
     machine: Machine | None = None,
     on_progress: Callable[[RunProgress], None] | None = None,
-) -> Seen:
+) -> MachineExamination:
     """Measure for about `seconds`; the record of the launches is created below `scratch`.
 
     Ctrl-C ends it early with partial results.
@@ -102,7 +102,7 @@ def examine(
     clock = {**clock_cost(), **sleep_overshoot()}
     record, stopped = _launches(scratch, seconds, launches, on_progress)
     elapsed = time.monotonic() - began
-    return Seen(
+    return MachineExamination(
         record=record,
         clock={**clock, **clock_drift(wall, clock_pair())},
         context=context(machine),

@@ -21,7 +21,7 @@ from fireassay.spec.plan import PlannedLaunch
 if TYPE_CHECKING:
     from fireassay.runners.experiment.progress import LaunchRow
 
-REASON = "the coordinator ended while this launch was under way"
+REASON = "the coordinator ended during this launch"
 
 
 def settle(record: RecordFolder, plan: Sequence[PlannedLaunch], clock: Clock) -> list[LaunchRow]:
@@ -57,8 +57,6 @@ def _aborted(number: int, plan: Sequence[PlannedLaunch], rows: Sequence[LaunchRo
         begin_utc=begun.get("begin_utc", clock.utc().isoformat()),
         status="aborted",
         reason=REASON,
-        exit_code=None,
-        restarts=0,
         placement=begun.get("placement", "{}"),
     )
 

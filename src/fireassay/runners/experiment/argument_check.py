@@ -30,8 +30,8 @@ def refuse_secrets(experiment: Experiment) -> None:
     problems = tuple(
         Problem(
             where=f"workload.arguments[{index}]",
-            found=f"what looks like a secret: {shown}",
-            allowed="arguments without secrets, since they stand in the process list and in the record",
+            found=f"an apparent secret: {shown}",
+            allowed="arguments without secrets, since the process list and the record show them",
             fix="Put it into an environment variable that the script reads; the record redacts those.",
         )
         for index, (argument, shown) in enumerate(zip(arguments, cleaned, strict=True))
@@ -53,9 +53,9 @@ def _conditions(experiment: Experiment) -> Iterator[Problem]:
         if cleaned[where] != text and not _harmless(text):
             yield Problem(
                 where=redact(where),
-                found="what looks like a secret",
-                allowed="text that anybody may read, since it stands in the record and in every report",
-                fix="Leave it out, or name what it belongs to.",
+                found="an apparent secret",
+                allowed="public text, since the record and every report show it",
+                fix="Leave it out, or use a name without the secret.",
             )
 
 
@@ -77,8 +77,8 @@ def _targets(experiment: Experiment) -> Iterator[Problem]:
         for name in (*secret, *plain):
             yield Problem(
                 where=f"{where}: {redact(name)}",
-                found="what looks like a secret",
-                allowed="text that anybody may read, since it stands in the record",
+                found="an apparent secret",
+                allowed="public text, since the record shows it",
                 fix='Name the environment variable that holds it: api_key_env = "NAME", or {env:NAME} in a header. '
                 "An engine that assay starts inherits assay's own environment.",
             )
@@ -108,8 +108,8 @@ def refuse_bytes(experiment: Experiment) -> None:
         Problem(
             where=where,
             found=ascii(word),
-            allowed="text in UTF-8, since the record keeps every word of the command",
-            fix="Let a script name these bytes itself, and time the script.",
+            allowed="UTF-8 text, since the record keeps every word of the command",
+            fix="Write a script that contains these bytes, and time the script.",
         )
         for where, word in words.items()
         if any("\ud800" <= letter <= "\udfff" for letter in word)  # surrogateescape: bytes that are not UTF-8

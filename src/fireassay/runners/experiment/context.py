@@ -16,6 +16,7 @@ from fireassay.clock import Clock
 from fireassay.errors import RecordError
 from fireassay.record.folder import RecordFolder
 from fireassay.runners.experiment.progress import LaunchProgress, LaunchRow, Look, RunProgress, planned_seconds, seconds_left
+from fireassay.runners.experiment.rows import launch_row
 from fireassay.runners.experiment.signals import StopRequest
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import PlannedLaunch
@@ -76,6 +77,20 @@ class RunContext:
             return seen
         return min(next(blocks for blocks in self.advice.looks(self.experiment) if blocks > seen), self.experiment.blocks)
 
+    def begin_utc(self) -> str:
+        """The wall-clock time now, as in the table `launches`."""
+        return self.clock.utc().isoformat(timespec="milliseconds")
+
+    def skipped(self, job: Job, reason: str) -> Made:
+        """A launch that is not started."""
+        now = self.clock.now_ns()
+        return Made(row=job.row(begin_ns=now, end_ns=now, begin_utc=self.begin_utc(), status="skipped", reason=reason))
+
+    def note_environment(self, **facts: object) -> None:
+        """Add facts to the record's environment before the first launch."""
+        before = (self.record.manifest["environment"] or {}).get("before") or {}
+        self.record.set_environment("before", {**before, **facts})
+
     def show(self, running: LaunchProgress | None = None) -> None:
         """Report the progress to the listener, if any."""
         if self.on_progress is not None:
@@ -102,6 +117,10 @@ class Job:
     planned: PlannedLaunch
     number: int
     attempt: int
+
+    def row(self, **outcome: Any) -> LaunchRow:
+        """Its row of the table `launches`."""
+        return launch_row(self.planned, launch=self.number, attempt=self.attempt, **outcome)
 
 
 @dataclass(frozen=True, kw_only=True)

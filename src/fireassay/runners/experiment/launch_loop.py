@@ -20,8 +20,7 @@ from fireassay.errors import RecordError
 from fireassay.instruments.machine.sentinel import Sentinel, calibrated
 from fireassay.runners.experiment import policy
 from fireassay.runners.experiment.context import Job, Made, Maker, Outcome, RunContext
-from fireassay.runners.experiment.progress import LaunchRow
-from fireassay.runners.experiment.rows import launch_row, write_launch
+from fireassay.runners.experiment.rows import write_launch
 from fireassay.spec.plan import PlannedLaunch, Role
 from fireassay.units import NS_PER_S
 
@@ -30,14 +29,14 @@ LooksEnded = Literal["precision", "at_most", "budget", "failed"]
 
 def run(context: RunContext, maker: Maker) -> Outcome:
     """Make the remaining launches of one experiment, as far as they are needed."""
-    course = Course(context, maker)
+    course = LaunchLoop(context, maker)
     while course.wants_more:
         course.make_block()
     course.make_faults()
     return course.outcome()
 
 
-class Course:
+class LaunchLoop:
     """One experiment's progress through its plan, derived from the context's rows so that it can be resumed."""
 
     def __init__(self, context: RunContext, maker: Maker, rounds: dict[float, int] | None = None) -> None:
@@ -123,7 +122,7 @@ class Course:
             job = Job(planned=planned, number=self.number, attempt=policy.attempt_of(planned.slot, self.context.rows))
             self.number += 1
             if reason := self._skip_reason(planned):
-                return self._ended(self._skipped(job, reason))
+                return self._ended(self.context.skipped(job, reason))
             self._read_sentinel(job, "before")
             result = self.maker.make(job)
             self._read_sentinel(job, "after")
@@ -199,26 +198,9 @@ class Course:
     def _skip_reason(self, planned: PlannedLaunch) -> str:
         if self._over_budget():
             limit = self.context.experiment.limits.experiment_timeout_s
-            return f"limits.experiment_timeout_s = {limit:g} s was over before it could start"
+            return f"limits.experiment_timeout_s = {limit:g} s had passed before it could start"
         rows = self.context.rows
         return policy.hopeless(self.context.plan, rows) or policy.skip_reason(planned, rows)
-
-    def _skipped(self, job: Job, reason: str) -> Made:
-        now = self.context.clock.now_ns()
-        row: LaunchRow = launch_row(
-            job.planned,
-            launch=job.number,
-            attempt=job.attempt,
-            begin_ns=now,
-            end_ns=now,
-            status="skipped",
-            reason=reason,
-            begin_utc=self.context.clock.utc().isoformat(timespec="milliseconds"),
-            exit_code=None,
-            restarts=0,
-            placement="{}",
-        )
-        return Made(row=row)
 
     # ---- interim analyses
 

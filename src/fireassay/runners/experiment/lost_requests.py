@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from fireassay.record.declared.requests import REQUESTS
 from fireassay.record.unsealed import launch_name
+from fireassay.runners.experiment.rows import table_row
 from fireassay.traffic.arrivals import make, shares
 from fireassay.traffic.arrivals.schedule import KINDS, NONE, PHASES, Schedule
 from fireassay.traffic.client import due_journal
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
     Noted = npt.NDArray[np.int64]
 
-REASON = "the client process that was to send it ended"
+REASON = "its client process ended"
 
 
 def lost_rows(
@@ -41,7 +42,7 @@ def lost_rows(
 
     `t0_ns` is 0 if the load had not begun; `load` is the folder with the clients' notes.
     """
-    seen = frozenset(number for batch in answered(path, launch) for number in batch["request"].to_pylist())
+    seen = frozenset(number for batch in request_batches(path, launch) for number in batch["request"].to_pylist())
     for client, end_ns in dead.items():
         noted = due_journal.read(load / due_journal.name(client), len(schedule))
         for number in lost(schedule, client, clients, seen, t0_ns, end_ns, noted):
@@ -52,10 +53,10 @@ def last_request(path: Path, launch: int, table: str = "requests") -> int:
     """The highest request number with a row; -1 if there is none."""
     import pyarrow.compute as pc
 
-    return max((int(pc.max(batch["request"]).as_py()) for batch in answered(path, launch, table) if batch.num_rows), default=-1)
+    return max((int(pc.max(batch["request"]).as_py()) for batch in request_batches(path, launch, table) if batch.num_rows), default=-1)
 
 
-def answered(path: Path, launch: int, table: str = "requests") -> Iterator[pyarrow.RecordBatch]:
+def request_batches(path: Path, launch: int, table: str = "requests") -> Iterator[pyarrow.RecordBatch]:
     """The clients' rows of a launch, batch by batch."""
     from fireassay.record.salvage import batches
 
@@ -92,28 +93,24 @@ def _due_ns(schedule: Schedule, number: int, t0_ns: int, end_ns: int, noted: Not
 
 
 def _row(schedule: Schedule, launch: int, client: int, number: int, due_ns: int) -> tuple[Any, ...]:
-    row: dict[str, Any] = dict.fromkeys(REQUESTS.column_names) | {
-        "launch": launch,
-        "request": number,
-        "client": client,
-        "phase": PHASES[schedule.phase[number]],
-        "kind": KINDS[schedule.kind[number]],
-        "stream": _known(schedule.stream[number]),
-        "session": _known(schedule.session[number]),
-        "turn": _known(schedule.turn[number]),
-        "transport": "",
-        "scheduled_ns": due_ns,
-        "status": "lost",
-        "error": REASON,
-        "chunk_ns": [],
-        "chunk_kind": [],
-        "chunk_chars": [],
-        "logprobs": [],
-        "chunk_uncertainty_ns": [],
-        "bytes_out": 0,
-        "bytes_in": 0,
-    }
-    return tuple(row[name] for name in REQUESTS.column_names)
+    return table_row(
+        REQUESTS,
+        launch=launch,
+        request=number,
+        client=client,
+        phase=PHASES[schedule.phase[number]],
+        kind=KINDS[schedule.kind[number]],
+        stream=_known(schedule.stream[number]),
+        session=_known(schedule.session[number]),
+        turn=_known(schedule.turn[number]),
+        transport="",
+        scheduled_ns=due_ns,
+        status="lost",
+        error=REASON,
+        **{name: [] for name in ("chunk_ns", "chunk_kind", "chunk_chars", "logprobs", "chunk_uncertainty_ns")},
+        bytes_out=0,
+        bytes_in=0,
+    )
 
 
 def _known(value: Any) -> int | None:
@@ -165,7 +162,7 @@ def _last_sign_ns(path: Path, launch: int, load: Path, client: int, schedule: Sc
 
     noted = due_journal.read(load / due_journal.name(client), len(schedule))
     last = 0 if noted is None else int(noted[:-1].max(initial=0))
-    for batch in answered(path, launch):
+    for batch in request_batches(path, launch):
         rows = batch.filter(pc.equal(batch["client"], client))
         last = max([last, *(pc.max(rows[name]).as_py() or 0 for name in ("scheduled_ns", "done_ns"))])
     return last

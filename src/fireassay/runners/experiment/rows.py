@@ -6,26 +6,26 @@ import json
 import platform
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from fireassay.record import files
 from fireassay.record.declared.launches import EVENTS, LAUNCHES
+from fireassay.record.declared.table import Table
 from fireassay.record.writer import StreamWriter
 from fireassay.spec.plan import PlannedLaunch
 
+# the outcome of a first attempt that succeeded, as far as a caller does not give it
+_OUTCOME: Final = {"attempt": 0, "begin_utc": "", "status": "ok", "reason": "", "exit_code": None, "restarts": 0, "placement": "{}"}
 
-def launch_row(planned: PlannedLaunch, **rest: Any) -> dict[str, Any]:
+
+def table_row(table: Table, **values: Any) -> tuple[Any, ...]:
+    """A row in column order; columns without a value are null."""
+    return tuple(values.get(name) for name in table.column_names)
+
+
+def launch_row(planned: PlannedLaunch, **outcome: Any) -> dict[str, Any]:
     """A row of the table `launches`: the plan and its outcome."""
-    planned_part = {
-        "slot": planned.slot,
-        "configuration": planned.configuration,
-        "workers": planned.workers,
-        "block": planned.block,
-        "order": planned.order,
-        "role": planned.role,
-        "seed": planned.seed,
-    }
-    row = {**planned_part, **rest}
+    row = {**_OUTCOME, **vars(planned), **outcome}
     return {name: row[name] for name in LAUNCHES.column_names}
 
 
@@ -35,27 +35,15 @@ def write_launch(writer: StreamWriter, row: Mapping[str, Any], path: Path) -> No
     Raises:
         RecordError: the row could not be written.
     """
-    writer.append("launches", tuple(row[name] for name in LAUNCHES.column_names))
+    writer.append("launches", table_row(LAUNCHES, **row))
     writer.close()
     check_written(writer, path)
 
 
 def write_event(writer: StreamWriter, launch: int, kind: str, ns: int, detail: Mapping[str, Any], **rest: Any) -> None:
-    """Take an event of the coordinator; it reaches the disk with the next flush."""
-    row = {
-        "launch": launch,
-        "ns": ns,
-        "duration_ns": None,
-        "host": platform.node(),
-        "rank": None,
-        "incarnation": None,
-        "kind": kind,
-        "step": None,
-        "value": None,
-        "detail": json.dumps(detail),
-        **rest,
-    }
-    writer.append("events", tuple(row[name] for name in EVENTS.column_names))
+    """Append an event of the coordinator; it reaches the disk with the next flush."""
+    event = {"launch": launch, "ns": ns, "host": platform.node(), "kind": kind, "detail": json.dumps(detail)}
+    writer.append("events", table_row(EVENTS, **event, **rest))
 
 
 def check_written(writer: StreamWriter, path: Path) -> None:

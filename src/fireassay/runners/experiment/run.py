@@ -59,22 +59,20 @@ def run(
     """
     clock = clock or SystemClock()
     folder = (folder or Path.cwd()).resolve()
-    runner = checked(experiment, folder, advice)
+    runner = runner_for(experiment, folder, advice)
     with listening() as stop:
-        context = opened(experiment, folder, root, clock=clock, stop=stop, on_progress=on_progress, advice=advice)
+        context = new_context(experiment, folder, root, clock=clock, stop=stop, on_progress=on_progress, advice=advice)
         return _carry_out(runner, context, capture(_secrets(context), folder=folder))
 
 
-def checked(experiment: Experiment, folder: Path, advice: Advice | None) -> Runner:
+def runner_for(experiment: Experiment, folder: Path, advice: Advice | None) -> Runner:
     """The experiment's runner, after all checks that are possible beforehand.
 
     Raises:
         SpecError, EnvironmentLacks: a check failed.
     """
     if experiment.tune is not None:
-        raise SpecError(
-            (Problem(where="tune", found="knobs to be tried out", allowed="no [tune] here", fix="Run it with `assay tune FILE`."),)
-        )
+        raise SpecError((Problem(where="tune", found="knobs to tune", allowed="no [tune] here", fix="Run it with `assay tune FILE`."),))
     if problems := tuple(uncomputable(experiment.model_dump(exclude_none=True))):
         raise SpecError(problems)
     runner: Runner = catalog.load("runners", experiment.workload.runner)
@@ -92,9 +90,10 @@ def _refuse_without_advice(experiment: Experiment) -> None:
     problems = tuple(
         Problem(
             where=where,
-            found=f"{value:g}, and nobody who judges between the launches",
-            allowed="only with judging at hand",
-            fix="Run it with `assay run` or fireassay.run, or hand fireassay.cli.support.interim_analysis.advice() to fireassay.runners.experiment.run.run.",
+            found=f"{value:g}, without judgements between the launches",
+            allowed="only in a run with judgements between the launches",
+            fix="Run it with `assay run` or fireassay.run, or pass fireassay.cli.support.interim_analysis.advice() to "
+            "fireassay.runners.experiment.run.run.",
         )
         for where, value in requested.items()
         if value is not None
@@ -103,7 +102,7 @@ def _refuse_without_advice(experiment: Experiment) -> None:
         raise SpecError(problems)
 
 
-def opened(experiment: Experiment, folder: Path, root: Path, **rest: Any) -> RunContext:
+def new_context(experiment: Experiment, folder: Path, root: Path, **rest: Any) -> RunContext:
     """A new record with the context for its runner.
 
     Raises:
@@ -142,12 +141,12 @@ def resume(
     record_before = open_record(path)
     if record_before.sealed:
         raise RecordError(
-            f"{path} is {record_before.state}; there is nothing left to run. See it with: assay report {path}. Measure again with: assay run"
+            f"{path} is {record_before.state}; no launch is left to run. Show it: assay report {path}. Measure again: assay run"
         )
     before = dict((record_before.manifest["environment"] or {}).get("before") or {})
     folder = Path(before.get("script", {}).get("folder", Path.cwd()))
     experiment = with_secrets(record_before.experiment)
-    runner = checked(experiment, folder, advice)
+    runner = runner_for(experiment, folder, advice)
     if not force:
         refuse_changes(record_before.experiment, record_before.manifest, before, folder)
     with listening() as stop:
@@ -237,4 +236,4 @@ def _secrets(context: RunContext) -> tuple[str, ...]:
 def resume_lines(paths: Sequence[Path], why: str) -> str:
     """The message to a user who stopped the run: why, and how to resume."""
     commands = "\n".join(f"    assay resume {shlex.quote(str(path))}" for path in paths)
-    return f"stopped by {why}; what was measured is kept. Go on with:\n\n{commands}"
+    return f"stopped by {why}; measured data are kept. Continue with:\n\n{commands}"

@@ -30,22 +30,15 @@ def script_identity(experiment: Experiment, folder: Path) -> dict[str, Any]:
 
 
 def refuse_changes(experiment: Experiment, manifest: Mapping[str, Any], before: Mapping[str, Any], folder: Path) -> None:
-    remedy = "A new experiment measures the new state: assay run. To go on all the same: assay resume --force."
+    remedy = "Measure the new state as a new experiment: assay run. To continue anyway: assay resume --force."
     problems = []
     if plan_signature(experiment) != manifest["plan_signature"]:
-        problems.append(
-            Problem(where="experiment.toml", found="changed since the record was begun", allowed="the experiment as it was", fix=remedy)
-        )
+        found = "changes since the record began"
+        problems.append(Problem(where="experiment.toml", found=found, allowed="the unchanged experiment", fix=remedy))
     then = before.get("script")
     if then is not None and script_identity(experiment, folder)["sha256"] != then["sha256"]:
-        problems.append(
-            Problem(
-                where="workload.script",
-                found=f"{then['path']}, changed since the record was begun",
-                allowed="the script as it was, so that all launches measure the same",
-                fix=remedy,
-            )
-        )
+        found, allowed = f"{then['path']}, changed since the record began", "the unchanged script, so that all launches measure the same"
+        problems.append(Problem(where="workload.script", found=found, allowed=allowed, fix=remedy))
     if problems:
         raise SpecError(tuple(problems), "the record to resume")
 
@@ -57,8 +50,6 @@ def with_secrets(experiment: Experiment) -> Experiment:
     environment = dict(experiment.workload.environment)
     redacted = [name for name, value in environment.items() if REDACTED in value]
     if missing := [name for name in redacted if name not in os.environ]:
-        raise EnvironmentLacks(
-            f"the record does not hold the secret value of {', '.join(missing)}. Set it in the environment and resume again."
-        )
+        raise EnvironmentLacks(f"the record has no secret value for {', '.join(missing)}. Set it in the environment and resume again.")
     environment |= {name: os.environ[name] for name in redacted}
     return experiment.model_copy(update={"workload": experiment.workload.model_copy(update={"environment": environment})})

@@ -19,7 +19,7 @@ from fireassay.clock import Clock, SystemClock
 from fireassay.errors import Interrupted, Problem, RecordError, SpecError, WorkloadError
 from fireassay.runners.experiment import run
 from fireassay.runners.experiment.context import Advice, Outcome, RunContext, Runner
-from fireassay.runners.experiment.launch_loop import Course
+from fireassay.runners.experiment.launch_loop import LaunchLoop
 from fireassay.runners.experiment.progress import RunProgress
 from fireassay.runners.experiment.signals import listening
 from fireassay.spec.experiment import Experiment
@@ -60,7 +60,7 @@ def run_together(
         RecordError: writing a record failed; the rows already written stay readable.
     """
     if not members:
-        raise ValueError("run_together needs at least one arm")
+        raise ValueError("run_together needs at least one member")
     members = [Member(experiment=member.experiment, folder=member.folder.resolve(), label=member.label) for member in members]
     runners = [_in_turn(member, advice) for member in members]
     seed = members[0].experiment.launches.seed if seed is None else seed
@@ -68,18 +68,8 @@ def run_together(
     with listening() as stop:
         try:
             for member in members:
-                contexts.append(
-                    run.opened(
-                        member.experiment,
-                        member.folder,
-                        root,
-                        clock=clock or SystemClock(),
-                        stop=stop,
-                        on_progress=on_progress,
-                        advice=advice,
-                        label=member.label,
-                    )
-                )
+                rest = {"stop": stop, "on_progress": on_progress, "advice": advice, "label": member.label}
+                contexts.append(run.new_context(member.experiment, member.folder, root, clock=clock or SystemClock(), **rest))
             _note_session(contexts, seed)
             outcomes = _carry_out(runners, contexts, seed)
         except BaseException as error:
@@ -105,18 +95,10 @@ def order_of_members(members: int, block: int, seed: int) -> tuple[int, ...]:
 
 
 def _in_turn(member: Member, advice: Advice | None) -> Runner:
-    runner = run.checked(member.experiment, member.folder, advice)
+    runner = run.runner_for(member.experiment, member.folder, advice)
     if runner.maker is None:
-        raise SpecError(
-            (
-                Problem(
-                    where="workload.runner",
-                    found=f"{runner.name!r} (member {member.label})",
-                    allowed="a runner that makes one launch at a time",
-                    fix="Run it alone: assay run.",
-                ),
-            )
-        )
+        found, allowed = f"{runner.name!r} (member {member.label})", "a runner that makes one launch at a time"
+        raise SpecError((Problem(where="workload.runner", found=found, allowed=allowed, fix="Run it alone: assay run."),))
     return runner
 
 
@@ -127,19 +109,19 @@ def _note_session(contexts: Sequence[RunContext], seed: int) -> None:
 
 
 def _carry_out(runners: Sequence[Runner], contexts: Sequence[RunContext], seed: int) -> list[Outcome]:
-    courses: list[Course] = []
+    courses: list[LaunchLoop] = []
     rounds: dict[float, int] = {}  # the sentinels' work, the same for all sides
     for runner, context in zip(runners, contexts, strict=True):
         run.begin(context)
         assert runner.maker is not None  # checked beforehand
-        courses.append(Course(context, runner.maker(context), rounds))
+        courses.append(LaunchLoop(context, runner.maker(context), rounds))
     _make_blocks(courses, seed)
     for course in courses:
         course.make_faults()
     return _settled(courses)
 
 
-def _make_blocks(courses: Sequence[Course], seed: int) -> None:
+def _make_blocks(courses: Sequence[LaunchLoop], seed: int) -> None:
     """Make rounds of one block per side. With interim analyses, all sides continue until each has enough."""
     block = 0
     while any(course.wants_more for course in courses):
@@ -149,7 +131,7 @@ def _make_blocks(courses: Sequence[Course], seed: int) -> None:
         block += 1
 
 
-def _settled(courses: Sequence[Course]) -> list[Outcome]:
+def _settled(courses: Sequence[LaunchLoop]) -> list[Outcome]:
     """Finish every record, even if one of them fails."""
     outcomes, errors = [], []
     for course in courses:

@@ -1,17 +1,15 @@
 """What did AIPerf measure?  From profile_export.jsonl, one request per line, or profile_export_aiperf.json, totals only.
 
 A line holds `metadata` (wall-clock times in nanoseconds), `metrics` ({"value", "unit"} by name) and `error`.  The settings are in the
-totals' `input_config`, which is searched beside the lines; without it the load counts as a trace.  Lengths are counted by AIPerf's
+totals' `input_config`, which is searched next to the lines; without it the load counts as a trace.  Lengths are counted by AIPerf's
 tokenizer unless the server's usage is present.  (ai-dynamo/aiperf: docs/tutorials/working-with-profile-exports.md at commit 13992db,
 common/models/export_models.py at 26240f9; wheel 0.13.0.)
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from datetime import UTC, datetime
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
@@ -26,9 +24,11 @@ from fireassay.runners.foreign.support.base import (
     address,
     failure,
     inner,
+    is_number,
     mapping,
-    numbers_of,
+    reported,
     text,
+    time_of_day,
     whole,
 )
 from fireassay.runners.foreign.support.documents import NOTHING, Place, Words, documents, lines, loads
@@ -79,7 +79,7 @@ def read(path: Path, stack: ExitStack) -> Sequence[Load]:
     is_lines = '"request_start_ns"' in _first_line(path)
     totals_file = path.with_name(TOTALS) if is_lines else path
     totals = _totals(totals_file, stack)
-    requested = _Asked(inner(totals, "input_config"))
+    requested = _Settings(inner(totals, "input_config"))
     first_ns = seen = duration = None
     if is_lines:
         first_ns, duration, seen = _span(path)
@@ -90,7 +90,7 @@ def read(path: Path, stack: ExitStack) -> Sequence[Load]:
 
 
 def beside(path: Path) -> tuple[Path, ...]:
-    """The file of totals beside the lines."""
+    """The file of totals next to the lines."""
     return (path.with_name(TOTALS),) if path.name != TOTALS else ()
 
 
@@ -116,21 +116,17 @@ def _load(
     first_ns: int | None,
     duration_s: float | None,
     totals: Mapping[str, Any],
-    requested: _Asked,
+    requested: _Settings,
     *,
     beside: bool,
     seen: int | None,
 ) -> Load:
-    missing = [] if rows is not None else [f"the requests: it holds totals only; import {LINES}, which AIPerf writes beside it"]
+    missing = [] if rows is not None else [f"the requests: it holds totals only; import {LINES}, which AIPerf writes next to it"]
     if rows is not None and not beside:
-        missing.append(f"what was asked for: there is no {TOTALS} beside it, so that the load is taken as it came")
+        missing.append(f"the settings: there is no {TOTALS} next to it, so the load counts as a trace")
     elif not requested.process:
-        missing.append("which load was asked for (input_config), so that it is taken as it came")
-    begin = (
-        totals.get("start_time")
-        if first_ns is None
-        else datetime.fromtimestamp(first_ns / NS_PER_S, UTC).isoformat(timespec="milliseconds")
-    )
+        missing.append("the requested load (input_config), so it counts as a trace")
+    begin = totals.get("start_time") if first_ns is None else time_of_day(first_ns / NS_PER_S)
     return Load(
         file=file,
         kind=requested.kind,
@@ -139,7 +135,7 @@ def _load(
         serving=requested.serving(file),
         backend="openai",
         url=requested.url,
-        said=frozenset(requested.said),
+        stated=frozenset(requested.stated),
         rows=rows,
         times="none" if rows is None else "whole",
         begin_utc=begin if isinstance(begin, str) else "",
@@ -154,11 +150,11 @@ def _load(
 # ---- settings --------------------------------------------------------------------------------------------------------
 
 
-class _Asked:
+class _Settings:
     """The settings in `input_config`, in the formats of several versions; missing ones stay unknown."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
-        self.said: set[str] = set()
+        self.stated: set[str] = set()
         self.kind: Any = ""
         self.load: float | None = None
         self.process = ""
@@ -185,15 +181,15 @@ class _Asked:
             name = inner(items[0]).get("name")
         if isinstance(name, str) and name:
             self.more["model"] = name[:200]
-            self.said |= {"serving.model", "engine.model"}
+            self.stated |= {"serving.model", "engine.model"}
 
     def _endpoint(self, endpoint: Mapping[str, Any]) -> None:
         if (task := TASKS.get(str(endpoint.get("type", "")))) is not None:
             self.more["task"] = task
-            self.said |= {"serving.task"}
+            self.stated |= {"serving.task"}
         if isinstance(endpoint.get("streaming"), bool):
             self.more["stream"] = endpoint["streaming"]
-            self.said |= {"serving.stream"}
+            self.stated |= {"serving.stream"}
 
     def _arrivals(self, spec: Mapping[str, Any]) -> None:
         rate, concurrency = _plain(spec.get("request_rate", spec.get("rate"))), _plain(spec.get("concurrency"))
@@ -210,7 +206,7 @@ class _Asked:
             self.kind, self.load, self.process = "concurrency", concurrency, "closed"
             self.arrivals = {"process": "closed"}
         if self.process:
-            self.said |= {"serving.load", "serving.arrivals.process", "serving.arrivals.cv"}
+            self.stated |= {"serving.load", "serving.arrivals.process", "serving.arrivals.cv"}
 
     def _lengths(self, config: Mapping[str, Any]) -> None:
         """Tokens in and out, if both are given as a mean and a deviation."""
@@ -223,7 +219,7 @@ class _Asked:
             return
         fixed = wide_in == wide_out == 0
         self.scenario = f"D({mean_in},{mean_out})" if fixed else f"N({mean_in},{wide_in})/({mean_out},{wide_out})"
-        self.said |= {"serving.scenarios"}
+        self.stated |= {"serving.scenarios"}
 
 
 def _profiling(config: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -240,8 +236,7 @@ def _length(distribution: Mapping[str, Any]) -> tuple[float, float] | None:
 
 def _plain(value: object) -> float | None:
     """A finite number >= 0; None for any other value."""
-    fine = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
-    return float(value) if fine else None  # type: ignore[arg-type]
+    return float(value) if is_number(value) and value >= 0 else None
 
 
 # ---- the requests ----------------------------------------------------------------------------------------------------
@@ -257,7 +252,7 @@ def _span(path: Path) -> tuple[int, float, int]:
         last = max(last, end or 0)
         count += 1
     if not count:
-        raise Place(path.name).wrong(Words("no line"), "one line for each request")
+        raise Place(path.name).wrong(Words("no line"), "one line per request")
     return first, max(0, last - first) / NS_PER_S, count
 
 
@@ -381,14 +376,14 @@ def _duration(totals: Mapping[str, Any]) -> float | None:
 
 def _reported(totals: Mapping[str, Any]) -> Iterator[Reported]:
     for key, title in (("request_count", "answered requests"), ("error_request_count", "failed requests")):
-        yield from numbers_of((inner(totals, key), "avg", title, "count", "", False))
+        yield from reported(inner(totals, key), "avg", title, "count")
     for key, title, ours in RATES:
-        yield from numbers_of((inner(totals, key), "avg", title, "1/s", ours, False))
+        yield from reported(inner(totals, key), "avg", title, "1/s", ours)
     for key, title, ours in LATENCIES:
         metric = inner(totals, key)
         for statistic, quantile in STATISTICS:
             near = f"{ours}_{quantile}" if quantile else ("itl_aiperf" if ours == "tpot" else "")
-            yield from numbers_of((metric, statistic, f"{statistic} {title}", _unit(metric), near, False))
+            yield from reported(metric, statistic, f"{statistic} {title}", _unit(metric), near)
 
 
 def _unit(metric: Mapping[str, Any]) -> str:
@@ -399,16 +394,16 @@ def _doubts(totals: Mapping[str, Any], seen: int | None) -> tuple[str, ...]:
     doubts = []
     counts = [_plain(inner(totals, key).get("avg")) or 0.0 for key in ("request_count", "error_request_count")]
     if seen is not None and totals and sum(counts) and sum(counts) > seen:
-        doubts.append(f"its totals tell {sum(counts):,.0f} requests, but {seen:,} are listed")
+        doubts.append(f"its totals report {sum(counts):,.0f} requests, but it lists {seen:,}")
     if totals.get("was_cancelled") is True:
-        doubts.append("the run was cancelled before it had ended (was_cancelled)")
+        doubts.append("the run was cancelled before its end (was_cancelled)")
     return tuple(doubts)
 
 
 FOREIGN = Foreign(
     name="aiperf",
     title="AIPerf",
-    files=f"{LINES}, with {TOTALS} beside it if it is there, or that alone",
+    files=f"{LINES}, with {TOTALS} next to it if present, or that alone",
     clock="sent",
     meanings={
         "first_token": "the first response with content or reasoning",
@@ -419,7 +414,7 @@ FOREIGN = Foreign(
         "left_out": "nothing: failed and cancelled requests are listed",
     },
     missing=(
-        "when each request was due: an arrival that found no free slot was skipped, and is in no number",
+        "when each request was due: an arrival without a free slot was skipped, and counts in no number",
         "the environment: machine, accelerator, driver, and version and flags of the engine",
         "the answers' texts",
     ),

@@ -1,7 +1,7 @@
 """What did genai-bench measure?  From one run's JSON in its experiment folder, or the whole folder.
 
 One file holds one scenario at one concurrency: `aggregated_metrics` and, per request, `individual_request_metrics` with ttft,
-e2e_latency and token counts, in seconds or `_time_unit`.  Model, backend and version are in experiment_metadata.json beside it.
+e2e_latency and token counts, in seconds or `_time_unit`.  Model, backend and version are in experiment_metadata.json next to it.
 Requests have no wall-clock time and no identity; requests in flight at the end are missing.
 (genai_bench/metrics and protocol.py of sgl-project/genai-bench at commits 00e863a and 7fd04d8.)
 """
@@ -24,11 +24,11 @@ from fireassay.runners.foreign.support.base import (
     mapping,
     nanoseconds,
     number,
-    numbers_of,
+    reported,
     text,
     whole,
 )
-from fireassay.runners.foreign.support.documents import Place, Spool, Words, documents
+from fireassay.runners.foreign.support.documents import Place, Spool, documents
 from fireassay.spec.sections import scenario
 
 REQUESTS: Final = "individual_request_metrics"
@@ -84,11 +84,8 @@ def _load(file: str, run: Mapping[str, Any], place: Place, metadata: Mapping[str
     requests = run.get(REQUESTS)
     stated, serving = {"serving.scenarios", "serving.load", "serving.arrivals.process"}, _serving(totals, at, metadata)
     if metadata:
-        stated |= {"serving.model", "engine.model", "engine.backend", "serving.task"} | (
-            {"serving.tokenizer"} if serving.get("tokenizer") else set()
-        )
-    if "temperature" in serving:
-        stated.add("serving.temperature")
+        stated |= {"serving.model", "engine.model", "engine.backend", "serving.task"}
+    stated |= {f"serving.{name}" for name in ("tokenizer", "temperature") if name in serving and serving[name] != ""}
     unit = UNITS.get(str(run.get("_time_unit", "s")))
     if unit is None:
         raise place.at("_time_unit").wrong(run.get("_time_unit"), " or ".join(UNITS))
@@ -99,7 +96,7 @@ def _load(file: str, run: Mapping[str, Any], place: Place, metadata: Mapping[str
         load=_concurrency(totals, at),
         scenario=scenario_text,
         serving=serving,
-        said=frozenset(stated),
+        stated=frozenset(stated),
         backend=BACKENDS.get(str(metadata.get("api_backend", "")).lower(), "openai"),
         conditions={key: value for key in SERVER if (value := text(metadata, key, Place(METADATA), 80))},
         rows=partial(_rows, requests, place, unit, tokens) if isinstance(requests, Spool) else None,
@@ -183,45 +180,38 @@ def _row(row: Mapping[str, Any], at: Place, unit: float, tokens: bool) -> Row:
 
 
 def _reported(totals: Mapping[str, Any], unit: float) -> Iterator[Reported]:
-    yield from numbers_of(
-        (totals, "num_completed_requests", "answered requests", "count", "", False),
-        (totals, "num_error_requests", "failed requests", "count", "", False),
-        (totals, "error_rate", "failed requests, as a share", "fraction", "error_rate", False),
-        (totals, "requests_per_second", "requests per second, ramp and end included", "1/s", "request_throughput", False),
-        (
-            totals,
-            "mean_output_throughput_tokens_per_s",
-            "output tokens per second, ramp and end included",
-            "1/s",
-            "output_throughput",
-            False,
-        ),
+    yield from reported(totals, "num_completed_requests", "answered requests", "count")
+    yield from reported(totals, "num_error_requests", "failed requests", "count")
+    yield from reported(totals, "error_rate", "failed requests, as a share", "fraction", "error_rate")
+    yield from reported(totals, "requests_per_second", "requests per second, ramp and end included", "1/s", "request_throughput")
+    yield from reported(
+        totals, "mean_output_throughput_tokens_per_s", "output tokens per second, ramp and end included", "1/s", "output_throughput"
     )
     for key, title, ours in LATENCIES:
         statistics = inner(totals, "stats", key)
         for statistic, quantile in STATISTICS:
             near = f"{ours}_{quantile}" if quantile else ""
-            yield from numbers_of((statistics, statistic, f"{statistic} {title}", "ms" if unit < 1.0 else "s", near, False))
+            yield from reported(statistics, statistic, f"{statistic} {title}", "ms" if unit < 1.0 else "s", near)
 
 
 def _missing(metadata: Mapping[str, Any], requests: object) -> tuple[str, ...]:
-    missing = [] if metadata else [f"model, backend and task: there is no {METADATA} beside it"]
+    missing = [] if metadata else [f"model, backend and task: there is no {METADATA} next to it"]
     if not isinstance(requests, Spool):
         missing.append("the requests: it holds totals only")
     return tuple(missing)
 
 
 def _doubts(totals: Mapping[str, Any], at: Place, requests: object) -> tuple[str, ...]:
-    reported = whole(totals, "num_requests", at)
-    if not isinstance(requests, Spool) or reported is None or reported == len(requests):
+    total = whole(totals, "num_requests", at)
+    if not isinstance(requests, Spool) or total is None or total == len(requests):
         return ()
-    return (str(Words(f"it tells {reported:,} requests, but lists {len(requests):,}")),)
+    return (f"it reports {total:,} requests, but lists {len(requests):,}",)
 
 
 FOREIGN = Foreign(
     name="genai_bench",
     title="genai-bench",
-    files="a run's JSON of the experiment folder, or the folder",
+    files="a run's JSON in the experiment folder, or the folder",
     clock="sent",
     meanings={
         "first_token": "the first chunk with content or reasoning",
@@ -232,10 +222,10 @@ FOREIGN = Foreign(
         "left_out": "requests that were under way at the end, and answers of more than 1,000 tokens per second",
     },
     missing=(
-        "when each request was sent, so that no rate over a measured window can be made",
+        "when each request was sent, so that no rate over a measured window can be computed",
         "when each request was due",
         "the environment: machine, driver, and flags of the engine",
-        "requests that were under way when the run ended: they were killed and leave no row",
+        "requests in flight when the run ended: they were cancelled and leave no row",
     ),
     recognises=recognises,
     read=read,

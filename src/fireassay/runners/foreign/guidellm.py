@@ -2,7 +2,7 @@
 
 Requests are grouped by outcome (successful, errored, incomplete); their times are wall-clock times, in `info.timings` or, in older
 versions, flat.  Strategies with planned times (constant, poisson, replay) define due times, from which latencies then count; guidellm's
-own latencies, from sending, are kept beside them.  With sample_requests only some requests are kept; the totals reveal it.  A file with
+own latencies, from sending, are kept in addition.  With sample_requests only some requests are kept; the totals reveal it.  A file with
 several kinds of strategies becomes several records.  (vllm-project/guidellm: schemas/request_stats.py at commit 06cef29,
 schemas/info.py at 04fcfd8, benchmark/schemas/generative at 0382083; flat format of version 0.3.)
 """
@@ -13,7 +13,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -30,8 +29,9 @@ from fireassay.runners.foreign.support.base import (
     inner,
     mapping,
     number,
-    numbers_of,
+    reported,
     text,
+    time_of_day,
     whole,
 )
 from fireassay.runners.foreign.support.documents import EVERY, NOTHING, Place, Spool, documents
@@ -85,13 +85,13 @@ def read(path: Path, stack: ExitStack) -> Sequence[Load]:
 def _load(file: str, benchmark: Mapping[str, Any], at: Place, top: Mapping[str, Any]) -> Load:
     strategy, where = _strategy(benchmark, at)
     kind, load, arrivals = _arrivals(strategy, where, benchmark, file)
-    settings = _Told(benchmark, top)
+    settings = _Settings(benchmark, top)
     requests = {fate: spool for fate in FATES if isinstance(spool := inner(benchmark, "requests").get(fate), Spool)}
     listed = sum(len(spool) for spool in requests.values())
     issued = _issued(benchmark)
     sampled = bool(issued and issued > listed)
     planned = arrivals["process"] in PLANNED and _has_due_times(requests)
-    stated = {"serving.load", "serving.arrivals.process", "serving.arrivals.cv"} | settings.said
+    stated = {"serving.load", "serving.arrivals.process", "serving.arrivals.cv"} | settings.stated
     begin, end = (number(benchmark, key, at, most=LATEST_S) for key in ("start_time", "end_time"))
     duration = number(benchmark, "duration", at)
     return Load(
@@ -102,10 +102,10 @@ def _load(file: str, benchmark: Mapping[str, Any], at: Place, top: Mapping[str, 
         serving={**settings.serving, "arrivals": arrivals},
         backend="openai",
         url=settings.url,
-        said=frozenset(stated),
+        stated=frozenset(stated),
         rows=partial(_rows, requests, at, planned) if listed else None,
         times="none" if not listed else "sampled" if sampled else "whole",
-        begin_utc="" if not begin else datetime.fromtimestamp(begin, UTC).isoformat(timespec="milliseconds"),
+        begin_utc=time_of_day(begin) if begin else "",
         clock="scheduled" if planned else "sent",
         duration_s=duration or (end - begin if begin and end and end > begin else None),
         reported=tuple(_reported(benchmark)),
@@ -150,33 +150,33 @@ def _arrivals(strategy: Mapping[str, Any], at: Place, benchmark: Mapping[str, An
     raise at.at("type_").wrong(kind if kind is not None else NOTHING, "synchronous, concurrent, throughput, constant, poisson or trace")
 
 
-class _Told:
+class _Settings:
     """Model, address, task and lengths, in the formats of several versions; missing ones stay unknown."""
 
-    def __init__(self, one: Mapping[str, Any], top: Mapping[str, Any]) -> None:
-        self.said: set[str] = set()
+    def __init__(self, benchmark: Mapping[str, Any], top: Mapping[str, Any]) -> None:
+        self.stated: set[str] = set()
         self.serving: dict[str, Any] = {}
-        args, spec, config = inner(top, "args"), inner(top, "config", "spec"), inner(one, "config")
-        backends = (inner(spec, "backend"), inner(config, "backend"), inner(one, "worker"), inner(args, "backend_kwargs"), args)
+        args, spec, config = inner(top, "args"), inner(top, "config", "spec"), inner(benchmark, "config")
+        backends = (inner(spec, "backend"), inner(config, "backend"), inner(benchmark, "worker"), inner(args, "backend_kwargs"), args)
         model = first(str(source.get(key) or "") for source in backends for key in ("model", "backend_model"))
         if model:
             self.serving["model"] = model[:200]
-            self.said |= {"serving.model", "engine.model"}
+            self.stated |= {"serving.model", "engine.model"}
         self.url = first(address(source.get(key)) for source in backends for key in ("target", "backend_target"))
         task = next(
             (TASKS[str(kind)] for source in (*backends, config) if (kind := source.get("request_type")) and str(kind) in TASKS), None
         )
         if task:
             self.serving["task"] = task
-            self.said.add("serving.task")
+            self.stated.add("serving.task")
         processor = args.get("processor")
         if isinstance(processor, str) and processor:
             self.serving["tokenizer"] = processor[:200]
-            self.said.add("serving.tokenizer")
+            self.stated.add("serving.tokenizer")
         self.version = str(inner(top, "metadata").get("guidellm_version") or "")[:40]
         self.scenario = _scenario(args.get("data"), inner(config, "requests").get("data"), inner(spec, "data"))
         if self.scenario != "dataset":
-            self.said.add("serving.scenarios")
+            self.stated.add("serving.scenarios")
 
 
 def _scenario(*sources: object) -> str:
@@ -296,13 +296,11 @@ def _issued(benchmark: Mapping[str, Any]) -> int | None:
 
 def _reported(benchmark: Mapping[str, Any]) -> Iterator[Reported]:
     totals = inner(benchmark, "metrics", "request_totals")
-    yield from numbers_of(
-        (totals, "successful", "answered requests", "count", "", False),
-        (totals, "errored", "failed requests", "count", "", False),
-        (totals, "incomplete", "cut off requests", "count", "", False),
-    )
+    yield from reported(totals, "successful", "answered requests", "count")
+    yield from reported(totals, "errored", "failed requests", "count")
+    yield from reported(totals, "incomplete", "cut off requests", "count")
     for key, title, ours in RATES:
-        yield from numbers_of((inner(benchmark, "metrics", key, "successful"), "mean", title, "1/s", ours, False))
+        yield from reported(inner(benchmark, "metrics", key, "successful"), "mean", title, "1/s", ours)
     for key, title, unit, ours in LATENCIES:
         statistics = inner(benchmark, "metrics", key, "successful")
         for source, statistic, quantile in (
@@ -312,14 +310,14 @@ def _reported(benchmark: Mapping[str, Any]) -> Iterator[Reported]:
             (inner(statistics, "percentiles"), "p99", "p99"),
         ):
             near = f"{ours}_{quantile}" if ours and quantile else ""
-            yield from numbers_of((source, statistic, f"{statistic} {title}", unit, near, False))
+            yield from reported(source, statistic, f"{statistic} {title}", unit, near)
 
 
 def _missing(listed: int, issued: int | None, sampled: bool) -> tuple[str, ...]:
     if not listed:
         return ("the requests: it holds totals only",)
     if sampled:
-        return (f"most requests: it keeps a sample of {listed:,} of {issued:,}, so that no rate over a measured window can be made",)
+        return (f"most requests: it keeps a sample of {listed:,} of {issued:,}, so that no rate over a measured window can be computed",)
     return ()
 
 

@@ -16,7 +16,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from fireassay.runners.foreign.support.base import Foreign, Load, Reported, clean, first, mapping, number, numbers_of
+from fireassay.runners.foreign.support.base import Foreign, Load, Reported, clean, first, mapping, number, reported
 from fireassay.runners.foreign.support.documents import NOTHING, Place, Words, lines, loads
 
 MARK: Final = ":::MLLOG"
@@ -59,7 +59,7 @@ VALIDITY: Final = ("result_validity", "Result is")
 
 
 @dataclass
-class _Told:
+class _Log:
     """A log's content: name -> value with its line, and reported errors."""
 
     values: dict[str, Any] = field(default_factory=dict)
@@ -84,67 +84,67 @@ def chosen(paths: Sequence[Path]) -> Sequence[Path]:
 
 def read(path: Path, _: ExitStack) -> Sequence[Load]:
     """The run in a log."""
-    summary = _told(path)
-    values, place = summary.values, Place(path.name)
+    log = _read_log(path)
+    values, place = log.values, Place(path.name)
     scenario = first(str(values.get(key, "")) for key in ("effective_scenario", "requested_scenario", "Scenario"))
     process = SCENARIOS.get(re.sub(r"[\s_-]", "", scenario).lower())
     if process is None:
         raise place.at("effective_scenario").wrong(scenario or NOTHING, ", ".join(SCENARIOS))
-    kind, load, arrivals, stated = _asked(process, summary, place)
+    kind, load, arrivals, stated = _settings(process, log, place)
     return [
         Load(
             file=path.name,
             kind=kind,
             load=load,
             serving={"arrivals": arrivals},
-            said=frozenset({"serving.load", "serving.arrivals.process", *stated}),
+            stated=frozenset({"serving.load", "serving.arrivals.process", *stated}),
             rows=None,
             times="none",
             begin_utc=_when(values.get("test_datetime")),
-            reported=tuple(_reported(summary)),
-            doubts=tuple(_doubts(summary)),
+            reported=tuple(_reported(log)),
+            doubts=tuple(_doubts(log)),
             version=clean(str(values.get("loadgen_version", "")), 40),
         )
     ]
 
 
-def _told(path: Path) -> _Told:
-    summary, seen = _Told(), 0
+def _read_log(path: Path) -> _Log:
+    log, seen = _Log(), 0
     for place, line in lines(path):
         seen += 1
         if line.startswith(MARK):
-            _detailed(summary, line.removeprefix(MARK).strip(), place)
+            _detailed(log, line.removeprefix(MARK).strip(), place)
         elif (pair := re.match(r"\s*([^:]{1,80}?)\s*:\s*(\S.*?)\s*$", line)) and not line.startswith(":::"):
-            summary.put(pair[1], pair[2], place.line)
-    if not summary.values:
-        raise Place(path.name).wrong(Words(f"{seen} lines without a fact"), f"lines that begin with {MARK}, or a summary")
-    return summary
+            log.put(pair[1], pair[2], place.line)
+    if not log.values:
+        raise Place(path.name).wrong(Words(f"{seen} lines without a setting or result"), f"lines that begin with {MARK}, or a summary")
+    return log
 
 
-def _detailed(summary: _Told, source: str, place: Place) -> None:
+def _detailed(log: _Log, source: str, place: Place) -> None:
     entry = mapping(loads(source, place), place)
     key = entry.get("key")
     if not isinstance(key, str):
-        raise place.at("key").wrong(key, "a text")
+        raise place.at("key").wrong(key, "a string")
     metadata = entry.get("metadata")
     if isinstance(metadata, Mapping) and metadata.get("is_error") is True:
-        summary.errors.append(clean(f"{key}: {entry.get('value')}", 200))
-    summary.put(key, entry.get("value"), place.line)
+        log.errors.append(clean(f"{key}: {entry.get('value')}", 200))
+    log.put(key, entry.get("value"), place.line)
 
 
 # ---- settings --------------------------------------------------------------------------------------------------------
 
 
-def _asked(process: str, summary: _Told, place: Place) -> tuple[Any, float | None, dict[str, Any], set[str]]:
+def _settings(process: str, log: _Log, place: Place) -> tuple[Any, float | None, dict[str, Any], set[str]]:
     """(kind, load, keys of [serving.arrivals], known conditions)."""
     arrivals: dict[str, Any] = {"process": process}
     if process == "server":
-        rate = _setting(summary, place, "effective_target_qps", "target_qps")
+        rate = _setting(log, place, "effective_target_qps", "target_qps")
         if not rate or rate > 1e7:
             raise place.at("effective_target_qps").wrong(rate, "a rate above 0")
         return "rate", rate, arrivals, {"serving.arrivals.cv"}
-    per_query = _setting(summary, place, "effective_samples_per_query", "samples_per_query")
-    queries = _setting(summary, place, "result_query_count") or 1
+    per_query = _setting(log, place, "effective_samples_per_query", "samples_per_query")
+    queries = _setting(log, place, "result_query_count") or 1
     if process == "offline":
         arrivals["requests"] = max(1, round((per_query or 1) * queries))
     if process == "multi_stream" and per_query:
@@ -153,13 +153,12 @@ def _asked(process: str, summary: _Told, place: Place) -> tuple[Any, float | Non
     return "", None, arrivals, set()
 
 
-def _setting(summary: _Told, place: Place, *keys: str) -> float | None:
+def _setting(log: _Log, place: Place, *keys: str) -> float | None:
     """The first setting that is present; the summary holds it as text."""
     for key in keys:
-        value = summary.values.get(key)
+        value = log.values.get(key)
         if value is not None:
-            at = Place(place.file, summary.lines[key])
-            return number({key: _number(value)}, key, at)
+            return number({key: _number(value)}, key, Place(place.file, log.lines[key]))
     return None
 
 
@@ -182,30 +181,30 @@ def _when(value: object) -> str:
 # ---- reported values and doubts --------------------------------------------------------------------------------------
 
 
-def _reported(summary: _Told) -> Iterator[Reported]:
-    for key, value in summary.values.items():
+def _reported(log: _Log) -> Iterator[Reported]:
+    for key, value in log.values.items():
         plain = {key: _number(value)}
         if key in COUNTS:
             name, unit, ours = COUNTS[key]
-            yield from numbers_of((plain, key, name, unit, ours, False))
+            yield from reported(plain, key, name, unit, ours)
         elif (match := DETAILED.fullmatch(key) or SUMMED.fullmatch(key)) is not None:
             what = (match["what"] or "").lower()
             title, metric = KINDS["first_token" if "first" in what else "output_token" if "output" in what else ""]
             statistic = f"p{float(match['p']):g}" if match["p"] else match["s"].lower()
             near = f"{metric}_{NEAR[statistic]}" if statistic in NEAR and not match["of"] else ""
-            yield from numbers_of((plain, key, f"{statistic} {title}{' of a query' if match['of'] else ''}", "ns", near, False))
+            yield from reported(plain, key, f"{statistic} {title}{' of a query' if match['of'] else ''}", "ns", near)
 
 
-def _doubts(summary: _Told) -> Iterator[str]:
-    values = summary.values
+def _doubts(log: _Log) -> Iterator[str]:
+    values = log.values
     validity = first(str(values.get(key, "")) for key in VALIDITY)
     if validity and validity != "VALID":
         why = clean(str(values.get("result_invalid_reason", "")).strip(), 300)
         yield f"LoadGen itself calls the result {clean(validity, 20)}{f': {why}' if why else ''}"
     mode = first(str(values.get(key, "")) for key in ("effective_test_mode", "Mode"))
     if "accuracy" in mode.lower():
-        yield "it is a run for accuracy (AccuracyOnly), whose times mean nothing"
-    for error in summary.errors[:3]:
+        yield "it is an accuracy run (AccuracyOnly), whose times are meaningless"
+    for error in log.errors[:3]:
         yield f"it logged an error: {error}"
 
 
@@ -225,7 +224,7 @@ FOREIGN = Foreign(
     missing=(
         "the requests: LoadGen's logs hold totals only",
         "the environment: machine, accelerator, driver, and the system under test itself",
-        "the model, and what was sent to it",
+        "the model, and its input",
         "failed requests: the system under test must answer every one",
     ),
     recognises=recognises,

@@ -14,7 +14,6 @@ Cannot tell the times of each rank, nor whether the timed calls were correct.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -22,12 +21,13 @@ from typing import Any, Final
 from fireassay.clock import Clock
 from fireassay.record import files
 from fireassay.record import folder as record_folder
+from fireassay.record.declared.communication import COLLECTIVES
 from fireassay.record.sealing.plan_signature import plan_signature
-from fireassay.runners.experiment.rows import launch_row, write_launch
-from fireassay.runners.foreign.support.base import Imported
+from fireassay.runners.experiment.rows import launch_row, table_row, write_launch
+from fireassay.runners.foreign.support.base import Imported, discard, record_name
 from fireassay.runners.foreign.support.documents import Place, Words
 from fireassay.runners.foreign.support.nccl_json import runs_in_json
-from fireassay.runners.foreign.support.nccl_runs import Line, Run
+from fireassay.runners.foreign.support.nccl_runs import Run
 from fireassay.runners.foreign.support.nccl_text import runs_in_text
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import plan
@@ -61,9 +61,9 @@ def import_runs(chosen: Sequence[Path], root: Path, *, clock: Clock, name: str =
     digests = {path.name: files.digest(path) for path in chosen}
     imported = []
     for index, runs in enumerate(groups.values()):
-        stem = re.sub(r"[^A-Za-z0-9._-]+", "-", name or f"nccl-tests-{runs[0].op}-{runs[0].ranks}").strip("-._")
-        ending = f"-{index + 1}" if name and len(groups) > 1 else ""
-        imported.append(_record(runs, f"{stem[: 80 - len(ending)]}{ending}", {run.file: digests[run.file] for run in runs}, root, clock))
+        proposed, of = (name, len(groups)) if name else (f"nccl-tests-{runs[0].op}-{runs[0].ranks}", 1)
+        files_of_runs = {run.file: digests[run.file] for run in runs}
+        imported.append(_record(runs, record_name(proposed, NAME, index, of), files_of_runs, root, clock))
     return tuple(imported)
 
 
@@ -90,31 +90,13 @@ def _record(runs: Sequence[Run], name: str, digests: Mapping[str, str], root: Pa
             writer = record.writer(number)
             for row in _rows(number, run):
                 writer.append("collectives", row)
-            length = run.seconds if run.seconds is not None else sum(line.seconds for line in run.lines)
-            write_launch(
-                writer,
-                launch_row(
-                    planned[number],
-                    launch=number,
-                    attempt=0,
-                    begin_ns=0,
-                    end_ns=round(length * 1e9),
-                    begin_utc="",
-                    status="ok",
-                    reason="",
-                    exit_code=None,
-                    restarts=0,
-                    placement="{}",
-                ),
-                record.path,
-            )
+            seconds = run.seconds if run.seconds is not None else sum(line.seconds for line in run.lines)
+            write_launch(writer, launch_row(planned[number], launch=number, begin_ns=0, end_ns=round(seconds * 1e9)), record.path)
         record.note(foreign=_manifest(runs, digests))
         record.finish("complete")
     except BaseException:
-        record.finish("interrupted")
-        files.remove_tree(record.path)
+        discard(record)
         raise
-    missing = tuple(dict.fromkeys(words for run in runs for words in run.unsaid))
     return Imported(
         path=record.path,
         tool=NAME,
@@ -124,7 +106,7 @@ def _record(runs: Sequence[Run], name: str, digests: Mapping[str, str], root: Pa
         requests=sum(len(run.lines) for run in runs),
         failed=sum(bool(line.wrong) for run in runs for line in run.lines),
         has_requests=True,
-        missing=missing,
+        missing=_missing(runs),
         doubts=(),
         unit="sizes",
     )
@@ -159,55 +141,26 @@ def _written(size: int) -> str:
 
 def _rows(launch: int, run: Run) -> Iterator[tuple[Any, ...]]:
     """The rows of a launch; a repeated size is in a separate loop, and so behind a barrier."""
+    common = {"launch": launch, "rank": 0, "incarnation": 0, "group": "nccl-tests", "size": run.ranks, "dtype": run.dtype, "phase": "timed"}
     seen: set[tuple[int, bool]] = set()
     for index, line in enumerate(run.lines):
         if (key := (line.nbytes, line.in_place)) in seen:
-            yield (
-                launch,
-                0,
-                0,
-                "nccl-tests",
-                2 * index - 1,
-                None,
-                "barrier",
-                run.ranks,
-                0,
-                run.dtype,
-                "timed",
-                None,
-                0,
-                0,
-                None,
-                None,
-                None,
-                "host",
-            )
+            yield table_row(COLLECTIVES, **common, call=2 * index - 1, op="barrier", bytes=0, begin_ns=0, end_ns=0, method="host")
             seen.clear()
         seen.add(key)
-        yield _row(launch, 2 * index, run, line)
-
-
-def _row(launch: int, index: int, run: Run, line: Line) -> tuple[Any, ...]:
-    times = (0, round(line.seconds * 1e9))
-    return (
-        launch,
-        0,
-        0,
-        "nccl-tests",
-        index,
-        None,
-        run.op,
-        run.ranks,
-        line.nbytes,
-        run.dtype,
-        "timed",
-        int(line.in_place),
-        *times,
-        None,
-        line.wrong,
-        "not named by nccl-tests" if line.wrong else None,
-        f"nccl-tests: mean of iterations, {run.aggregation}",
-    )
+        yield table_row(
+            COLLECTIVES,
+            **common,
+            call=2 * index,
+            op=run.op,
+            bytes=line.nbytes,
+            in_place=int(line.in_place),
+            begin_ns=0,
+            end_ns=round(line.seconds * 1e9),
+            wrong=line.wrong,
+            fault="not named by nccl-tests" if line.wrong else None,
+            method=f"nccl-tests: mean of iterations, {run.aggregation}",
+        )
 
 
 def _manifest(runs: Sequence[Run], digests: Mapping[str, str]) -> dict[str, Any]:
@@ -233,12 +186,16 @@ def _manifest(runs: Sequence[Run], digests: Mapping[str, str]) -> dict[str, Any]
             "nccl": first.version or None,
         },
         "unsaid": [],
-        "missing": list(dict.fromkeys(words for run in runs for words in run.unsaid)),
+        "missing": list(_missing(runs)),
         "doubts": [],
         "reported": [],
         "printed": [[*key, busbw] for key, busbw in _printed(runs).items()],
         "kept": [dict(run.kept) for run in runs],
     }
+
+
+def _missing(runs: Sequence[Run]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(sentence for run in runs for sentence in run.missing))
 
 
 def _printed(runs: Sequence[Run]) -> dict[tuple[int, int, bool], float]:

@@ -28,7 +28,7 @@ from fireassay.runners.foreign.support.base import (
     mapping,
     nanoseconds,
     number,
-    numbers_of,
+    reported,
     text,
     whole,
 )
@@ -96,7 +96,7 @@ def _load(file: str, run: Mapping[str, Any], place: Place) -> Load:
         load=load,
         serving=serving,
         backend=BACKENDS.get(backend, "openai"),
-        said=frozenset(stated),
+        stated=frozenset(stated),
         rows=partial(_rows, run, place) if detailed else None,
         times="whole" if timed else "none",
         duration_s=number(run, "duration", place),
@@ -216,26 +216,24 @@ def _gaps(cells: Mapping[str, Any], place: Place) -> list[int]:
 
 
 def _reported(run: Mapping[str, Any]) -> Iterator[Reported]:
-    yield from numbers_of(
-        (run, "completed", "answered requests", "count", "", False),
-        (run, "failed", "failed requests", "count", "", False),
-        (run, "request_throughput", "requests per second, ramp and end included", "1/s", "request_throughput", False),
-        (run, "output_throughput", "output tokens per second, ramp and end included", "1/s", "output_throughput", False),
-        (run, "request_goodput", "goodput", "1/s", "goodput", False),
-        (run, "max_output_tokens_per_s", "most chunks in a second (called output tokens)", "1/s", "", False),
-    )
+    yield from reported(run, "completed", "answered requests", "count")
+    yield from reported(run, "failed", "failed requests", "count")
+    yield from reported(run, "request_throughput", "requests per second, ramp and end included", "1/s", "request_throughput")
+    yield from reported(run, "output_throughput", "output tokens per second, ramp and end included", "1/s", "output_throughput")
+    yield from reported(run, "request_goodput", "goodput", "1/s", "goodput")
+    yield from reported(run, "max_output_tokens_per_s", "most chunks in a second (called output tokens)", "1/s")
     for key in run:
         if match := STATISTIC.fullmatch(key):
             ours, same = OURS.get(f"{match[1]}_{match[2]}", ("", False))
-            yield from numbers_of((run, key, f"{match[1]} {WORDS[match[2]]}", "ms", ours, same))
+            yield from reported(run, key, f"{match[1]} {WORDS[match[2]]}", "ms", ours, same)
 
 
 def _missing(run: Mapping[str, Any], *, detailed: bool, timed: bool) -> tuple[str, ...]:
     missing = []
     if not detailed:
-        missing.append("the requests: it holds totals only; run vllm bench serve with --save-detailed to have them")
+        missing.append("the requests: it holds totals only; run vllm bench serve with --save-detailed to include them")
     elif not timed:
-        missing.append("when each request was sent (start_times), so that no rate over a measured window can be made")
+        missing.append("when each request was sent (start_times), so that no rate over a measured window can be computed")
     if run.get("num_warmups") is None:
         missing.append("whether the engine was warmed up (--num-warmups)")
     return tuple(missing)
@@ -247,11 +245,9 @@ def _doubts(run: Mapping[str, Any], place: Place, detailed: bool) -> tuple[str, 
     if not detailed or completed is None or failed is None:
         return ()
     requests = len(run["input_lens"])
-    return (
-        ()
-        if completed + failed == requests
-        else (f"it tells {completed:,} answered and {failed:,} failed requests, but lists {requests:,}",)
-    )
+    if completed + failed == requests:
+        return ()
+    return (f"it reports {completed:,} answered and {failed:,} failed requests, but lists {requests:,}",)
 
 
 FOREIGN = Foreign(
@@ -269,9 +265,9 @@ FOREIGN = Foreign(
     },
     missing=(
         "the environment: machine, accelerator, driver, and version and flags of the engine",
-        "when each request was due: what waited in the client behind --max-concurrency is in no latency",
-        "which data set was sent, and the lengths that were asked for",
-        "the sampling parameters, and whether answers were made to go on to their length",
+        "when each request was due: no latency includes waiting in the client for --max-concurrency",
+        "the data set, and the requested lengths",
+        "the sampling parameters, and whether answers were forced to their length",
         "its own version",
     ),
     recognises=recognises,

@@ -40,36 +40,17 @@ def read(stream: Stream, keep: Callable[[Event], Event | None], largest: int) ->
     """
     text = _Text(stream, largest)
     sections: dict[str, Any] = {}
-    text.expect("{")
-    if text.peek() == "}":
-        text.expect("}")
-        return sections
-    while True:
+    for _ in text.inside("{}"):
         key = text.value()
         if not isinstance(key, str):
             raise ValueError(f"a key is {key!r}; allowed: a string")
         text.expect(":")
         if key == EVENTS and text.peek() == "[":
-            sections[key] = [kept for event in _items(text) if isinstance(event, dict) and (kept := keep(event)) is not None]
+            events = (text.value() for _ in text.inside("[]"))
+            sections[key] = [kept for event in events if isinstance(event, dict) and (kept := keep(event)) is not None]
         else:
             sections[key] = text.value()
-        if text.peek() == "}":
-            text.expect("}")
-            return sections
-        text.expect(",")
-
-
-def _items(text: _Text) -> Iterator[Any]:
-    text.expect("[")
-    if text.peek() == "]":
-        text.expect("]")
-        return
-    while True:
-        yield text.value()
-        if text.peek() == "]":
-            text.expect("]")
-            return
-        text.expect(",")
+    return sections
 
 
 class _Text:
@@ -95,6 +76,17 @@ class _Text:
         if actual != character:
             raise ValueError(f"found {actual!r} where {character!r} belongs" if actual else "the file ends in the middle")
         self._at += 1
+
+    def inside(self, brackets: str) -> Iterator[None]:
+        """Once per member between these brackets, with the window at the member."""
+        self.expect(brackets[0])
+        separated = False
+        while self.peek() != brackets[1]:
+            if separated:
+                self.expect(",")
+            yield
+            separated = True
+        self.expect(brackets[1])
 
     def value(self) -> Any:
         """The next whole value."""

@@ -59,9 +59,9 @@ def why_failed(ending: Ending, output: str, log: str) -> str:
     if missing := _MISSING.findall(output):
         module = missing[-1]
         name = DISTRIBUTIONS.get(module, DISTRIBUTIONS.get(module.split(".")[0], module.split(".")[0]))
-        return f"the script needs a package that is absent (No module named '{module}'): pip install {name}"
+        return f"the script needs a missing package (No module named '{module}'): pip install {name}"
     how = how_it_ended(ending, output)
-    line = telling_line(output)
+    line = explaining_line(output)
     hint = _hint(output, how)
     output_clause = f"; its last output was: {line}" if line else ", and printed nothing"
     output_clause = f": {line}" if _EXCEPTION.match(line) else output_clause
@@ -83,7 +83,7 @@ def how_it_ended(ending: Ending, output: str) -> str:
     return f"{subject} exited with code {code}"
 
 
-def telling_line(output: str) -> str:
+def explaining_line(output: str) -> str:
     """The line that explains a failure: the last exception of the script, else its last line."""
     lines = script_lines(output)
     exceptions = [match.group(1) for line in lines if (match := _EXCEPTION.match(line.strip()))]
@@ -106,11 +106,11 @@ def script_lines(output: str) -> list[str]:
 
 def _hint(output: str, how: str) -> str:
     if "No space left on device" in output:
-        return "; free some space on the disk and run it again"
+        return "; free disk space and run it again"
     if "out of memory" in output.lower() or "MemoryError" in output:
-        return "; make the batch or the model smaller, or use fewer workers"
+        return "; use a smaller batch or model, or fewer workers"
     if "SIGKILL" in how:
-        return "; if nobody sent it, the machine ran out of memory: see dmesg"
+        return "; if nobody sent it, the machine probably ran out of memory: see dmesg"
     return ""
 
 

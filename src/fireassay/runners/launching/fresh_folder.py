@@ -1,6 +1,6 @@
 """In which folder does a launch run?  In the experiment's folder or, with `workload.fresh_folder`, in a fresh copy.
 
-The copy is beside the record, below `<record>.folders/launch=0003`, where there is space and every worker can reach it.  Neighbours of
+The copy is next to the record, below `<record>.folders/launch=0003`, where there is space and every worker can reach it.  Neighbours of
 the original and of its parent folders are linked, so that `../data` and `../../data` resolve.
 All incarnations of a launch share the copy; it is removed after the launch, unless `workload.keep_folders`.
 Not copied: version control, virtual environments, caches, records, sockets and devices.  A link out of the folder keeps its target,
@@ -53,37 +53,26 @@ def check(experiment: Experiment, folder: Path) -> None:
 
 
 def _check(folder: Path, limit: float) -> None:
-    taken: Counter[str] = Counter()
+    sizes: Counter[str] = Counter()
     for path, entry in _walk(folder, folder):
-        taken[path.parts[0]] += _bytes(entry)
-        if taken.total() > limit * MIB:
-            largest = ", ".join(f"{name} ({size / MIB:,.0f} MiB)" for name, size in taken.most_common(LARGEST))
-            raise SpecError(
-                (
-                    Problem(
-                        where="workload.fresh_folder",
-                        found=f"more than {limit:g} MiB in {folder}, so far most of it in {largest}",
-                        allowed="a folder of at most limits.fresh_folder_mib",
-                        fix="Move data that is only read elsewhere and link to it (links are kept), start in a smaller folder, or raise "
-                        "limits.fresh_folder_mib.",
-                    ),
-                )
-            )
-        if entry.is_file(follow_symlinks=False) and not os.access(entry.path, os.R_OK):
-            raise _unreadable(f"{entry.path}, which may not be read")
-
-
-def _unreadable(problem: str) -> SpecError:
-    return SpecError(
-        (
-            Problem(
+        sizes[path.parts[0]] += _bytes(entry)
+        if sizes.total() > limit * MIB:
+            largest = ", ".join(f"{name} ({size / MIB:,.0f} MiB)" for name, size in sizes.most_common(LARGEST))
+            problem = Problem(
                 where="workload.fresh_folder",
-                found=problem,
-                allowed="a folder that can be copied",
-                fix="Give yourself the right to read it, or move it away.",
-            ),
-        )
-    )
+                found=f"more than {limit:g} MiB in {folder}, most of it so far in {largest}",
+                allowed="a folder of at most limits.fresh_folder_mib",
+                fix="Move read-only data elsewhere and link to it (links are kept), start in a smaller folder, or raise "
+                "limits.fresh_folder_mib.",
+            )
+            raise SpecError((problem,))
+        if entry.is_file(follow_symlinks=False) and not os.access(entry.path, os.R_OK):
+            raise _unreadable(f"{entry.path}, without read permission")
+
+
+def _unreadable(found: str) -> SpecError:
+    fix = "Give yourself read permission, or move it away."
+    return SpecError((Problem(where="workload.fresh_folder", found=found, allowed="a folder that can be copied", fix=fix),))
 
 
 @contextmanager
@@ -103,11 +92,9 @@ def working_folder(context: RunContext, job: Job) -> Iterator[Path]:
     begin = context.clock.now_ns()
     try:
         copied = _copy(source, target, launch_folder)
-        took = context.clock.now_ns() - begin
-        kept = str(target) if workload.keep_folders else ""
-        write_event(
-            context.record.writer(job.number), job.number, "fresh_folder", begin, {"copied": copied, "kept": kept}, duration_ns=took
-        )
+        duration_ns = context.clock.now_ns() - begin
+        detail = {"copied": copied, "kept": str(target) if workload.keep_folders else ""}
+        write_event(context.record.writer(job.number), job.number, "fresh_folder", begin, detail, duration_ns=duration_ns)
         yield target
     finally:
         if not workload.keep_folders:

@@ -22,7 +22,7 @@ from fireassay.record.secrets.redact import redact, secret_values
 from fireassay.runners.experiment.context import Job, Made, RunContext
 from fireassay.runners.experiment.fault_moment import middle
 from fireassay.runners.experiment.progress import LaunchProgress
-from fireassay.runners.experiment.rows import check_written, launch_row, write_event
+from fireassay.runners.experiment.rows import check_written, write_event
 from fireassay.runners.launching import failure_reason, fresh_folder, profiling
 from fireassay.runners.launching.watch import Watch
 from fireassay.spec.experiment import Experiment
@@ -33,7 +33,7 @@ POLL_S = 0.05  # infrequent, because the coordinator shares processors with the 
 POLL_FAULT_S = 0.005  # a fault strikes at a step, and its detection is timed
 POLL_SAVING_S = 0.0005  # or while a checkpoint is being saved, which may take a few milliseconds
 FLUSH_S = 0.25  # a flush takes 0.2 ms; on an overloaded machine its thread may wait for half a second
-SEEN = "Checkpoints are seen where they are saved by torch.save, safetensors, torch.distributed.checkpoint or in probe.checkpoint_save"
+SEEN = "Only checkpoints saved by torch.save, safetensors, torch.distributed.checkpoint or in probe.checkpoint_save are detected"
 FLUSH_FAULT_S = 0.05  # the victim's last rows show the lost work; fault launches are not compared with others
 
 
@@ -62,7 +62,7 @@ def request_for(context: RunContext, job: Job, environment: dict[str, str], cwd:
         variables["FIREASSAY_CALIBRATE_COMMUNICATION"] = "1"
     if experiment.flops.convention != "none" and not profiling.at_once(experiment, job):
         variables |= {"FIREASSAY_FLOPS": "1", "FIREASSAY_PEAK": f"{experiment.flops.peak}:{experiment.flops.precision or ''}"}
-    if (steps := steps_asked(experiment, planned)) is not None:
+    if (steps := steps_requested(experiment, planned)) is not None:
         variables[step_limit.VARIABLE] = str(steps)
     variables |= profiling.environment(experiment, context.record.path, job)
     requested = {name: _filled(value, values) for name, value in experiment.workload.environment.items()}
@@ -87,7 +87,7 @@ def request_for(context: RunContext, job: Job, environment: dict[str, str], cwd:
     )
 
 
-def steps_asked(experiment: Experiment, planned: PlannedLaunch) -> int | None:
+def steps_requested(experiment: Experiment, planned: PlannedLaunch) -> int | None:
     """Steps after which the launch ends; a profiled launch makes only the steps of its profile."""
     steps = experiment.workload.every_step
     if steps is None or planned.role == "sweep":
@@ -138,7 +138,7 @@ class LaunchRun:
         Raises:
             RecordError: not started, because its record cannot be written.
         """
-        begin_utc = self.context.clock.utc().isoformat(timespec="milliseconds")
+        begin_utc = self.context.begin_utc()
         placement = json.dumps(self.launcher.describe(self.request))
         self._event("launch_begin", {"slot": self.planned.slot, "begin_utc": begin_utc, "placement": placement})
         self.writer.flush()
@@ -146,10 +146,7 @@ class LaunchRun:
         self.begin_ns = self.context.clock.now_ns()
         ending = self._supervised(meter)
         status, reason = self._judged(ending)
-        row = launch_row(
-            self.planned,
-            launch=self.job.number,
-            attempt=self.job.attempt,
+        row = self.job.row(
             begin_ns=self.begin_ns,
             end_ns=ending.end_ns or self.context.clock.now_ns(),
             begin_utc=begin_utc,
@@ -180,7 +177,7 @@ class LaunchRun:
         while (ending := handle.poll()) is None:
             if self.context.clock.now_ns() > self.hopeless_ns:
                 handle.close()  # the supervisor does not respond: kill it with its launch
-                return handle.poll() or Ending(exit_code=None, trouble="its end could not be seen")
+                return handle.poll() or Ending(exit_code=None, trouble="its end could not be observed")
             self.watch.look()
             self._strike_if_due()
             self._undo_if_due()
@@ -334,23 +331,23 @@ class LaunchRun:
 
     def _timeout_reason(self, output: str) -> str:
         limit = self.context.experiment.limits.launch_timeout_s
-        last = failure_reason.telling_line(output)
+        last = failure_reason.explaining_line(output)
         output_clause = f"its last output was: {last}" if last else "it printed nothing"
         steps = f"after {self.watch.steps} steps" if self.watch.ranks else "before its first step"
         return (
             f"still running after limits.launch_timeout_s = {limit:g} s, {steps}, and was ended; {output_clause}. "
-            f"Raise the limit, or make the script shorter.{'' if self.watch.ranks else self._own_ranks()}"
+            f"Raise the limit, or shorten the script.{'' if self.watch.ranks else self._own_ranks()}"
         )
 
     def _own_ranks(self) -> str:
-        """A hint: torchrun's variables mark every process as a rank of its store, where ranks that a script spawns wait for ever."""
+        """A hint: torchrun's variables mark every process as a rank of its store, where ranks that a script spawns wait forever."""
         if self.launcher.name != "local":
             return ""
-        return " A script that starts its own ranks (mp.spawn) waits for ever under torchrun: try --launcher plain."
+        return " Under torchrun, a script that starts its own ranks (mp.spawn) waits forever: try --launcher plain."
 
     def _ended_as_asked(self) -> bool:
         """Whether every rank made its steps and closed its recording; the exit status is then irrelevant."""
-        if steps_asked(self.context.experiment, self.planned) is None:
+        if steps_requested(self.context.experiment, self.planned) is None:
             return False
         folder = self.context.record.launch_folder(self.job.number)
         settings = self.context.experiment.launcher
@@ -360,10 +357,10 @@ class LaunchRun:
 
     def _ended_early(self) -> str:
         """The reason if the script ended before making its steps; empty if no step was recorded."""
-        requested = steps_asked(self.context.experiment, self.planned)
+        requested = steps_requested(self.context.experiment, self.planned)
         if requested is None or not self.watch.steps or self._ended_as_asked():
             return ""
-        return f"the script ended by itself after {self.watch.steps} steps, before the {requested} that were asked for"
+        return f"the script ended by itself after {self.watch.steps} of {requested} requested steps"
 
     def _missed_fault(self) -> str:
         planned = self.planned.fault
@@ -372,11 +369,11 @@ class LaunchRun:
         if self.cannot:
             return f"the fault could not act: {self.cannot}"
         if self.strikes:
-            return f"the fault struck {self.strikes} of {planned.times} times: the job ended before it was due again"
+            return f"the fault struck {self.strikes} of {planned.times} times: the job ended before the next one was due"
         saved = max((rank.checkpoints for rank in self.watch.ranks.values()), default=0)
         self._event("fault_missed", {"checkpoints": saved, "steps": self.watch.steps}, rank=planned.rank)
         return (
-            f"the fault never struck: the job ended after {self.watch.steps} steps and {saved} checkpoints; it was to strike "
+            f"the fault never struck: the job ended after {self.watch.steps} steps and {saved} checkpoints; the fault was planned "
             f"{planned.when}. {_sooner(planned)}"
         )
 
@@ -389,5 +386,5 @@ def _sooner(planned: PlannedFault) -> str:
     if planned.during_checkpoint:
         return f"{SEEN}; save more often, or lower faults.after_checkpoints."
     if planned.after_checkpoints:
-        return f"{SEEN}; train longer, save earlier, lower faults.within_steps, or ask for a step (faults.at_step)."
+        return f"{SEEN}; train longer, save earlier, lower faults.within_steps, or set a step (faults.at_step)."
     return "Train longer, or lower faults.at_step."

@@ -33,16 +33,8 @@ from fireassay.units import MIB
 # uncompressed bytes of a trace to summarise: takes minutes, and memory for the needed events
 LARGEST: Final = 4096 * MIB
 _UNNEEDED: Final = ("python_function", "ac2g", "fwdbwd", "overhead")  # event categories that no summary uses
-_UNREADABLE: Final = (  # errors that a damaged trace raises; RecursionError if deeply nested
-    OSError,
-    EOFError,
-    zlib.error,
-    ValueError,
-    KeyError,
-    TypeError,
-    AttributeError,
-    RecursionError,
-)
+# errors that a damaged trace raises; RecursionError if deeply nested
+_UNREADABLE: Final = (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, AttributeError, RecursionError)
 _PLAIN: Final = ("ph", "cat", "name", "pid", "tid", "ts", "dur")
 _MEMORY: Final = ("Device Type", "Device Id", "Total Allocated", "Bytes")
 A_STEP: Final = 1_000_000  # call numbers reserved per step, so that a call has the same number on every rank
@@ -51,9 +43,9 @@ REPORTS: Final = ("cuda_gpu_kern_sum", "cuda_gpu_mem_time_sum", "cuda_api_sum", 
 _LIST: Final = re.compile(r"^\s*(\[)\s*(?:[{\]]|$)", re.MULTILINE)
 NSYS_S: Final = 300.0  # time limit of one `nsys stats` report
 GET_NSYS: Final = (
-    "Nsight Systems (`nsys`) is not installed, or not on the PATH. It comes with the CUDA toolkit, or by itself: "
-    "https://developer.nvidia.com/nsight-systems; apt-get install nsight-systems-cli where NVIDIA's repository is set up. "
-    "torch's own profiler needs none of it: leave out --tool nsys."
+    "Nsight Systems (`nsys`) is not installed, or not on the PATH. It comes with the CUDA toolkit, or separately: "
+    "https://developer.nvidia.com/nsight-systems; with NVIDIA's repository: apt-get install nsight-systems-cli. "
+    "To use torch's own profiler instead, leave out --tool nsys."
 )
 
 
@@ -100,19 +92,8 @@ def prefix(experiment: Experiment, record: Path, job: Job) -> tuple[str, ...]:
     folder = folder_of(record, job.number)
     folder.mkdir(parents=True, exist_ok=True)
     window = ("--capture-range", "cudaProfilerApi", "--capture-range-end", "stop") if _has_gpu() else ()
-    return (
-        "nsys",
-        "profile",
-        "--output",
-        str(folder / "nsys"),
-        "--force-overwrite",
-        "true",
-        "--trace",
-        "cuda,nvtx,osrt",
-        "--sample",
-        "none",
-        *window,
-    )
+    options = ("--force-overwrite", "true", "--trace", "cuda,nvtx,osrt", "--sample", "none")
+    return ("nsys", "profile", "--output", str(folder / "nsys"), *options, *window)
 
 
 def _has_gpu() -> bool:
@@ -146,12 +127,12 @@ def _of_rank(file: Path, summarise: Callable[[Mapping[str, Any]], dict[str, Any]
     """The summary of one trace, or why it cannot be read."""
     summary: dict[str, Any] = {"file": file.name, "bytes": file.stat().st_size, "absent": ""}
     if summarise is None:
-        return {**summary, "absent": "the run had nobody to read traces: start it by `assay profile` or fireassay.run"}
+        return {**summary, "absent": "the run had no trace reader: start it with `assay profile` or fireassay.run"}
     try:
         with gzip.open(file) as stream:
             summary |= summarise(chrome_trace.read(stream, _needed, LARGEST))
     except chrome_trace.TooLarge:
-        why = f"the trace is larger than {LARGEST // MIB} MiB: open it, or profile fewer steps (--active 1)"
+        why = f"the trace is larger than {LARGEST // MIB} MiB: open it in a viewer, or profile fewer steps (--active 1)"
         return {**summary, "absent": why}
     except _UNREADABLE as error:
         return {**summary, "absent": f"the trace cannot be read: {type(error).__name__}: {error}"}
@@ -190,23 +171,14 @@ def _communication(rank: Mapping[str, Any], launch: int) -> Iterator[tuple[Any, 
     """Rows of the table `communication` for steps that have any; a profiler numbers steps from the first it recorded."""
     for step in rank.get("steps", ()):
         if step["communication_ns"]:
-            yield (
-                launch,
-                rank["rank"],
-                0,
-                step["step"],
-                "kineto",
-                step["communication_ns"],
-                step["exposed_ns"],
-                step["compute_ns"],
-                step.get("bytes"),
-            )
+            times_ns = (step["communication_ns"], step["exposed_ns"], step["compute_ns"])
+            yield (launch, rank["rank"], 0, step["step"], "kineto", *times_ns, step.get("bytes"))
 
 
 def _collectives(rank: dict[str, Any], job: Job) -> Iterator[tuple[Any, ...]]:
-    """Rows of the table `collectives`, removed from the summary: kernels, in groups of their own since hooks record the same calls."""
+    """Rows of the table `collectives`, removed from the summary: kernels, in separate groups since hooks record the same calls."""
     for call in rank.pop("collectives", ()):
-        where = (
+        keys = (
             job.number,
             rank["rank"],
             0,
@@ -214,24 +186,15 @@ def _collectives(rank: dict[str, Any], job: Job) -> Iterator[tuple[Any, ...]]:
             call["step"] * A_STEP + call["number"],
             call["step"],
         )
-        details = (
-            call["op"],
-            call["size"] or job.planned.workers,
-            call["bytes"] or 0,
-            call["dtype"],
-            "kernel",
-            None,
-            call["begin_ns"],
-            call["end_ns"],
-        )
-        yield (*where, *details, None, None, None, "kineto")
+        size, nbytes = call["size"] or job.planned.workers, call["bytes"] or 0
+        yield (*keys, call["op"], size, nbytes, call["dtype"], "kernel", None, call["begin_ns"], call["end_ns"], None, None, None, "kineto")
 
 
 def _of_nsys(folder: Path) -> Iterator[dict[str, Any]]:
     """The `nsys stats` reports of every capture."""
     captures = sorted(folder.glob("*.nsys-rep"))
     if not captures:
-        yield {"file": "", "absent": "nsys left no capture: the script may have made too few steps, or ended by force"}
+        yield {"file": "", "absent": "nsys left no capture: the script may have made too few steps, or may have been killed"}
     for capture in captures:
         summary: dict[str, Any] = {"file": capture.name, "bytes": capture.stat().st_size, "absent": "", "reports": {}}
         for report in REPORTS:

@@ -28,8 +28,8 @@ from fireassay.units import MIB
 
 Emit = Callable[[str, int, int | None, Mapping[str, Any]], None]  # kind, ns, replica, detail
 CONNECT_S: Final = 3.0
-ASK_S: Final = 2.0
-MOST_SAID: Final = 4000  # characters kept of an engine's self-description
+FETCH_S: Final = 2.0
+LONGEST_DESCRIPTION: Final = 4000  # characters kept of an engine's self-description
 # Where engines describe themselves; the first path that returns JSON is used: vLLM, SGLang, TGI, llama.cpp, any OpenAI dialect.
 DESCRIBED_AT: Final = ("/version", "/get_server_info", "/info", "/props", "/v1/models")
 
@@ -48,7 +48,7 @@ def urls_of(experiment: Experiment, target: Target) -> tuple[str, ...]:
     return target.urls or ((experiment.workload.script,) if not target.command and experiment.workload.script else ())
 
 
-def reachable(experiment: Experiment) -> None:
+def check_reachable(experiment: Experiment) -> None:
     """Check that every target that assay does not start accepts connections.
 
     Raises:
@@ -68,8 +68,8 @@ def _connect(url: str) -> None:
     except (OSError, ValueError) as error:
         why = str(error) or type(error).__name__
         raise EnvironmentLacks(
-            f"nothing answers at {redact(url)}: {why}. Start the server, or give the address on which it listens; "
-            "a target with `command` is started by assay."
+            f"no server at {redact(url)}: {why}. Start it, or give the address on which it listens; "
+            "assay starts only targets with `command`."
         ) from None
 
 
@@ -142,11 +142,11 @@ def _purpose(target: Target, planned: PlannedLaunch) -> object:
     return ("block", planned.block) if target.restart == "block" else "experiment"
 
 
-def described(urls: Sequence[str]) -> dict[str, Any]:
+def self_description(urls: Sequence[str]) -> dict[str, Any]:
     """The first replica's self-description, by path; {} if there is none. Secrets are neither requested nor kept."""
     for path in DESCRIBED_AT if urls else ():
         try:
-            answer = _asked(urls[0].rstrip("/") + path)
+            answer = _fetch_json(urls[0].rstrip("/") + path)
         except TimeoutError:  # it would time out on the other paths too
             return {}
         if answer is not None:
@@ -154,12 +154,12 @@ def described(urls: Sequence[str]) -> dict[str, Any]:
     return {}
 
 
-def _asked(url: str) -> str | None:
+def _fetch_json(url: str) -> str | None:
     try:
-        content = json.loads(fetch(url, {"accept": "application/json"}, timeout_s=ASK_S, most=MIB))
+        content = json.loads(fetch(url, {"accept": "application/json"}, timeout_s=FETCH_S, most=MIB))
     except TimeoutError:
         raise
     # the address may be any server, even one for mail
     except (OSError, ValueError, RecursionError, http.client.HTTPException):
         return None
-    return redact(json.dumps(content, sort_keys=True))[:MOST_SAID]
+    return redact(json.dumps(content, sort_keys=True))[:LONGEST_DESCRIPTION]

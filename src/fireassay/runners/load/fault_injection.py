@@ -24,7 +24,7 @@ from fireassay.units import NS_PER_S
 EmitAt = Callable[[str, int, int | None, Mapping[str, Any]], None]  # kind, ns, replica, detail
 
 
-def can_be_broken(experiment: Experiment) -> None:
+def check_faults(experiment: Experiment) -> None:
     """Check that every requested fault can strike its engines.
 
     Raises:
@@ -38,7 +38,7 @@ def can_be_broken(experiment: Experiment) -> None:
                 check(fault, spec, target)
 
 
-class Breaking:
+class FaultInjection:
     """The fault of one launch, if any. A context manager that undoes a lasting fault at its end."""
 
     def __init__(self, planned: PlannedLaunch, engine: Engine, emit: EmitAt, log: Path, mark: str) -> None:
@@ -72,7 +72,7 @@ class Breaking:
             try:
                 self.urls = {number: front.before(url) for number, url in enumerate(engine.urls)}
             except (ValueError, RuntimeError) as error:
-                raise WorkloadError(f"nothing could be put before {engine.target.name}: {error}") from None
+                raise WorkloadError(f"no proxy could be put in front of {engine.target.name}: {error}") from None
         urls = engine.replicas.replica_urls if engine.replicas is not None else engine.urls
         struck = Struck(
             replica=planned.rank,

@@ -24,13 +24,13 @@ from fireassay.launchers.support.base import Ending, Request
 from fireassay.record import files
 from fireassay.record.secrets.redact import redact, secret_values
 from fireassay.runners.experiment.context import Job, Made, RunContext
-from fireassay.runners.experiment.lost_requests import answered, last_request, lost_rows
+from fireassay.runners.experiment.lost_requests import last_request, lost_rows, request_batches
 from fireassay.runners.experiment.progress import LaunchProgress, LoadProgress
-from fireassay.runners.experiment.rows import check_written, launch_row, write_event
+from fireassay.runners.experiment.rows import check_written, write_event
 from fireassay.runners.launching import failure_reason
 from fireassay.runners.launching.launch import mark_of
 from fireassay.runners.load.engines import Engine, Engines
-from fireassay.runners.load.fault_injection import Breaking
+from fireassay.runners.load.fault_injection import FaultInjection
 from fireassay.spec.plan import configuration_of, measured_seconds
 from fireassay.spec.sections.serving import Serving, Target
 from fireassay.traffic.arrivals import make
@@ -75,14 +75,14 @@ class LoadRun:
 
     def run(self, meter: Meter) -> Made:
         """Start the load and monitor it to its end. Leaves no client running, even on errors."""
-        begin_utc = self.context.clock.utc().isoformat(timespec="milliseconds")
+        begin_utc = self.context.begin_utc()
         self._event("launch_begin", {"slot": self.planned.slot, "begin_utc": begin_utc, "placement": "{}"})
         self.writer.flush()
         check_written(self.writer, self.context.record.path)
         self.begin_ns = self.context.clock.now_ns()
         placement: dict[str, Any] = {"launcher": "client", "host": platform.node(), "clients": self.clients}
         try:
-            self.engine = self.engines.ready(self.configuration.target, self.job, self._engine_event)
+            self.engine = self.engines.ready(self.configuration.target, self.job, self._event_at)
             placement |= {"urls": list(self.engine.urls), "started": self.engine.replicas is not None}
             self.begin_ns = self.context.clock.now_ns()
             self._supervised(meter)
@@ -92,17 +92,13 @@ class LoadRun:
             self.status, self.reason = "aborted", f"stopped by {self.context.stop.reason}"
         status, reason = self._judged()
         self._account()
-        row = launch_row(
-            self.planned,
-            launch=self.job.number,
-            attempt=self.job.attempt,
+        row = self.job.row(
             begin_ns=self.begin_ns,
             end_ns=self.context.clock.now_ns(),
             begin_utc=begin_utc,
             status=status,
             reason=reason,
             exit_code=self._exit_code(),
-            restarts=0,
             placement=json.dumps(placement),
         )
         return Made(row=row, broken=self.broken)
@@ -113,7 +109,7 @@ class LoadRun:
         with ExitStack() as stack:
             log = self.context.record.log_path(self.job.number).resolve().with_suffix(".fault.log")
             mark = f"{mark_of(self.context.record.path, self.job.number)}fault."
-            breaking = stack.enter_context(Breaking(self.planned, engine, self._event_at, log, mark))
+            breaking = stack.enter_context(FaultInjection(self.planned, engine, self._event_at, log, mark))
             self._prepare(replace_urls(engine, breaking.urls))
             stack.enter_context(self._scraper(engine))
             stack.callback(self._close_clients)
@@ -151,7 +147,7 @@ class LoadRun:
             "open": self._open,
             "broken": self.planned.role == "fault",
         }
-        self._say("job.json", json.dumps(job))
+        self._put("job.json", json.dumps(job))
 
     @property
     def _open(self) -> bool:
@@ -218,22 +214,22 @@ class LoadRun:
 
     # ---- monitoring
 
-    def _until_the_end(self, breaking: Breaking) -> None:
+    def _until_the_end(self, breaking: FaultInjection) -> None:
         while len(self.endings) < len(self.handles):
             for number, handle in enumerate(self.handles):
                 if number not in self.endings and (ending := handle.poll()) is not None:
                     self.endings[number] = ending
-            self._step(self._said(), breaking)
+            self._step(self._reports(), breaking)
             self._end_if_needed()
             self.context.clock.sleep(POLL_S)
         if self.state == "load":
             self._event("load_end", {})
-        self._note_told(self._said())
+        self._note_answers(self._reports())
         breaking.end()
         self.missed = breaking.missed
-        self._show(self._said(), force=True)
+        self._show(self._reports(), force=True)
 
-    def _note_told(self, reports: list[Mapping[str, Any]]) -> None:
+    def _note_answers(self, reports: list[Mapping[str, Any]]) -> None:
         """Note the models and limits named in responses, if any."""
         answered: Counter[str] = Counter()
         limits: dict[str, str] = {}
@@ -245,26 +241,26 @@ class LoadRun:
         if answered:
             self._event("answer_models", {"asked": self.model, "answered": dict(answered)})
 
-    def _step(self, reports: list[Mapping[str, Any]], breaking: Breaking) -> None:
+    def _step(self, reports: list[Mapping[str, Any]], breaking: FaultInjection) -> None:
         """Advance from loading to the cold requests to the load as the clients become ready."""
         states = [report.get("state", "") for report in reports]
         if self.state == "loading" and len(states) == self.clients and all(states):
-            self._say("go", "")
+            self._put("go", "")
             self.state = "cold"
         if self.state == "cold" and states and states[0] == "cold_done":
             self.t0_ns = self.context.clock.now_ns() + LEAD_NS
-            self._say("begin", str(self.t0_ns))
+            self._put("begin", str(self.t0_ns))
             self._event_at("load_begin", self.t0_ns, None, {})
             breaking.begin(self.t0_ns + round(self.serving.arrivals.warm_up_s * NS_PER_S))
             self.state = "load"
         self._show(reports)
 
-    def _say(self, name: str, text: str) -> None:
+    def _put(self, name: str, text: str) -> None:
         hidden = self.load / f".{name}"
         hidden.write_text(text, encoding="utf-8")
         hidden.replace(self.load / name)
 
-    def _said(self) -> list[Mapping[str, Any]]:
+    def _reports(self) -> list[Mapping[str, Any]]:
         """The clients' latest status."""
         return [report for number in range(self.clients) if (report := _read(self.load / f"client-{number}.json")) is not None]
 
@@ -314,17 +310,13 @@ class LoadRun:
         return "ok", f"the fault never struck: {self.missed}" if self.missed else ""
 
     def _nothing_answered(self) -> str:
-        """Why no request of the load succeeded; "" if any did."""
-        reports = self._said()
+        """Why no request succeeded; "" if any did."""
+        reports = self._reports()
         if not reports or any(report.get("ok") for report in reports) or not any(report.get("done") for report in reports):
             return ""
-        failed: dict[str, int] = {}
-        for report in reports:
-            for status, number in report.get("failed", {}).items():
-                failed[status] = failed.get(status, 0) + number
-        words = ", ".join(f"{number} {status}" for status, number in sorted(failed.items(), key=lambda item: -item[1]))
+        counts = ", ".join(f"{number} {status}" for status, number in _failures(reports).most_common())
         last = next((str(report["error"]) for report in reports if report.get("error")), "")
-        return redact(f"no request was answered: {words}" + (f"; the last error: {last}" if last else ""))
+        return redact(f"no request succeeded: {counts}" + (f"; the last error: {last}" if last else ""))
 
     def _account(self) -> None:
         """Write the rows that dead clients did not: every due request has exactly one outcome."""
@@ -354,7 +346,7 @@ class LoadRun:
         from fireassay.traffic.prompts.token_counts import count
 
         path, launch = self.context.record.path, self.job.number
-        for row in count(lambda: answered(path, launch), launch, self.schedule, self.prompts):
+        for row in count(lambda: request_batches(path, launch), launch, self.schedule, self.prompts):
             self.writer.append("token_counts", row)
 
     def _exit_code(self) -> int | None:
@@ -385,10 +377,6 @@ class LoadRun:
         def total(key: str) -> int:
             return sum(int(report.get(key, 0)) for report in reports)
 
-        failed: dict[str, int] = {}
-        for report in reports:
-            for status, number in report.get("failed", {}).items():
-                failed[status] = failed.get(status, 0) + int(number)
         arrivals = self.serving.arrivals
         whole_s = arrivals.warm_up_s + arrivals.duration_s
         into_s = (now - self.t0_ns) / NS_PER_S if self.t0_ns else 0.0
@@ -400,7 +388,7 @@ class LoadRun:
             sent=total("sent"),
             done=total("done"),
             ok=total("ok"),
-            failed=failed,
+            failed=_failures(reports),
             in_flight=total("in_flight"),
             tokens=total("tokens"),
             offered=self.configuration.load if self.serving.rate else None,
@@ -409,9 +397,6 @@ class LoadRun:
             e2e_ms=_worst(reports, "e2e_ms"),
             lag_p99_ms=max((float(report["lag_ms_p99"]) for report in reports if report.get("lag_ms_p99") is not None), default=None),
         )
-
-    def _engine_event(self, kind: str, ns: int, replica: int | None, detail: Mapping[str, Any]) -> None:
-        self._event_at(kind, ns, replica, detail)
 
     def _event(self, kind: str, detail: Mapping[str, Any]) -> None:
         self._event_at(kind, self.context.clock.now_ns(), None, detail)
@@ -440,6 +425,14 @@ def _read(path: Path) -> Mapping[str, Any] | None:
     return content if isinstance(content, dict) else None
 
 
+def _failures(reports: Sequence[Mapping[str, Any]]) -> Counter[str]:
+    """Failed requests by status, of all clients."""
+    failures: Counter[str] = Counter()
+    for report in reports:
+        failures.update(report.get("failed", {}))
+    return failures
+
+
 def _worst(reports: list[Mapping[str, Any]], key: str) -> dict[str, float]:
     """The largest percentiles among the clients, for display only."""
     merged: dict[str, float] = {}
@@ -450,7 +443,7 @@ def _worst(reports: list[Mapping[str, Any]], key: str) -> dict[str, float]:
     return merged
 
 
-def plug_ins_exist(task: str, targets: Sequence[Target]) -> None:
+def check_plug_ins(task: str, targets: Sequence[Target]) -> None:
     """Check that the task and the dialects exist and support the given options.
 
     Raises:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fireassay.spec.sections.serving import Arrivals
 
 
-def foreseen(arrivals: Arrivals, load: float | None) -> str:
+def expected_shortfall(arrivals: Arrivals, load: float | None) -> str:
     """Requirements that the run is certain to miss, worded as in `validity`; empty if none, or not an MLPerf scenario.
 
     The request count of a closed loop is unknown in advance unless `arrivals.requests` sets it.

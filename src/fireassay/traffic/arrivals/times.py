@@ -112,13 +112,5 @@ def _inverse_within(piece: Piece, units: Floats) -> Floats:
 
 def _refuse_too_many(expected: float) -> None:
     if expected > MOST:
-        raise SpecError(
-            (
-                Problem(
-                    where="serving.rate",
-                    found=f"{expected:.3g} requests in a launch",
-                    allowed=f"at most {MOST} in a launch",
-                    fix="Lower the rate or serving.arrivals.duration_s.",
-                ),
-            )
-        )
+        found, fix = f"{expected:.3g} requests in a launch", "Lower the rate or serving.arrivals.duration_s."
+        raise SpecError((Problem(where="serving.rate", found=found, allowed=f"at most {MOST} in a launch", fix=fix),))

@@ -67,7 +67,7 @@ def replay(path: Path, form: Format, speed: float, end_ns: int) -> Schedule:
             entries = list(_until(_rows(file, form), speed, end_ns))
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else "it is not UTF-8 text"
-        raise _problem(f'"{path.name}": {reason}', "a file that can be read", "") from None
+        raise _problem(f'"{path.name}": {reason}', "a readable file", "") from None
     if not entries:
         raise _problem(f'"{path.name}" without requests', "a trace with at least one", "")
     return _scheduled(entries, speed)
@@ -80,7 +80,7 @@ def _until(numbered: Iterable[tuple[int, Row]], speed: float, end_ns: int) -> It
     for line, row in numbered:
         if row.at_ns is not None:
             if row.at_ns < previous_ns:
-                raise _problem(f"line {line}: a time before that of the line above", "rows in order of time", "Sort the file.")
+                raise _problem(f"line {line}: a time before that of the previous row", "rows in time order", "Sort the file.")
             previous_ns = row.at_ns
             first = row.at_ns if first is None else first
             if (row.at_ns - first) / speed >= end_ns:
@@ -300,7 +300,7 @@ def _tokens(value: object, least: int) -> int:
 def _row_problem(line: int, error: Exception) -> SpecError:
     description = f"no {error.args[0]}" if isinstance(error, KeyError) else str(error) or "a number that cannot be read"
     if isinstance(error, json.JSONDecodeError):
-        description = "it is no JSON"
+        description = "it is not JSON"
     elif isinstance(error, DecimalException):
         description = "a number that cannot be read"
     return _problem(f"line {line}: {description}", "one request per line, in the file's format", "")

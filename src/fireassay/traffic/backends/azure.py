@@ -15,9 +15,9 @@ from typing import Final
 from urllib.parse import quote
 
 from fireassay.spec.sections.serving import Target
-from fireassay.traffic.backends.support.openai_dialect import OPTIONS, OWN_KEYS, PATHS, Dialect, kind_of, read, wire_of
-from fireassay.traffic.backends.support.options import Sign, adding, headers_of, option
-from fireassay.traffic.parts import Ask, Backend, Option, Wire
+from fireassay.traffic.backends.support.openai_dialect import OPTIONS, OWN_KEYS, PATHS, Dialect, kind_of, read_reply, wire_of
+from fireassay.traffic.backends.support.options import adding, headers_of, option
+from fireassay.traffic.parts import Ask, Backend, Option, Sign, Wire
 
 API_VERSION: Final = "2024-10-21"  # latest dated GA version
 _OPENAI = wire_of(Dialect())
@@ -52,7 +52,7 @@ BACKEND = Backend(
     name="azure",
     tasks=("chat", "completions", "image_chat", "embeddings"),
     wire=wire,
-    read=read,
+    read=read_reply,
     prepare=prepare,
     cached_tokens=True,
     own_keys=OWN_KEYS,

@@ -17,7 +17,7 @@ Source: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Conv
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote, urlsplit
 
@@ -25,10 +25,10 @@ from fireassay.errors import EnvironmentLacks
 from fireassay.spec.sections.serving import Target
 from fireassay.traffic.backends.support.bedrock_models import INVOKED, family_of
 from fireassay.traffic.backends.support.bodies import Head, Tree, data_url, deep, images_of, some, text_of
-from fireassay.traffic.backends.support.native_events import Gathered
-from fireassay.traffic.backends.support.options import OMIT, PATH, Hidden, Sign, adding, headers_of, joined, option
-from fireassay.traffic.parts import Answer, Ask, Backend, Json, Kind, Option, Reply, Wire
-from fireassay.traffic.replies.events import failure
+from fireassay.traffic.backends.support.native_events import AnswerBuilder, guarded
+from fireassay.traffic.backends.support.options import OMIT, PATH, Hidden, adding, headers_of, joined, option
+from fireassay.traffic.parts import Answer, Ask, Backend, Json, Kind, Option, Reply, Sign, Wire
+from fireassay.traffic.replies.events import began_well, failure
 from fireassay.traffic.replies.openai_json import error_message, loads
 
 SERVICE: Final = "bedrock"
@@ -181,12 +181,12 @@ def frames(body: bytes) -> Iterator[Frame]:
 def read(reply: Reply, ask: Ask) -> Answer:
     """Parse a reply, streamed or not. Never raises, whatever the server sent."""
     failed = failure(reply)
-    if failed is not None and not (reply.http_status and 200 <= reply.http_status < 300):
+    if failed is not None and not began_well(reply):
         return failed
-    into = Gathered()
+    into = AnswerBuilder()
     if "json" in reply.headers.get("content-type", ""):
         if reply.ended == "complete":
-            _guarded(into, reply.at(len(reply.body)), lambda: _one_piece(reply, ask, into))
+            guarded(into, reply.at(len(reply.body)), lambda: _one_piece(reply, ask, into))
             into.unsure(reply.unsure_at(len(reply.body)))
         return into.done(failed)
     from botocore.eventstream import ParserError
@@ -194,59 +194,49 @@ def read(reply: Reply, ask: Ask) -> Answer:
     try:
         for frame in frames(reply.body):
             ns = reply.at(frame.end)
-            _guarded(into, ns, lambda frame=frame, ns=ns: _frame(frame, ns, ask, into))  # type: ignore[misc]
+            guarded(into, ns, lambda frame=frame, ns=ns: _frame(frame, ns, ask, into))  # type: ignore[misc]
             into.unsure(reply.unsure_at(frame.end))
     except (ParserError, UnicodeDecodeError) as error:
-        into.spoil(f"the event stream is broken: {type(error).__name__}: {error}")
+        into.mark_malformed(f"the event stream is broken: {type(error).__name__}: {error}")
     return into.done(failed)
 
 
-def _guarded(into: Gathered, ns: int, take: Callable[[], None]) -> None:
-    before = len(into.answer.chunk_ns)
-    try:
-        take()
-    except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
-        into.spoil(f"a frame does not fit its dialect: {type(error).__name__}: {error}")
-        if len(into.answer.chunk_ns) == before:
-            into.put(ns, Kind.OTHER)
-
-
-def _frame(frame: Frame, ns: int, ask: Ask, into: Gathered) -> None:
+def _frame(frame: Frame, ns: int, ask: Ask, into: AnswerBuilder) -> None:
     payload = loads(frame.payload) if frame.payload else {}
     if frame.kind != "event":
-        into.fail(ns, f"{frame.name}: {error_message(payload) or 'without words'}")
+        into.fail(ns, f"{frame.name}: {error_message(payload) or 'without a message'}")
     elif frame.name == "chunk":
         INVOKED[family_of(ask.model)].take(loads(base64.b64decode(payload["bytes"])), ns, into)
     else:
         _converse(frame.name, payload, ns, into)
 
 
-def _converse(name: str, payload: Mapping[str, Any], ns: int, into: Gathered) -> None:
+def _converse(name: str, payload: Mapping[str, Any], ns: int, into: AnswerBuilder) -> None:
     """Process one event of ConverseStream."""
     if name == "contentBlockDelta":
         _delta(payload["delta"], ns, into)
     elif name == "contentBlockStart" and "toolUse" in (payload.get("start") or {}):
-        into.put(ns, Kind.TOOL, len(payload["start"]["toolUse"]["name"]))
+        into.add(ns, Kind.TOOL, len(payload["start"]["toolUse"]["name"]))
     elif name == "messageStop":
-        into.put(ns, Kind.FINISH)
+        into.add(ns, Kind.FINISH)
         into.finish(payload["stopReason"])
     elif name == "metadata":
-        into.put(ns, Kind.USAGE)
+        into.add(ns, Kind.USAGE)
         into.tokens(payload.get("usage") or {}, _COUNTS)
     else:
-        into.put(ns, Kind.ROLE if name == "messageStart" else Kind.OTHER)
+        into.add(ns, Kind.ROLE if name == "messageStart" else Kind.OTHER)
 
 
-def _delta(delta: Mapping[str, Any], ns: int, into: Gathered) -> None:
+def _delta(delta: Mapping[str, Any], ns: int, into: AnswerBuilder) -> None:
     if "toolUse" in delta:
-        into.put(ns, Kind.TOOL, len(delta["toolUse"].get("input", "")))
+        into.add(ns, Kind.TOOL, len(delta["toolUse"].get("input", "")))
     elif "reasoningContent" in delta:
-        into.say(ns, delta["reasoningContent"].get("text", ""), reasoning=True)
+        into.add_text(ns, delta["reasoningContent"].get("text", ""), reasoning=True)
     else:
-        into.say(ns, delta.get("text", ""))
+        into.add_text(ns, delta.get("text", ""))
 
 
-def _one_piece(reply: Reply, ask: Ask, into: Gathered) -> None:
+def _one_piece(reply: Reply, ask: Ask, into: AnswerBuilder) -> None:
     document, ns = loads(reply.body), reply.at(len(reply.body))
     if "output" not in document or "stopReason" not in document:
         INVOKED[family_of(ask.model)].take(document, ns, into)
@@ -255,7 +245,7 @@ def _one_piece(reply: Reply, ask: Ask, into: Gathered) -> None:
     content = "".join(part.get("text", "") for part in parts)
     thought = "".join(part.get("reasoningContent", {}).get("reasoningText", {}).get("text", "") for part in parts)
     tool = sum(len(part["toolUse"]["name"]) for part in parts if "toolUse" in part)
-    into.both(ns, content, thought, tool, Kind.FINISH)
+    into.add_mixed(ns, content, thought, tool, Kind.FINISH)
     into.finish(document["stopReason"])
     into.tokens(document.get("usage") or {}, _COUNTS)
 

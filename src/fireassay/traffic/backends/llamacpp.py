@@ -16,10 +16,9 @@ from typing import Any
 
 from fireassay.spec.sections.serving import Target
 from fireassay.traffic.backends.support.bodies import Head, Tree, flat, member, numbers
-from fireassay.traffic.backends.support.native_events import Gathered, read_events, tells
-from fireassay.traffic.backends.support.openai_dialect import ALL_TASKS, OPTIONS, OWN_KEYS, Dialect, read, wire_of
-from fireassay.traffic.backends.support.options import NATIVE, flag, with_headers
-from fireassay.traffic.parts import Answer, Ask, Backend, Kind, Reply, Wire
+from fireassay.traffic.backends.support.native_events import AnswerBuilder, has_member, read_events
+from fireassay.traffic.backends.support.openai_dialect import Dialect, backend_of, read_reply
+from fireassay.traffic.parts import Answer, Ask, Kind, Reply
 
 
 def _fixed(ask: Ask, target: Target) -> Tree:
@@ -36,26 +35,17 @@ def _varied(ask: Ask, head: Head) -> bytes:
     return member("prompt", ask.prompt) + numbers(("n_predict", length), ("seed", None if "seed" in head.omit else ask.seed))
 
 
-_OPENAI = wire_of(Dialect(ignore_eos=True))
-_NATIVE = flat(lambda ask, target: "/completion", _fixed, _varied)
-
-
-def wire(ask: Ask, target: Target) -> Wire:
-    """The request in the selected dialect."""
-    return (_NATIVE if flag(target, "native") else _OPENAI)(ask, target)
-
-
-def read_reply(reply: Reply, ask: Ask) -> Answer:
+def read_either(reply: Reply, ask: Ask) -> Answer:
     """Parse a reply in either dialect."""
-    if tells(reply, b"choices") or not tells(reply, b"stop"):
-        return read(reply, ask)
+    if has_member(reply, b"choices") or not has_member(reply, b"stop"):
+        return read_reply(reply, ask)
     return read_events(reply, _take)
 
 
-def _take(document: Mapping[str, Any], name: str, ns: int, into: Gathered) -> None:
+def _take(document: Mapping[str, Any], name: str, ns: int, into: AnswerBuilder) -> None:
     """Process one event of the stream, or a non-streamed answer."""
     last = bool(document.get("stop"))
-    into.say(ns, document["content"], empty=Kind.FINISH if last else Kind.ROLE)
+    into.add_text(ns, document["content"], empty=Kind.FINISH if last else Kind.ROLE)
     for token in document.get("completion_probabilities") or ():
         if token.get("logprob") is not None:
             into.answer.logprobs.append(float(token["logprob"]))
@@ -71,15 +61,12 @@ def _older(document: Mapping[str, Any]) -> str:
     return "limit" if document.get("stopped_limit") else "word" if document.get("stopped_word") else "eos"
 
 
-BACKEND = Backend(
-    name="llamacpp",
-    tasks=ALL_TASKS,
-    native=("completions",),
-    wire=wire,
-    read=read_reply,
-    prepare=with_headers,
+BACKEND = backend_of(
+    "llamacpp",
+    Dialect(ignore_eos=True),
+    native=flat(lambda ask, target: "/completion", _fixed, _varied),
+    read=read_either,
     cached_tokens=True,
     tokenize="/tokenize",
-    options={**OPTIONS, "native": NATIVE},
-    own_keys=(*OWN_KEYS, "n_predict", "n_probs"),
+    own_keys=("n_predict", "n_probs"),
 )

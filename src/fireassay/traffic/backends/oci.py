@@ -21,10 +21,10 @@ from typing import Any, Final
 from fireassay.errors import EnvironmentLacks
 from fireassay.spec.sections.serving import Target
 from fireassay.traffic.backends.support.bodies import Head, Tree, deep, images_of, some, text_of
-from fireassay.traffic.backends.support.native_events import Gathered, read_events
-from fireassay.traffic.backends.support.options import OMIT, PATH, Headers, Hidden, Sign, headers_of, joined, option
-from fireassay.traffic.parts import Answer, Ask, Backend, Json, Kind, Option, Reply, Wire
-from fireassay.traffic.replies.openai_json import said_by
+from fireassay.traffic.backends.support.native_events import AnswerBuilder, read_events
+from fireassay.traffic.backends.support.options import OMIT, PATH, Headers, Hidden, headers_of, joined, option
+from fireassay.traffic.parts import Answer, Ask, Backend, Json, Kind, Option, Reply, Sign, Wire
+from fireassay.traffic.replies.openai_json import text_of_choice
 
 PATH_OF_CHAT: Final = "/20231130/actions/chat"
 _COUNTS = {"tokens_in": "promptTokens", "tokens_out": "completionTokens"}
@@ -167,7 +167,7 @@ def read(reply: Reply, ask: Ask) -> Answer:
     return read_events(reply, _take)
 
 
-def _take(document: Mapping[str, Any], name: str, ns: int, into: Gathered) -> None:
+def _take(document: Mapping[str, Any], name: str, ns: int, into: AnswerBuilder) -> None:
     if "chatResponse" in document:
         _one_piece(document["chatResponse"], ns, into)
         return
@@ -178,18 +178,18 @@ def _take(document: Mapping[str, Any], name: str, ns: int, into: Gathered) -> No
     _usage(document.get("usage"), into)
 
 
-def _event(document: Mapping[str, Any], ns: int, into: Gathered) -> None:
+def _event(document: Mapping[str, Any], ns: int, into: AnswerBuilder) -> None:
     reason = document.get("finishReason")
     if isinstance(document.get("message"), Mapping):
         content, thought, tool = _said(document["message"])
-        into.both(ns, content, thought, tool, Kind.FINISH if reason else Kind.ROLE)
+        into.add_mixed(ns, content, thought, tool, Kind.FINISH if reason else Kind.ROLE)
     elif "text" in document:
         # COHERE's last event repeats the whole text.
-        into.say(ns, "" if reason else document["text"], empty=Kind.FINISH if reason else Kind.ROLE)
+        into.add_text(ns, "" if reason else document["text"], empty=Kind.FINISH if reason else Kind.ROLE)
     elif reason:
-        into.put(ns, Kind.FINISH)
+        into.add(ns, Kind.FINISH)
     else:
-        into.put(ns, Kind.USAGE if document.get("usage") else Kind.OTHER)
+        into.add(ns, Kind.USAGE if document.get("usage") else Kind.OTHER)
     into.finish(reason)
 
 
@@ -199,10 +199,10 @@ def _said(message: Mapping[str, Any]) -> tuple[str, str, int]:
     tool = sum(len(call.get("name") or "") + len(call.get("arguments") or "") for call in calls)
     parts = message.get("content") or ()
     thought = message.get("reasoningContent") or "".join(part.get("thinking", "") for part in parts)
-    return said_by({"message": {"content": list(parts)}}).content, thought, tool
+    return text_of_choice({"message": {"content": list(parts)}}).content, thought, tool
 
 
-def _usage(usage: object, into: Gathered) -> None:
+def _usage(usage: object, into: AnswerBuilder) -> None:
     if not isinstance(usage, Mapping):
         return
     into.tokens(usage, _COUNTS)
@@ -210,10 +210,10 @@ def _usage(usage: object, into: Gathered) -> None:
     into.tokens(usage.get("completionTokensDetails") or {}, {"tokens_reasoning": "reasoningTokens"})
 
 
-def _one_piece(response: Mapping[str, Any], ns: int, into: Gathered) -> None:
+def _one_piece(response: Mapping[str, Any], ns: int, into: AnswerBuilder) -> None:
     choice = (response.get("choices") or [{}])[0]
     content, thought, tool = _said(choice["message"]) if choice else (response["text"], "", 0)
-    into.both(ns, content, thought, tool, Kind.FINISH)
+    into.add_mixed(ns, content, thought, tool, Kind.FINISH)
     into.finish(choice.get("finishReason") or response.get("finishReason"))
     _usage(choice.get("usage") or response.get("usage"), into)
 

@@ -10,17 +10,6 @@ Source: https://platform.openai.com/docs/api-reference; rerank: https://docs.coh
 
 from __future__ import annotations
 
-from fireassay.traffic.backends.support.openai_dialect import ALL_TASKS, OPTIONS, OWN_KEYS, Dialect, read, wire_of
-from fireassay.traffic.backends.support.options import with_headers
-from fireassay.traffic.parts import Backend
+from fireassay.traffic.backends.support.openai_dialect import Dialect, backend_of
 
-BACKEND = Backend(
-    name="openai",
-    tasks=ALL_TASKS,
-    wire=wire_of(Dialect()),
-    read=read,
-    prepare=with_headers,
-    cached_tokens=True,
-    options=OPTIONS,
-    own_keys=OWN_KEYS,
-)
+BACKEND = backend_of("openai", Dialect(), cached_tokens=True)

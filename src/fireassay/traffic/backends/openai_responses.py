@@ -19,7 +19,7 @@ from typing import Any
 
 from fireassay.spec.sections.serving import Target
 from fireassay.traffic.backends.support.bodies import Head, Tree, flat, images_of, member, numbers, text_of
-from fireassay.traffic.backends.support.native_events import Gathered, read_events
+from fireassay.traffic.backends.support.native_events import AnswerBuilder, read_events
 from fireassay.traffic.backends.support.options import OMIT, PATH, with_headers
 from fireassay.traffic.parts import Answer, Ask, Backend, Json, Kind, Reply
 
@@ -54,36 +54,36 @@ def read(reply: Reply, ask: Ask) -> Answer:
     return read_events(reply, _take, errors=False)
 
 
-def _take(document: Mapping[str, Any], name: str, ns: int, into: Gathered) -> None:
+def _take(document: Mapping[str, Any], name: str, ns: int, into: AnswerBuilder) -> None:
     kind = document.get("type") or name
     if document.get("object") == "response":  # a non-streamed answer
         _whole(document, ns, into)
     elif kind in _TEXT:
-        into.say(ns, document["delta"])
+        into.add_text(ns, document["delta"])
         into.answer.logprobs += [float(token["logprob"]) for token in document.get("logprobs") or ()]
     elif kind in _REASONING:
-        into.say(ns, document["delta"], reasoning=True)
+        into.add_text(ns, document["delta"], reasoning=True)
     elif kind in _TOOL:
-        into.put(ns, Kind.TOOL, len(document["delta"]))
+        into.add(ns, Kind.TOOL, len(document["delta"]))
     elif kind in _ENDS:
         _end(document["response"], ns, into)
     elif kind == "error" or "error" in document:
         error = document.get("error")
-        into.fail(ns, str(document.get("message") or (error or {}).get("message") or "an error without words"))
+        into.fail(ns, str(document.get("message") or (error or {}).get("message") or "an error without a message"))
     else:
-        into.put(ns, Kind.OTHER)
+        into.add(ns, Kind.OTHER)
 
 
-def _end(response: Mapping[str, Any], ns: int, into: Gathered) -> None:
+def _end(response: Mapping[str, Any], ns: int, into: AnswerBuilder) -> None:
     """Process the last event: its usage, and whether the response succeeded."""
     if response.get("status") == "failed" or response.get("error"):
-        into.fail(ns, (response.get("error") or {}).get("message") or "the response failed without words")
+        into.fail(ns, (response.get("error") or {}).get("message") or "the response failed without a message")
         return
-    into.put(ns, Kind.FINISH)
+    into.add(ns, Kind.FINISH)
     _ending(response, into)
 
 
-def _ending(response: Mapping[str, Any], into: Gathered) -> None:
+def _ending(response: Mapping[str, Any], into: AnswerBuilder) -> None:
     incomplete = response.get("incomplete_details") or {}
     into.finish(incomplete.get("reason") or response.get("status"))
     usage = response.get("usage") or {}
@@ -92,15 +92,15 @@ def _ending(response: Mapping[str, Any], into: Gathered) -> None:
     into.tokens(usage.get("output_tokens_details") or {}, {"tokens_reasoning": "reasoning_tokens"})
 
 
-def _whole(response: Mapping[str, Any], ns: int, into: Gathered) -> None:
+def _whole(response: Mapping[str, Any], ns: int, into: AnswerBuilder) -> None:
     if response.get("error"):
-        into.fail(ns, response["error"].get("message") or "an error without words")
+        into.fail(ns, response["error"].get("message") or "an error without a message")
         return
     items = response.get("output") or ()
     content = "".join(text_of(item.get("content")) for item in items if item.get("type") == "message")
     thought = "".join(text_of(item.get("content")) or text_of(item.get("summary")) for item in items if item.get("type") == "reasoning")
     tool = sum(len(item.get("name") or "") + len(item.get("arguments") or "") for item in items if item.get("type") == "function_call")
-    into.both(ns, content, thought, tool, Kind.FINISH)
+    into.add_mixed(ns, content, thought, tool, Kind.FINISH)
     _ending(response, into)
 
 

@@ -74,10 +74,10 @@ def answer(generator: Generator, ask: Ask) -> Answer:
         )
     except WorkloadError as error:
         return Answer(status="error", error=str(error))
-    return _told(generation)
+    return _answer_of(generation)
 
 
-def _told(generation: Generation) -> Answer:
+def _answer_of(generation: Generation) -> Answer:
     kinds = [int(Kind.CONTENT)] * len(generation.tokens)
     if generation.finish == "stop":
         kinds[-1] = int(Kind.FINISH)
@@ -97,7 +97,7 @@ def _told(generation: Generation) -> Answer:
 
 
 def _no_server(*_: object) -> NoReturn:
-    raise WorkloadError("the backend process has no server: it answers by itself")
+    raise WorkloadError("the backend process has no server: the model runs in this process")
 
 
 def wire(ask: Ask, target: Target) -> Wire:

@@ -15,10 +15,9 @@ from typing import Any
 
 from fireassay.spec.sections.serving import Target
 from fireassay.traffic.backends.support.bodies import Head, Tree, deep, some
-from fireassay.traffic.backends.support.native_events import Gathered, read_events, tells
-from fireassay.traffic.backends.support.openai_dialect import ALL_TASKS, OPTIONS, OWN_KEYS, Dialect, exactly, read, wire_of
-from fireassay.traffic.backends.support.options import NATIVE, flag, with_headers
-from fireassay.traffic.parts import Answer, Ask, Backend, Kind, Reply, Wire
+from fireassay.traffic.backends.support.native_events import AnswerBuilder, has_member, read_events
+from fireassay.traffic.backends.support.openai_dialect import Dialect, backend_of, exactly, read_reply
+from fireassay.traffic.parts import Answer, Ask, Kind, Reply
 
 _SAMPLING = "sampling_params"
 
@@ -34,21 +33,11 @@ def _varied(ask: Ask, head: Head) -> Tree:
     return {"text": ask.prompt, _SAMPLING: length}
 
 
-_OPENAI = wire_of(Dialect(ignore_eos=True, length=exactly))
-_NATIVE = deep(lambda ask, target: "/generate", _fixed, _varied)
-
-
-def wire(ask: Ask, target: Target) -> Wire:
-    """The request in the selected dialect."""
-    return (_NATIVE if flag(target, "native") else _OPENAI)(ask, target)
-
-
-def read_reply(reply: Reply, ask: Ask) -> Answer:
+def read_either(reply: Reply, ask: Ask) -> Answer:
     """Parse a reply in either dialect."""
-    if not tells(reply, b"meta_info"):
-        return read(reply, ask)
-    so_far = _SoFar()
-    return read_events(reply, so_far.take)
+    if not has_member(reply, b"meta_info"):
+        return read_reply(reply, ask)
+    return read_events(reply, _SoFar().take)
 
 
 class _SoFar:
@@ -58,12 +47,12 @@ class _SoFar:
         self._text = ""
         self._tokens = 0
 
-    def take(self, told: Mapping[str, Any], name: str, ns: int, into: Gathered) -> None:
+    def take(self, document: Mapping[str, Any], name: str, ns: int, into: AnswerBuilder) -> None:
         """Process one event."""
-        text, meta = told["text"], told["meta_info"]
-        added = text[len(self._text) :] if self._repeats(text, told.get("output_ids"), meta) else text
+        text, meta = document["text"], document["meta_info"]
+        added = text[len(self._text) :] if self._repeats(text, document.get("output_ids"), meta) else text
         self._text += added
-        into.say(ns, added, empty=Kind.FINISH if meta.get("finish_reason") else Kind.ROLE)
+        into.add_text(ns, added, empty=Kind.FINISH if meta.get("finish_reason") else Kind.ROLE)
         into.tokens(meta, {"tokens_in": "prompt_tokens", "tokens_out": "completion_tokens", "tokens_cached": "cached_tokens"})
         self._tokens = meta.get("completion_tokens") or 0
         if logprobs := meta.get("output_token_logprobs"):
@@ -81,15 +70,12 @@ class _SoFar:
         return text.startswith(self._text)
 
 
-BACKEND = Backend(
-    name="sglang",
-    tasks=ALL_TASKS,
-    native=("completions",),
-    wire=wire,
-    read=read_reply,
-    prepare=with_headers,
+BACKEND = backend_of(
+    "sglang",
+    Dialect(ignore_eos=True, length=exactly),
+    native=deep(lambda ask, target: "/generate", _fixed, _varied),
+    read=read_either,
     cached_tokens=True,
     tokenize="/tokenize",
-    options={**OPTIONS, "native": NATIVE},
-    own_keys=(*OWN_KEYS, "text", f"{_SAMPLING}.max_new_tokens", f"{_SAMPLING}.min_new_tokens", f"{_SAMPLING}.sampling_seed"),
+    own_keys=("text", f"{_SAMPLING}.max_new_tokens", f"{_SAMPLING}.min_new_tokens", f"{_SAMPLING}.sampling_seed"),
 )

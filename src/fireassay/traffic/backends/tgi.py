@@ -15,10 +15,9 @@ from typing import Any
 
 from fireassay.spec.sections.serving import Target
 from fireassay.traffic.backends.support.bodies import Head, Tree, deep, some
-from fireassay.traffic.backends.support.native_events import Gathered, read_events, tells
-from fireassay.traffic.backends.support.openai_dialect import OPTIONS, OWN_KEYS, TEXT_TASKS, Dialect, read, wire_of
-from fireassay.traffic.backends.support.options import NATIVE, flag, with_headers
-from fireassay.traffic.parts import Answer, Ask, Backend, Kind, Reply, Wire
+from fireassay.traffic.backends.support.native_events import AnswerBuilder, has_member, read_events
+from fireassay.traffic.backends.support.openai_dialect import TEXT_TASKS, Dialect, backend_of, read_reply
+from fireassay.traffic.parts import Answer, Ask, Kind, Reply
 
 _COUNTS = {"tokens_in": "input_length", "tokens_out": "generated_tokens"}
 
@@ -33,33 +32,20 @@ def _varied(ask: Ask, head: Head) -> Tree:
     return {"inputs": ask.prompt, "parameters": some(max_new_tokens=ask.max_tokens, seed=ask.seed)}
 
 
-_OPENAI = wire_of(Dialect())
-_NATIVE = deep(lambda ask, target: "/generate_stream" if ask.stream else "/generate", _fixed, _varied)
-
-
-def wire(ask: Ask, target: Target) -> Wire:
-    """The request in the selected dialect."""
-    return (_NATIVE if flag(target, "native") else _OPENAI)(ask, target)
-
-
-def read_reply(reply: Reply, ask: Ask) -> Answer:
+def read_either(reply: Reply, ask: Ask) -> Answer:
     """Parse a reply in either dialect."""
-    if not (tells(reply, b"token") or tells(reply, b"generated_text")):
-        return read(reply, ask)
-
-    def take(told: Mapping[str, Any], name: str, ns: int, into: Gathered) -> None:
-        _take(told, ns, into, ask.logprobs)
-
-    return read_events(reply, take)
+    if not (has_member(reply, b"token") or has_member(reply, b"generated_text")):
+        return read_reply(reply, ask)
+    return read_events(reply, lambda document, name, ns, into: _take(document, ns, into, ask.logprobs))
 
 
-def _take(document: Mapping[str, Any], ns: int, into: Gathered, logprobs: bool) -> None:
+def _take(document: Mapping[str, Any], ns: int, into: AnswerBuilder, logprobs: bool) -> None:
     """Process one event of the stream, or a non-streamed answer."""
     token, details = document.get("token"), document.get("details")
     if token is None:
-        into.say(ns, document["generated_text"])
+        into.add_text(ns, document["generated_text"])
     else:
-        into.say(ns, "" if token.get("special") else token["text"], empty=Kind.FINISH if details else Kind.ROLE)
+        into.add_text(ns, "" if token.get("special") else token["text"], empty=Kind.FINISH if details else Kind.ROLE)
     if isinstance(details, dict):
         into.tokens(details, _COUNTS)
         if token is None and details.get("prefill"):
@@ -70,14 +56,12 @@ def _take(document: Mapping[str, Any], ns: int, into: Gathered, logprobs: bool) 
         into.answer.logprobs += [float(entry["logprob"]) for entry in tokens if entry.get("logprob") is not None]
 
 
-BACKEND = Backend(
-    name="tgi",
+BACKEND = backend_of(
+    "tgi",
+    Dialect(),
     tasks=TEXT_TASKS,
-    native=("completions",),
-    wire=wire,
-    read=read_reply,
-    prepare=with_headers,
+    native=deep(lambda ask, target: "/generate_stream" if ask.stream else "/generate", _fixed, _varied),
+    read=read_either,
     tokenize="/tokenize",
-    options={**OPTIONS, "native": NATIVE},
-    own_keys=(*OWN_KEYS, "inputs", "parameters.max_new_tokens", "parameters.seed", "parameters.details"),
+    own_keys=("inputs", "parameters.max_new_tokens", "parameters.seed", "parameters.details"),
 )

@@ -12,9 +12,8 @@ Verified against the source and server of transformers 5.23.0 (cli/serving), wit
 from __future__ import annotations
 
 from fireassay.traffic.backends.support.bodies import member
-from fireassay.traffic.backends.support.openai_dialect import OPTIONS, OWN_KEYS, TEXT_TASKS, Dialect, read, up_to, wire_of
-from fireassay.traffic.backends.support.options import with_headers
-from fireassay.traffic.parts import Ask, Backend
+from fireassay.traffic.backends.support.openai_dialect import TEXT_TASKS, Dialect, backend_of, up_to
+from fireassay.traffic.parts import Ask
 
 
 def _length(ask: Ask, key: str) -> bytes:
@@ -24,12 +23,6 @@ def _length(ask: Ask, key: str) -> bytes:
     return limit + member("generation_config", f'{{"max_new_tokens":{ask.max_tokens},"min_new_tokens":{ask.max_tokens}}}')
 
 
-BACKEND = Backend(
-    name="transformers",
-    tasks=TEXT_TASKS,
-    wire=wire_of(Dialect(usage=False, logprobs=False, length=_length)),
-    read=read,
-    prepare=with_headers,
-    options=OPTIONS,
-    own_keys=(*OWN_KEYS, "generation_config"),
+BACKEND = backend_of(
+    "transformers", Dialect(usage=False, logprobs=False, length=_length), tasks=TEXT_TASKS, own_keys=("generation_config",)
 )

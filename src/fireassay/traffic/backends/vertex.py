@@ -21,9 +21,9 @@ from urllib.parse import quote
 from fireassay.errors import EnvironmentLacks
 from fireassay.spec.sections.serving import Target
 from fireassay.traffic.backends.support.bodies import Head, Tree, data_url, deep, images_of, some, text_of
-from fireassay.traffic.backends.support.native_events import Gathered, read_events
-from fireassay.traffic.backends.support.options import OMIT, PATH, Hidden, Sign, adding, headers_of, joined, option
-from fireassay.traffic.parts import Answer, Ask, Backend, Json, Kind, Option, Reply, Wire
+from fireassay.traffic.backends.support.native_events import AnswerBuilder, read_events
+from fireassay.traffic.backends.support.options import OMIT, PATH, Hidden, adding, headers_of, joined, option
+from fireassay.traffic.parts import Answer, Ask, Backend, Json, Kind, Option, Reply, Sign, Wire
 
 SCOPE = "https://www.googleapis.com/auth/cloud-platform"
 _COUNTS = {"tokens_in": "promptTokenCount", "tokens_reasoning": "thoughtsTokenCount", "tokens_cached": "cachedContentTokenCount"}
@@ -71,7 +71,7 @@ def read(reply: Reply, ask: Ask) -> Answer:
     return read_events(reply, _take)
 
 
-def _take(document: Mapping[str, Any], name: str, ns: int, into: Gathered) -> None:
+def _take(document: Mapping[str, Any], name: str, ns: int, into: AnswerBuilder) -> None:
     usage = document.get("usageMetadata")
     candidates = document.get("candidates")
     if not candidates:
@@ -83,7 +83,7 @@ def _take(document: Mapping[str, Any], name: str, ns: int, into: Gathered) -> No
         thought = "".join(part.get("text", "") for part in parts if part.get("thought"))
         tool = sum(len(str(part["functionCall"].get("name", ""))) for part in parts if "functionCall" in part)
         reason = candidate.get("finishReason")
-        into.both(ns, content, thought, tool, Kind.FINISH if reason else Kind.ROLE)
+        into.add_mixed(ns, content, thought, tool, Kind.FINISH if reason else Kind.ROLE)
         into.finish(reason)
         for token in (candidate.get("logprobsResult") or {}).get("chosenCandidates") or ():
             into.answer.logprobs.append(float(token["logProbability"]))
@@ -93,12 +93,12 @@ def _take(document: Mapping[str, Any], name: str, ns: int, into: Gathered) -> No
             into.answer.tokens_out += int(usage["thoughtsTokenCount"])
 
 
-def _without_candidate(document: Mapping[str, Any], ns: int, into: Gathered) -> None:
+def _without_candidate(document: Mapping[str, Any], ns: int, into: AnswerBuilder) -> None:
     blocked = (document.get("promptFeedback") or {}).get("blockReason")
     if blocked:
         into.fail(ns, f"the prompt was blocked: {blocked}")
     else:
-        into.put(ns, Kind.USAGE if document.get("usageMetadata") else Kind.OTHER)
+        into.add(ns, Kind.USAGE if document.get("usageMetadata") else Kind.OTHER)
 
 
 # ---- credentials ------------------------------------------------------------------------------------------------

@@ -10,18 +10,6 @@ Source: https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html.
 
 from __future__ import annotations
 
-from fireassay.traffic.backends.support.openai_dialect import ALL_TASKS, OPTIONS, OWN_KEYS, Dialect, exactly, read, wire_of
-from fireassay.traffic.backends.support.options import with_headers
-from fireassay.traffic.parts import Backend
+from fireassay.traffic.backends.support.openai_dialect import Dialect, backend_of, exactly
 
-BACKEND = Backend(
-    name="vllm",
-    tasks=ALL_TASKS,
-    wire=wire_of(Dialect(ignore_eos=True, length=exactly)),
-    read=read,
-    prepare=with_headers,
-    cached_tokens=True,
-    tokenize="/tokenize",
-    options=OPTIONS,
-    own_keys=OWN_KEYS,
-)
+BACKEND = backend_of("vllm", Dialect(ignore_eos=True, length=exactly), cached_tokens=True, tokenize="/tokenize")

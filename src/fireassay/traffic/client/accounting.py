@@ -16,7 +16,7 @@ from fireassay.traffic.client.plan import Made, Plan, Request
 from fireassay.traffic.client.window import Window
 from fireassay.traffic.parts import Answer, Json, Prompt
 from fireassay.traffic.replies.events import status_of
-from fireassay.traffic.replies.openai_json import limits_told, model_told
+from fireassay.traffic.replies.openai_json import model_named, rate_limits
 from fireassay.traffic.wire.response import Exchange
 
 MODEL_WITHIN: Final = 1024  # first bytes of an answer searched for the model's name
@@ -108,9 +108,11 @@ class Accounting:
             return Answer(status="unsent", error=reason or None), None, 0
         reply = exchange.reply()
         if not (self.window.ok or self.window.limits):
-            self.window.limits = limits_told(reply.headers)
+            self.window.limits = rate_limits(reply.headers)
         if (coding := reply.headers.get("content-encoding", "identity").strip().lower()) not in ("", "identity"):
-            reason = f"the server compressed its answer ({coding[:40]}) though it was asked not to: its tokens have no times of their own"
+            reason = (
+                f"the server compressed its answer ({coding[:40]}) despite accept-encoding: identity, so its tokens have no separate times"
+            )
             return Answer(status=status_of(reply) or "malformed", error=reason), reply.http_status, reply.size
         begin = reply.begin(MODEL_WITHIN)
         try:
@@ -118,7 +120,7 @@ class Accounting:
         except Exception as error:  # a dialect must not end the load, whatever the server sent
             answer = Answer(status="malformed", error=f"the answer could not be read: {type(error).__name__}: {error}")
         if answer.status == "ok":
-            self.window.answered_by(model_told(begin))
+            self.window.answered_by(model_named(begin))
         return answer, reply.http_status, reply.size
 
     def _count(self, request: Request, exchange: Exchange, answer: Answer, first_ns: int | None, last_ns: int | None) -> None:

@@ -47,7 +47,7 @@ class Pauses:
         return min(self._most_ns, self._first_ns << min(row - 1, MOST_DOUBLINGS))
 
 
-class Life:
+class Liveness:
     """Liveness of the target."""
 
     def __init__(self, dead_after_s: float | None) -> None:

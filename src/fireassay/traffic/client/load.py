@@ -17,12 +17,12 @@ from typing import Any, Final
 
 from fireassay.errors import WorkloadError
 from fireassay.traffic.client.accounting import WARM_UP
-from fireassay.traffic.client.back_off import Life, Pauses
+from fireassay.traffic.client.back_off import Liveness, Pauses
 from fireassay.traffic.client.due import NEVER
 from fireassay.traffic.client.log import RequestLog
 from fireassay.traffic.client.plan import NS, Made, Plan, Request
 from fireassay.traffic.client.timer import Timer
-from fireassay.traffic.client.under_way import UnderWay
+from fireassay.traffic.client.under_way import InFlight
 from fireassay.traffic.wire.response import Exchange
 
 SLICE_NS: Final = 50_000  # time slice for parsing and preparing before sockets are polled again
@@ -43,7 +43,7 @@ MOST_ARMED: Final = 16  # armed requests per stream
 CORE_SLICE_NS: Final = 2_000_000  # time slice for parsing and preparing when nothing waits for it
 
 
-class Load(UnderWay):
+class Load(InFlight):
     """One client's part of a load."""
 
     def __init__(self, plan: Plan, log: RequestLog, loop: asyncio.AbstractEventLoop) -> None:
@@ -59,7 +59,7 @@ class Load(UnderWay):
         self._lead_ns = LEAD_NS if self._arms else 0
         self._to_arm: dict[int, Exchange] = {}  # request number -> its predecessor
         self._armed: dict[Exchange, Exchange] = {}  # -> its predecessor
-        self._pauses, self._life = Pauses(plan.first_pause_s, plan.most_pause_s), Life(plan.dead_after_s)
+        self._pauses, self._life = Pauses(plan.first_pause_s, plan.most_pause_s), Liveness(plan.dead_after_s)
         self._lasts_ns = ARMED_NS  # moving average of a request's duration
         self._following: deque[tuple[Exchange, int]] = deque()  # ended, with followers still to send
         self._working = False
@@ -310,8 +310,8 @@ class Load(UnderWay):
             exchange.ended in ("refused", "closed") and self._life.refuse(exchange.seen_ns) and self._failure is None and not self._stopped
         ):
             self._failure = WorkloadError(
-                f"nothing was heard of the target for {self.plan.dead_after_s:g} s: {self._life.refused} requests in a row failed, the last with "
-                f'"{exchange.why}". Start it, or look at its address; serving.client.dead_after_s is how long it is waited for'
+                f"the target sent nothing for {self.plan.dead_after_s:g} s: {self._life.refused} requests in a row failed, the last with "
+                f'"{exchange.why}". Start it, or check its address; serving.client.dead_after_s sets the time limit'
             )
             self.loop.call_soon(self.stop)
 

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from fireassay.traffic.prompts.make import Prompts
 
 POLL_S: Final = 0.005
-TELL_S: Final = 0.25
+REPORT_S: Final = 0.25
 LOG_S: Final = 0.5
 FIRST_BODIES_S: Final = 0.05  # before it reports ready; more bodies are built while it waits
 CONNECT_S: Final = 5.0  # time limit for opening connections in advance
@@ -100,7 +100,7 @@ def maker(job: Job, prompts: Prompts, task: Task, backend: Backend, schedule: Sc
     sampled = serving.temperature > 0
     plain = Ask(task=serving.task, model=model, stream=streams, temperature=serving.temperature, ignore_eos=serving.ignore_eos)
 
-    def asked(number: int) -> Ask:
+    def ask_for(number: int) -> Ask:
         compared = int(schedule.kind[number]) in COMPARED
         if not sampled and not compared:
             return plain
@@ -116,7 +116,7 @@ def maker(job: Job, prompts: Prompts, task: Task, backend: Backend, schedule: Sc
 
     def make(number: int, history: Sequence[Json]) -> Made:
         prompt = prompts.prompt(schedule, number, history)
-        ask = task.ask(prompt, asked(number))
+        ask = task.ask(prompt, ask_for(number))
         return Made(prompt, ask, None if backend.process is not None else backend.wire(ask, target))
 
     return make
@@ -132,9 +132,9 @@ class Client:
         declare(job.target.secret_variables)
         self.secrets = secret_values(os.environ)
         self.writer = StreamWriter(job.folder, f"client-{number}", flush_s=job.flush_s)
-        self._told = job.load / f"client-{number}.json"
-        self._telling = threading.Lock()
-        self._tellings = self._put_last = 0  # reports are numbered: an older one never replaces a newer one
+        self._status_file = job.load / f"client-{number}.json"
+        self._reporting = threading.Lock()
+        self._reports = self._put_last = 0  # reports are numbered: an older one never replaces a newer one
         self._stop = asyncio.Event()
         self.load: Load | None = None
         self.noted: memoryview | None = None
@@ -148,7 +148,7 @@ class Client:
         for name in ("SIGTERM", "SIGINT"):
             loop.add_signal_handler(getattr(signal, name), self._stopped)
         load = self.load = self._load(loop)
-        reporter = loop.create_task(self._tell_regularly(load))
+        reporter = loop.create_task(self._report_regularly(load))
         try:
             await self._phases(load)
         finally:
@@ -158,7 +158,7 @@ class Client:
                 async with asyncio.timeout(1.0):
                     for transport in self.ways:
                         await transport.close()
-            self._tell(load)
+            self._report(load)
         self.writer.close()
         if self.writer.error is not None:
             if self.noted is not None:
@@ -263,46 +263,46 @@ class Client:
         if self.load is not None:
             self.load.stop()
 
-    async def _tell_regularly(self, load: Load) -> None:
+    async def _report_regularly(self, load: Load) -> None:
         turns = 0
         while True:
-            await asyncio.sleep(TELL_S)
+            await asyncio.sleep(REPORT_S)
             turns += 1
             if self.writer.error is not None:  # do not send what cannot be recorded
                 self._stopped()
-            if turns * TELL_S % LOG_S == 0:
+            if turns * REPORT_S % LOG_S == 0:
                 load.hand_over()
             if gc.get_count()[0] > GARBAGE:
                 gc.collect(0)
             if self.state:
                 # renaming may wait for the disk: keep it out of the timestamping loop
-                self._tellings += 1
-                progress = self._told_of(load)
-                await asyncio.get_running_loop().run_in_executor(None, self._put, progress, self._tellings)
+                self._reports += 1
+                progress = self._progress(load)
+                await asyncio.get_running_loop().run_in_executor(None, self._put, progress, self._reports)
 
     def _say(self, state: str, load: Load) -> None:
         self.state = state
-        self._tell(load)
+        self._report(load)
 
-    def _tell(self, load: Load) -> None:
-        self._tellings += 1
-        self._put(self._told_of(load), self._tellings)
+    def _report(self, load: Load) -> None:
+        self._reports += 1
+        self._put(self._progress(load), self._reports)
 
-    def _told_of(self, load: Load) -> dict[str, Any]:
-        progress = load.window.told(self.state or "ended", load.in_flight)
+    def _progress(self, load: Load) -> dict[str, Any]:
+        progress = load.window.report(self.state or "ended", load.in_flight)
         error = progress["error"] and redact(progress["error"][:LONGEST_SAID], self.secrets)[:LONGEST_ERROR]
         models = {redact(name, self.secrets): answers for name, answers in load.window.models.items()}
         limits = {redact(name, self.secrets): redact(text, self.secrets) for name, text in load.window.limits.items()}
         return {**progress, "error": error, "models": models, "limits": limits}
 
     def _put(self, progress: dict[str, Any], number: int) -> None:
-        hidden = self._told.with_name(f".{self._told.name}")
-        with self._telling, suppress(OSError):  # the writer reports a full disk; the live view does not matter then
+        hidden = self._status_file.with_name(f".{self._status_file.name}")
+        with self._reporting, suppress(OSError):  # the writer reports a full disk; the live view does not matter then
             if number < self._put_last:
                 return
             self._put_last = number
             hidden.write_bytes(orjson.dumps(progress))
-            hidden.replace(self._told)
+            hidden.replace(self._status_file)
 
 
 def _ns(seconds: float) -> int:

@@ -11,7 +11,7 @@ from fireassay.traffic.parts import Ended
 from fireassay.traffic.wire.response import Exchange
 
 
-class UnderWay(Accounting):
+class InFlight(Accounting):
     """Requests that were handed over and have not ended."""
 
     def __init__(self, plan: Plan, log: RequestLog) -> None:
@@ -88,6 +88,6 @@ class UnderWay(Accounting):
             if sent + plan.timeout_ns <= now:
                 overdue.append((exchange, f"not finished in {plan.timeout_ns / NS:g} s"))
             elif plan.first_byte_ns is not None and not (exchange.ns or exchange.heard) and sent + plan.first_byte_ns <= now:
-                overdue.append((exchange, f"nothing was said in {plan.first_byte_ns / NS:g} s"))
+                overdue.append((exchange, f"no response within {plan.first_byte_ns / NS:g} s"))
         for exchange, reason in overdue:
             self._abandon(exchange, "timeout", reason)

@@ -45,7 +45,7 @@ class Window:
         if model:
             self.models[model if model in self.models or len(self.models) < MOST_MODELS else MORE_MODELS] += 1
 
-    def told(self, state: str, in_flight: int) -> dict[str, Any]:
+    def report(self, state: str, in_flight: int) -> dict[str, Any]:
         """The progress report for the runner."""
         lag = _percentiles(self._lag)
         return {

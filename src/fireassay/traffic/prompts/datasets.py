@@ -90,12 +90,12 @@ def load(asked: Prompts, base: Path, cluster: str = "") -> Dataset:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise _problem(asked, f"{asked.source!r}, which cannot be read ({error.strerror})", "a file that can be read") from None
+        raise _problem(asked, f"{asked.source!r}, which cannot be read ({error.strerror})", "a readable file") from None
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise _problem(asked, f"{path.name}, line {line}: bytes that are not UTF-8", "text in UTF-8") from None
+        raise _problem(asked, f"{path.name}, line {line}: bytes that are not UTF-8", "UTF-8 text") from None
     kind = asked.format if asked.format != "auto" else _guessed(path, text)
     try:
         rows = tuple(READERS[kind](text, asked, cluster))
@@ -103,10 +103,10 @@ def load(asked: Prompts, base: Path, cluster: str = "") -> Dataset:
         where = f"{path.name}, line {broken.line}" if broken.line else path.name
         raise _problem(asked, f"{where}: {broken.found}", broken.allowed, broken.fix) from None
     if not rows:
-        raise _problem(asked, f"{path.name}, in which there is no prompt", "at least one")
+        raise _problem(asked, f"{path.name}, without a prompt", "at least one")
     if asked.answer_field and not any(row.answer for row in rows):
-        remedy = f"Look at the field {asked.answer_field!r} of its rows; only JSONL and CSV have one."
-        raise _problem(asked, f"{path.name}, in which no row has a reference answer", "answers that are not empty", remedy)
+        remedy = f"Check the field {asked.answer_field!r} of its rows; only JSONL and CSV have one."
+        raise _problem(asked, f"{path.name}, without a reference answer in any row", "non-empty answers", remedy)
     return Dataset(rows=rows, format=kind, sha256=hashlib.sha256(content).hexdigest(), folder=path.parent)
 
 
@@ -165,7 +165,7 @@ def _sharegpt(text: str, spec: Prompts, cluster: str) -> Iterator[Row]:
                 number,
                 f"an object with {_listed(item)}",
                 f"one with a list called {' or '.join(TALKS)}",
-                'Other objects: one a line, with prompts.format = "jsonl" and prompts.field.',
+                'Other objects: one per line, with prompts.format = "jsonl" and prompts.field.',
             )
         before, turns = _parted([_message(message, number) for message in conversation])
         if turns:
@@ -191,9 +191,9 @@ def _objects(text: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
         try:
             item = json.loads(line)
         except ValueError as error:
-            raise _Broken(number, f"not JSON ({error})", "one JSON object a line") from None
+            raise _Broken(number, f"not JSON ({error})", "one JSON object per line") from None
         if not isinstance(item, dict):
-            raise _Broken(number, f"JSON that is {_kind(item)}", "one JSON object a line")
+            raise _Broken(number, f"JSON that is {_kind(item)}", "one JSON object per line")
         yield number, item
 
 
@@ -240,7 +240,7 @@ def _asked(value: object, name: str, number: int) -> tuple[tuple[Json, ...], str
     messages = [_message(message, number) for message in value]
     users = [at for at, message in enumerate(messages) if message["role"] == "user"]
     if not users:
-        raise _Broken(number, f"{name} without anything that a user says", "a last message of the role user")
+        raise _Broken(number, f"{name} without a user message", "a last message with the role user")
     return tuple(messages[: users[-1]]), messages[users[-1]]["content"]
 
 

@@ -60,7 +60,7 @@ def from_file(text: str, folder: Path) -> bytes:
     except (OSError, ValueError) as error:
         raise _wrong(text, f"which cannot be read ({type(error).__name__})") from None
     if media_type(content) is None:
-        raise _wrong(text, "which is no image that is known")
+        raise _wrong(text, "which is not a known image format")
     return content
 
 

@@ -161,7 +161,7 @@ class ChatTemplate:
         try:
             return self._template.render(messages=list(messages), add_generation_prompt=True, tools=None, documents=None, **self._special)
         except Exception as error:  # a third-party template may fail in any way
-            raise ValueError(f"the chat template refuses these messages: {type(error).__name__}: {error}"[:300]) from None
+            raise ValueError(f"the chat template rejects these messages: {type(error).__name__}: {error}"[:300]) from None
 
 
 def load(text: str, base: Path) -> Tokenizer:
@@ -191,7 +191,7 @@ def _file(text: str, base: Path) -> Path:
     file = path / FILE if path.is_dir() else path
     if file.is_file():
         return file
-    found = f"{text!r}, a folder without {FILE}" if path.is_dir() else f"{text!r}, which is not there"
+    found = f"{text!r}, a folder without {FILE}" if path.is_dir() else f"{text!r}, which does not exist"
     remedy = "Copy tokenizer.json and tokenizer_config.json of the model there; nothing is downloaded."
     if path.is_dir() and (path / "tokenizer.model").is_file():
         remedy = "Write one from tokenizer.model: transformers.AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)."

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import orjson
 
 from fireassay.traffic.parts import Kind
-from fireassay.traffic.replies.openai_json import Said, first_choice, said_by
+from fireassay.traffic.replies.openai_json import ChoiceText, first_choice, text_of_choice
 
 TEMPLATES: Final[list[Template]] = []  # the latest first
 ID: Final = b'data: {"id":"'  # start of a chunk that can be cached
@@ -54,7 +54,7 @@ def first_other(pieces: list[bytes], rest: bytes, heads: Heads) -> int:
     return first if behind.startswith(heads.tail) else 0
 
 
-def learn_template(body: bytes, begin: int, end: int, said: Said) -> None:
+def learn_template(body: bytes, begin: int, end: int, said: ChoiceText) -> None:
     """Store the bytes around this event's text if the next event has the same and they contain nothing else."""
     text = said.content or said.reasoning
     if said.chars != len(text) or not (text.isascii() and text.isprintable()) or '"' in text or "\\" in text:
@@ -89,7 +89,7 @@ def _place(event: bytes, behind: int, text: bytes) -> int:
     return 0
 
 
-def _is_the_text(template: Template, said: Said) -> bool:
+def _is_the_text(template: Template, said: ChoiceText) -> bool:
     """Whether the bytes between the two are the chunk's text and nothing else."""
     mark = "assay?"
     try:
@@ -99,7 +99,7 @@ def _is_the_text(template: Template, said: Said) -> bool:
     choice = first_choice(document.get("choices")) if isinstance(document, dict) else None
     if choice is None or document.get("usage") or choice.get("finish_reason") or choice.get("logprobs"):
         return False
-    delta = said_by(choice)
+    delta = text_of_choice(choice)
     return delta.kind == said.kind and delta.chars == len(mark) and mark in (delta.content, delta.reasoning)
 
 

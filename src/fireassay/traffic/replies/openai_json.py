@@ -88,13 +88,13 @@ def _as_json(document: dict[str, Any]) -> str:
         return "an error that is nested too deeply to be shown"
 
 
-def limits_told(headers: Mapping[str, str]) -> dict[str, str]:
+def rate_limits(headers: Mapping[str, str]) -> dict[str, str]:
     """Headers that report a server's limits: x-ratelimit-..., ratelimit-..., retry-after.  Source: RFC 9110, 10.2.3."""
     limits = sorted((name, text) for name, text in headers.items() if "ratelimit" in name or name == "retry-after")
     return {name[:LONGEST_LIMIT]: text[:LONGEST_LIMIT] for name, text in limits[:MOST_LIMITS]}
 
 
-def model_told(begin: bytes) -> str:
+def model_named(begin: bytes) -> str:
     """The model named in an answer's first bytes, framing included; "" if none, or split across chunks."""
     match = _MODEL.search(begin)
     if match is None:
@@ -105,7 +105,7 @@ def model_told(begin: bytes) -> str:
         return ""
 
 
-class Said(NamedTuple):
+class ChoiceText(NamedTuple):
     """One choice's text."""
 
     kind: Kind
@@ -124,7 +124,7 @@ def first_choice(choices: object) -> Mapping[str, Any] | None:
     return None
 
 
-def said_by(choice: Mapping[str, Any]) -> Said:
+def text_of_choice(choice: Mapping[str, Any]) -> ChoiceText:
     """The text of a choice: a chat's delta or message, or a completion's text."""
     delta = choice.get("delta")
     if not isinstance(delta, dict):
@@ -139,7 +139,7 @@ def said_by(choice: Mapping[str, Any]) -> Said:
             tool = _tool_chars([{"function": delta["function_call"]}])
     chars = len(content) + len(reasoning) + tool
     kind = Kind.CONTENT if content else Kind.REASONING if reasoning else Kind.TOOL if tool else Kind.ROLE
-    return Said(kind, chars, content, reasoning)
+    return ChoiceText(kind, chars, content, reasoning)
 
 
 def _text(value: object) -> str:
@@ -204,4 +204,4 @@ def count(value: object, name: str) -> int | None:
         return value
     if isinstance(value, float) and value.is_integer() and 0 <= value < _LARGEST:
         return int(value)
-    raise ValueError(f"usage tells {name} = {str(value)[:40]}, which is no count")
+    raise ValueError(f"usage reports {name} = {str(value)[:40]}, which is not a count")

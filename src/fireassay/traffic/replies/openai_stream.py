@@ -30,13 +30,13 @@ from fireassay.traffic.replies.chunk_templates import (
 from fireassay.traffic.replies.events import WINDOW, began_well, events, parse_event, status_of, why_failed
 from fireassay.traffic.replies.openai_json import (
     MOST_ERROR,
-    Said,
+    ChoiceText,
     error_message,
     first_choice,
     is_error,
     loads,
     logprobs_of,
-    said_by,
+    text_of_choice,
     usage_of,
 )
 
@@ -83,7 +83,7 @@ def _read_whole(reply: Reply) -> Answer:
         return Answer(status="malformed", error=f"the answer ({kind}) is not JSON: {error}"[:MOST_ERROR])
     if not isinstance(document, dict) or "choices" not in document:
         message = error_message(document) if isinstance(document, dict) and is_error(document) else None
-        return Answer(status="error" if message else "malformed", error=message or "the answer holds no choices")
+        return Answer(status="error" if message else "malformed", error=message or "the answer has no choices")
     reader = Reader(reply.ns, reply.ends, (), whole=True)
     reader.chunk(document, reply.ns[-1] if reply.ns else 0)
     reader.end_whole(reply.unsure_whole())
@@ -158,7 +158,7 @@ class Reader:
         self._unsure = unsure
         self._done = True
         if self._kind[-1] in (Kind.OTHER, Kind.USAGE):
-            self._malformed = self._malformed or "the answer holds no choice"
+            self._malformed = self._malformed or "the answer has no choice"
 
     def _verdict(self) -> tuple[Status, str | None]:
         if self._error:
@@ -168,8 +168,8 @@ class Reader:
         if self._done or self._finish is not None:
             return "ok", None
         if not self._kind:
-            return "malformed", "the answer holds no chunk"
-        return "truncated", "the answer ended without saying why"
+            return "malformed", "the answer has no chunk"
+        return "truncated", "the answer ended without a finish reason"
 
     # -- events
 
@@ -390,7 +390,7 @@ class Reader:
         self._stamp(list(accumulate([n + step for n in lengths], initial=position))[1:])
         return end, end - position - framing
 
-    def _event(self, name: str, data: bytes, ns: int) -> Said | None:
+    def _event(self, name: str, data: bytes, ns: int) -> ChoiceText | None:
         """Parse one event; returns the text of a chunk that contains only text."""
         if data == _DONE or data.strip() == _DONE:
             self._done = True
@@ -410,7 +410,7 @@ class Reader:
             self._put(ns, Kind.OTHER)
             return None
         if name == "error" or is_error(document):
-            self._fail(ns, error_message(document) or "an error without words")
+            self._fail(ns, error_message(document) or "an error without a message")
             return None
         delta = self.chunk(document, ns)
         if delta is None:
@@ -441,7 +441,7 @@ class Reader:
         self._kind.append(kind)
         self._chars.append(chars)
 
-    def chunk(self, document: Mapping[str, Any], ns: int) -> Said | None:
+    def chunk(self, document: Mapping[str, Any], ns: int) -> ChoiceText | None:
         """Parse one chunk's JSON; returns its text if it contains nothing else."""
         usage = document.get("usage")
         if usage is not None:
@@ -450,7 +450,7 @@ class Reader:
         if choice is None:
             self._put(ns, Kind.USAGE if isinstance(usage, dict) and not document.get("choices") else Kind.OTHER)
             return None
-        delta = said_by(choice)
+        delta = text_of_choice(choice)
         finish = choice.get("finish_reason")
         if isinstance(finish, str) and finish:
             self._finish = finish

@@ -6,14 +6,7 @@ whatever `ignore_eos` says.
 
 from __future__ import annotations
 
-from fireassay.traffic.parts import Ask, Prompt, Task
-from fireassay.traffic.prompts.conversation import messages_of
-from fireassay.traffic.tasks.support.text_answers import generating
+from fireassay.traffic.parts import Task
+from fireassay.traffic.tasks.support.text_answers import chat_ask
 
-
-def ask(prompt: Prompt, asked: Ask) -> Ask:
-    """Add the prompt's messages and output length to the ask."""
-    return generating(prompt, asked, messages=messages_of(prompt))
-
-
-TASK = Task(name="chat", streams=True, ask=ask)
+TASK = Task(name="chat", streams=True, ask=chat_ask)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from fireassay.traffic.parts import Ask, Prompt, Task
 from fireassay.traffic.prompts.conversation import flat
-from fireassay.traffic.tasks.support.text_answers import generating
+from fireassay.traffic.tasks.support.text_answers import text_ask
 
 
 def ask(prompt: Prompt, asked: Ask) -> Ask:
     """Add the prompt's text and output length to the ask."""
-    return generating(prompt, asked, text=flat(prompt))
+    return text_ask(prompt, asked, text=flat(prompt))
 
 
 TASK = Task(name="completions", streams=True, ask=ask)

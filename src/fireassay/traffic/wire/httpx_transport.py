@@ -14,10 +14,9 @@ from typing import Any
 from fireassay.errors import EnvironmentLacks
 from fireassay.spec.sections.serving import Client
 from fireassay.traffic.client.plan import Made
-from fireassay.traffic.parts import Ended, Wire
+from fireassay.traffic.parts import Ended, Sign, Wire
 from fireassay.traffic.wire.connection import READ_COST
 from fireassay.traffic.wire.response import Exchange, Head
-from fireassay.traffic.wire.signing import Sign
 
 _SENDS = ("http11.send_request_headers.started", "http2.send_request_headers.started")
 _CONNECTS = ("connection.connect_tcp.started", "connection.start_tls.complete", "connection.connect_tcp.complete")

@@ -62,7 +62,7 @@ def _framed(status: int, headers: dict[str, str], *, old: bool) -> Head:
         return Head(status, headers, LENGTH, 0, keep)
     if coding:
         if coding != "chunked":
-            raise ValueError(f"a transfer coding that was not asked for: {coding[:40]!r}")
+            raise ValueError(f"an unrequested transfer coding: {coding[:40]!r}")
         return Head(status, headers, CHUNKED, 0, keep and "content-length" not in headers)
     length = headers.get("content-length")
     if length is None:

@@ -7,33 +7,23 @@ import queue
 import threading
 from collections.abc import Callable
 from time import monotonic_ns
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from fireassay.errors import EnvironmentLacks, WorkloadError
 from fireassay.spec.sections.serving import Client, Target
-from fireassay.traffic.client.plan import Made
-from fireassay.traffic.parts import Answer, Ask, Backend, Ended
+from fireassay.traffic.client.plan import Made, Transport
+from fireassay.traffic.parts import Answer, Ask, Backend, Sign
 from fireassay.traffic.wire.compiled import Core, CorePool, built
 from fireassay.traffic.wire.connection import Pool
 from fireassay.traffic.wire.payloads import Address, Payloads, address_of
 from fireassay.traffic.wire.response import Exchange
-from fireassay.traffic.wire.signing import Sign
 
 if TYPE_CHECKING:
     import ssl
 
 
-class Way(Protocol):
-    """The transport to one replica."""
-
-    def payload(self, made: Made) -> Any:
-        """The request in the transport's own form."""
-
-    def send(self, exchange: Exchange) -> None:
-        """Send now, or as soon as possible."""
-
-    def arm(self, before: Exchange, exchange: Exchange, pause_ns: int) -> None:
-        """Let a request follow another in flight; requires the core."""
+class Way(Transport, Protocol):
+    """The transport to one replica, and its connections."""
 
     def warm(self, connections: int) -> None:
         """Open this many connections in advance."""
@@ -65,7 +55,7 @@ class Lean:
         return self._payloads.payload(wire if self._sign is None else self._sign(wire, self._url))
 
 
-class Inside:
+class InProcess:
     """No transport: the model runs in this process, in one thread, one request at a time."""
 
     def __init__(self, answer: Callable[[Ask], Answer]) -> None:
@@ -106,15 +96,14 @@ class Inside:
                 answer = self._answer(ask)
             except Exception as error:  # a model may raise anything; the request has failed, not the load
                 answer = Answer(status="error", error=f"{type(error).__name__}: {error}")
-            self._loop.call_soon_threadsafe(_told, exchange, answer, monotonic_ns())
+            self._loop.call_soon_threadsafe(_finish, exchange, answer, monotonic_ns())
 
 
-def _told(exchange: Exchange, answer: Answer, at_ns: int) -> None:
-    ended: Ended = "complete"
+def _finish(exchange: Exchange, answer: Answer, at_ns: int) -> None:
     if exchange.live:
         exchange.answer = answer
         exchange.ns = answer.chunk_ns[:1]
-        exchange.finish(ended, at_ns=at_ns)
+        exchange.finish("complete", at_ns=at_ns)
 
 
 def ways(target: Target, client: Client, backend: Backend, noted: memoryview | None = None) -> tuple[list[Way], Core | None]:
@@ -125,7 +114,7 @@ def ways(target: Target, client: Client, backend: Backend, noted: memoryview | N
         EnvironmentLacks: credentials or a package are missing.
     """
     if backend.process is not None:
-        return [Inside(backend.process(target))], None
+        return [InProcess(backend.process(target))], None
     if not target.urls:
         raise WorkloadError(f"the engine {target.name} has no URL")
     sign = backend.prepare(target) if backend.prepare is not None else None
@@ -154,8 +143,8 @@ def _core(client: Client, addresses: list[Address], noted: memoryview | None) ->
     if not built():
         if client.transport == "compiled":
             raise EnvironmentLacks(
-                'serving.client.transport = "compiled", but the compiled core is not built here. It needs Linux and a C compiler when '
-                "assay is installed; leave transport out to use the client in Python"
+                'serving.client.transport = "compiled", but the compiled core is not built here. Building it needs Linux and a C compiler '
+                "during installation; leave transport out to use the Python client"
             )
         return None
     return Core(asyncio.get_running_loop(), noted)

@@ -101,9 +101,9 @@ def test_a_long_list_is_not_held_in_memory(tmp_path: Path) -> None:
         ("{'rows': 1}", "a key in quotes"),
         ('{"a": tru}', "Expecting value"),
         ('{"a": "tab\tin text"}', "Invalid control character"),
-        ('{"a": ' + "[" * 100_000 + "]" * 100_000 + "}", "nested too deep"),
+        ('{"a": ' + "[" * 100_000 + "]" * 100_000 + "}", "nested too deeply"),
         ('{"a": ' + "9" * 5000 + "}", "thousands of digits"),
-        ("<html>", "no JSON"),
+        ("<html>", "not JSON"),
     ],
 )
 def test_wrong_syntax_is_told_with_its_line(tmp_path: Path, text: str, words: str) -> None:
@@ -128,16 +128,16 @@ def test_a_value_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytes
 def test_bytes_that_are_no_utf8_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "bytes.json"
     path.write_bytes(b'{"a": "\xff\xfe"}')
-    assert "no UTF-8" in told(path)
-    with pytest.raises(SpecError, match="no UTF-8"):
+    assert "invalid UTF-8" in told(path)
+    with pytest.raises(SpecError, match="invalid UTF-8"):
         list(lines(path))
 
 
 def test_a_pipe_a_folder_and_nothing_are_refused_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    assert "no regular file" in told(tmp_path / "pipe")
-    assert "no regular file" in told(tmp_path)
-    assert "nothing there" in told(tmp_path / "absent")
+    assert "not a regular file" in told(tmp_path / "pipe")
+    assert "not a regular file" in told(tmp_path)
+    assert "no such file" in told(tmp_path / "absent")
     assert head(tmp_path / "pipe") == ""
 
 

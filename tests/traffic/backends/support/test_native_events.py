@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from fireassay.traffic.backends.support.native_events import Gathered, finish_of, read_events
+from fireassay.traffic.backends.support.native_events import AnswerBuilder, finish_of, read_events
 from fireassay.traffic.parts import Answer, Kind
 from tests.traffic.transcripts import reply_of
 
 
-def take(told: Mapping[str, Any], name: str, ns: int, into: Gathered) -> None:
-    into.say(ns, told["t"], empty=Kind.FINISH if "end" in told else Kind.ROLE)
+def take(told: Mapping[str, Any], name: str, ns: int, into: AnswerBuilder) -> None:
+    into.add_text(ns, told["t"], empty=Kind.FINISH if "end" in told else Kind.ROLE)
     into.finish(told.get("end"))
     into.tokens(told.get("usage", {}), {"tokens_out": "n"})
 
@@ -31,13 +31,13 @@ def test_an_answer_that_says_its_end_is_ok() -> None:
 @pytest.mark.parametrize(
     ("events", "status", "why"),
     [
-        (('{"t":"a"}',), "truncated", "without saying why"),
+        (('{"t":"a"}',), "truncated", "without a finish reason"),
         ((), "malformed", "no chunk"),
         (('{"t":"a"}', "nonsense", '{"t":"","end":"stop"}'), "malformed", "not JSON"),
         (("[1]", '{"t":"","end":"stop"}'), "malformed", "not a JSON object"),
         (('{"x":1}', '{"t":"","end":"stop"}'), "malformed", "does not fit its dialect: KeyError"),
-        (('{"t":"a","usage":{"n":-1}}', '{"t":"","end":"stop"}'), "malformed", "no count"),
-        (('{"t":"a","usage":{"n":NaN}}', '{"t":"","end":"stop"}'), "malformed", "no count"),
+        (('{"t":"a","usage":{"n":-1}}', '{"t":"","end":"stop"}'), "malformed", "not a count"),
+        (('{"t":"a","usage":{"n":NaN}}', '{"t":"","end":"stop"}'), "malformed", "not a count"),
         (('{"t":"a"}', '{"error":{"message":"out of memory"}}'), "error", "out of memory"),
         (('{"t":"a"}', '{"error":"x"}', '{"t":"","end":"stop"}'), "error", "x"),
     ],

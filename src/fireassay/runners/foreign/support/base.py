@@ -1,20 +1,24 @@
 """What must an importer of another load generator declare, and what can a result file contain?
 
 One module holds one `FOREIGN`; its stem is the tool's name.  A reader turns a file into `Load`s: the settings as far as the file
-gives them, the single requests (`Row`), and the numbers that the tool itself reported.  Missing values stay None, and `Load.said`
+gives them, the single requests (`Row`), and the numbers that the tool itself reported.  Missing values stay None, and `Load.stated`
 names the conditions that the file gives; all others are unknown and comparable with nothing.
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeGuard
 from urllib.parse import urlsplit
 
+from fireassay.record import files
+from fireassay.record.folder import RecordFolder
 from fireassay.record.secrets.redact import redact
 from fireassay.runners.foreign.support.documents import NOTHING, Place, Words
 from fireassay.units import NS_PER_S
@@ -22,6 +26,7 @@ from fireassay.units import NS_PER_S
 Clock = Literal["sent", "scheduled"]  # where the tool's latencies begin
 Times = Literal["whole", "sampled", "none"]  # whole: every request has a wall-clock time; sampled: some requests are missing
 LONGEST_S: Final = 1e8
+LONGEST_NAME: Final = 80
 LARGEST: Final = 2**53  # integers up to here survive JSON
 LONGEST_TEXT: Final = 500  # characters of an error, as in other records
 UNSAID: Final = "not said by the file"
@@ -81,7 +86,7 @@ class Load:
     backend: str = ""
     url: str = ""
     conditions: Mapping[str, str | int | float | bool] = field(default_factory=dict)
-    said: frozenset[str] = frozenset()  # conditions (docs/reference/conditions.md) that the file gives
+    stated: frozenset[str] = frozenset()  # conditions (docs/reference/conditions.md) that the file gives
     rows: Callable[[], Iterator[Row]] | None = None  # None: the file holds totals only
     times: Times = "none"
     clock: Clock | None = None  # default: the tool's
@@ -101,7 +106,7 @@ class Foreign:
     title: str  # display name: "vLLM bench serve"
     files: str  # which of its files are read, for help and errors
     clock: Clock
-    # meaning of its numbers, by key: first_token, end, tokens, connection, stamps, left_out
+    # definitions of its numbers, by key: first_token, end, tokens, connection, stamps, left_out
     meanings: Mapping[str, str]
     missing: tuple[str, ...]  # sentences: what its files never contain
     recognises: Callable[[str, str], bool]  # (file name, its beginning) -> whether the tool wrote it
@@ -123,10 +128,14 @@ def mapping(value: object, place: Place) -> Mapping[str, Any]:
 
 def inner(value: object, *keys: str) -> Mapping[str, Any]:
     """A nested object; empty if there is none."""
-    result: object = value
     for key in keys:
-        result = result.get(key) if isinstance(result, Mapping) else None
-    return result if isinstance(result, Mapping) else {}
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value if isinstance(value, Mapping) else {}
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether it is a finite number, and no Boolean."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def number(row: Mapping[str, Any], key: str, place: Place, *, least: float = 0.0, most: float = math.inf) -> float | None:
@@ -134,8 +143,7 @@ def number(row: Mapping[str, Any], key: str, place: Place, *, least: float = 0.0
     value = row.get(key)
     if value is None:
         return None
-    fine = isinstance(value, int | float) and not isinstance(value, bool)
-    if not fine or not math.isfinite(value) or not least <= value <= most:
+    if not is_number(value) or not least <= value <= most:
         limit = f" up to {most:g}" if math.isfinite(most) else ""
         raise place.at(key).wrong(value, f"a number of at least {least:g}{limit}, or null")
     return float(value)
@@ -152,20 +160,15 @@ def whole(row: Mapping[str, Any], key: str, place: Place) -> int | None:
     value = row.get(key)
     if value is None:
         return None
-    fine = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if not fine or value != int(value) or not 0 <= value <= LARGEST:
+    if not is_number(value) or value != int(value) or not 0 <= value <= LARGEST:
         raise place.at(key).wrong(value, "a whole number of at least 0, or null")
     return int(value)
 
 
 def text(row: Mapping[str, Any], key: str, place: Place, longest: int = LONGEST_TEXT) -> str | None:
     """A redacted, truncated string; None if null, empty or missing."""
-    value = row.get(key)
-    if value is None or value == "":
-        return None
-    if not isinstance(value, str):
-        raise place.at(key).wrong(value, "a text, or null")
-    return clean(value, longest)
+    value = answer(row, key, place)
+    return clean(value, longest) if value else None
 
 
 def clean(words: str, longest: int = LONGEST_TEXT) -> str:
@@ -180,7 +183,7 @@ def answer(row: Mapping[str, Any], key: str, place: Place) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str):
-        raise place.at(key).wrong(value, "a text, or null")
+        raise place.at(key).wrong(value, "a string, or null")
     return value.encode("utf-8", "replace").decode()
 
 
@@ -194,12 +197,11 @@ def listed(row: Mapping[str, Any], key: str, place: Place) -> list[Any]:
     return value
 
 
-def numbers_of(*sources: tuple[Mapping[str, Any], str, str, str, str, bool]) -> Iterator[Reported]:
-    """(object, key, name, unit, ours, same) -> the tool's reported values, where finite numbers."""
-    for source, key, name, unit, ours, same in sources:
-        value = source.get(key)
-        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
-            yield Reported(name=name, value=float(value), unit=unit, ours=ours, same=same)
+def reported(source: Mapping[str, Any], key: str, name: str, unit: str, ours: str = "", same: bool = False) -> Iterator[Reported]:
+    """The tool's number at `key`, if it is finite."""
+    value = source.get(key)
+    if is_number(value):
+        yield Reported(name=name, value=float(value), unit=unit, ours=ours, same=same)
 
 
 def address(value: object) -> str:
@@ -214,6 +216,11 @@ def address(value: object) -> str:
     host = parts.hostname or ""
     plain = all(char.isalnum() or char in "-._" for char in host)
     return f"{parts.scheme}://{host}{port}" if parts.scheme in ("http", "https") and host and plain else ""
+
+
+def time_of_day(seconds: float) -> str:
+    """Seconds since 1970 in ISO 8601, UTC."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
 
 
 def failure(error: str | None, code: int | None = None) -> str:
@@ -240,8 +247,23 @@ def lengths_agree(columns: Mapping[str, int], place: Place) -> int:
     """The common length of parallel lists. Raises SpecError naming those that differ."""
     if len(set(columns.values())) > 1:
         lengths = ", ".join(f"{name} {length:,}" for name, length in columns.items())
-        raise place.wrong(Words(f"lists of different lengths: {lengths}"), "one element of each list for each request")
+        raise place.wrong(Words(f"lists of different lengths: {lengths}"), "one element per request in each list")
     return next(iter(columns.values()), 0)
+
+
+def record_name(proposed: str, fallback: str, index: int, of: int) -> str:
+    """The name of one of several records: letters, digits, dot, dash, underscore."""
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", proposed).strip("-._") or fallback
+    ending = f"-{index + 1}" if of > 1 else ""
+    return f"{plain[: LONGEST_NAME - len(ending)]}{ending}"
+
+
+def discard(record: RecordFolder) -> None:
+    """Remove the record of an invalid file."""
+    try:
+        record.finish("interrupted")  # closes its streams and releases its lock
+    finally:
+        files.remove_tree(record.path)
 
 
 def first(values: Iterable[str]) -> str:

@@ -8,6 +8,7 @@ Nothing that is read is ever executed.
 
 from __future__ import annotations
 
+import itertools
 import json
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -108,9 +109,9 @@ def opened(path: Path) -> TextIO:
     """
     place = Place(str(path))
     if not path.exists():
-        raise place.wrong(Words("nothing there"), "a file that another load generator wrote")
+        raise place.wrong(Words("no such file"), "a file that another load generator wrote")
     if not path.is_file():
-        raise place.wrong(Words("no regular file"), "a file that another load generator wrote, or for some a folder of them")
+        raise place.wrong(Words("not a regular file"), "a file that another load generator wrote, or for some a folder of them")
     try:
         return path.open(encoding="utf-8-sig", newline="")
     except OSError as error:
@@ -124,10 +125,7 @@ def lines(path: Path) -> Iterator[tuple[Place, str]]:
         SpecError: a line is not UTF-8, or longer than 64 MiB.
     """
     with opened(path) as file:
-        place = Place(path.name)
-        number = 0
-        while True:
-            number += 1
+        for number in itertools.count(1):
             place = Place(path.name, number)
             line = _guarded(lambda: file.readline(MOST + 1), place)
             if not line:
@@ -143,7 +141,7 @@ def loads(text: str, place: Place) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        raise place.wrong(Words(f"no JSON ({error.msg} at column {error.pos + 1}: {shown(text)})"), "one JSON object") from None
+        raise place.wrong(Words(f"not JSON ({error.msg} at column {error.pos + 1}: {shown(text)})"), "one JSON object") from None
     except (RecursionError, ValueError) as error:
         raise place.wrong(Words(_reason(error)), "JSON as the tool writes it") from None
 
@@ -280,7 +278,7 @@ class _Text:
     def _raise(self, error: json.JSONDecodeError) -> NoReturn:
         cut = self._may_be_cut(error)
         self._pos = max(self._counted, min(error.pos, len(self._buffer)))
-        raise self.place.wrong(Words(f"no JSON ({error.msg}): {self._here()}"), "JSON", CUT if cut else "") from None
+        raise self.place.wrong(Words(f"not JSON ({error.msg}): {self._here()}"), "JSON", CUT if cut else "") from None
 
     def _more(self) -> bool:
         """Read more and drop the text before the cursor. False at the end of the file."""
@@ -298,14 +296,11 @@ def _guarded(read: Callable[[], str], place: Place) -> str:
         return read()
     except UnicodeDecodeError as error:
         where = f"after line {place.line}" if place.line else "in it"
-        problem = Words(f"no UTF-8 {where} (byte {error.object[error.start]:#04x})")
-        raise Place(place.file).wrong(problem, "text in UTF-8") from None
+        problem = Words(f"invalid UTF-8 {where} (byte {error.object[error.start]:#04x})")
+        raise Place(place.file).wrong(problem, "UTF-8 text") from None
     except OSError as error:
         raise place.wrong(Words(f"a file that cannot be read ({error.strerror})"), "a readable file") from None
 
 
 def _reason(error: BaseException) -> str:
-    return "lists or objects nested too deep" if isinstance(error, RecursionError) else "a number with thousands of digits"
-
-
-__all__ = ["EVERY", "NOTHING", "Place", "Spool", "Words", "documents", "head", "lines", "loads", "opened", "shown"]
+    return "lists or objects nested too deeply" if isinstance(error, RecursionError) else "a number with thousands of digits"

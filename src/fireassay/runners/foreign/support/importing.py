@@ -2,14 +2,13 @@
 
 A file (or a folder of one tool's files) -> the tool's reader -> loads -> one record per set of equal settings: each of its loads and
 scenarios is a configuration, and a repeated load is a further launch.  Rows are streamed.
-Nothing is invented: missing values are null in the tables, and their conditions are unsaid in the manifest.  Without wall-clock
+Nothing is invented: missing values are null in the tables, and their conditions are listed as `unsaid` in the manifest.  Without wall-clock
 times, `scheduled_ns` holds the requests' numbers, and the manifest says times = none.  An invalid file leaves no record behind.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
@@ -21,12 +20,13 @@ from fireassay.clock import Clock
 from fireassay.errors import Problem, RecordError, SpecError
 from fireassay.record import files
 from fireassay.record import folder as record_folder
+from fireassay.record.declared.requests import REQUESTS
 from fireassay.record.folder import RecordFolder
 from fireassay.record.sealing.plan_signature import plan_signature
 from fireassay.record.writer import ROWS_PER_BATCH, StreamWriter, to_batch
-from fireassay.runners.experiment.rows import check_written, launch_row, write_event, write_launch
+from fireassay.runners.experiment.rows import check_written, launch_row, table_row, write_event, write_launch
 from fireassay.runners.foreign import nccl_tests
-from fireassay.runners.foreign.support.base import UNSAID, Foreign, Imported, Load, Row, first
+from fireassay.runners.foreign.support.base import UNSAID, Foreign, Imported, Load, Row, discard, first, record_name
 from fireassay.runners.foreign.support.documents import Place, Words, head, opened
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import Configuration, PlannedLaunch, configurations, plan
@@ -34,7 +34,7 @@ from fireassay.units import NS_PER_S
 
 PACKAGE: Final = "runners.foreign"
 NOWHERE: Final = "http://unsaid.invalid"  # RFC 2606: never resolves
-# Conditions of a load that a foreign file may leave unknown; those in `Load.said` are removed.
+# Conditions of a load that a foreign file may leave unknown; those in `Load.stated` are removed.
 OPEN: Final = (
     "serving.task",
     "serving.model",
@@ -64,7 +64,6 @@ OPEN: Final = (
     "engine.headers",
     "engine.restart",
 )
-LONGEST_NAME: Final = 80
 
 
 def import_results(path: Path, root: Path, *, clock: Clock, tool: str = "", name: str = "") -> tuple[Imported, ...]:
@@ -92,7 +91,7 @@ def import_results(path: Path, root: Path, *, clock: Clock, tool: str = "", name
             )
         except BaseException:
             for record in records:
-                _discard(record)
+                discard(record)
             raise
 
 
@@ -106,8 +105,7 @@ def _of_collectives(path: Path, tool: str) -> list[Path]:
     if not path.is_dir():
         opened(path).close()
         return [path] if tool or nccl_tests.recognises(path.name, head(path)) else []
-    inside = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
-    return [file for file in inside if nccl_tests.recognises(file.name, head(file))]
+    return [file for file in _files_in(path) if nccl_tests.recognises(file.name, head(file))]
 
 
 def _chosen(path: Path, tool: str) -> tuple[Foreign, Sequence[Path]]:
@@ -116,32 +114,30 @@ def _chosen(path: Path, tool: str) -> tuple[Foreign, Sequence[Path]]:
     known = {tool: catalog.load(PACKAGE, tool)} if tool else tools
     if not path.is_dir():
         opened(path).close()
-        candidates = [tool_reader for tool_reader in known.values() if tool_reader.recognises(path.name, head(path))]
-        if tool and not candidates:
+        candidates = [reader for reader in known.values() if reader.recognises(path.name, head(path))]
+        if tool:
             candidates = list(known.values())  # trust the user's choice; the reader reports errors
         return _the_one(candidates, tools, path), [path]
-    inside = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith("."))
-    heads = {file: head(file) for file in inside}
-    files_by_tool = {
-        tool_reader.name: [file for file in inside if tool_reader.recognises(file.name, heads[file])] for tool_reader in known.values()
-    }
-    foreign = _the_one([known[each] for each, candidates in files_by_tool.items() if candidates], tools, path)
-    return foreign, foreign.chosen(files_by_tool[foreign.name])
+    heads = {file: head(file) for file in _files_in(path)}
+    matches = {reader.name: [file for file in heads if reader.recognises(file.name, heads[file])] for reader in known.values()}
+    foreign = _the_one([known[name] for name, files_of_tool in matches.items() if files_of_tool], tools, path)
+    return foreign, foreign.chosen(matches[foreign.name])
+
+
+def _files_in(folder: Path) -> list[Path]:
+    return sorted(file for file in folder.iterdir() if file.is_file() and not file.name.startswith("."))
 
 
 def _the_one(matching: Sequence[Foreign], tools: Mapping[str, Foreign], path: Path) -> Foreign:
     if len(matching) == 1:
         return matching[0]
     known = [f"{candidate.title} ({candidate.files})" for candidate in tools.values()]
-    allowed = "; ".join((*known, f"{nccl_tests.TITLE} (what it printed, or the JSON of -J)"))
+    allowed = "; ".join((*known, f"{nccl_tests.TITLE} (printed output, or the JSON of -J)"))
     names = [candidate.name for candidate in matching] or [*tools, nccl_tests.NAME]
-    what = (
-        f"results of {' and of '.join(candidate.title for candidate in matching)}" if matching else "no results of a known load generator"
-    )
-    raise SpecError(
-        (Problem(where=str(path), found=what, allowed=allowed, fix=f"Name the tool: --tool {' or --tool '.join(names)}."),),
-        "the imported file",
-    )
+    titles = " and of ".join(candidate.title for candidate in matching)
+    found = f"results of {titles}" if matching else "no results of a known load generator"
+    fix = f"Name the tool: --tool {' or --tool '.join(names)}."
+    raise SpecError((Problem(where=str(path), found=found, allowed=allowed, fix=fix),), "the imported file")
 
 
 def _digests(foreign: Foreign, chosen: Sequence[Path]) -> dict[str, str]:
@@ -151,12 +147,7 @@ def _digests(foreign: Foreign, chosen: Sequence[Path]) -> dict[str, str]:
 
 
 def _name(given: str, foreign: Foreign, path: Path, index: int, of: int) -> str:
-    """A record's name: letters, digits, dot, dash, underscore."""
-    stem = path.stem if path.is_file() else path.name
-    proposed = given or f"{foreign.name}-{stem}"
-    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", proposed).strip("-._") or foreign.name
-    ending = f"-{index + 1}" if of > 1 else ""
-    return f"{plain[: LONGEST_NAME - len(ending)]}{ending}"
+    return record_name(given or f"{foreign.name}-{path.stem if path.is_file() else path.name}", foreign.name, index, of)
 
 
 # ---- grouping loads --------------------------------------------------------------------------------------------------
@@ -175,7 +166,7 @@ def _groups(loads: Sequence[Load]) -> list[list[Load]]:
             "times": load.times,
             "clock": load.clock,
             "version": load.version,
-            "said": sorted(load.said),
+            "stated": sorted(load.stated),
             "rows": load.rows is not None,
         }
         groups.setdefault(json.dumps(settings, sort_keys=True, default=str), []).append(load)
@@ -213,7 +204,7 @@ def _experiment(group: Sequence[Load], name: str) -> Experiment:
             }
         )
     except SpecError as error:
-        raise SpecError(error.problems, f"what {first_load.file} says of its load") from None
+        raise SpecError(error.problems, f"the load in {first_load.file}") from None
 
 
 def _times_each(group: Sequence[Load]) -> dict[tuple[str, float | None], int]:
@@ -277,7 +268,7 @@ def _manifest(foreign: Foreign, group: Sequence[Load], digests: Mapping[str, str
         "requests": first_load.rows is not None,
         "begin_utc": first(load.begin_utc for load in group) or None,
         "meanings": dict(foreign.meanings),
-        "unsaid": [name for name in OPEN if name not in first_load.said],
+        "unsaid": [name for name in OPEN if name not in first_load.stated],
         "missing": list(dict.fromkeys((*foreign.missing, *(sentence for load in group for sentence in load.missing)))),
         "doubts": list(dict.fromkeys(sentence for load in group for sentence in load.doubts)),
         "reported": reported,
@@ -286,14 +277,6 @@ def _manifest(foreign: Foreign, group: Sequence[Load], digests: Mapping[str, str
 
 def _reported(load: Load, launch: int, configuration: Configuration) -> list[dict[str, Any]]:
     return [{"launch": launch, "configuration": configuration.name, **asdict(value)} for value in load.reported]
-
-
-def _discard(record: RecordFolder) -> None:
-    """Remove the record of an invalid file."""
-    try:
-        record.finish("interrupted")  # closes its streams and releases its lock
-    finally:
-        files.remove_tree(record.path)
 
 
 # ---- one launch ------------------------------------------------------------------------------------------------------
@@ -335,20 +318,8 @@ def _launch(record: RecordFolder, number: int, load: Load, planned: PlannedLaunc
     if load.times == "whole" and seen.rows:
         write_event(writer, number, "load_begin", begin_ns, {})
         write_event(writer, number, "load_end", end_ns, {})
-    row_of_launch = launch_row(
-        planned,
-        launch=number,
-        attempt=0,
-        begin_ns=begin_ns,
-        end_ns=end_ns,
-        begin_utc=load.begin_utc,
-        status="ok",
-        reason="",
-        exit_code=None,
-        restarts=0,
-        placement="{}",
-    )
-    write_launch(writer, row_of_launch, record.path)
+    outcome = launch_row(planned, launch=number, begin_ns=begin_ns, end_ns=end_ns, begin_utc=load.begin_utc)
+    write_launch(writer, outcome, record.path)
     return seen
 
 
@@ -366,57 +337,37 @@ def _write(writer: StreamWriter, path: Path, file: str, requests: list[tuple[Any
             continue
         batch = to_batch(table, rows)
         if batch is None:
-            raise RecordError(f"{file}: a request near the {rows[0][1]}th holds a value that a record cannot hold.")
+            raise RecordError(f"{file}: a request near number {rows[0][1]} has a value that a record cannot store.")
         writer.append_batch(table, batch)
         rows.clear()
     writer.flush()
     check_written(writer, path)
 
 
+COPIED: Final = (
+    *("phase", "session", "turn", "status", "http_status", "error", "finish_reason", "text", "reasoning"),
+    *("tokens_in", "tokens_out", "tokens_reasoning", "tokens_cached"),
+)
+TIMES: Final = {"first_token_ns": "first_ns", "first_visible_ns": "visible_ns", "last_token_ns": "last_ns", "done_ns": "done_ns"}
+
+
 def _request(launch: int, index: int, row: Row, due_ns: int, sent_ns: int) -> tuple[Any, ...]:
-    """A row of the table `requests`, in the order of its columns."""
-
-    def at(after_ns: int | None) -> int | None:
-        return None if after_ns is None else sent_ns + after_ns
-
-    return (
-        launch,
-        index,
-        0,
-        row.phase,
-        "normal",
-        None,
-        row.session,
-        row.turn,
-        None,
-        "foreign",
-        due_ns,
-        sent_ns,
-        None,
-        None,
-        at(row.first_ns),
-        at(row.visible_ns),
-        at(row.last_ns),
-        at(row.done_ns),
-        row.status,
-        row.http_status,
-        row.error,
-        row.finish_reason,
-        row.tokens_in,
-        row.tokens_out,
-        row.tokens_reasoning,
-        row.tokens_cached,
-        list(row.chunks_ns),
-        [CONTENT] * len(row.chunks_ns),
-        [],
-        None,
-        None,
-        row.text,
-        row.reasoning,
-        [],
-        None,
-        None,
-        [],
+    """A row of the table `requests`."""
+    after_ns = {name: getattr(row, attribute) for name, attribute in TIMES.items()}
+    return table_row(
+        REQUESTS,
+        launch=launch,
+        request=index,
+        client=0,
+        kind="normal",
+        transport="foreign",
+        scheduled_ns=due_ns,
+        sent_ns=sent_ns,
+        **{name: getattr(row, name) for name in COPIED},
+        **{name: None if ns is None else sent_ns + ns for name, ns in after_ns.items()},
+        chunk_ns=list(row.chunks_ns),
+        chunk_kind=[CONTENT] * len(row.chunks_ns),
+        **{name: [] for name in ("chunk_chars", "logprobs", "chunk_uncertainty_ns")},
     )
 
 

@@ -9,20 +9,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from fireassay.record.secrets.redact import redact_arguments, redact_environment
+from fireassay.runners.foreign.support import nccl_runs
 from fireassay.runners.foreign.support.documents import Place, Words
-from fireassay.runners.foreign.support.nccl_runs import (
-    PLACES,
-    Line,
-    Run,
-    kind_of,
-    line_of,
-    number_of,
-    processor_times,
-    program_of,
-    runs_of,
-    whole,
-)
+from fireassay.runners.foreign.support.nccl_runs import PLACES, Line, Run, kind_of, line_of, number_of, program_of, runs_of, whole
 
+KEPT: Final = ("version", "start_time", "end_time", "out_of_bounds", "average_bus_bandwidth", "errors")
 RANKS: Final = {0: "rank 0", 1: "mean of ranks", 2: "fastest", 3: "slowest"}
 
 
@@ -30,9 +21,8 @@ def runs_in_json(text: str, path: Path, place: Place) -> tuple[Run, ...]:
     try:
         document = json.loads(text)
     except ValueError as error:
-        raise place.wrong(
-            Words(f"no JSON ({error})"), "what nccl-tests writes with -J", "A run that was ended early leaves it unfinished."
-        ) from None
+        fix = "A run that ended early leaves it unfinished."
+        raise place.wrong(Words(f"not JSON ({error})"), "a file that nccl-tests writes with -J", fix) from None
     config, results = document.get("config"), document.get("results")
     if not isinstance(config, dict) or not isinstance(results, list) or not results:
         raise place.wrong(Words("no results"), "a run with at least one size")
@@ -50,15 +40,10 @@ def runs_in_json(text: str, path: Path, place: Place) -> tuple[Run, ...]:
     ]
     average = _option(arguments, "-a", "--average")
     kept = {
-        "version": document.get("version"),
-        "start_time": document.get("start_time"),
-        "end_time": document.get("end_time"),
+        **{name: document.get(name) for name in KEPT},
         "config": config,
         "results": results,
         "args": redact_arguments(arguments),
-        "out_of_bounds": document.get("out_of_bounds"),
-        "average_bus_bandwidth": document.get("average_bus_bandwidth"),
-        "errors": document.get("errors"),
         "env": _variables(document.get("env")),
     }
     return runs_of(
@@ -67,7 +52,7 @@ def runs_in_json(text: str, path: Path, place: Place) -> tuple[Run, ...]:
         rows,
         program=program_of(" ".join(arguments[:1]) or path.name, path, place),
         ranks=max(1, len(group)) * ranks_per_process,
-        seconds=_lasted(document.get("start_time"), document.get("end_time")),
+        seconds=_duration(document.get("start_time"), document.get("end_time")),
         aggregation=RANKS.get(whole(average) if average is not None else 1, "not said"),
         version=str(document.get("nccl_version") or ""),
         kept=kept,
@@ -85,16 +70,9 @@ def _lines_of(result: Mapping[str, Any], place: Place) -> Iterator[Line]:
         if not isinstance(part, dict):
             raise place.at(key).wrong(part, "an object with time, alg_bw and bus_bw")
         if "cpu_time" in part:
-            raise processor_times(place.at(key))
-        yield line_of(
-            int(size),
-            part.get("time"),
-            part.get("alg_bw"),
-            part.get("bus_bw"),
-            part.get("nwrong"),
-            in_place=key == "in_place",
-            place=place.at(key).at("time"),
-        )
+            raise nccl_runs.processor_times(place.at(key))
+        values = (part.get(name) for name in ("time", "alg_bw", "bus_bw", "nwrong"))
+        yield line_of(int(size), *values, in_place=key == "in_place", place=place.at(key).at("time"))
 
 
 def _option(arguments: Sequence[str], *names: str) -> str | None:
@@ -108,7 +86,7 @@ def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _lasted(begin: Any, end: Any) -> float | None:
+def _duration(begin: Any, end: Any) -> float | None:
     try:
         form = "%Y-%m-%d %H:%M:%S"
         return (datetime.strptime(str(end), form) - datetime.strptime(str(begin), form)).total_seconds()

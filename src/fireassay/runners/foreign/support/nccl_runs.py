@@ -73,12 +73,12 @@ class Run:
     version: str
     seconds: float | None  # duration of the run, if the file gives it
     kept: Mapping[str, Any] = field(repr=False)
-    unsaid: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()  # sentences: what the file does not say
 
 
 def processor_times(place: Place) -> SpecError:
     """The error for -C 1: it reports the CPU time to enqueue a call, not the call's duration."""
-    return place.wrong(Words("times of the processor (-C 1)"), "times of the calls", "Run it again without -C.")
+    return place.wrong(Words("processor times (-C 1)"), "times of the calls", "Run it again without -C.")
 
 
 def line_of(nbytes: int, time: Any, algbw: Any, busbw: Any, wrong: Any, *, in_place: bool, place: Place) -> Line:
@@ -104,16 +104,16 @@ def runs_of(
 ) -> tuple[Run, ...]:
     """One run per type, operator and root."""
     if not rows:
-        raise place.wrong(Words("no line of a result"), "at least one size")
+        raise place.wrong(Words("no result line"), "at least one size")
     known = [(kind, line) for kind, line in rows if kind[0] in TYPES]
     if not known:
         raise place.wrong(rows[0][0][0], f"one of the types {', '.join(TYPES)}")
-    unsaid = ["which ranks' times were averaged (-a)"] if str(rest["aggregation"]).startswith("not said") else []
+    missing = ["which ranks' times were averaged (-a)"] if str(rest["aggregation"]).startswith("not said") else []
     if not headed:
-        unsaid.append("whether its times are those of the calls or of the processor (-C): the names of the columns are not there")
+        missing.append("whether its times are those of the calls or of the processor (-C): the column names are missing")
     for dtype in dict.fromkeys(kind[0] for kind, _ in rows if kind[0] not in TYPES):
-        without = sum(kind[0] == dtype for kind, _ in rows)
-        unsaid.append(f"what {dtype} is: {without:,} of {len(rows):,} results are of this type, and left out")
+        omitted = sum(kind[0] == dtype for kind, _ in rows)
+        missing.append(f"the meaning of type {dtype}: {omitted:,} of {len(rows):,} results have it and are left out")
     return tuple(
         Run(
             file=path.name,
@@ -122,7 +122,7 @@ def runs_of(
             redop=kind[1],
             root=kind[2],
             lines=tuple(line for line_kind, line in known if line_kind == kind),
-            unsaid=tuple(unsaid),
+            missing=tuple(missing),
             **rest,
         )
         for kind in dict.fromkeys(kind for kind, _ in known)
@@ -130,15 +130,12 @@ def runs_of(
 
 
 def program_of(text: str, path: Path, place: Place) -> str:
+    allowed = f"one of {', '.join(f'{name}_perf' for name in PROGRAMS)}"
     for match in (*_PROGRAM.finditer(text), *_PROGRAM.finditer(path.name)):
         if match[1] in OTHERS:
-            raise place.wrong(match[0], f"one of {', '.join(f'{name}_perf' for name in PROGRAMS)}")
+            raise place.wrong(match[0], allowed)
         return match[1]
-    raise place.wrong(
-        Words("no name of a program"),
-        f"one of {', '.join(f'{name}_perf' for name in PROGRAMS)}",
-        "Name the file after it: all_reduce_perf.txt",
-    )
+    raise place.wrong(Words("no program name"), allowed, "Name the file after the program: all_reduce_perf.txt")
 
 
 def whole(value: Any) -> int:

@@ -13,19 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from fireassay.runners.foreign.support import nccl_runs
 from fireassay.runners.foreign.support.documents import Place, Words
-from fireassay.runners.foreign.support.nccl_runs import (
-    PLACES,
-    Kind,
-    Line,
-    Run,
-    kind_of,
-    line_of,
-    number_of,
-    processor_times,
-    program_of,
-    runs_of,
-)
+from fireassay.runners.foreign.support.nccl_runs import PLACES, Kind, Line, Run, kind_of, line_of, number_of, program_of, runs_of
 
 _DEVICE = re.compile(r"#\s+Rank\s+(\d+)\s+(?:Group\s+(\d+)\s+)?Pid\s+\d+ on\s+(\S+)\s+device\s+(\d+)\s+\[[^\]]*\]\s*(.*)")
 # prefixes of mpirun --tag-output, torchrun, srun --label, pdsh
@@ -49,12 +39,12 @@ class Table:
 def runs_in_text(text: str, path: Path, place: Place) -> tuple[Run, ...]:
     lines = [_PREFIX.sub("", line) for line in text.splitlines()]
     if not any(map(_DEVICE.match, lines)):
-        raise place.wrong(Words("no line of a device"), "the whole output, with its lines # Rank ...")
+        raise place.wrong(Words("no device line"), "the whole output, with its lines # Rank ...")
     runs: list[Run] = []
     for begin, end in itertools.pairwise([0, *_starts(lines), len(lines)]):
         runs += _of_section(lines[begin:end], begin, path, place)
     if not runs:
-        raise place.wrong(Words("no line of a result"), "at least one size")
+        raise place.wrong(Words("no result line"), "at least one size")
     return tuple(runs)
 
 
@@ -80,7 +70,7 @@ def _of_section(lines: Sequence[str], before: int, path: Path, place: Place) -> 
         words, at = line.replace("#wrong", " #wrong").split(), Place(path.name, number)
         if words[:1] == ["#"] and {"size", "algbw", "busbw"} <= set(words):
             if CPU_TIME in words:
-                raise processor_times(at)
+                raise nccl_runs.processor_times(at)
             table = _table(words[1:], at, named=True)
         elif len(words) > 2 and words[0].isdigit() and words[1].isdigit() and int(words[0]):  # size 0 sends nothing
             rows += _of_words(words, table, at)
@@ -124,12 +114,11 @@ def _of_words(words: Sequence[str], table: Table, place: Place) -> Iterator[tupl
     first, each = len(table.first), len(table.of_a_place)
     held = len(words) - first - table.after
     if held not in (each, 2 * each):
-        wanted = (
-            f"{len(words) - held + each} or {len(words) - held + 2 * each} words below {' '.join((*table.first, *table.of_a_place))} ..."
-        )
-        half = "A run that was ended early leaves half a line: take it out."
-        bare = "Leave the lines in that name the columns (# size count ...): -I and -S add some."
-        raise place.wrong(Words(f"{len(words)} words"), wanted, half if table.named else f"{half} {bare}")
+        rest = len(words) - held
+        allowed = f"{rest + each} or {rest + 2 * each} words below {' '.join((*table.first, *table.of_a_place))} ..."
+        half = "A run that ended early leaves half a line: remove it."
+        bare = "Keep the lines with the column names (# size count ...): -I and -S add columns."
+        raise place.wrong(Words(f"{len(words)} words"), allowed, half if table.named else f"{half} {bare}")
     known = dict(zip(table.first, words, strict=False))
     for number in range(held // each):
         part = dict(zip(table.of_a_place, words[first + number * each :], strict=False))

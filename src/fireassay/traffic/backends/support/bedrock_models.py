@@ -15,9 +15,9 @@ from typing import Any, Final
 
 from fireassay.errors import EnvironmentLacks
 from fireassay.traffic.backends.support.bodies import Tree, some, text_of
-from fireassay.traffic.backends.support.native_events import Gathered
+from fireassay.traffic.backends.support.native_events import AnswerBuilder
 from fireassay.traffic.parts import Ask, Kind
-from fireassay.traffic.replies.openai_json import said_by, usage_of
+from fireassay.traffic.replies.openai_json import text_of_choice, usage_of
 
 METRICS: Final = "amazon-bedrock-invocationMetrics"
 _COUNTS = {"tokens_in": "inputTokenCount", "tokens_out": "outputTokenCount", "tokens_cached": "cacheReadInputTokenCount"}
@@ -29,7 +29,7 @@ class Family:
 
     fixed: Callable[[Ask], Tree]
     varied: Callable[[Ask], Tree]
-    take: Callable[[Mapping[str, Any], int, Gathered], None]  # a chunk's JSON, its time
+    take: Callable[[Mapping[str, Any], int, AnswerBuilder], None]  # a chunk's JSON, its time
 
 
 @lru_cache(maxsize=256)
@@ -46,7 +46,7 @@ def family_of(model: str) -> str:
         if name in INVOKED:
             return name
     families = ", ".join(sorted(INVOKED))
-    raise EnvironmentLacks(f'with api = "invoke" models of {families} are known, and not {model!r}; converse serves all')
+    raise EnvironmentLacks(f'api = "invoke" supports models of {families}, not {model!r}; api = "converse" supports all')
 
 
 def _turns(ask: Ask) -> list[Tree]:
@@ -58,7 +58,7 @@ def _prompt(ask: Ask) -> str:
     return ask.prompt or "\n".join(turn["content"] for turn in _turns(ask))
 
 
-def _metrics(document: Mapping[str, Any], into: Gathered) -> None:
+def _metrics(document: Mapping[str, Any], into: AnswerBuilder) -> None:
     into.tokens(document.get(METRICS) or {}, _COUNTS)
 
 
@@ -79,28 +79,28 @@ def _anthropic_varied(ask: Ask) -> Tree:
     )
 
 
-def _anthropic_take(document: Mapping[str, Any], ns: int, into: Gathered) -> None:
+def _anthropic_take(document: Mapping[str, Any], ns: int, into: AnswerBuilder) -> None:
     kind = document.get("type")
     if kind == "content_block_delta":
         delta = document["delta"]
         if "partial_json" in delta:
-            into.put(ns, Kind.TOOL, len(delta["partial_json"]))
+            into.add(ns, Kind.TOOL, len(delta["partial_json"]))
         else:
-            into.say(ns, delta.get("text") or delta.get("thinking") or "", reasoning="thinking" in delta)
+            into.add_text(ns, delta.get("text") or delta.get("thinking") or "", reasoning="thinking" in delta)
     elif kind == "message_delta":
-        into.put(ns, Kind.FINISH)
+        into.add(ns, Kind.FINISH)
         into.finish(document["delta"].get("stop_reason"))
         into.tokens(document.get("usage") or {}, {"tokens_out": "output_tokens"})
     elif kind == "message_start":
-        into.put(ns, Kind.ROLE)
+        into.add(ns, Kind.ROLE)
         usage = document["message"].get("usage") or {}
         into.tokens(usage, {"tokens_in": "input_tokens", "tokens_cached": "cache_read_input_tokens"})
     elif kind == "message":
-        into.both(ns, text_of(document["content"]), "", 0, Kind.FINISH)
+        into.add_mixed(ns, text_of(document["content"]), "", 0, Kind.FINISH)
         into.finish(document.get("stop_reason"))
         into.tokens(document.get("usage") or {}, {"tokens_in": "input_tokens", "tokens_out": "output_tokens"})
     else:
-        into.put(ns, Kind.DONE if kind == "message_stop" else Kind.OTHER)
+        into.add(ns, Kind.DONE if kind == "message_stop" else Kind.OTHER)
     _metrics(document, into)
 
 
@@ -115,9 +115,9 @@ def _meta_varied(ask: Ask) -> Tree:
     return some(prompt=_prompt(ask), max_gen_len=ask.max_tokens)
 
 
-def _meta_take(document: Mapping[str, Any], ns: int, into: Gathered) -> None:
+def _meta_take(document: Mapping[str, Any], ns: int, into: AnswerBuilder) -> None:
     reason = document.get("stop_reason")
-    into.say(ns, document["generation"], empty=Kind.FINISH if reason else Kind.ROLE)
+    into.add_text(ns, document["generation"], empty=Kind.FINISH if reason else Kind.ROLE)
     into.finish(reason)
     into.tokens(document, {"tokens_in": "prompt_token_count"})
     if reason:
@@ -129,13 +129,13 @@ def _mistral_varied(ask: Ask) -> Tree:
     return some(prompt=f"<s>[INST] {_prompt(ask)} [/INST]", max_tokens=ask.max_tokens)
 
 
-def _mistral_take(document: Mapping[str, Any], ns: int, into: Gathered) -> None:
+def _mistral_take(document: Mapping[str, Any], ns: int, into: AnswerBuilder) -> None:
     if "choices" in document:
         _openai_take(document, ns, into)
         return
     output = document["outputs"][0]
     reason = output.get("stop_reason")
-    into.say(ns, output["text"], empty=Kind.FINISH if reason else Kind.ROLE)
+    into.add_text(ns, output["text"], empty=Kind.FINISH if reason else Kind.ROLE)
     into.finish(reason)
     _metrics(document, into)
 
@@ -154,18 +154,18 @@ def _nova_varied(ask: Ask) -> Tree:
     return some(messages=messages, system=system or None, inferenceConfig=some(maxTokens=ask.max_tokens))
 
 
-def _nova_take(document: Mapping[str, Any], ns: int, into: Gathered) -> None:
+def _nova_take(document: Mapping[str, Any], ns: int, into: AnswerBuilder) -> None:
     if "contentBlockDelta" in document:
-        into.say(ns, document["contentBlockDelta"]["delta"].get("text", ""))
+        into.add_text(ns, document["contentBlockDelta"]["delta"].get("text", ""))
     elif "messageStop" in document:
-        into.put(ns, Kind.FINISH)
+        into.add(ns, Kind.FINISH)
         into.finish(document["messageStop"].get("stopReason"))
     elif "metadata" in document:
-        into.put(ns, Kind.USAGE)
+        into.add(ns, Kind.USAGE)
         usage = document["metadata"].get("usage") or {}
         into.tokens(usage, {"tokens_in": "inputTokens", "tokens_out": "outputTokens", "tokens_cached": "cacheReadInputTokenCount"})
     else:
-        into.put(ns, Kind.ROLE if "messageStart" in document else Kind.OTHER)
+        into.add(ns, Kind.ROLE if "messageStart" in document else Kind.OTHER)
     _metrics(document, into)
 
 
@@ -180,15 +180,15 @@ def _openai_varied(ask: Ask) -> Tree:
     return some(messages=_turns(ask), max_completion_tokens=ask.max_tokens, seed=ask.seed)
 
 
-def _openai_take(document: Mapping[str, Any], ns: int, into: Gathered) -> None:
+def _openai_take(document: Mapping[str, Any], ns: int, into: AnswerBuilder) -> None:
     choices = document.get("choices")
     if choices:
-        delta, reason = said_by(choices[0]), choices[0].get("finish_reason") or choices[0].get("stop_reason")
+        delta, reason = text_of_choice(choices[0]), choices[0].get("finish_reason") or choices[0].get("stop_reason")
         tool = delta.chars - len(delta.content) - len(delta.reasoning)
-        into.both(ns, delta.content, delta.reasoning, tool, Kind.FINISH if reason else Kind.ROLE)
+        into.add_mixed(ns, delta.content, delta.reasoning, tool, Kind.FINISH if reason else Kind.ROLE)
         into.finish(reason)
     else:
-        into.put(ns, Kind.USAGE if document.get("usage") else Kind.OTHER)
+        into.add(ns, Kind.USAGE if document.get("usage") else Kind.OTHER)
     usage = usage_of(document.get("usage"))
     answer = into.answer
     answer.tokens_in, answer.tokens_out = usage.get("in") or answer.tokens_in, usage.get("out") or answer.tokens_out

@@ -128,7 +128,7 @@ def _plain(value: object) -> object:
     """Convert mappings that are not dicts, which a task may build."""
     if isinstance(value, Mapping):
         return dict(value)
-    raise TypeError(f"{type(value).__name__} is no JSON")
+    raise TypeError(f"{type(value).__name__} is not JSON")
 
 
 def text_of(content: object) -> str:

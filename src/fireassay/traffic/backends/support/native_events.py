@@ -1,6 +1,6 @@
 """How is a reply in an engine's own dialect read, event by event?
 
-A dialect supplies one function that receives each event's JSON and stores its content in a `Gathered`.  The common part is here:
+A dialect supplies one function that receives each event's JSON and adds its content to an `AnswerBuilder`.  The common part is here:
 replies that failed below their content, errors within a 200, invalid JSON, and answers without an end marker, which are truncated.
 """
 
@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from fireassay.traffic.parts import Answer, Kind, Reply, Status
-from fireassay.traffic.replies.events import events, failure
+from fireassay.traffic.replies.events import began_well, events, failure
 from fireassay.traffic.replies.openai_json import MOST_ERROR, count, error_message, is_error, loads
 
-UNFINISHED: Final = "the answer ended without saying why"
+UNFINISHED: Final = "the answer ended without a finish reason"
 # Vendors' words for the two usual finish reasons.
 STOP: Final = frozenset(
     {"eos", "eos_token", "stop_sequence", "word", "end_turn", "complete", "completed", "finish", "stop_sequence_filtered"}
@@ -29,12 +29,12 @@ def finish_of(reason: object) -> str | None:
     return "stop" if finish in STOP else "length" if finish in LENGTH else finish
 
 
-def tells(reply: Reply, name: bytes) -> bool:
+def has_member(reply: Reply, name: bytes) -> bool:
     """Whether the start of a reply has a member of this name, which distinguishes the dialects of one engine."""
     return reply.body.find(b'"' + name + b'"', 0, 65536) >= 0
 
 
-class Gathered:
+class AnswerBuilder:
     """An answer under construction."""
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class Gathered:
         self._content: list[str] = []
         self._reasoning: list[str] = []
 
-    def put(self, ns: int, kind: Kind, chars: int = 0) -> None:
+    def add(self, ns: int, kind: Kind, chars: int = 0) -> None:
         """Add a chunk."""
         self.answer.chunk_ns.append(ns)
         self.answer.chunk_kind.append(int(kind))
@@ -56,18 +56,18 @@ class Gathered:
         if unsure is not None:
             answer.chunk_uncertainty_ns += [unsure] * (len(answer.chunk_ns) - len(answer.chunk_uncertainty_ns))
 
-    def say(self, ns: int, text: str, *, reasoning: bool = False, empty: Kind = Kind.ROLE) -> None:
+    def add_text(self, ns: int, text: str, *, reasoning: bool = False, empty: Kind = Kind.ROLE) -> None:
         """Add a chunk with text; of kind `empty` if there is none."""
         if not text:
-            self.put(ns, empty)
+            self.add(ns, empty)
             return
-        self.put(ns, Kind.REASONING if reasoning else Kind.CONTENT, len(text))
+        self.add(ns, Kind.REASONING if reasoning else Kind.CONTENT, len(text))
         (self._reasoning if reasoning else self._content).append(text)
 
-    def both(self, ns: int, content: str, reasoning: str, tool: int, empty: Kind) -> None:
+    def add_mixed(self, ns: int, content: str, reasoning: str, tool: int, empty: Kind) -> None:
         """Add a chunk that may have several kinds of text: it takes the first kind present of content, reasoning, tool."""
         kind = Kind.CONTENT if content else Kind.REASONING if reasoning else Kind.TOOL if tool else empty
-        self.put(ns, kind, len(content) + len(reasoning) + tool)
+        self.add(ns, kind, len(content) + len(reasoning) + tool)
         if content:
             self._content.append(content)
         if reasoning:
@@ -81,19 +81,19 @@ class Gathered:
     def fail(self, ns: int, message: str) -> None:
         """The server reported an error."""
         self.answer.error = self.answer.error or message[:MOST_ERROR]
-        self.put(ns, Kind.ERROR)
+        self.add(ns, Kind.ERROR)
 
-    def spoil(self, why: str) -> None:
+    def mark_malformed(self, why: str) -> None:
         """Record invalid content; only the first instance is reported."""
         self.malformed = self.malformed or why
 
-    def tokens(self, told: Mapping[str, Any], names: Mapping[str, str]) -> None:
+    def tokens(self, usage: Mapping[str, Any], names: Mapping[str, str]) -> None:
         """Counts from a usage object: field of the answer -> name in the object."""
         for field, name in names.items():
             try:
-                tokens = count(told.get(name), name)
+                tokens = count(usage.get(name), name)
             except ValueError as error:
-                self.spoil(str(error))
+                self.mark_malformed(str(error))
                 continue
             if tokens is not None:
                 setattr(self.answer, field, tokens)
@@ -120,11 +120,11 @@ class Gathered:
 
 def _unfinished(answer: Answer) -> tuple[Status, str]:
     if not answer.chunk_ns:
-        return "malformed", "the answer holds no chunk"
+        return "malformed", "the answer has no chunk"
     return "truncated", UNFINISHED
 
 
-Take = Callable[[Mapping[str, Any], str, int, Gathered], None]  # an event's JSON, its name, its time
+Take = Callable[[Mapping[str, Any], str, int, AnswerBuilder], None]  # an event's JSON, its name, its time
 
 
 def read_events(reply: Reply, take: Take, *, errors: bool = True) -> Answer:
@@ -133,17 +133,13 @@ def read_events(reply: Reply, take: Take, *, errors: bool = True) -> Answer:
     `errors`: whether an object with a member `error` reports an error, whatever else it contains.
     """
     failed = failure(reply)
-    if failed is not None and not _began_well(reply):
+    if failed is not None and not began_well(reply):
         return failed
-    into = Gathered()
+    into = AnswerBuilder()
     for end, name, data in _pieces(reply):
         _take(data, name, reply.at(end), into, take, errors)
         into.unsure(reply.unsure_at(end))
     return into.done(failed)
-
-
-def _began_well(reply: Reply) -> bool:
-    return reply.http_status is not None and 200 <= reply.http_status < 300
 
 
 def _pieces(reply: Reply) -> Iterable[tuple[int, str, bytes]]:
@@ -154,10 +150,10 @@ def _pieces(reply: Reply) -> Iterable[tuple[int, str, bytes]]:
     return ((len(reply.body), "", reply.body),) if reply.ended == "complete" else ()
 
 
-def _take(data: bytes, name: str, ns: int, into: Gathered, take: Take, errors: bool) -> None:
+def _take(data: bytes, name: str, ns: int, into: AnswerBuilder, take: Take, errors: bool) -> None:
     if data.strip() == b"[DONE]":
         into.ended = True
-        into.put(ns, Kind.DONE)
+        into.add(ns, Kind.DONE)
         return
     try:
         document = loads(data)
@@ -165,24 +161,24 @@ def _take(data: bytes, name: str, ns: int, into: Gathered, take: Take, errors: b
         if name == "error":
             into.fail(ns, data.decode("utf-8", "replace"))
         else:
-            into.spoil(f"a chunk is not JSON: {error}")
-            into.put(ns, Kind.OTHER)
+            into.mark_malformed(f"a chunk is not JSON: {error}")
+            into.add(ns, Kind.OTHER)
         return
     if not isinstance(document, dict):
-        into.spoil("a chunk is not a JSON object")
-        into.put(ns, Kind.OTHER)
+        into.mark_malformed("a chunk is not a JSON object")
+        into.add(ns, Kind.OTHER)
     elif name == "error" or (errors and is_error(document)):
-        into.fail(ns, error_message(document) or "an error without words")
+        into.fail(ns, error_message(document) or "an error without a message")
     else:
-        _guarded(take, document, name, ns, into)
+        guarded(into, ns, lambda: take(document, name, ns, into))
 
 
-def _guarded(take: Take, document: Mapping[str, Any], name: str, ns: int, into: Gathered) -> None:
+def guarded(into: AnswerBuilder, ns: int, take: Callable[[], None]) -> None:
     """Process one event: content that does not fit the dialect marks the answer as malformed, nothing else."""
     before = len(into.answer.chunk_ns)
     try:
-        take(document, name, ns, into)
+        take()
     except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
-        into.spoil(f"a chunk does not fit its dialect: {type(error).__name__}: {error}")
+        into.mark_malformed(f"a chunk does not fit its dialect: {type(error).__name__}: {error}")
         if len(into.answer.chunk_ns) == before:
-            into.put(ns, Kind.OTHER)
+            into.add(ns, Kind.OTHER)

@@ -15,9 +15,9 @@ from typing import Any, Final
 
 from fireassay.traffic.backends.support.bodies import Head, WireOf, flat, member, numbers
 from fireassay.traffic.backends.support.native_events import UNFINISHED, finish_of
-from fireassay.traffic.backends.support.options import OMIT, PATH, option
+from fireassay.traffic.backends.support.options import NATIVE, OMIT, PATH, flag, option, with_headers
 from fireassay.traffic.backends.support.whole_answers import read_embeddings, read_rerank
-from fireassay.traffic.parts import Answer, Ask, Kind, Option, Reply
+from fireassay.traffic.parts import Answer, Ask, Backend, Kind, Option, Reply
 from fireassay.traffic.replies.openai_stream import read_openai
 
 PATHS: Final = {"chat": "/v1/chat/completions", "completions": "/v1/completions", "embeddings": "/v1/embeddings", "rerank": "/v1/rerank"}
@@ -27,20 +27,8 @@ OPTIONS: Final[Mapping[str, Option]] = {
     "max_tokens_key": Option(meaning="the key that limits an answer's length, where it is not max_tokens"),
 }
 OWN_KEYS: Final = (
-    "model",
-    "messages",
-    "prompt",
-    "input",
-    "documents",
-    "query",
-    "stream",
-    "stream_options",
-    "temperature",
-    "seed",
-    "max_tokens",
-    "logprobs",
-    "ignore_eos",
-    "min_tokens",
+    *("model", "messages", "prompt", "input", "documents", "query", "stream", "stream_options", "temperature", "seed", "max_tokens"),
+    *("logprobs", "ignore_eos", "min_tokens"),
 )
 TEXT_TASKS: Final = ("chat", "completions", "image_chat")
 ALL_TASKS: Final = (*TEXT_TASKS, "embeddings", "rerank")
@@ -67,6 +55,37 @@ class Dialect:
     logprobs: bool = True
     ignore_eos: bool = False  # supports the key ignore_eos
     length: Length = up_to
+
+
+def backend_of(
+    name: str,
+    dialect: Dialect,
+    *,
+    tasks: tuple[str, ...] = ALL_TASKS,
+    own_keys: tuple[str, ...] = (),
+    native: WireOf | None = None,
+    read: Callable[[Reply, Ask], Answer] | None = None,
+    cached_tokens: bool = False,
+    tokenize: str = "",
+) -> Backend:
+    """The backend of an engine with OpenAI's dialect, and a `native` one for completions if it has one, whose replies `read` parses too."""
+    openai = wire_of(dialect)
+    return Backend(
+        name=name,
+        tasks=tasks,
+        native=("completions",) if native is not None else (),
+        wire=openai if native is None else _either(native, openai),
+        read=read or read_reply,
+        prepare=with_headers,
+        cached_tokens=cached_tokens,
+        tokenize=tokenize,
+        options=OPTIONS if native is None else {**OPTIONS, "native": NATIVE},
+        own_keys=(*OWN_KEYS, *own_keys),
+    )
+
+
+def _either(native: WireOf, openai: WireOf) -> WireOf:
+    return lambda ask, target: (native if flag(target, "native") else openai)(ask, target)
 
 
 def kind_of(ask: Ask) -> str:
@@ -117,7 +136,7 @@ def _varied(ask: Ask, head: Head, dialect: Dialect) -> bytes:
     return content + length + numbers(("seed", None if "seed" in head.omit else ask.seed))
 
 
-def read(reply: Reply, ask: Ask) -> Answer:
+def read_reply(reply: Reply, ask: Ask) -> Answer:
     """The `Backend.read` of all OpenAI dialects. Never raises, whatever the server sent."""
     kind = kind_of(ask)
     if kind == "embeddings":

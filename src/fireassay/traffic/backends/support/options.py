@@ -18,16 +18,15 @@ from __future__ import annotations
 import difflib
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from fireassay.errors import EnvironmentLacks, Problem
 from fireassay.record.secrets.redact import REDACTED
 from fireassay.spec.sections.serving import ENVIRONMENT_VARIABLE, Target
-from fireassay.traffic.parts import Backend, Option, Wire
+from fireassay.traffic.parts import Backend, Option, Sign, Wire
 
 Headers = tuple[tuple[str, str], ...]
-Sign = Callable[[Wire, str], Wire]
 FRAMING: Final = frozenset({"content-length", "transfer-encoding", "connection"})  # set by the transport
 PATH: Final = Option(meaning="the path of requests, in place of the dialect's own; begins with a slash")
 OMIT: Final = Option(meaning="keys of the body that are left out, with blanks between them")
@@ -73,9 +72,9 @@ def _filled(value: str, where: str, environ: Mapping[str, str]) -> str:
 def _variable(name: str, where: str, environ: Mapping[str, str]) -> str:
     value = environ.get(name, "").strip()
     if not value:
-        raise EnvironmentLacks(f"the environment variable {name} is not set, which the target's {where} needs")
+        raise EnvironmentLacks(f"the environment variable {name} is not set; the target's {where} needs it")
     if not value.isprintable() or not value.isascii():
-        raise EnvironmentLacks(f"the environment variable {name} holds characters that may not stand in a header")
+        raise EnvironmentLacks(f"the environment variable {name} has characters that are invalid in a header")
     return value
 
 
@@ -178,7 +177,7 @@ def problems(backend: Backend, target: Target, task: str = "") -> Iterator[Probl
 def _body_problems(backend: Backend, where: str, name: str, value: object) -> Iterator[Problem]:
     key = name[len(_BODY[0]) :]
     if backend.own_keys is None:
-        yield Problem(where=where, found=name, allowed=f"{backend.name} sends no body that could be added to")
+        yield Problem(where=where, found=name, allowed=f"no body keys: {backend.name} sends no body")
     elif not all(key.split(".")):
         yield Problem(where=where, found=repr(name), allowed="names between the dots")
     elif key in backend.own_keys:

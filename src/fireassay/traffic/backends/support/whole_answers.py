@@ -61,9 +61,9 @@ def _usage(document: Any, answer: Answer) -> str:
 def _vectors(document: Any, requested: int) -> str:
     data = document["data"] if isinstance(document, dict) else None
     if not isinstance(data, list):
-        return "the answer holds no list `data`"
+        return "the answer has no list `data`"
     if len(data) != requested:
-        return f"{len(data)} embeddings came for {requested} documents"
+        return f"{len(data)} embeddings for {requested} documents"
     if sorted(int(item["index"]) for item in data) != list(range(requested)):
         return "the embeddings' indices are not those of the documents"
     lengths = {len(item["embedding"]) for item in data}
@@ -73,12 +73,12 @@ def _vectors(document: Any, requested: int) -> str:
 def _order(document: Any, requested: int, answer: Answer) -> str:
     results = document.get("results", document.get("data")) if isinstance(document, dict) else document
     if not isinstance(results, list):
-        return "the answer holds no list `results`"
+        return "the answer has no list `results`"
     ranked = [(float(item.get("relevance_score", item.get("score"))), int(item["index"])) for item in results]
     if not {index for _, index in ranked} <= set(range(requested)) or len({index for _, index in ranked}) != len(ranked):
         return "the results' indices are not those of the documents"
     if not ranked and requested:
-        return f"no results came for {requested} documents"
+        return f"no results for {requested} documents"
     ranked.sort(key=lambda item: (-item[0], item[1]))
     answer.text = " ".join(str(index) for _, index in ranked)
     return ""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from fireassay.traffic.parts import Ask, Json, Prompt
+from fireassay.traffic.prompts.conversation import messages_of
 
 
-def generating(prompt: Prompt, asked: Ask, *, messages: tuple[Json, ...] = (), text: str = "") -> Ask:
+def text_ask(prompt: Prompt, asked: Ask, *, messages: tuple[Json, ...] = (), text: str = "") -> Ask:
     """The ask with its content and the prompt's output length.
 
     Without a length `ignore_eos` is off, or the answer would fill the context.
@@ -23,3 +24,8 @@ def generating(prompt: Prompt, asked: Ask, *, messages: tuple[Json, ...] = (), t
         seed=asked.seed,
         logprobs=asked.logprobs,
     )
+
+
+def chat_ask(prompt: Prompt, asked: Ask) -> Ask:
+    """The ask with the prompt's messages, images in the last one, and its output length."""
+    return text_ask(prompt, asked, messages=messages_of(prompt))
