@@ -73,7 +73,7 @@ def sites(tree: ast.AST) -> Iterator[tuple[list[str], int, ast.AST]]:
 def mutable(node: ast.AST) -> bool:
     """Whether one of the operators applies."""
     if isinstance(node, ast.Constant):
-        return isinstance(node.value, (bool, int, float)) or node.value is None and False
+        return isinstance(node.value, (bool, int, float)) or (node.value is None and False)
     if isinstance(node, ast.Compare):
         return type(node.ops[0]) in SWAPS
     if isinstance(node, (ast.BinOp, ast.BoolOp, ast.UnaryOp)):
@@ -233,7 +233,12 @@ class Mutants:
     def run(self, session: pytest.Session, path: Path, number: int) -> dict[str, Any]:
         line, code = mutated_code(path, number)
         names, _, node = list(sites(ast.parse(path.read_text())))[number]
-        result = {"file": str(path.relative_to(self.root)), "function": ".".join(names), "line": getattr(node, "lineno", line), "node": ast.unparse(node)[:80]}
+        result = {
+            "file": str(path.relative_to(self.root)),
+            "function": ".".join(names),
+            "line": getattr(node, "lineno", line),
+            "node": ast.unparse(node)[:80],
+        }
         reached = sorted(self.reach.get((str(path), line), ()))
         if not reached:
             return {**result, "result": "not reached"}
