@@ -2,7 +2,7 @@
 
 import pytest
 
-from fireassay.printable import columns, one_line, printable
+from fireassay.printable import one_line, printable
 
 
 @pytest.mark.parametrize(
@@ -19,8 +19,3 @@ def test_words_of_any_script_line_breaks_and_tabs_stay() -> None:
 
 def test_one_line_has_no_line_break() -> None:
     assert one_line(" a\n\tb \x1b[31mc\r\n") == "a b \ufffd[31mc"
-
-
-def test_columns_are_as_wide_as_their_widest_cell() -> None:
-    rows = [("NAME", "STATE", "SIZE"), ("a\n", "complete", "1"), ("\x1bx", "", "12345")]
-    assert columns(rows, right=1) == ["NAME  STATE      SIZE", "a     complete      1", "\ufffdx              12345"]

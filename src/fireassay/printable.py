@@ -9,7 +9,6 @@ Cannot tell a name from a look-alike.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
 
 TYPE_CHECKING = False  # type checkers assume true; see fireassay/__init__.py
 if TYPE_CHECKING:
@@ -42,16 +41,3 @@ def _escaped(letter: str) -> str:
 def one_line(text: str) -> str:
     """The same in one line: each run of white space becomes one space."""
     return printable(" ".join(text.split()))
-
-
-def columns(rows: Iterable[Sequence[str]], *, right: int = 0) -> list[str]:
-    """Rows with equal numbers of cells as aligned, printable lines; the last `right` columns are right-aligned."""
-    cells = [[one_line(cell) for cell in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    left = len(widths) - right
-    return [
-        "  ".join(
-            cell.ljust(width) if place < left else cell.rjust(width) for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in cells
-    ]

@@ -1,4 +1,4 @@
-"""Which verbs and flags does the command line promise?  Changing this table is a decision, not an accident."""
+"""Which verbs and flags does the command line promise?  Changing this table is a deliberate decision."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import pytest
 
 from fireassay import catalog, cli
 
-# of every verb that shows something: see fireassay.cli.support.output
+# of every verb that shows results: see fireassay.cli.support.output
 FORMATS = "--json --excel --html --junit --latex --markdown --format"
 OUTPUT = f"{FORMATS} --output"
-# verb -> its positional words in capitals and its flags, in the order of its help
+# verb -> positional words in capitals and flags, in the order of its help
 SURFACE = {
     "audit": f"TARGET {OUTPUT} --root",
     "check": (
@@ -24,8 +24,8 @@ SURFACE = {
     ),
     "compare": f"RECORDS --varying --force --primary --at --history --day-to-day {OUTPUT} --root",
     "doctor": f"SUBJECT --seconds --show --quiet {OUTPUT}",
-    "import": "FILE --tool --name --root --json",
-    "list": "ROOT --store --json",
+    "import": f"FILE --tool --name {OUTPUT} --root",
+    "list": f"ROOT --store {OUTPUT}",
     "load": (
         "URLS --model --backend --task --scenario --concurrency --rate --arrival --cv --duration --warm-up --requests --cold "
         "--trace --speed --slo --attainment --tokenizer --prompts --prompt-field --answer-field --quality-metric --margin "
@@ -65,12 +65,12 @@ SURFACE = {
         f"--name --root --quiet {OUTPUT}"
     ),
     "tune": "FILE --root --resume --dry-run --quiet --json --excel --junit --latex --markdown --format --output --html",
-    "verify": "RECORD --expect --signers --root",
+    "verify": f"RECORD --expect --signers {OUTPUT} --root",
 }
 
 
 def surface(verb: str) -> list[str]:
-    """The words that a verb understands, without --help and without the flags that plug-ins add by being there."""
+    """Positional words and flags of a verb, without --help and the flags that plug-ins add."""
     words: list[str] = []
     for action in cli.parser(catalog.load("cli.verbs", verb))._actions:
         words += action.option_strings or [action.dest.upper()]

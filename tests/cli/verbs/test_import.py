@@ -44,12 +44,13 @@ def imported(capsys: pytest.CaptureFixture[str], file: Path, *words: str) -> lis
     return [one["path"] for one in json.loads(out)["records"]]
 
 
-def test_it_tells_what_was_imported_what_is_missing_and_where_the_record_is(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_shows_the_content_the_missing_facts_and_the_path_of_the_record(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "import", str(write(here / "run.json", vllm(failed={1}))))
     lines = out.splitlines()
     assert code == 0
-    assert lines[0] == "imported from vLLM bench serve: 40 requests (1 failed) in 1 launch of concurrency=8"
-    assert any(line.startswith("not said: the environment") for line in lines)
+    assert lines[0] == "Import of run.json"
+    assert "imported from vLLM bench serve: 40 requests (1 failed) in 1 launch of concurrency=8" in lines
+    assert any(line.startswith("- not in the file: the environment") for line in lines)
     assert re.fullmatch(r"record: records/vllm-run-\d{8}T\d{6}Z-[0-9a-f]{6}", lines[-1])
 
 
@@ -95,10 +96,10 @@ def test_garbage_is_one_clear_error_and_leaves_nothing_behind(
     assert not list((here / "records").glob("*")) if (here / "records").exists() else True
 
 
-def test_a_file_that_is_not_there_is_said(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_file_is_bad_input(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, _, err = run(capsys, "import", "absent.json")
     assert code == 2
-    assert "nothing there" in err
+    assert "no such file" in err
 
 
 @pytest.mark.parametrize(

@@ -1,77 +1,67 @@
-"""`assay list`: which records are there, and in which state?"""
+"""`assay list`: which records exist, and in which state?"""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fireassay.cli.support.output import Output, add_formats, emit
 from fireassay.cli.support.verb import Verb
-from fireassay.printable import columns, json_text, printable, say
+from fireassay.printable import json_text
 
 if TYPE_CHECKING:
     from fireassay.record.reader import Record
-
-HEADINGS = ("NAME", "ID", "DATE (UTC)", "STATE", "LAUNCHES", "SIZE")
+    from fireassay.reports.page import Page
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "root", nargs="?", type=Path, default=Path("records"), metavar="ROOT", help="the folder that holds the records (default: records)"
+        "root", nargs="?", type=Path, default=Path("records"), metavar="ROOT", help="the folder of the records (default: records)"
     )
-    parser.add_argument("--store", metavar="PLACE", help="list the records of a store instead: a folder or an address")
-    parser.add_argument("--json", action="store_true", help="print a JSON array instead of a table")
+    parser.add_argument("--store", metavar="URL", help="list the records of a store instead: a folder or an address")
+    add_formats(parser)
 
 
 def _run(arguments: argparse.Namespace) -> int:
     import json
 
-    from fireassay.errors import RecordError
-    from fireassay.record.lookup import record_folders
+    from fireassay.reports.pages import record_list
 
+    page: Callable[[str, list[dict[str, Any]]], Page]
     if arguments.store:
-        return _list_store(arguments.store, as_json=arguments.json)
-    if not arguments.root.exists() and arguments.root != Path("records"):
-        raise RecordError(f"{arguments.root} does not exist. Give the folder that holds the records.")
-    entries = [_describe(path) for path in record_folders(arguments.root)]
-    entries.sort(key=lambda entry: (entry["date"], entry["folder"]), reverse=True)
-    if arguments.json:
-        print(json_text(json.dumps(entries, indent=2, ensure_ascii=False)))
-    elif not entries:
-        say(f"no records in {arguments.root}; `assay run` makes one")
+        page, (source, entries) = record_list.of_store, _of_store(arguments.store)
     else:
-        print(_table(entries))
+        page, source, entries = record_list.of_folder, str(arguments.root), _of_folder(arguments.root)
+    document = partial(json.dumps, entries, indent=2, ensure_ascii=False)
+    emit(Output(name="records", page=partial(page, source, entries), document=lambda: json_text(document())), arguments)
     return 0
 
 
-def _list_store(url: str, *, as_json: bool) -> int:
-    """A store is told by its manifests alone: no table is read, and nothing is copied."""
-    import json
+def _of_folder(root: Path) -> list[dict[str, Any]]:
+    from fireassay.errors import RecordError
+    from fireassay.record.lookup import record_folders
+
+    if not root.exists() and root != Path("records"):
+        raise RecordError(f"{root} does not exist. Give the folder that holds the records.")
+    return sorted(map(_describe, record_folders(root)), key=lambda entry: (entry["date"], entry["folder"]), reverse=True)
+
+
+def _of_store(url: str) -> tuple[str, list[dict[str, Any]]]:
+    """The store's name and its manifests; no table is read or copied."""
     from dataclasses import asdict
 
     from fireassay.record.store import Store
 
     store = Store(url)
-    entries = [asdict(entry) for entry in reversed(store.entries())]
-    if as_json:
-        print(json_text(json.dumps(entries, indent=2, ensure_ascii=False)))
-    elif not entries:
-        say(f"no records in {store.shown}; `assay check --push` puts them there")
-    else:
-        rows = [("NAME", "ID", "DATE (UTC)", "STATE", "PLAN", "FOLDER"), *(_store_row(item) for item in entries)]
-        print("\n".join(columns(rows)))
-    return 0
-
-
-def _store_row(entry: dict[str, str]) -> tuple[str, ...]:
-    date = entry["created_utc"][:19].replace("T", " ")
-    cells = (entry["name"], entry["id"], date, entry["state"], entry["plan_signature"], entry["folder"])
-    return tuple(cell or "-" for cell in cells)
+    return store.shown, [asdict(entry) for entry in reversed(store.entries())]
 
 
 def _describe(path: Path) -> dict[str, Any]:
-    """What is shown of one record; a damaged one is shown with its problem instead of stopping the list."""
+    """The entry of one record; a damaged one is listed with its problem instead of ending the list."""
     from fireassay.errors import RecordError
     from fireassay.record.reader import open_record
     from fireassay.record.unjudged import judged_from
@@ -106,7 +96,7 @@ def _describe(path: Path) -> dict[str, Any]:
 
 
 def _launches(record: Record) -> tuple[int, int]:
-    """Planned launches that have ended by themselves, in whatever way, and all planned launches."""
+    """Numbers of planned launches that ended by themselves, in whatever way, and of all planned launches."""
     from fireassay.spec.plan import plan
 
     rows = record.arrow("launches").select(["slot", "status"]).to_pylist()
@@ -118,33 +108,11 @@ def _bytes(path: Path) -> int:
     from fireassay.record.untrusted import paths
 
     total = 0
-    with suppress(OSError):  # a running record is sealed while we look, or a folder cannot be listed: what was seen until then
+    with suppress(OSError):  # a running record is being sealed, or a folder cannot be listed: count what was seen until then
         for entry in paths.walk(path):
             if entry.is_file(follow_symlinks=False):
                 total += entry.stat(follow_symlinks=False).st_size
     return total
-
-
-def _table(entries: list[dict[str, Any]]) -> str:
-    rows = [HEADINGS, *(_row(entry) for entry in entries)]
-    lines = columns(rows, right=2)  # launches and size
-    lines += [f"{Path(entry['folder']).name}: {entry['reason']}" for entry in entries if entry["state"] == "damaged"]
-    return printable("\n".join(lines))
-
-
-def _row(entry: dict[str, Any]) -> tuple[str, ...]:
-    from fireassay.estimates.format import reading, scale_for
-
-    launches = "-" if entry["launches_planned"] is None else f"{entry['launches_done']}/{entry['launches_planned']}"
-    date = entry["date"][:19].replace("T", " ") or "-"
-    return (
-        entry["name"],
-        entry["id"] or "-",
-        date,
-        entry["state"],
-        launches,
-        reading(entry["bytes"], "B", scale_for("B", [entry["bytes"]])),
-    )
 
 
 VERB = Verb(

@@ -1,64 +1,56 @@
-"""`assay verify`: is a sealed record still, byte for byte, what was sealed, is it the one that is meant, and does it hold a key?"""
+"""`assay verify`: is a sealed record unchanged, is it the expected one, and does it contain a secret?"""
 
 from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fireassay.cli.support.output import Output, add_formats, emit
 from fireassay.cli.support.verb import Verb, add_root
 
 if TYPE_CHECKING:
-    from fireassay.record.reader import Record
+    from fireassay.reports.pages.verification import Verification
 
 DIGEST = re.compile(r"(?:sha256:)?([0-9a-f]{64})", re.IGNORECASE)
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("record", nargs="?", default="latest", help="a record folder, the beginning of its name, or latest (default)")
-    parser.add_argument("--expect", metavar="SHA256", help="the seal that it must have, as its report shows it, known from elsewhere")
+    parser.add_argument("--expect", metavar="SHA256", help="the required seal, as shown in a report of the record")
     parser.add_argument(
         "--signers",
         type=Path,
         metavar="FILE",
-        help="known signers, as for git (NAME ssh-ed25519 AAAA...): the record must be signed by one of them",
+        help="allowed signers, in the format of git (NAME ssh-ed25519 AAAA...): one of them must have signed the record",
     )
+    add_formats(parser)
     add_root(parser)
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from fireassay.errors import RecordError
-    from fireassay.printable import printable
     from fireassay.record.lookup import resolve
-    from fireassay.record.reader import open_record
     from fireassay.record.sealing.verify import verify
     from fireassay.record.secrets.leaks import leaks
+    from fireassay.reports.documents.verification import render
+    from fireassay.reports.pages.verification import Verification, page
 
     expected = _digest(arguments.expect)
     path = resolve(arguments.record, arguments.root)
-    problems = [*verify(path), *leaks(path)]
-    messages: list[str] = []
-    if not problems:
-        record = open_record(path)
-        try:
-            messages += [f"seal: {record.seal}", *_origin(record, expected, arguments.signers)]
-        except RecordError as error:
-            problems.append(str(error))
-    if not problems:
-        print(printable("\n  ".join((f"{path}: intact", *messages))))
-        return 0
-    print(printable(f"{path}: {len(problems)} problem{'s' if len(problems) > 1 else ''}"))
-    print(printable("\n".join(f"  {problem}" for problem in problems)))  # files are named by whoever made the record
-    return 6
+    result = Verification(record=str(path), problems=(*verify(path), *leaks(path)))
+    if result.intact:
+        result = _with_origin(result, path, expected, arguments.signers)
+    emit(Output(name="verify", page=lambda: page(result), document=lambda: render(result)), arguments)
+    return 0 if result.intact else 6
 
 
 def _digest(text: str | None) -> str:
-    """The digest that is expected; "" for none.
+    """The expected digest; "" if none is given.
 
     Raises:
-        SpecError: it is none.
+        SpecError: the text is not a SHA-256.
     """
     if text is None:
         return ""
@@ -73,35 +65,38 @@ def _digest(text: str | None) -> str:
     return match[1].lower()
 
 
-def _origin(record: Record, expected: str, signers: Path | None) -> Iterator[str]:
-    """What is known of where it comes from. Raises RecordError where it is not what was expected."""
+def _with_origin(result: Verification, path: Path, expected: str, signers: Path | None) -> Verification:
+    """The result for an intact record, with its seal and signature checked against what is known from elsewhere."""
     from fireassay.errors import RecordError
+    from fireassay.record.reader import open_record
     from fireassay.record.sealing.signature import is_signed, signer
 
-    if expected and record.seal != expected:
-        raise RecordError(f"SEAL: the seal is {record.seal} and {expected} was expected: it is another record.")
-    if expected:
-        yield "it is the record that was expected"
-    if signers is not None:
-        yield f"signed by {signer(record.path, signers.expanduser())}"
-    elif is_signed(record.path):
-        yield "signed; --signers FILE checks by whom"
+    seal = open_record(path).seal
+    result = replace(result, seal=seal, expected=seal == expected if expected else None, signed=is_signed(path))
+    if result.expected is False:
+        return replace(result, problems=(f"SEAL: the seal is {seal}, not the expected {expected}: this is another record.",))
+    if signers is None:
+        return result
+    try:
+        return replace(result, signer=signer(path, signers.expanduser()))
+    except RecordError as error:
+        return replace(result, problems=(str(error),))
 
 
 VERB = Verb(
     name="verify",
     group="records",
-    summary="check every byte of a sealed record against its seal, and look for keys in it",
-    description="""Check every byte of a sealed record against its seal, and name each file that was changed, removed or added, or that holds
-what looks like a secret. The folder reports/ is derived and is not checked.
+    summary="check every byte of a sealed record against its seal, and search it for secrets",
+    description="""Check every byte of a sealed record against its seal, and name each file that was changed, removed or added, or that contains
+a possible secret. The folder reports/ is derived and is not checked.
 
     assay verify                      # the latest record below ./records
-    assay verify digits-20260101      # the one whose name begins so
-    assay verify RECORD --expect 3f78...01b      # is it the record whose report I was shown?
-    assay verify RECORD --signers allowed_signers      # is it signed by somebody whom I know?
+    assay verify digits-20260101      # the one whose name begins with this
+    assay verify RECORD --expect 3f78...01b            # is it the record whose report I saw?
+    assay verify RECORD --signers allowed_signers      # is it signed by someone I know?
 
-A seal shows that a record is consistent, not where it comes from: whoever changes a record can seal it again. --expect and --signers
-hold it against what you know from elsewhere. Exit code 0: intact. 6: damaged, not sealed, another one, or with a secret in it.""",
+A seal shows that a record is consistent, not where it comes from: anyone who changes a record can seal it again. --expect and --signers
+compare it with what you know from elsewhere. Exit code 0: intact. 6: damaged, not sealed, another record, or with a secret in it.""",
     add_arguments=_add_arguments,
     run=_run,
 )
