@@ -20,6 +20,8 @@ from fireassay.runners.experiment.progress import LaunchProgress, RunProgress
 from fireassay.spec.knobs import check, rounds_at_most, varying
 from fireassay.spec.load import from_mapping
 from fireassay.spec.sections.tune import Setting, Tune, choices, left_out, shown
+from fireassay.reports.documents.tuning import DOCUMENT
+from tests.reports.documents.conforming import conforming
 
 KNOBS = Path(__file__).parents[1] / "knobs.py"
 
@@ -212,7 +214,7 @@ def test_an_arm_that_fails_goes_out_and_the_others_are_judged(
 
     monkeypatch.setattr("fireassay.runners.experiment.session.run_together", failed)
     assert tuning.again("--json") == 0
-    assert json.loads(capsys.readouterr().out) == tuning.found
+    assert conforming(DOCUMENT, capsys.readouterr().out) == tuning.found
 
 
 def test_the_time_left_is_that_of_all_rounds() -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from pathlib import Path
 
 import pytest
 
 from fireassay.cli import main
+from fireassay.reports.documents.verification import DOCUMENT
 from tests.record.making import sealed, unfinished
+from tests.reports.documents.conforming import conforming
 
 
 def flat(text: str) -> str:
@@ -30,7 +31,7 @@ def test_an_intact_record_returns_0_and_shows_its_seal(tmp_path: Path, capsys: p
     assert flat(head) == flat(f"INTACT {path}")
     assert facts.splitlines()[1:] == [f"seal  {seal_of(path)}"]
     assert main(["verify", str(path), "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
+    document = conforming(DOCUMENT, capsys.readouterr().out)
     assert (document["record"], document["intact"], document["seal"], document["signed"]) == (str(path), True, seal_of(path), False)
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from fireassay.reports.documents.pitfalls import render
+from fireassay.reports.documents.pitfalls import DOCUMENT, render
 from fireassay.reports.pages.pitfalls import Sheet, of_claim, page
 from fireassay.reports.writers import markdown, terminal
 from fireassay.verdict.claims.claim import audit_claim
+from tests.reports.documents.conforming import conforming
 from tests.verdict.claiming import NOTHING, claim
 
 EVIL = "8x \x1b[2J faster | <script>alert(1)</script> [bold]\n# heading"
@@ -51,7 +50,7 @@ def test_colour_repeats_what_words_say() -> None:
 
 
 def test_json_has_every_pitfall_with_its_findings_and_needs() -> None:
-    document = json.loads(render(sheet()))
+    document = conforming(DOCUMENT, render(sheet()))
     assert document["status"] == "unsound"
     first = document["pitfalls"][0]
     assert (first["pitfall"], first["state"]) == ("apples_to_oranges", "fallen into")

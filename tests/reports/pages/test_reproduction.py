@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from fireassay.reports.documents.reproduction import SCHEMA, render
+from fireassay.reports.documents.reproduction import DOCUMENT, render
 from fireassay.reports.pages.reproduction import page
 from fireassay.reports.writers import terminal
 from fireassay.verdict.comparison.compare import compare
 from fireassay.verdict.reproduction import Reproduction, reproduction
+from tests.reports.documents.conforming import conforming
 from tests.verdict.sides import made, side
 
 EVIL = "first\x1b[2J\x07\u202e"
@@ -29,7 +28,7 @@ def test_every_metric_stands_in_a_line_with_its_agreement_and_nothing_steers_the
 
 
 def test_the_json_is_strict_and_holds_the_exit_code_and_every_row(found: Reproduction) -> None:
-    document = json.loads(render(found), parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
-    assert (document["schema"], document["state"], document["exit_code"]) == (SCHEMA, "differs", 1)
+    document = conforming(DOCUMENT, render(found))
+    assert (document["schema"], document["state"], document["exit_code"]) == (DOCUMENT.schema, "differs", 1)
     assert [row["metric"] for row in document["rows"]] == [row.metric for row in found.rows]
     assert all(row["first"]["measured"] or row["first"]["reason"] for row in document["rows"] if row["first"])

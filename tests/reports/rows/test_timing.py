@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
-from fireassay.reports.documents.timing import as_json
+from fireassay.reports.documents.timing import DOCUMENT, render
 from fireassay.reports.rows.timing import Summary, summary, text
 from fireassay.verdict.judge import judge
 from tests.handmade import Handmade, S
 from tests.metrics.trials_made import timing, trials
+from tests.reports.documents.conforming import conforming
 
 
 def floors(made: Handmade, seconds: float, rss: float) -> None:
@@ -72,5 +72,5 @@ def test_outliers_failures_and_drift_are_named_and_nothing_is_dropped() -> None:
 
 def test_json_holds_no_infinity() -> None:
     found, _ = shown(same(1, [1.0, 1.0]))
-    whole = json.loads(json.dumps(as_json(found, "records/x"), allow_nan=False))
+    (whole,) = conforming(DOCUMENT, render([(found, "records/x")], None))["commands"]
     assert (whole["time"]["low"], whole["time"]["high"]) == (0.0, None)

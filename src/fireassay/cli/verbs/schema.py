@@ -15,26 +15,35 @@ and in the first line of the experiment (VS Code with Even Better TOML, or any e
 
   #:schema ./experiment.schema.json
 
-`assay schema --keys` prints the same as a table for people. With --claim either is that of a claim's file, which `assay audit` reads."""
+`assay schema --keys` prints the same as a table for people. With --claim either is that of a claim's file, which `assay audit` reads;
+with --document VERB that of the JSON that `assay VERB --json` prints:
+
+  assay schema --document report > report.schema.json"""
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--keys", action="store_true", help="print a table of the keys instead (Markdown)")
-    parser.add_argument("--claim", action="store_true", help="of a claim's file instead of an experiment's")
+    subject = parser.add_mutually_exclusive_group()
+    subject.add_argument("--claim", action="store_true", help="of a claim's file instead of an experiment's")
+    subject.add_argument("--document", metavar="VERB", help="of the JSON output of a verb: report, compare, check, ...")
 
 
 def _run(arguments: argparse.Namespace) -> int:
     import json
 
+    from fireassay.reports.documents import document
+    from fireassay.reports.documents.values import key_tables
     from fireassay.spec.claim import Claim
     from fireassay.spec.experiment import Experiment
     from fireassay.spec.schema import claim_schema, json_schema, key_table
 
-    if arguments.keys:
-        print(_markdown(("key", "type", "default", "meaning"), key_table(Claim if arguments.claim else Experiment)))
+    if arguments.document is not None:
+        declared = document(arguments.document)
+        schema, keys = declared.json_schema(), "\n".join(key_tables(declared.fields)).lstrip()
     else:
         schema = claim_schema() if arguments.claim else json_schema()
-        print(json.dumps(schema, indent=2, ensure_ascii=False))
+        keys = _markdown(("key", "type", "default", "meaning"), key_table(Claim if arguments.claim else Experiment))
+    print(keys if arguments.keys else json.dumps(schema, indent=2, ensure_ascii=False))
     return 0
 
 

@@ -2,3 +2,31 @@
 
 One JSON document for each subject that has a page.
 """
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fireassay.reports.documents.values import Document
+
+
+def documents() -> dict[str, Document[Any]]:
+    """Every declared document by the verb that prints it."""
+    modules = (importlib.import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__))
+    declared = [module.DOCUMENT for module in modules if hasattr(module, "DOCUMENT")]
+    return {document.verb: document for document in sorted(declared, key=lambda document: document.verb)}
+
+
+def document(verb: str) -> Document[Any]:
+    """The document that `assay VERB --json` prints.
+
+    Raises:
+        BadInput: the verb has no declared document.
+    """
+    declared = documents()
+    if verb not in declared:
+        raise BadInput(f"no document is declared for {verb!r}; choose one of {', '.join(declared)}")
+    return declared[verb]

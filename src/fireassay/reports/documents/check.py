@@ -6,20 +6,18 @@ As strict JSON of a stable, documented shape: `assay-check/1`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Final
 
-from fireassay.reports.documents.values import Key, Keys, declared, difference_keys, encode, key_tables, made, value_fields
+from fireassay.reports.documents.values import BRIEF_VALUE, DIFFERENCE, Document, Key, Keys, key_tables, lifted
 from fireassay.reports.pages.check import mark_of
 from fireassay.reports.writers import junit
 from fireassay.verdict.checking.types import STATES, Check, Row
 from fireassay.verdict.comparison.types import Mismatch
 
-SCHEMA: Final = "assay-check/1"
-
 
 @dataclass(frozen=True, kw_only=True)
-class Told:
+class CheckResult:
     """A check and its outcome on the command line."""
 
     check: Check
@@ -27,64 +25,69 @@ class Told:
     fresh: tuple[str, ...] = ()
 
 
-def _rows(result: Told) -> list[dict[str, Any]]:
+def _rows(result: CheckResult) -> list[Row]:
     mark = mark_of(result.check)
-    return [{**row, "sentence": f"{mark}{row['sentence']}"} for row in (made(ROW, row) for row in result.check.rows)]
+    return [replace(row, sentence=f"{mark}{row.sentence}") for row in result.check.rows]
 
 
 ROW: Final[Keys[Row]] = (
-    Key("metric", "string", "its name; `quality`, or the rule of a finding, where the result itself is compared", lambda row: row.metric),
-    Key("configuration", "string", "for example `workers=2`", lambda row: row.configuration),
-    Key("state", "string", "as above, or `listed`: it decides nothing", lambda row: row.state),
-    Key("decides", "boolean", "whether it can fail the build", lambda row: row.decides),
-    Key("primary", "boolean", "whether it is the metric that was named beforehand", lambda row: row.primary),
-    Key("suspected", "boolean", "whether only one day, or fewer than 3 records, carry a change for the worse", lambda row: row.suspected),
-    *difference_keys(lambda row: row.difference),
-    Key("p_adjusted", "number or null", "the p-value after correction for the other metrics", lambda row: row.p_adjusted),
-    Key("launches_needed", "number or null", "on each side, for a decision", lambda row: row.launches_needed),
-    Key("margin", "number or null", "a regression beyond it must be excluded for a pass", lambda row: row.margin),
-    Key(
-        "baseline", "object or null", "value, low, high, unit; or `measured: false` with the reason", lambda row: value_fields(row.baseline)
-    ),
-    Key("record", "object or null", "likewise", lambda row: value_fields(row.value)),
-    Key("sentence", "string", "for people", lambda row: row.sentence),
+    Key("metric", "string", "its name; `quality`, or the rule of a finding, where the result itself is compared"),
+    Key("configuration", "string", "for example `workers=2`"),
+    Key("state", "string", "as above, or `listed`: it decides nothing"),
+    Key("decides", "boolean", "whether it can fail the build"),
+    Key("primary", "boolean", "whether it is the metric named in advance"),
+    Key("suspected", "boolean", "whether a change for the worse rests on one day, or on fewer than 3 records"),
+    *lifted(DIFFERENCE, lambda row: row.difference),
+    Key("p_adjusted", "number or null", "the p-value after correction for the other metrics"),
+    Key("launches_needed", "number or null", "on each side, for a decision"),
+    Key("margin", "number or null", "a regression beyond it must be excluded for a pass"),
+    Key("baseline", "object or null", "its value", shape=BRIEF_VALUE),
+    Key("record", "object or null", "likewise", lambda row: row.value, BRIEF_VALUE),
+    Key("sentence", "string", "for people"),
 )
 REFUSED: Final[Keys[Mismatch]] = (
-    Key("field", "string", "the condition", lambda m: m.field),
-    Key("values", "list of strings", "baseline and record", lambda m: list(m.values)),
-    Key("why", "string", "why it matters", lambda m: m.why),
-    Key("override", "string", "the flag that lets the check go on all the same", lambda m: m.override),
+    Key("field", "string", "the condition"),
+    Key("values", "list of strings", "baseline and record"),
+    Key("why", "string", "why it matters"),
+    Key("override", "string", "the flag that allows the check nevertheless"),
 )
-DOCUMENT: Final[Keys[Told]] = (
-    Key("schema", "string", f"always `{SCHEMA}`; another number is another shape", lambda told: SCHEMA),
-    Key("state", "string", f"one of {', '.join(f'`{state}`' for state in STATES)}", lambda told: told.check.state),
-    Key("exit_code", "number", "of the state, before `--accept`", lambda told: STATES[told.check.state][0]),
-    Key("accepted", "boolean", "whether `--accept` turned the exit code into 0", lambda told: told.accepted),
+KEYS: Final[Keys[CheckResult]] = (
+    Key("state", "string", f"one of {', '.join(f'`{state}`' for state in STATES)}", lambda result: result.check.state),
+    Key("exit_code", "number", "of the state, before `--accept`", lambda result: STATES[result.check.state][0]),
+    Key("accepted", "boolean", "whether `--accept` turned the exit code into 0"),
     Key(
         "design",
         "string",
         "`in turn`, `alternating sittings`, `two records`, `two records and a history`, `a history` or `none`",
-        lambda told: told.check.design,
+        lambda result: result.check.design,
     ),
     Key(
-        "confirmation", "string", "`not needed`, `unconfirmed`, `confirmed`, `refuted` or `undecided`", lambda told: told.check.confirmation
+        "confirmation",
+        "string",
+        "`not needed`, `unconfirmed`, `confirmed`, `refuted` or `undecided`",
+        lambda result: result.check.confirmation,
     ),
-    Key("exploratory", "boolean", "whether conditions differ that must not, and `--force` was given", lambda told: told.check.exploratory),
-    Key("record", "string", "the record that was checked", lambda told: told.check.record),
-    Key("baseline", "string", "what it was checked against", lambda told: told.check.baseline),
-    Key("sentence", "string", "the one that may be quoted", lambda told: told.check.sentence),
-    Key("rows", "list of objects", "one for each metric and configuration, those that decide first", _rows),
-    Key("refused", "list of objects", "conditions that forbid the comparison", lambda told: [made(REFUSED, m) for m in told.check.refused]),
-    Key("gaps", "list of strings", "what of the plan is missing, so that it cannot pass", lambda told: list(told.check.gaps)),
-    Key("notes", "list of strings", "what limits the check", lambda told: list(told.check.notes)),
-    Key("fresh_records", "list of strings", "records that were made to confirm, baseline first", lambda told: list(told.fresh)),
+    Key(
+        "exploratory",
+        "boolean",
+        "whether conditions that must be equal differ, and `--force` was given",
+        lambda result: result.check.exploratory,
+    ),
+    Key("record", "string", "the checked record", lambda result: result.check.record),
+    Key("baseline", "string", "its baseline", lambda result: result.check.baseline),
+    Key("sentence", "string", "the sentence that may be quoted", lambda result: result.check.sentence),
+    Key("rows", "list of objects", "one for each metric and configuration, those that decide first", _rows, ROW),
+    Key("refused", "list of objects", "conditions that forbid the comparison", lambda result: result.check.refused, REFUSED),
+    Key("gaps", "list of strings", "missing parts of the plan, without which it cannot pass", lambda result: result.check.gaps),
+    Key("notes", "list of strings", "limits of the check", lambda result: result.check.notes),
+    Key("fresh_records", "list of strings", "records made for confirmation, baseline first", lambda result: result.fresh),
 )
-FIELDS: Final = declared(top=DOCUMENT, rows=ROW, refused=REFUSED)
+DOCUMENT: Final = Document(verb="check", schema="assay-check/1", keys=KEYS)
 
 
 def render(check: Check, *, accepted: bool = False, fresh: Iterable[str] = ()) -> str:
     """Render the document as strict JSON."""
-    return encode(made(DOCUMENT, Told(check=check, accepted=accepted, fresh=tuple(fresh))))
+    return DOCUMENT.render(CheckResult(check=check, accepted=accepted, fresh=tuple(fresh)))
 
 
 def reference() -> str:
@@ -94,8 +97,8 @@ def reference() -> str:
     lines += [f"| `{state}` | {code} | {meaning} |" for state, (code, meaning) in STATES.items()]
     lines += [
         "",
-        f"`--json` prints one JSON object of the shape `{SCHEMA}`. Numbers are raw; null is an end that the data do not",
-        "bound, or what does not exist. Keys may be added; none changes its meaning.",
+        f"`--json` prints one JSON object of the shape `{DOCUMENT.schema}`. Numbers are raw; null is an end that the data do not",
+        "bound, or a missing value. Keys may be added; none changes its meaning.",
     ]
-    lines += [*key_tables(FIELDS), "", "## JUnit", "", *(junit.__doc__ or "").split("\n\n", 1)[1].strip().splitlines()]
+    lines += [*key_tables(DOCUMENT.fields), "", "## JUnit", "", *(junit.__doc__ or "").split("\n\n", 1)[1].strip().splitlines()]
     return "\n".join(lines) + "\n"

@@ -1,69 +1,45 @@
 """How do other programs read a comparison, as strict JSON of a stable, documented shape (`assay-comparison/1`)?
 
-Numbers are raw, in the unit of the metric; texts for people are not part of the contract.  JSON knows no infinity: an end of
+Numbers are raw, in the unit of the metric; texts for people are not part of the contract.  JSON has no infinity: an end of
 an interval that the data do not bound is null.  An exploratory comparison says so at the top and in every change.  Keys may be
 added; none changes its meaning.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
-from fireassay.reports.documents.values import Key, Keys, declared, encode, finite, key_tables, made, value_object
+from fireassay.estimates.estimate import Value
+from fireassay.reports.documents.values import DIFFERENCE, VALUE, Document, Key, Keys, key_tables, lifted
+from fireassay.stats.comparing.comparison import Difference
 from fireassay.verdict.comparison.types import Change, Comparison, Mismatch
 
-SCHEMA: Final = "assay-comparison/1"
+
+def _alone(change: Change) -> Difference | None:
+    return change.occasion.launches if change.occasion is not None and change.occasion.allowance else None
 
 
-def _changes(comparison: Comparison) -> list[dict[str, Any]]:
-    rows = (made(CHANGE, change) for change in comparison.changes)
-    return [{name: comparison.exploratory if name == "exploratory" else value for name, value in row.items()} for row in rows]
-
-
-def _table(comparison: Comparison) -> list[dict[str, Any]]:
-    sides = comparison.table.items()
-    return [{"side": side, "metric": name, **value_object(value)} for side, values in sides for name, value in values.items()]
-
-
-def _alone(change: Change) -> dict[str, float | None] | None:
-    if change.occasion is None or not change.occasion.allowance:
-        return None
-    launches = change.occasion.launches
-    return {"value": finite(launches.value), "low": finite(launches.low), "high": finite(launches.high)}
-
-
-CHANGE: Final[Keys[Change]] = (
-    Key("metric", "string", "name of the metric", lambda c: c.metric),
-    Key("configuration", "string", "key of the configuration", lambda c: c.configuration),
-    Key("side", "string", "label of the side that is compared with the baseline", lambda c: c.side),
-    Key(
-        "outcome",
-        "string",
-        "`improved`, `worse`, `higher`, `lower`, `equivalent`, `inconclusive`, `not_measured` or `struck_out`",
-        lambda c: c.outcome,
-    ),
-    Key("word", "string", "for people: faster, slower, cheaper ...", lambda c: c.word),
-    Key("exploratory", "boolean", "as at the top", lambda c: None),
-    Key("primary", "boolean", "whether this one decides", lambda c: c.primary),
-    Key("ratio", "number or null", "side / baseline; null where there is none", lambda c: finite(c.ratio)),
-    Key(
-        "difference", "number or null", "side - baseline in the metric's unit, only where there is no ratio", lambda c: finite(c.difference)
-    ),
-    Key("low", "number or null", "lower end of the interval of the ratio or the difference", lambda c: finite(c.low)),
-    Key("high", "number or null", "upper end of it", lambda c: finite(c.high)),
-    Key("p_value", "number or null", "two-sided, of no difference", lambda c: c.p_value),
-    Key("p_adjusted", "number or null", "corrected for the other metrics; of the primary for the number of sides", lambda c: c.p_adjusted),
-    Key(
-        "minimum_detectable_effect",
-        "number or null",
-        "found with 80 % power; relative, or in the unit of a difference; null: none",
-        lambda c: c.minimum_detectable_effect,
-    ),
-    Key("launches_needed", "integer or null", "on each side, for a decision; null where decided or not known", lambda c: c.launches_needed),
-    Key("method", "string", "how the interval was made", lambda c: c.method),
-    Key("sentence", "string", "in words", lambda c: c.sentence),
-    Key("baseline", "object", "the baseline's value, as in the JSON report of a record", lambda c: value_object(c.baseline)),
-    Key("value", "object", "the side's value, likewise", lambda c: value_object(c.value)),
+SUBJECT: Final[Keys[Change]] = (
+    Key("metric", "string", "name of the metric"),
+    Key("configuration", "string", "key of the configuration"),
+    Key("side", "string", "label of the side compared with the baseline"),
+    Key("outcome", "string", "`improved`, `worse`, `higher`, `lower`, `equivalent`, `inconclusive`, `not_measured` or `struck_out`"),
+    Key("word", "string", "for people: faster, slower, cheaper ..."),
+)
+EFFECT: Final[Keys[Change]] = (
+    Key("primary", "boolean", "whether this one decides"),
+    Key("ratio", "number or null", "side / baseline; null where there is none"),
+    Key("difference", "number or null", "side - baseline in the metric's unit, only where there is no ratio"),
+    Key("low", "number or null", "lower end of the interval of the ratio or the difference"),
+    Key("high", "number or null", "upper end of it"),
+    Key("p_value", "number or null", "two-sided, of no difference"),
+    Key("p_adjusted", "number or null", "corrected for the other metrics; of the primary for the number of sides"),
+    Key("minimum_detectable_effect", "number or null", "found with 80 % power; relative, or in the unit of a difference; null: none"),
+    Key("launches_needed", "integer or null", "on each side, for a decision; null where decided or unknown"),
+    Key("method", "string", "how the interval was made"),
+    Key("sentence", "string", "in words"),
+    Key("baseline", "object", "the baseline's value, as in the JSON report of a record", shape=VALUE),
+    Key("value", "object", "the side's value, likewise", shape=VALUE),
     Key(
         "evidence",
         "string or null",
@@ -75,64 +51,61 @@ CHANGE: Final[Keys[Change]] = (
         "object or null",
         "value, low and high by the launches alone, where the variation between sessions is in the interval",
         _alone,
+        tuple(key for key in DIFFERENCE if key.name in ("value", "low", "high")),
     ),
+)
+CHANGE: Final[Keys[tuple[bool, Change]]] = (
+    *lifted(SUBJECT, lambda item: item[1]),
+    Key("exploratory", "boolean", "as at the top", lambda item: item[0]),
+    *lifted(EFFECT, lambda item: item[1]),
 )
 MISMATCH: Final[Keys[Mismatch]] = (
-    Key("field", "string", "name in the catalogue of conditions", lambda m: m.field),
+    Key("field", "string", "name in the catalogue of conditions"),
     Key("class", "string", "`identity`, `hardware`, `condition` or `context`", lambda m: m.kind),
-    Key("values", "list of strings", "one for each side", lambda m: list(m.values)),
-    Key("why", "string", "why it matters", lambda m: m.why),
-    Key("refuses", "boolean", "whether it forbids the comparison unless it is declared", lambda m: m.refuses),
-    Key("declared", "boolean", "whether it is what is studied, or follows from that", lambda m: m.declared),
-    Key("override", "string", "the flag that lets the comparison go on; empty: none does", lambda m: m.override),
+    Key("values", "list of strings", "one for each side"),
+    Key("why", "string", "why it matters"),
+    Key("refuses", "boolean", "whether it forbids the comparison unless it is declared"),
+    Key("declared", "boolean", "whether it is declared as studied, or follows from that"),
+    Key("override", "string", "the flag that allows the comparison nevertheless; empty: none"),
 )
-VALUE = (
-    ("side", "string", "label"),
-    ("metric", "string", "name of the metric"),
-    ("measured", "boolean", "and the further keys of a value, as in the JSON report of a record"),
+TABLE: Final[Keys[tuple[str, str, Value]]] = (
+    Key("side", "string", "label", lambda item: item[0]),
+    Key("metric", "string", "name of the metric", lambda item: item[1]),
+    *lifted(VALUE, lambda item: item[2]),
 )
-DOCUMENT: Final[Keys[Comparison]] = (
-    Key("schema", "string", f"always `{SCHEMA}`; another number is another shape", lambda c: SCHEMA),
-    Key("state", "string", "`compared`, `exploratory` (forced), `incomparable` or `nothing_measured`", lambda c: c.state),
+KEYS: Final[Keys[Comparison]] = (
+    Key("state", "string", "`compared`, `exploratory` (forced), `incomparable` or `nothing_measured`"),
+    Key("exploratory", "boolean", "whether it was forced although conditions differ: nothing in it may be quoted as a result"),
+    Key("sentence", "string", "the sentence that may be quoted; says EXPLORATORY if it is"),
+    Key("sides", "list of strings", "labels, the baseline first"),
+    Key("varying", "list of strings", "the conditions declared as studied"),
+    Key("primary", "string", "name of the deciding metric"),
+    Key("configuration", "string", "the deciding configuration"),
+    Key("confidence", "number", "of the intervals, 0..1"),
+    Key("floor", "number", "smallest relative difference that the machines can resolve, by `assay doctor`; 0: unknown"),
+    Key("equivalence", "number", "relative margin of equivalence"),
+    Key("smallest_effect", "number", "relative differences up to this are not acted on"),
+    Key("quality", "object", "label -> `HELD`, `DEGRADED`, `INCONCLUSIVE` or `NOT_MEASURED` against the baseline"),
     Key(
-        "exploratory",
-        "boolean",
-        "whether it was forced although conditions differ: nothing of it may be quoted as a result",
-        lambda c: c.exploratory,
-    ),
-    Key("sentence", "string", "the sentence that may be quoted; says EXPLORATORY if it is", lambda c: c.sentence),
-    Key("sides", "list of strings", "labels, the baseline first", lambda c: list(c.sides)),
-    Key("varying", "list of strings", "what was declared to be studied", lambda c: list(c.varying)),
-    Key("primary", "string", "name of the metric that decides", lambda c: c.primary),
-    Key("configuration", "string", "where it decides", lambda c: c.configuration),
-    Key("confidence", "number", "of the intervals, 0..1", lambda c: c.confidence),
-    Key("floor", "number", "smallest relative difference that the machines can show, by `assay doctor`; 0: not known", lambda c: c.floor),
-    Key("equivalence", "number", "relative margin of equivalence", lambda c: c.equivalence),
-    Key("smallest_effect", "number", "relative differences up to this are not acted on", lambda c: c.smallest_effect),
-    Key(
-        "quality", "object", "label -> `HELD`, `DEGRADED`, `INCONCLUSIVE` or `NOT_MEASURED` against the baseline", lambda c: dict(c.quality)
-    ),
-    Key("changes", "list of objects", "one for each metric, configuration and side; the primary first", _changes),
-    Key(
-        "mismatches",
+        "changes",
         "list of objects",
-        "the conditions that differ, those that refuse first",
-        lambda c: [made(MISMATCH, mismatch) for mismatch in c.mismatches],
+        "one for each metric, configuration and side; the primary first",
+        lambda c: [(c.exploratory, change) for change in c.changes],
+        CHANGE,
     ),
-    Key("table", "list of objects", "every value of every side at the deciding configuration", _table),
-    Key("notes", "list of strings", "what limits this comparison", lambda c: list(c.notes)),
+    Key("mismatches", "list of objects", "the conditions that differ, those that refuse first", shape=MISMATCH),
+    Key(
+        "table",
+        "list of objects",
+        "every value of every side at the deciding configuration",
+        lambda c: [(side, name, value) for side, values in c.table.items() for name, value in values.items()],
+        TABLE,
+    ),
+    Key("notes", "list of strings", "limits of this comparison"),
 )
-FIELDS: Final = {**declared(top=DOCUMENT, changes=CHANGE, mismatches=MISMATCH), "table[]": VALUE}
-
-
-def document(comparison: Comparison) -> dict[str, Any]:
-    """The comparison as plain Python values."""
-    return made(DOCUMENT, comparison)
-
-
-def render(comparison: Comparison) -> str:
-    """Render the document as strict, indented JSON."""
-    return encode(document(comparison))
+DOCUMENT: Final = Document(verb="compare", schema="assay-comparison/1", keys=KEYS)
+document = DOCUMENT.content
+render = DOCUMENT.render
 
 
 def reference() -> str:
@@ -142,9 +115,9 @@ def reference() -> str:
         "",
         "<!-- generated by fireassay.reports.documents.comparison.reference(); do not edit -->",
         "",
-        f"`assay compare A B --json` writes one JSON object of the shape `{SCHEMA}`.",
+        f"`assay compare A B --json` writes one JSON object of the shape `{DOCUMENT.schema}`.",
         "",
         *(__doc__ or "").split("\n\n", 1)[1].strip().splitlines(),
-        *key_tables(FIELDS),
+        *key_tables(DOCUMENT.fields),
     ]
     return "\n".join(lines) + "\n"

@@ -1,331 +1,264 @@
 """How do other programs read a verdict, as strict JSON of a stable, documented shape (`assay-report/1`)?
 
-Numbers are raw, in the unit named beside them; texts for people are not part of the contract.  JSON knows no infinity:
+Numbers are raw, in the unit given next to them; texts for people are not part of the contract.  JSON has no infinity:
 an end of an interval that the data do not bound is null, and then `bounded` is false.  A value that was not measured
 is an object with `"measured": false` and a reason, and has no `value` key.  Keys may be added; none changes its meaning.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final
 
+from fireassay.estimates.estimate import Value
+from fireassay.frames.links.pairs import Link, Pairs
 from fireassay.frames.training.rank_time import CATEGORIES
-from fireassay.reports import pair_tables
-from fireassay.reports.documents import serving as serving_document
-from fireassay.reports.documents.values import Row, encode, key_tables, value_object
+from fireassay.reports.documents.serving import SERVING
+from fireassay.reports.documents.values import VALUE, Document, Key, Keys, key_tables, lifted
+from fireassay.reports.rows.types import Cell, Column, EnvironmentRow, LaunchRow, MetricRow
 from fireassay.reports.view import View
+from fireassay.spec.sections.collectives import Cell as CollectiveCell
 
-SCHEMA: Final = "assay-report/1"
-
-FIELDS: Final[Mapping[str, tuple[Row, ...]]] = {
-    "(top)": (
-        ("schema", "string", f"always `{SCHEMA}`; another number is another shape"),
-        ("record", "object", "which record was judged"),
-        ("verdict", "object", "the judgement of the whole record"),
-        ("configurations", "list of objects", "the configurations, by ascending worker count"),
-        ("dimensions", "list of objects", "one for each configuration and dimension"),
-        ("metrics", "list of objects", "one for each metric and configuration"),
-        ("gates", "list of objects", "one for each gate and configuration"),
-        ("findings", "list of objects", "what the audits found, the worst first"),
-        ("recommendations", "list of objects", "the configurations picked, one for each goal"),
-        ("launches", "list of objects", "every launch, also those that failed"),
-        ("environment", "list of objects", "facts about the machine before and after the experiment"),
-        ("conditions", "list of objects", "what was asked for, in words"),
-        ("serving", "object", "only if the record is about serving: curves, timelines, failures, replicas, agreement"),
-        ("collectives", "list of objects", "only if the record times collectives: what the keys of its metrics mean"),
-        ("profiles", "list of objects", "only if launches were profiled: what their traces say"),
-        (
+CONFIGURATION: Final = ("configuration", "string", "key of the configuration")
+RECORD: Final[Keys[View]] = (
+    Key("id", "string", "the record's id", lambda view: view.record),
+    Key("name", "string", "the experiment's name"),
+    Key("created_utc", "string", "when the record was begun, ISO 8601", lambda view: view.created),
+    Key("assay_version", "string", "the version that measured"),
+    Key("state", "string", "`complete`, `interrupted` or `failed`"),
+    Key("sealed", "boolean", "whether the record carries its seal"),
+    Key(
+        "seal",
+        "string or null",
+        "SHA-256 of the sealed manifest.json, for `assay verify --expect`; it identifies the judged record, not who made it",
+        lambda view: view.seal or None,
+    ),
+)
+VERDICT: Final[Keys[View]] = (
+    Key("status", "string", "`PASS`, `FAIL`, `INCONCLUSIVE`, `INVALID` or `NOT_MEASURED`"),
+    Key("sentence", "string", "the sentence that may be quoted"),
+    Key("recommended", "string or null", "the recommended configuration; null where none qualifies"),
+    Key("asked", "list of strings", "the requested dimensions (`verdict.only`); the others are listed below too", lambda view: view.wanted),
+)
+COLUMN: Final[Keys[tuple[Column, str]]] = (
+    Key("configuration", "string", "its key everywhere in this document, for example `workers=2`", lambda item: item[0].key),
+    Key("workers", "integer", "number of workers", lambda item: item[0].workers),
+    Key("base", "boolean", "whether speedups are relative to this one", lambda item: item[0].key == item[1]),
+)
+DIMENSION: Final[Keys[tuple[str, str, Cell]]] = (
+    Key(*CONFIGURATION, lambda item: item[0]),
+    Key("dimension", "string", "`correctness`, `performance`, `cost` or `reliability`", lambda item: item[1]),
+    Key("status", "string", "as in `verdict`", lambda item: item[2].status),
+    Key("sentence", "string", "why", lambda item: item[2].sentence),
+)
+METRIC: Final[Keys[tuple[MetricRow, str, Value]]] = (
+    Key("metric", "string", "name of the metric, as in the reference of metrics and in its family", lambda item: item[0].name),
+    Key("configuration", "string", "key of the configuration, or `all` for the whole experiment", lambda item: item[1]),
+    Key("title", "string", "its name for people", lambda item: item[0].title),
+    Key("dimension", "string", "as in `dimensions`", lambda item: item[0].dimension),
+    Key("unit", "string", "unit of `value`, `low` and `high`", lambda item: item[0].unit),
+    Key("better", "string", "`higher`, `lower` or `neither`", lambda item: item[0].better),
+    Key("formula", "string", "how it is defined", lambda item: item[0].formula),
+    *lifted(VALUE, lambda item: item[2]),
+)
+GATE: Final[Keys[Any]] = (
+    Key("gate", "string", "name of the gate"),
+    Key("configuration", "string", "key of the configuration, or `all`"),
+    Key("status", "string", "as in `verdict`"),
+    Key("sentence", "string", "the evidence"),
+)
+FINDING: Final[Keys[Any]] = (
+    Key("rule", "string", "name of the audit's rule"),
+    Key("severity", "string", "`invalid`, `fail`, `warning` or `note`"),
+    Key("configuration", "string or null", "key of the configuration; null for the whole record"),
+    Key("evidence", "string", "what was seen, with numbers"),
+    Key("remedy", "string", "what to do"),
+)
+RECOMMENDATION: Final[Keys[Any]] = (
+    Key("goal", "string", "`recommended`, `cheapest`, `fastest`, ..."),
+    Key("configuration", "string or null", "key of the configuration; null where none qualifies"),
+    Key("sentence", "string", "why"),
+)
+LAUNCH: Final[Keys[LaunchRow]] = (
+    Key("launch", "integer", "number of the launch", lambda row: row.number),
+    Key(*CONFIGURATION),
+    Key("workers", "integer", "number of workers"),
+    Key("block", "integer", "block of the design"),
+    Key("order", "integer", "position in the block"),
+    Key("attempt", "integer", "0 for the first try"),
+    Key("role", "string", "`timed` or `fault`"),
+    Key("seed", "integer", "training seed"),
+    Key("begin_utc", "string", "when it began, ISO 8601"),
+    Key("status", "string", "`ok`, `failed`, `timeout`, `aborted` or `skipped`"),
+    Key("reason", "string", "why it is not ok; empty if it is"),
+    Key("exit_code", "integer or null", "null if it was killed or never started"),
+    Key("restarts", "integer", "number of restarts of the workers"),
+    Key("wall_s", "number", "seconds from start to the end of the last process"),
+    Key("steps", "integer", "steps recorded"),
+    Key("step_s", "number or null", "median steady step time, seconds"),
+    Key("warmup_steps", "integer or null", "leading steps recognised as warm-up", lambda row: row.warmup),
+)
+ENVIRONMENT: Final[Keys[tuple[str, EnvironmentRow]]] = (
+    Key("fact", "string", "dotted name", lambda item: item[1].key if item[1].key == item[0] else f"{item[0]}.{item[1].key}"),
+    Key("before", "string", "before the experiment", lambda item: item[1].before),
+    Key("after", "string", "after it", lambda item: item[1].after),
+    Key("changed", "boolean", "whether the two differ", lambda item: item[1].changed),
+)
+CONDITION: Final[Keys[Any]] = (Key("name", "string", "the subject"), Key("text", "string", "in words"))
+LAYER: Final[Keys[Any]] = (
+    Key(*CONFIGURATION),
+    Key("layer", "string", "`ledger`, `gradient`, `hashes` or `trajectory`"),
+    Key("state", "string", "`pass`, `fail`, `not run`, or `advice` where the evidence decides nothing"),
+    Key("sentence", "string", "the evidence, or what it would have needed"),
+)
+SPENT: Final[Keys[Any]] = (
+    Key(*CONFIGURATION),
+    Key("role", "string", "`timed` or `fault`: of these launches together"),
+    Key("launches", "integer", "their number"),
+    Key("rank_s", "number", "their workers x wall time, seconds"),
+    Key("shares", "object", f"share of it in each category, which sum to 1: {', '.join(f'`{name}`' for name in CATEGORIES)}"),
+)
+COLLECTIVE: Final[Keys[CollectiveCell]] = (
+    Key("configuration", "string", "key of `collective_time`, `algbw`, `busbw`, `collective_errors`", lambda cell: cell.name),
+    Key("group", "string", "key of `alpha`, `beta`, `crossover_size`: all sizes together"),
+    Key("op", "string", "operation"),
+    Key("place", "string", "`in`: the result overwrites the input; `out`: it does not"),
+    Key("workers", "integer", "ranks of the group"),
+    Key("size", "integer", "requested bytes"),
+    Key("bytes", "integer", "bytes sent, as nccl-tests counts them", lambda cell: cell.nbytes),
+)
+PROFILE: Final[Keys[Any]] = (
+    Key("launch", "integer", "number of the launch, whose role is `profile`"),
+    Key(*CONFIGURATION),
+    Key("status", "string", "as in `launches`"),
+    Key("reason", "string", "as in `launches`"),
+    Key(
+        "windows",
+        "list of objects",
+        "for each rank: `kept` steps, steps `seen`, the request (`asked`), the `file`, and what went wrong (`trouble`)",
+    ),
+    Key(
+        "ranks",
+        "list of objects",
+        "for each trace: `steps`, `operators`, `kernels`, `classes`, `memory`; times in nanoseconds; `absent` says why not",
+    ),
+    Key("nsys", "list of objects", "for each capture of Nsight Systems: its `reports`"),
+)
+LINK: Final[Keys[tuple[Pairs, Link]]] = (
+    Key("from", "integer", "rank of the sender", lambda item: item[1].pair[0]),
+    Key("to", "integer", "rank of the receiver", lambda item: item[1].pair[1]),
+    Key("class", "string or null", "of `classes`; null: none", lambda item: item[0].classes.kinds.get(item[1].pair)),
+    Key("latency", "object", "a value as in `metrics`, seconds", lambda item: item[1].latency, VALUE),
+    Key("bandwidth", "object", "likewise, bytes per second", lambda item: item[1].bandwidth, VALUE),
+    Key("wrong", "integer", "bytes that arrived changed", lambda item: item[1].wrong),
+)
+PAIRS: Final[Keys[Pairs]] = (
+    Key("configuration", "string", "the configuration whose ranks sent to one another"),
+    Key("hosts", "list of strings", "the host of every rank; empty where the ranks did not report it", lambda pairs: pairs.matrix.hosts),
+    Key("at_once", "boolean", "whether pairs without a common rank were measured at the same time", lambda pairs: pairs.matrix.together),
+    Key("classes", "list of strings", "the classes that occur, the nearest first; empty where refused", lambda pairs: pairs.classes.names),
+    Key("refused", "string", "why there are no classes; empty where there are", lambda pairs: pairs.classes.refused),
+    Key("sentences", "list of strings", "the classes in words, and contradictions", lambda pairs: pairs.classes.sentences),
+    Key("links", "list of objects", "one for every ordered pair", lambda pairs: [(pairs, link) for link in pairs.matrix.links], LINK),
+)
+DOCUMENT: Final[Document[View]] = Document(
+    verb="report",
+    schema="assay-report/1",
+    keys=(
+        Key("record", "object", "the judged record", lambda view: view, RECORD),
+        Key("verdict", "object", "the judgement of the whole record", lambda view: view, VERDICT),
+        Key(
+            "configurations",
+            "list of objects",
+            "the configurations, by ascending worker count",
+            lambda view: [(column, view.base) for column in view.columns],
+            COLUMN,
+        ),
+        Key(
+            "dimensions",
+            "list of objects",
+            "one for each configuration and dimension",
+            lambda view: [(row.column.key, dimension, cell) for row in view.vector for dimension, cell in row.cells.items()],
+            DIMENSION,
+        ),
+        Key(
+            "metrics",
+            "list of objects",
+            "one for each metric and configuration",
+            lambda view: [(row, key, shown.value) for row in view.metrics for key, shown in row.cells.items()],
+            METRIC,
+        ),
+        Key("gates", "list of objects", "one for each gate and configuration", shape=GATE),
+        Key("findings", "list of objects", "the findings of the audits, the worst first", shape=FINDING),
+        Key("recommendations", "list of objects", "the recommended configurations, one for each goal", shape=RECOMMENDATION),
+        Key("launches", "list of objects", "every launch, including those that failed", shape=LAUNCH),
+        Key(
+            "environment",
+            "list of objects",
+            "facts about the machine before and after the experiment",
+            lambda view: [(group.name, row) for group in view.environment for row in group.rows],
+            ENVIRONMENT,
+        ),
+        Key("conditions", "list of objects", "the requested conditions, in words", shape=CONDITION),
+        Key(
+            "serving",
+            "object",
+            "only if the record is about serving: curves, timelines, failures, replicas, agreement",
+            lambda view: (view, view.serving),
+            SERVING,
+            when=lambda view: view.serving is not None,
+        ),
+        Key(
             "layers",
             "list of objects",
             "only if it is a training on several workers: the four layers of its correctness, for each worker count",
+            shape=LAYER,
+            when=lambda view: bool(view.layers),
         ),
-        ("spent", "list of objects", "only if a rank marks its steps: where the paid time of timed and of fault launches went"),
-        (
+        Key(
+            "spent",
+            "list of objects",
+            "only if a rank marks its steps: where the paid time of timed and of fault launches went",
+            lambda view: view.series.spent,
+            SPENT,
+            when=lambda view: bool(view.series.spent),
+        ),
+        Key(
+            "collectives",
+            "list of objects",
+            "only if the record times collectives: the meaning of the keys of its metrics",
+            shape=COLLECTIVE,
+            when=lambda view: bool(view.collectives),
+        ),
+        Key(
+            "profiles",
+            "list of objects",
+            "only if launches were profiled: a summary of their traces",
+            shape=PROFILE,
+            when=lambda view: bool(view.profiles),
+        ),
+        Key(
             "pairs",
             "list of objects",
-            "only if messages between pairs of ranks were timed: latency and bandwidth of each, and who is near whom",
+            "only if messages between pairs of ranks were timed: latency and bandwidth of each, and which ranks are close",
+            shape=PAIRS,
+            when=lambda view: bool(view.pairs),
         ),
     ),
-    "layers[]": (
-        ("configuration", "string", "key of the configuration"),
-        ("layer", "string", "`ledger`, `gradient`, `hashes` or `trajectory`"),
-        ("state", "string", "`pass`, `fail`, `not run`, or `advice` where what was seen decides nothing"),
-        ("sentence", "string", "what was seen, or what it would have needed"),
-    ),
-    "spent[]": (
-        ("configuration", "string", "key of the configuration"),
-        ("role", "string", "`timed` or `fault`: of these launches together"),
-        ("launches", "integer", "how many they are"),
-        ("rank_s", "number", "their workers x wall time, seconds"),
-        ("shares", "object", f"share of it in each category, which sum to 1: {', '.join(f'`{name}`' for name in CATEGORIES)}"),
-    ),
-    "profiles[]": (
-        ("launch", "integer", "number of the launch, whose role is `profile`"),
-        ("configuration", "string", "key of the configuration"),
-        ("status", "string", "as in `launches`"),
-        ("reason", "string", "as in `launches`"),
-        (
-            "windows",
-            "list of objects",
-            "for each rank: `kept` steps, steps `seen`, what was `asked`, the `file`, and what went wrong (`trouble`)",
-        ),
-        (
-            "ranks",
-            "list of objects",
-            "for each trace: `steps`, `operators`, `kernels`, `classes`, `memory`; times in nanoseconds; `absent` says why not",
-        ),
-        ("nsys", "list of objects", "for each capture of Nsight Systems: its `reports`"),
-    ),
-    "pairs[]": pair_tables.KEYS,
-    "collectives[]": (
-        ("configuration", "string", "key of `collective_time`, `algbw`, `busbw`, `collective_errors`"),
-        ("group", "string", "key of `alpha`, `beta`, `crossover_size`: all sizes together"),
-        ("op", "string", "operation"),
-        ("place", "string", "`in`: the result lies where the input was; `out`: elsewhere"),
-        ("workers", "integer", "ranks of the group"),
-        ("size", "integer", "bytes that were asked for"),
-        ("bytes", "integer", "bytes that were sent, as nccl-tests counts them"),
-    ),
-    "record": (
-        ("id", "string", "the record's id"),
-        ("name", "string", "the experiment's name"),
-        ("created_utc", "string", "when the record was begun, ISO 8601"),
-        ("assay_version", "string", "the version that measured"),
-        ("state", "string", "`complete`, `interrupted` or `failed`"),
-        ("sealed", "boolean", "whether the record carries its seal"),
-        (
-            "seal",
-            "string or null",
-            "SHA-256 of the sealed manifest.json, for `assay verify --expect`; it shows which record was judged, not who made it",
-        ),
-    ),
-    "verdict": (
-        ("status", "string", "`PASS`, `FAIL`, `INCONCLUSIVE`, `INVALID` or `NOT_MEASURED`"),
-        ("sentence", "string", "the sentence that may be quoted"),
-        ("recommended", "string or null", "the recommended configuration; null where none qualifies"),
-        ("asked", "list of strings", "the dimensions that were asked about (`verdict.only`); the others are below all the same"),
-    ),
-    "configurations[]": (
-        ("configuration", "string", "its key everywhere in this document, for example `workers=2`"),
-        ("workers", "integer", "number of workers"),
-        ("base", "boolean", "whether speedups are relative to this one"),
-    ),
-    "dimensions[]": (
-        ("configuration", "string", "key of the configuration"),
-        ("dimension", "string", "`correctness`, `performance`, `cost` or `reliability`"),
-        ("status", "string", "as in `verdict`"),
-        ("sentence", "string", "why"),
-    ),
-    "metrics[]": (
-        ("metric", "string", "name of the metric, as in the reference of metrics and in the family that computes it"),
-        ("configuration", "string", "key of the configuration, or `all` for the whole experiment"),
-        ("title", "string", "its name for people"),
-        ("dimension", "string", "as in `dimensions`"),
-        ("unit", "string", "unit of `value`, `low` and `high`"),
-        ("better", "string", "`higher`, `lower` or `neither`"),
-        ("formula", "string", "how it is defined"),
-        ("measured", "boolean", "false: no number; `reason` and `detail` say why"),
-        ("value", "number or null", "only if measured; null if it is infinite"),
-        ("low", "number or null", "only if measured; lower end of the interval, null where the data do not bound it"),
-        ("high", "number or null", "only if measured; upper end of the interval, null where the data do not bound it"),
-        ("bounded", "boolean", "only if measured; whether value, low and high are all finite"),
-        ("confidence", "number", "only if measured; 0..1, 1 for a complete count"),
-        ("n_launches", "integer", "only if measured; independent launches behind the value"),
-        ("n_trials", "integer", "only if measured; repeated units inside those launches"),
-        ("method", "string", "only if measured; how value and interval were made"),
-        ("signature", "string", "only if measured; two values may be compared only if their signatures agree"),
-        ("launch_values", "list of numbers", "only if measured; one for each launch or block, may be empty"),
-        ("reason", "string", "only if not measured: `not_measured`, `insufficient`, `not_applicable`, `undefined` or `refused`"),
-        ("detail", "string", "only if not measured; what is missing, and what to do to have it"),
-    ),
-    "gates[]": (
-        ("gate", "string", "name of the gate"),
-        ("configuration", "string", "key of the configuration, or `all`"),
-        ("status", "string", "as in `verdict`"),
-        ("sentence", "string", "the evidence"),
-    ),
-    "findings[]": (
-        ("rule", "string", "name of the audit's rule"),
-        ("severity", "string", "`invalid`, `fail`, `warning` or `note`"),
-        ("configuration", "string or null", "key of the configuration; null for the whole record"),
-        ("evidence", "string", "what was seen, with numbers"),
-        ("remedy", "string", "what to do"),
-    ),
-    "recommendations[]": (
-        ("goal", "string", "`recommended`, `cheapest`, `fastest`, ..."),
-        ("configuration", "string or null", "key of the configuration; null where none qualifies"),
-        ("sentence", "string", "why"),
-    ),
-    "launches[]": (
-        ("launch", "integer", "number of the launch"),
-        ("configuration", "string", "key of the configuration"),
-        ("workers", "integer", "number of workers"),
-        ("block", "integer", "block of the design"),
-        ("order", "integer", "place inside the block"),
-        ("attempt", "integer", "0 for the first try"),
-        ("role", "string", "`timed` or `fault`"),
-        ("seed", "integer", "training seed"),
-        ("begin_utc", "string", "when it began, ISO 8601"),
-        ("status", "string", "`ok`, `failed`, `timeout`, `aborted` or `skipped`"),
-        ("reason", "string", "why it is not ok; empty if it is"),
-        ("exit_code", "integer or null", "null if it was killed or never started"),
-        ("restarts", "integer", "how often the workers were restarted"),
-        ("wall_s", "number", "seconds from start to the end of the last process"),
-        ("steps", "integer", "steps recorded"),
-        ("step_s", "number or null", "median steady step time, seconds"),
-        ("warmup_steps", "integer or null", "leading steps recognised as warm-up"),
-    ),
-    "environment[]": (
-        ("fact", "string", "dotted name"),
-        ("before", "string", "before the experiment"),
-        ("after", "string", "after it"),
-        ("changed", "boolean", "whether the two differ"),
-    ),
-    "conditions[]": (("name", "string", "what it is about"), ("text", "string", "in words")),
-}
-
-
-def document(view: View) -> dict[str, Any]:
-    """The report as plain Python values, in the shape of FIELDS."""
-    return {
-        "schema": SCHEMA,
-        "record": {
-            "id": view.record,
-            "name": view.name,
-            "created_utc": view.created,
-            "assay_version": view.assay_version,
-            "state": view.state,
-            "sealed": view.sealed,
-            "seal": view.seal or None,
-        },
-        "verdict": {"status": view.status, "sentence": view.sentence, "recommended": view.recommended, "asked": list(view.wanted)},
-        "configurations": [
-            {"configuration": column.key, "workers": column.workers, "base": column.key == view.base} for column in view.columns
-        ],
-        "dimensions": [
-            {"configuration": row.column.key, "dimension": dimension, "status": cell.status, "sentence": cell.sentence}
-            for row in view.vector
-            for dimension, cell in row.cells.items()
-        ],
-        "metrics": [
-            {
-                "metric": row.name,
-                "configuration": key,
-                "title": row.title,
-                "dimension": row.dimension,
-                "unit": row.unit,
-                "better": row.better,
-                "formula": row.formula,
-                **value_object(shown.value),
-            }
-            for row in view.metrics
-            for key, shown in row.cells.items()
-        ],
-        "gates": [
-            {"gate": gate.gate, "configuration": gate.configuration, "status": gate.status, "sentence": gate.sentence}
-            for gate in view.gates
-        ],
-        "findings": [
-            {
-                "rule": finding.rule,
-                "severity": finding.severity,
-                "configuration": finding.configuration,
-                "evidence": finding.evidence,
-                "remedy": finding.remedy,
-            }
-            for finding in view.findings
-        ],
-        "recommendations": [
-            {"goal": pick.goal, "configuration": pick.configuration, "sentence": pick.sentence} for pick in view.recommendations
-        ],
-        "launches": _launches(view),
-        "environment": [
-            {
-                "fact": group.name if row.key == group.name else f"{group.name}.{row.key}",
-                "before": row.before,
-                "after": row.after,
-                "changed": row.changed,
-            }
-            for group in view.environment
-            for row in group.rows
-        ],
-        "conditions": [{"name": fact.name, "text": fact.text} for fact in view.conditions],
-        **({} if view.serving is None else {"serving": serving_document.serving(view, view.serving)}),
-        **({"layers": _layers(view)} if view.layers else {}),
-        **({"spent": _spent(view)} if view.series.spent else {}),
-        **({"collectives": _collectives(view)} if view.collectives else {}),
-        **({"profiles": [dict(profile) for profile in view.profiles]} if view.profiles else {}),
-        **({"pairs": pair_tables.as_json(view.pairs, value_object)} if view.pairs else {}),
-    }
-
-
-def _layers(view: View) -> list[dict[str, Any]]:
-    return [{"configuration": row.configuration, "layer": row.layer, "state": row.state, "sentence": row.sentence} for row in view.layers]
-
-
-def _spent(view: View) -> list[dict[str, Any]]:
-    return [
-        {"configuration": bar.configuration, "role": bar.role, "launches": bar.launches, "rank_s": bar.rank_s, "shares": dict(bar.shares)}
-        for bar in view.series.spent
-    ]
-
-
-def _collectives(view: View) -> list[dict[str, Any]]:
-    return [
-        {
-            "configuration": cell.name,
-            "group": cell.group,
-            "op": cell.op,
-            "place": cell.place,
-            "workers": cell.workers,
-            "size": cell.size,
-            "bytes": cell.nbytes,
-        }
-        for cell in view.collectives
-    ]
-
-
-def _launches(view: View) -> list[dict[str, Any]]:
-    return [
-        {
-            "launch": row.number,
-            "configuration": row.configuration,
-            "workers": row.workers,
-            "block": row.block,
-            "order": row.order,
-            "attempt": row.attempt,
-            "role": row.role,
-            "seed": row.seed,
-            "begin_utc": row.begin_utc,
-            "status": row.status,
-            "reason": row.reason,
-            "exit_code": row.exit_code,
-            "restarts": row.restarts,
-            "wall_s": row.wall_s,
-            "steps": row.steps,
-            "step_s": row.step_s,
-            "warmup_steps": row.warmup,
-        }
-        for row in view.launches
-    ]
-
-
-def render(view: View) -> str:
-    """Render the document as strict, indented JSON."""
-    return encode(document(view))
+)
+document = DOCUMENT.content
+render = DOCUMENT.render
 
 
 def reference() -> str:
-    """The page docs/reference/json.md, generated from FIELDS."""
+    """The page docs/reference/json.md, generated from DOCUMENT."""
     lines = [
         "# The JSON report",
         "",
         "<!-- generated by fireassay.reports.documents.record.reference(); do not edit -->",
         "",
-        f"`assay report RECORD --json` writes one JSON object of the shape `{SCHEMA}`.",
+        f"`assay report RECORD --json` writes one JSON object of the shape `{DOCUMENT.schema}`.",
         "",
         *(__doc__ or "").split("\n\n", 1)[1].strip().splitlines(),
-        *key_tables({**FIELDS, **serving_document.FIELDS}),
+        *key_tables(DOCUMENT.fields),
     ]
     return "\n".join(lines) + "\n"

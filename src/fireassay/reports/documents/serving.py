@@ -6,139 +6,126 @@ counts; percentiles of curves pool the answered requests of the timed launches, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final
 
-from fireassay.reports.series.serving import LoadTimeline, ServingSeries
+from fireassay.reports.documents.values import Key, Keys
+from fireassay.reports.rows.types import Column
+from fireassay.reports.series.serving import Bin, LoadTimeline, PercentileCurve, Replica, ServingSeries, Span
 from fireassay.reports.view import View
 
-FIELDS: Final[Mapping[str, tuple[tuple[str, str, str], ...]]] = {
-    "serving": (
-        ("load", "string", "what `load` counts: `concurrency`, `rate`, or empty where requests arrived as planned"),
-        ("loads", "list of objects", "the load of each configuration"),
-        ("curves", "list of objects", "percentile curves, one for each configuration and latency"),
-        ("timelines", "list of objects", "single launches in bins of equal length: those with faults, and one of each largest load"),
-        ("failures", "list of objects", "counted requests of timed launches that failed, by class"),
-        ("replicas", "list of objects", "what each replica got and did in the measured windows"),
-        ("agreement", "list of objects", "how nearly equal prompts were answered alike, of configurations that asked any again"),
-        ("launches", "list of objects", "the requests of each launch, without the cold ones"),
+LOAD: Final[Keys[Column]] = (
+    Key("configuration", "string", "key of the configuration", lambda column: column.key),
+    Key("engine", "string", "name of the target"),
+    Key("scenario", "string", "traffic scenario"),
+    Key("load", "number or null", "requests in flight, or requests per second"),
+)
+CURVE: Final[Keys[PercentileCurve]] = (
+    Key("configuration", "string", "key of the configuration"),
+    Key("latency", "string", "`ttft_s`, `tpot_s` or `e2e_s`"),
+    Key("requests", "integer", "answered requests behind the curve"),
+    Key(
+        "points",
+        "list of [percent, seconds]",
+        "ascending; a percentile is left out where fewer than ten requests lie beyond",
+        lambda curve: [list(point) for point in curve.points],
     ),
-    "serving.loads[]": (
-        ("configuration", "string", "key of the configuration"),
-        ("engine", "string", "name of the target"),
-        ("scenario", "string", "traffic scenario"),
-        ("load", "number or null", "requests in flight, or requests per second"),
+)
+BIN: Final[Keys[Bin]] = (
+    Key("begin_s", "number", "seconds after the load began"),
+    Key("end_s", "number", "likewise"),
+    Key("due", "integer", "requests due in the bin"),
+    Key("ok", "integer", "requests due in the bin that were answered"),
+    Key("met", "integer", "requests due in the bin that met every objective"),
+    Key("failed", "integer", "requests due in the bin that failed"),
+    Key("ttft_s", "number or null", "median time to first token of those answered"),
+)
+SPAN: Final[Keys[Span]] = (
+    Key("kind", "string", "`fault` or `down`"),
+    Key("what", "string", "in words"),
+    Key("begin_s", "number", "seconds after the load began"),
+    Key("end_s", "number or null", "likewise; null: its end was not observed"),
+)
+TIMELINE: Final[Keys[LoadTimeline]] = (
+    Key("launch", "integer", "number of the launch"),
+    Key("configuration", "string", "key of the configuration"),
+    Key("role", "string", "`timed` or `fault`"),
+    Key("window_s", "[number, number] or null", "the measured window, seconds after the load began"),
+    Key("bins", "list of objects", "requests by when they were due", shape=BIN),
+    Key("spans", "list of objects", "faults and downtimes", shape=SPAN),
+)
+FAILURE: Final[Keys[tuple[str, str, int]]] = (
+    Key("configuration", "string", "key of the configuration", lambda item: item[0]),
+    Key("status", "string", "class of the failure, as in table `requests`", lambda item: item[1]),
+    Key("requests", "integer", "their number", lambda item: item[2]),
+)
+REPLICA: Final[Keys[Replica]] = (
+    Key("engine", "string", "name of the target"),
+    Key("replica", "integer", "from 0"),
+    Key("sent", "integer", "counted requests of timed launches"),
+    Key("answered", "integer", "of these, answered"),
+    Key("ttft_s", "number or null", "median of those answered"),
+    Key(
+        "readings",
+        "object",
+        "mean of `kv_cache_used`, `requests_running` and `requests_waiting`, where they were scraped",
+        lambda replica: dict(sorted(replica.readings.items())),
     ),
-    "serving.curves[]": (
-        ("configuration", "string", "key of the configuration"),
-        ("latency", "string", "`ttft_s`, `tpot_s` or `e2e_s`"),
-        ("requests", "integer", "answered requests behind the curve"),
-        ("points", "list of [percent, seconds]", "ascending; a percentile is left out where fewer than ten requests lie beyond"),
+)
+AGREEMENT: Final[Keys[tuple[str, Any]]] = (
+    Key("configuration", "string", "key of the configuration", lambda item: item[0]),
+    Key(
+        "shown",
+        "string",
+        "at least this grade: `fail`, `distribution_close`, `near_tie`, `token_identical` or `bitwise`",
+        lambda item: item[1].shown,
     ),
-    "serving.timelines[]": (
-        ("launch", "integer", "number of the launch"),
-        ("configuration", "string", "key of the configuration"),
-        ("role", "string", "`timed` or `fault`"),
-        ("window_s", "[number, number] or null", "the measured window, seconds after the load began"),
-        (
-            "bins",
-            "list of objects",
-            "`begin_s`, `end_s`, `due`, `ok`, `met`, `failed`, `ttft_s` (median or null), by when requests were due",
-        ),
-        ("spans", "list of objects", "`kind` (`fault` or `down`), `what`, `begin_s`, `end_s` (null: nobody saw its end)"),
+    Key("possible", "string", "at most this one", lambda item: item[1].possible),
+    Key("prompts", "integer", "prompts that were answered more than once", lambda item: item[1].prompts),
+    Key("answers", "integer", "their answers", lambda item: item[1].answers),
+    Key("differing", "integer", "answers whose text is not that of the first", lambda item: item[1].differing),
+    Key("where", "string", "of the worst; empty if all texts are equal", lambda item: item[1].where),
+)
+LAUNCH: Final[Keys[tuple[int, Any]]] = (
+    Key("launch", "integer", "number of the launch", lambda item: item[0]),
+    Key("due", "integer", "requests that were due", lambda item: item[1].due),
+    Key("answered", "integer", "of these, answered", lambda item: item[1].answered),
+)
+SERVING: Final[Keys[tuple[View, ServingSeries]]] = (
+    Key(
+        "load",
+        "string",
+        "what `load` counts: `concurrency`, `rate`, or empty where requests arrived as planned",
+        lambda item: item[0].load_word,
     ),
-    "serving.failures[]": (
-        ("configuration", "string", "key of the configuration"),
-        ("status", "string", "class of the failure, as in table `requests`"),
-        ("requests", "integer", "how many"),
+    Key("loads", "list of objects", "the load of each configuration", lambda item: item[0].columns, LOAD),
+    Key("curves", "list of objects", "percentile curves, one for each configuration and latency", lambda item: item[1].curves, CURVE),
+    Key(
+        "timelines",
+        "list of objects",
+        "single launches in bins of equal length: those with faults, and one of each largest load",
+        lambda item: item[1].timelines,
+        TIMELINE,
     ),
-    "serving.replicas[]": (
-        ("engine", "string", "name of the target"),
-        ("replica", "integer", "from 0"),
-        ("sent", "integer", "counted requests of timed launches"),
-        ("answered", "integer", "of these, answered"),
-        ("ttft_s", "number or null", "median of those answered"),
-        ("readings", "object", "mean of `kv_cache_used`, `requests_running` and `requests_waiting`, where they were scraped"),
+    Key(
+        "failures",
+        "list of objects",
+        "counted requests of timed launches that failed, by class",
+        lambda item: [(key, status, number) for key, counts in item[1].errors.items() for status, number in counts.items()],
+        FAILURE,
     ),
-    "serving.agreement[]": (
-        ("configuration", "string", "key of the configuration"),
-        ("shown", "string", "at least this grade: `fail`, `distribution_close`, `near_tie`, `token_identical` or `bitwise`"),
-        ("possible", "string", "at most this one"),
-        ("prompts", "integer", "prompts that were answered more than once"),
-        ("answers", "integer", "their answers"),
-        ("differing", "integer", "answers whose text is not that of the first"),
-        ("where", "string", "of the worst; empty if all texts are equal"),
+    Key("replicas", "list of objects", "requests to each replica in the measured windows", lambda item: item[1].replicas, REPLICA),
+    Key(
+        "agreement",
+        "list of objects",
+        "how similar the answers to equal prompts were, of configurations that repeated any",
+        lambda item: item[1].agreement.items(),
+        AGREEMENT,
     ),
-    "serving.launches[]": (
-        ("launch", "integer", "number of the launch"),
-        ("due", "integer", "requests that were due"),
-        ("answered", "integer", "of these, answered"),
+    Key(
+        "launches",
+        "list of objects",
+        "the requests of each launch, without the cold ones",
+        lambda item: sorted(item[1].tallies.items()),
+        LAUNCH,
     ),
-}
-
-
-def serving(view: View, found: ServingSeries) -> dict[str, Any]:
-    """Build the section, in the shape of FIELDS."""
-    return {
-        "load": view.load_word,
-        "loads": [
-            {"configuration": item.key, "engine": item.engine, "scenario": item.scenario, "load": item.load} for item in view.columns
-        ],
-        "curves": [
-            {
-                "configuration": item.configuration,
-                "latency": item.latency,
-                "requests": item.requests,
-                "points": [list(point) for point in item.points],
-            }
-            for item in found.curves
-        ],
-        "timelines": [_timeline(item) for item in found.timelines],
-        "failures": [
-            {"configuration": key, "status": status, "requests": number}
-            for key, counts in found.errors.items()
-            for status, number in counts.items()
-        ],
-        "replicas": [
-            {
-                "engine": item.engine,
-                "replica": item.replica,
-                "sent": item.sent,
-                "answered": item.answered,
-                "ttft_s": item.ttft_s,
-                "readings": dict(sorted(item.readings.items())),
-            }
-            for item in found.replicas
-        ],
-        "agreement": _agreement(found),
-        "launches": [{"launch": launch, "due": item.due, "answered": item.answered} for launch, item in sorted(found.tallies.items())],
-    }
-
-
-def _timeline(timeline: LoadTimeline) -> dict[str, Any]:
-    return {
-        "launch": timeline.launch,
-        "configuration": timeline.configuration,
-        "role": timeline.role,
-        "window_s": None if timeline.window_s is None else list(timeline.window_s),
-        "bins": [
-            {"begin_s": b.begin_s, "end_s": b.end_s, "due": b.due, "ok": b.ok, "met": b.met, "failed": b.failed, "ttft_s": b.ttft_s}
-            for b in timeline.bins
-        ],
-        "spans": [{"kind": span.kind, "what": span.what, "begin_s": span.begin_s, "end_s": span.end_s} for span in timeline.spans],
-    }
-
-
-def _agreement(series: ServingSeries) -> list[dict[str, Any]]:
-    return [
-        {
-            "configuration": key,
-            "shown": agreement.shown,
-            "possible": agreement.possible,
-            "prompts": agreement.prompts,
-            "answers": agreement.answers,
-            "differing": agreement.differing,
-            "where": agreement.where,
-        }
-        for key, agreement in series.agreement.items()
-    ]
+)
