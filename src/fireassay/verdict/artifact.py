@@ -48,28 +48,28 @@ def _fields(measured: RecordData) -> Iterator[tuple[str, str, str]]:
     if not measured.kind.times_calls:
         yield "Seeds", f"launches.seed = {experiment.launches.seed} fixes order and training seeds", ""
     yield "Settings", _settings(measured), ""
-    yield "Code", _code(before), "no commit was recorded: the script is no part of a repository"
+    yield "Code", _code(before), "no commit was recorded: the script is not in a git repository"
     yield "Processors", _text(before, "cpu", "model"), "not recorded"
-    yield "Accelerators", _gpus(before), "none seen"
+    yield "Accelerators", _gpus(before), "none detected"
     yield "Memory", _bytes(before), "not recorded"
     if not measured.kind.times_calls:
-        yield "Time of a run", _times(measured), "no launch ended well"
+        yield "Run time", _times(measured), "no launch succeeded"
     seconds = float(((launches["end_ns"] - launches["begin_ns"]) / NS_PER_S).sum()) if launches.height else 0.0
     yield (
-        "Compute in total",
+        "Total compute",
         (f"{count(launches.height, 'launches')}, failed and fault launches included: {given(seconds, 4)} s of wall time"),
         "",
     )
     yield "Energy and cost", _spent(measured), "no price was given"
     yield "Environment", _software(before), "not recorded"
-    yield "Repeat it", "assay reproduce RECORD runs the same plan again and compares metric by metric", ""
+    yield "Reproduction", "assay reproduce RECORD runs the same plan again and compares metric by metric", ""
 
 
 def _what_is_fresh(measured: RecordData) -> str:
     if measured.kind.times_calls:
         return "fresh processes"
-    fresh = "fresh processes" if not measured.kind.sends_requests else "a load of its own by fresh client processes"
-    return f"{fresh}, own place in a random order, seeds shared inside a block"
+    fresh = "fresh processes" if not measured.kind.sends_requests else "a separate load from fresh client processes"
+    return f"{fresh}, in random order, with seeds shared within a block"
 
 
 def _settings(measured: RecordData) -> str:
@@ -90,7 +90,7 @@ def _settings(measured: RecordData) -> str:
 
 
 def count_facts(value: object) -> tuple[int, int]:
-    """Numbers of facts that an environment holds and of facts marked absent."""
+    """Number of facts recorded in an environment, and number marked absent."""
     if isinstance(value, Mapping):
         if set(value) == {"absent"}:
             return 0, 1
@@ -138,7 +138,7 @@ def _software(before: Mapping[str, Any]) -> str:
 def _times(measured: RecordData) -> str:
     wall = measured.timed.with_columns(seconds=(pl.col("end_ns") - pl.col("begin_ns")) / NS_PER_S)
     if measured.kind.sends_requests:
-        return f"{given(float(wall['seconds'].median()), 3)} s a launch" if wall.height else ""  # type: ignore[arg-type]
+        return f"{given(float(wall['seconds'].median()), 3)} s per launch" if wall.height else ""  # type: ignore[arg-type]
     medians = dict(wall.group_by("workers").agg(pl.col("seconds").median()).sort("workers").iter_rows())
     return ", ".join(f"{given(seconds, 3)} s on {count(workers, 'workers')}" for workers, seconds in medians.items())
 
