@@ -23,7 +23,7 @@ def test_all_twelve_rules_are_answered_in_order() -> None:
 
 def test_every_rule_that_is_not_kept_says_what_to_do() -> None:
     for rule in rules(good()).values():
-        assert bool(rule.mend) == (rule.answer in ("in part", "not kept")), rule
+        assert bool(rule.remedy) == (rule.answer in ("in part", "not kept")), rule
 
 
 def test_the_base_of_a_speedup_is_told_with_its_absolute_time() -> None:
@@ -90,7 +90,7 @@ def test_skewness_and_shapiro_are_those_of_scipy_on_logarithms() -> None:
 def test_the_artifact_form_counts_failed_launches_in_the_compute() -> None:
     made = good(levels=(1,), blocks=5)
     made.launch(workers=1, block=5, wall_s=30.0, status="failed", reason="x")
-    fields = {field.name: field for field in artifact(made.measured(), judged(made))}
+    fields = {field.name: field for field in artifact(made.measured())}
     # 5 launches of 20 s, times 1 + (0 + .01 - .01 + .005 - .005), and one of 30 s.
     assert fields["Total compute"].text.startswith("6 launches, failed and fault launches included: 130 s")
     assert not fields["Processors"].known
@@ -100,7 +100,7 @@ def test_the_artifact_form_counts_failed_launches_in_the_compute() -> None:
 def test_a_dirty_commit_is_told() -> None:
     made = good()
     made.manifest["environment"] = {"before": {"workload": {"git": {"commit": "a" * 40, "dirty": True}}}}
-    fields = {field.name: field for field in artifact(made.measured(), judged(made))}
+    fields = {field.name: field for field in artifact(made.measured())}
     assert fields["Code"].text == "commit aaaaaaaaaaaa, with uncommitted changes"
 
 

@@ -28,7 +28,7 @@ def rules(measured: RecordData) -> dict[int, Rule]:
 def test_all_twelve_are_answered_and_what_is_not_kept_says_what_to_do(load: RecordData) -> None:
     found = rules(load)
     assert list(found) == list(range(1, 13))
-    assert all(bool(rule.mend) == (rule.answer in ("in part", "not kept")) for rule in found.values())
+    assert all(bool(rule.remedy) == (rule.answer in ("in part", "not kept")) for rule in found.values())
 
 
 def test_a_load_reports_no_speedup_and_no_ratio(load: RecordData) -> None:
@@ -68,7 +68,7 @@ def test_times_run_from_when_a_request_was_due(load: RecordData) -> None:
 
 
 def test_the_artifact_says_what_the_load_was(load: RecordData) -> None:
-    fields = {field.name: field.text for field in artifact(load, judge(load))}
+    fields = {field.name: field.text for field in artifact(load)}
     assert fields["Settings"] == (
         "chat with tiny; lengths D(100,100); poisson arrivals for 10 s after 2 s; loads 4, 8; temperature 0; prompts synthetic"
     )

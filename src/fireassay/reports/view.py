@@ -116,7 +116,7 @@ def build(measured: RecordData, judgement: Judgement) -> View:
         conditions=conditions(experiment, manifest, measured, labels[measured.base]),
         overhead=overhead(metrics, labels) if served is None else lag(metrics, labels),
         answers=lambda: checklist(measured, judgement),
-        artifact=artifact(measured, judgement),
+        artifact=artifact(measured),
         series=training.build(measured, judgement.results),
         efficiency_gate=experiment.gates.efficiency,
         quality_metric=experiment.quality.metric if experiment.quality else None,

@@ -57,6 +57,8 @@ class Kind:
     workers: str = "Workers"  # heading of the column with their number
     label: str = ""  # name of its only configuration; empty: by the number of workers
     facts: tuple[str, ...] = ()  # provenance facts in reports; empty: all
+    names_scores: bool = True  # its scores carry the name of their metric
+    interleaving: str = "both in one session, as knobs of assay tune"  # how to interleave two settings
     own_cost: str = "Instrument's own cost"  # name of the measurement overhead
 
     def concerns(self, about: tuple[str, ...]) -> bool:

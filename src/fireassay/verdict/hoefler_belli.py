@@ -9,26 +9,25 @@ Cannot tell: whether the workload represents what the reader cares about.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 import polars as pl
 
+from fireassay import catalog
 from fireassay.estimates.estimate import Estimate, Value
 from fireassay.estimates.format import count, given, show
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.calls import TRIAL_TIME, of_calls
 from fireassay.metrics.metric import ALL, Results
-from fireassay.metrics.serving.latency import E2E_P50, E2E_P95, E2E_P99, TTFT_P95, TTFT_P99
+from fireassay.metrics.serving.latency import E2E_P50
 from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT
 from fireassay.metrics.training.time import STEP_TIME, WALL_TIME
 from fireassay.spec.plan import plan
 from fireassay.stats.series.normality import shapiro, skewness
-from fireassay.verdict.artifact import count_facts, first_value
+from fireassay.verdict.artifact import environment_facts, first_value
 from fireassay.verdict.judge import Judgement
+from fireassay.verdict.judging import NO_ENVIRONMENT, Answer, Methods, RuleAnswer
 
-Answer = Literal["kept", "in part", "not kept", "not applicable"]
 ENOUGH_LAUNCHES = 5  # as in the audit `launches`
 
 
@@ -40,28 +39,16 @@ class Rule:
     demand: str
     answer: Answer
     evidence: str
-    mend: str = ""  # remedy; empty if the rule is kept
+    remedy: str = ""  # remedy; empty if the rule is kept
 
 
 def checklist(measured: RecordData, judgement: Judgement) -> tuple[Rule, ...]:
     """All twelve rules in order."""
     results = of_calls(judgement.results) if measured.kind.times_calls else judgement.results
-    answered = (
-        _base(measured, results),
-        _subset(measured),
-        _means(measured),
-        _ratios(measured, results),
-        _determinism(measured, results),
-        _normality(measured, results),
-        _comparison(measured, results),
-        _statistic(measured, results),
-        _factors(measured),
-        _parallel_timing(measured),
-        _bounds(measured, results),
-        _charts(measured),
-    )
+    methods: Methods = catalog.part("kinds", measured.kind.name, "judging", "JUDGING").methods
+    answered = (methods.answers.get(number, usual)(measured, results) for number, usual in enumerate(USUAL, start=1))
     return tuple(
-        Rule(number=number, demand=DEMANDS[number - 1], answer=answer, evidence=evidence, mend=remedy)
+        Rule(number=number, demand=DEMANDS[number - 1], answer=answer, evidence=evidence, remedy=remedy)
         for number, (answer, evidence, remedy) in enumerate(answered, start=1)
     )
 
@@ -80,13 +67,12 @@ DEMANDS = (
     "Performance is shown against an upper bound",
     "Charts show the data, and connect points only where interpolation is meaningful",
 )
-_Answered = tuple[Answer, str, str]
 
 
 # ---- the rules ---------------------------------------------------------------------------------------------------
 
 
-def _base(measured: RecordData, results: Results) -> _Answered:
+def _base(measured: RecordData, results: Results) -> RuleAnswer:
     speedups = [value for value in results.get("speedup", {}).values() if isinstance(value, Estimate)]
     if len(measured.levels) < 2 or not speedups:
         return "not applicable", "no speedup is reported", ""
@@ -102,7 +88,7 @@ def _base(measured: RecordData, results: Results) -> _Answered:
     )
 
 
-def _subset(measured: RecordData) -> _Answered:
+def _subset(measured: RecordData, _: Results) -> RuleAnswer:
     launches = measured.table("launches")
     status = dict(launches.group_by("status").len().iter_rows())
     bad = {name: number for name, number in status.items() if name != "ok"}
@@ -130,9 +116,7 @@ def _never_started(measured: RecordData) -> int:
     return sum(planned.slot not in started for planned in plan(measured.experiment))
 
 
-def _means(measured: RecordData) -> _Answered:
-    if measured.kind.sends_requests:
-        return "kept", OF_LOADS, ""
+def _means(measured: RecordData, _: Results) -> RuleAnswer:
     return (
         "kept",
         (
@@ -143,13 +127,7 @@ def _means(measured: RecordData) -> _Answered:
     )
 
 
-OF_LOADS = (
-    "a rate is a sum over launches divided by their time, a share is divided by the requests due; a percentile pools the requests of "
-    "all launches, and percentiles are never averaged; nothing is averaged across loads or scenarios"
-)
-
-
-def _ratios(measured: RecordData, results: Results) -> _Answered:
+def _ratios(measured: RecordData, results: Results) -> RuleAnswer:
     if not any(isinstance(value, Estimate) for value in results.get("speedup", {}).values()):
         return "not applicable", "no ratio is reported", ""
     return (
@@ -162,7 +140,7 @@ def _ratios(measured: RecordData, results: Results) -> _Answered:
     )
 
 
-def _determinism(measured: RecordData, results: Results) -> _Answered:
+def _determinism(measured: RecordData, results: Results) -> RuleAnswer:
     numbers = [value for row in results.values() for value in row.values() if isinstance(value, Estimate)]
     bounded = [value for value in numbers if value.low > float("-inf") and value.high < float("inf")]
     exact = sum(value.low == value.high for value in bounded)
@@ -173,7 +151,7 @@ def _determinism(measured: RecordData, results: Results) -> _Answered:
     return ("kept", sentence, "") if numbers else ("not applicable", "no number is reported", "")
 
 
-def _normality(measured: RecordData, results: Results) -> _Answered:
+def _normality(measured: RecordData, results: Results) -> RuleAnswer:
     value = _primary(measured, results)
     if value is None or len(value.launch_values) < 3 or min(value.launch_values) <= 0.0:
         return (
@@ -194,7 +172,7 @@ def _normality(measured: RecordData, results: Results) -> _Answered:
     )
 
 
-def _comparison(measured: RecordData, results: Results) -> _Answered:
+def _comparison(measured: RecordData, results: Results) -> RuleAnswer:
     if len(measured.levels) < 2:
         return "not applicable", "one configuration only", ""
     each = (measured.timed.filter(pl.col("configuration") == name).height for name in measured.configurations)
@@ -205,11 +183,7 @@ def _comparison(measured: RecordData, results: Results) -> _Answered:
     return "kept", f"{sentence}, with intervals for paired differences", ""
 
 
-def _statistic(measured: RecordData, results: Results) -> _Answered:
-    if measured.kind.sends_requests:
-        return _statistic_of_load(results)
-    if measured.kind.times_calls:
-        return ("kept", "the median of a launch's trials is reported with the fastest and slowest trial; outliers are counted", "")
+def _statistic(measured: RecordData, results: Results) -> RuleAnswer:
     tails = [results.get(name, {}) for name in ("step_time_p95", "step_time_p99")]
     shown = [value for row in tails for value in row.values() if isinstance(value, Estimate)]
     if any(isinstance(value, Estimate) for value in results.get(STEP_TIME.name, {}).values()):
@@ -223,30 +197,11 @@ def _statistic(measured: RecordData, results: Results) -> _Answered:
     return "in part", "only whole launches are timed, so the variation within them is unknown", "mark the steps"
 
 
-def _statistic_of_load(results: Results) -> _Answered:
-    tails = [name for name in (TTFT_P95.name, TTFT_P99.name, E2E_P95.name, E2E_P99.name) if _any(results, name)]
-    if not _any(results, E2E_P50.name):
-        return "in part", "no latency was measured", "find out why no request was answered"
-    if tails:
-        return ("kept", f"medians are reported with tails ({', '.join(tails)}) and the share of requests that met the objectives", "")
-    return ("in part", "medians are reported; the launches are too short or too few for tails", "send more requests")
-
-
-def _any(results: Results, name: str) -> bool:
-    return any(isinstance(value, Estimate) for value in results.get(name, {}).values())
-
-
-def _factors(measured: RecordData) -> _Answered:
-    known, missing = count_facts(measured.before)
-    if not known:
-        return "not kept", "the record holds no environment", "run with assay run, which captures it"
-    sentence = f"{known} facts about machine and software are in the record; {missing} could not be read, each with a reason"
+def _factors(measured: RecordData, _: Results) -> RuleAnswer:
+    sentence = environment_facts(measured)
+    if not sentence:
+        return NO_ENVIRONMENT
     extra = len(measured.experiment.conditions)
-    if measured.kind.sends_requests:
-        return _factors_of_load(measured, sentence)
-    if extra == 0 and measured.kind.times_calls:
-        remedy = "name them with --name, or time a script that contains them"
-        return "in part", f"{sentence}; its inputs (files, settings) are known only from the command line", remedy
     if extra == 0:
         return (
             "in part",
@@ -256,21 +211,7 @@ def _factors(measured: RecordData) -> _Answered:
     return "kept", f"{sentence}; {count(extra, 'conditions')} of the experiment are declared", ""
 
 
-def _factors_of_load(measured: RecordData, sentence: str) -> _Answered:
-    digests = measured.manifest.get("schedules") or {}
-    if not digests:
-        return ("in part", f"{sentence}; the traffic sent has no digest", "measure with assay, which records a digest of every schedule")
-    engines = measured.before.get("engines")
-    traffic = f"{sentence}; traffic, lengths, sampling and objectives are in the experiment, and {count(len(digests), 'schedules')} recorded by digest"
-    if not isinstance(engines, Mapping) or all(isinstance(engine, Mapping) and "absent" in engine for engine in engines.values()):
-        return ("in part", f"{traffic}; the engines do not report their versions", "name engine and version under [conditions]")
-    return "kept", f"{traffic}; the engines' own description is recorded", ""
-
-
-def _parallel_timing(measured: RecordData) -> _Answered:
-    if measured.kind.sends_requests:
-        clients = count(measured.experiment.serving.client.processes, "client process") if measured.experiment.serving else ""
-        return "kept", f"{TIMING_OF_LOAD} ({clients})", ""
+def _parallel_timing(measured: RecordData, _: Results) -> RuleAnswer:
     if max(measured.levels) < 2:
         return "not applicable", "no configuration has more than one worker", ""
     if measured.table("steps").height == 0:
@@ -291,19 +232,7 @@ def _parallel_timing(measured: RecordData) -> _Answered:
     )
 
 
-TIMING_OF_LOAD = (
-    "a request's time runs from its due time, by a schedule made before the load, to the socket read that returned its text; "
-    "one host, one monotonic clock; client lag is reported, and a lagging client makes the record inadmissible"
-)
-
-
-def _bounds(measured: RecordData, results: Results) -> _Answered:
-    if measured.kind.sends_requests:
-        remedy = "`assay doctor client` measures the client's limits; a hardware bound needs FLOP counts or bandwidth"
-        return "in part", "shown against the offered load; no hardware bound was measured", remedy
-    if measured.kind.times_calls:
-        remedy = "a hardware bound needs FLOP counts or the bytes moved"
-        return "in part", "reported with the cost of an empty call or start; no hardware bound was measured", remedy
+def _bounds(measured: RecordData, results: Results) -> RuleAnswer:
     ceiling = results.get("amdahl_ceiling", {}).get(ALL)
     if not isinstance(ceiling, Estimate):
         return (
@@ -318,14 +247,15 @@ def _bounds(measured: RecordData, results: Results) -> _Answered:
     )
 
 
-def _charts(measured: RecordData) -> _Answered:
-    if measured.kind.times_calls:
-        return "not applicable", "the report of a timing has no chart", ""
+def _charts(_: RecordData, __: Results) -> RuleAnswer:
     return (
         "kept",
         ("every launch is a dot next to its interval; lines connect points only along a fitted model or one launch's steps"),
         "",
     )
+
+
+USUAL = (_base, _subset, _means, _ratios, _determinism, _normality, _comparison, _statistic, _factors, _parallel_timing, _bounds, _charts)
 
 
 def shape(values: tuple[float, ...]) -> tuple[float, float]:
@@ -336,7 +266,7 @@ def shape(values: tuple[float, ...]) -> tuple[float, float]:
     return skewness(logs), shapiro(logs)[1]
 
 
-# ---- what venues require -----------------------------------------------------------------------------------------
+# ---- the primary number -------------------------------------------------------------------------------------------
 
 
 def _primary(measured: RecordData, results: Results) -> Estimate | None:

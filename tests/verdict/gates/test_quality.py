@@ -92,7 +92,7 @@ def test_one_example_carries_no_interval() -> None:
     made = good(leave_out=("scores",))
     for number in range(len(made.rows["launches"])):
         made.scores(number, [1.0])
-    assert "one example gives no interval" in gate(judged(made), "quality", 2).sentence
+    assert "one example carries no interval" in gate(judged(made), "quality", 2).sentence
 
 
 def test_of_an_example_that_was_scored_again_after_a_restart_the_last_score_counts() -> None:

@@ -16,5 +16,7 @@ KIND = Kind(
     configurations="loads",
     workers="Replicas",
     own_cost="Client",
+    names_scores=False,
+    interleaving="both in one record, as serving.targets",
     sends_requests=True,
 )

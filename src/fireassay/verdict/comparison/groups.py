@@ -194,7 +194,7 @@ def _scores(group: Group, metric: str) -> pl.DataFrame:
     measured = group.measured
     timed = measured.timed.filter(pl.col("configuration") == group.configuration).select("launch", "block")
     # serving scores the answers, by the metric that the record's own experiment names
-    rows = measured.scores if measured.kind.sends_requests else measured.scores_of(metric)
+    rows = measured.scores_of(metric) if measured.kind.names_scores else measured.scores
     return timed.join(rows, on="launch").sort("launch", "example")
 
 

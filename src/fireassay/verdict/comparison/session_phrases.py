@@ -65,6 +65,4 @@ def _in_turn(baseline: Group, side: Group, varying: Sequence[str]) -> str:
         labels = (side.label, baseline.label)
         record, other = labels if not any(" " in label for label in labels) else ("RECORD", "BASELINE")
         return f"assay check {record} --against {other} --confirm always"
-    if measured.kind.sends_requests:
-        return "both in one record, as serving.targets"
-    return "both in one session, as knobs of assay tune"
+    return measured.kind.interleaving
