@@ -240,7 +240,7 @@ class View:
     network: Network | None = None  # of a look at the network
     pairs: tuple[Pairs, ...] = ()  # of a record that times messages between pairs of ranks
     layers: tuple[LayerRow, ...] = ()  # of a training on several workers: does it compute what one worker computes?
-    profiles: tuple[Mapping[str, Any], ...] = ()  # profiled launches: see `fireassay.reports.profiled`
+    profiles: tuple[Mapping[str, Any], ...] = ()  # profiled launches: see `fireassay.reports.rows.profile`
     kind: Kind
     wanted: tuple[str, ...] = DIMENSIONS  # the dimensions that were asked about
     timing: tuple[Fact, ...] = ()  # of a record that times a command or a function: what the time rests on

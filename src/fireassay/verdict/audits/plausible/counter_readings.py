@@ -2,7 +2,7 @@
 
 The meter reads while a launch runs, totals that it accumulates itself never fall, and no device exceeds its power limit:
 
-    energy between two readings  <=  2000 W x (seconds + 1)        the accumulator's own limit (`instruments/energy.py`)
+    energy between two readings  <=  2000 W x (seconds + 1)        the accumulator's own limit (`instruments/machine/energy.py`)
     mean power of a GPU          <=  2 x its enforced power limit, if recorded and the readings span 5 s
 
 A violation cannot have been read: INVALID. The kernel's totals (idle time, interfaces) may fall and are not checked. Cannot tell: a counter

@@ -2,7 +2,7 @@
 
 Amdahl's fit calls all of it serial, and the Karp-Flatt series separates them only if communication grows with the workers: a ring's latency
 does, its bandwidth term hardly does. With alpha, beta and bytes of the same record, the step at the largest worker count is divided into
-T1/p, serial work, communication, waiting, and an unexplained rest (`stats.communication_wall`). Cannot tell: the nature of the serial work;
+T1/p, serial work, communication, waiting, and an unexplained rest (`stats.models.communication_wall`). Cannot tell: the nature of the serial work;
 a model that misses the largest count by much explains nothing, and the finding says so.
 """
 

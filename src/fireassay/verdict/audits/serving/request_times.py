@@ -6,7 +6,7 @@
     one request at a time per stream and per session; all of them inside their launch
     due = begin of the load + scheduled offset, to the nanosecond
 
-One client stamps requests with one clock, to which kernel timestamps are converted (`traffic/sockets.py`), so a row that breaks a rule was
+One client stamps requests with one clock, to which kernel timestamps are converted (`traffic/wire/sockets.py`), so a row that breaks a rule was
 not measured: INVALID. Slack: 50 us, the possible error of a kernel timestamp. Rows of a client that died are skipped. Cannot tell: a
 latency shortened everywhere alike.
 """

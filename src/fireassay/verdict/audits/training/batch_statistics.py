@@ -6,7 +6,7 @@ different models, and a checkpoint holds one rank's. A warning only, since the p
 script that equalises them before it ends passes. Below a thousandth of a standard deviation it is a note, within rounding nothing.
 
     drift = root mean square, over channels, of the difference between two ranks, in standard deviations
-    (`instruments/_batch_statistics.py`)
+    (`instruments/recorder/batch_statistics.py`)
 
 Cannot tell: whether statistics are broadcast if the script watches the model inside its wrapper; then there is no finding.
 """

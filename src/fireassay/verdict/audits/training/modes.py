@@ -2,7 +2,7 @@
 
 A rank left in evaluation mode (`model.eval()` without a later `model.train()`) applies no dropout and normalises by running statistics: its
 gradients belong to another model. If no layer depends on the mode, it is a note. The mode is read just before an optimizer step, in sampled
-steps (`instruments/_later_steps.py`). Cannot tell: modes in between.
+steps (`instruments/fingerprints/later_gradients.py`). Cannot tell: modes in between.
 """
 
 from __future__ import annotations

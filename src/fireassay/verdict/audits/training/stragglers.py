@@ -2,7 +2,7 @@
 
 Own times without waiting (`frames/training/rank_phases.py`) are compared between ranks within each step. A rank and phase is named if the
 interval of its excess lies above 2 ms and 5 % of the step, at a confidence corrected for testing every rank and phase
-(`stats/stragglers.py`: in a launch of equal ranks, false positives occur in fewer than 1 in 100). A warning in at least half of a
+(`stats/groups/stragglers.py`: in a launch of equal ranks, false positives occur in fewer than 1 in 100). A warning in at least half of a
 configuration's launches, else a note. Blind if waiting is unknown or steady steps are too few. Cannot tell: the cause; a slow link or card
 that delays all ranks together (`assay comm` measures pairs of ranks).
 """
