@@ -27,7 +27,7 @@ def prose(path: Path) -> Iterator[str]:
         yield path.read_text()
         return
     for token in tokenize.generate_tokens(io.StringIO(path.read_text()).readline):
-        if token.type == tokenize.COMMENT or token.type == tokenize.STRING and token.string.startswith('"""'):
+        if token.type == tokenize.COMMENT or (token.type == tokenize.STRING and token.string.startswith('"""')):
             yield token.string
 
 
