@@ -75,7 +75,7 @@ def test_wrong_flags_are_told_together_under_their_own_names(capsys: pytest.Capt
     ("words", "told"),
     [
         (("--interface", "nope0"), "- --interface: found 'nope0'"),
-        (("--sizes", "1G"), "- --sizes: found 1073741824 bytes, of which 2 workers hold"),
+        (("--sizes", "1G"), "- --sizes: found 1073741824 bytes, for which 2 workers hold"),
         (("--dtype", "bfloat16", "--workers", "200"), "- --dtype: found bfloat16 on 200 workers"),
     ],
 )
