@@ -15,7 +15,8 @@ from fireassay.instruments import loopback
 def holder() -> Iterator[socket.socket]:
     """A client's end of a connection: what a system assigns a port to between torchrun's choice and rank 0's bind."""
     with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as client:
-        server.accept()[0].close()  # whoever closes first keeps the port for a while; here it is the other end
+        server.accept()[0].close()  # who closes first keeps the port for a minute (TIME_WAIT): here the other end
+        assert client.recv(1) == b""
         yield client
 
 

@@ -20,7 +20,7 @@ from fireassay.instruments.hooks.import_hook import when_there
 VARIABLE: Final = "FIREASSAY_LOOPBACK"
 LOCAL: Final = ("127.0.0.1", "localhost")
 BACKLOG: Final = 1024
-PORT_TAKEN_S: Final = 30.0  # torchrun chose the port while it was free; a connection of another program may hold it for a moment
+PORT_TAKEN_S: Final = 90.0  # torchrun chose the port while it was free; a connection of another program holds it up to 60 s after its end
 RETRY_S: Final = 0.05
 
 
