@@ -174,7 +174,7 @@ COMMON: Final[tuple[Condition, ...]] = (
     condition(
         "workload.variables.*",
         environment.variables,
-        "it can change a measurement; what must not differ belongs into workload.environment",
+        "it can change a measurement; what must not differ belongs in workload.environment",
         BEFORE,
     ),
     condition("host.os", environment.of("host", "os"), "system libraries change between releases", BEFORE),
@@ -268,7 +268,7 @@ COMMON: Final[tuple[Condition, ...]] = (
         same=within(0.01),
         how="within 1 %",
     ),
-    condition("assay.version", environment.manifest("assay_version"), "another version may record otherwise", "manifest.json"),
+    condition("assay.version", environment.manifest("assay_version"), "another version may record differently", "manifest.json"),
     context("record.name", environment.manifest("name"), "a name means nothing", "manifest.json"),
     context("record.seal", lambda m, _: m.seal or None, "it says which record it is", "SHA-256 of manifest.json"),
     context("record.created_utc", environment.manifest("created_utc"), "records are made at different times", "manifest.json"),
@@ -306,7 +306,7 @@ def known_names() -> tuple[str, ...]:
 _HEADINGS: Final[Mapping[ConditionClass, str]] = {
     "identity": "Identity: must be equal; a difference refuses the comparison",
     "hardware": "Hardware and software: must be equal within a tolerance; a difference refuses the comparison",
-    "condition": "Conditions: a difference beyond the tolerance is said, and refuses nothing",
+    "condition": "Conditions: a difference beyond the tolerance is reported, and refuses nothing",
     "context": "Context: recorded only",
 }
 

@@ -22,4 +22,4 @@ def check(measured: RecordData, results: Results) -> tuple[GateResult, ...]:
     return tuple(threshold("deadline", name, "wall time", results["wall_time"][name], bound, "at most") for name in measured.configurations)
 
 
-GATE = Gate(name="deadline", question="Does a run end in time?", check=check)
+GATE = Gate(name="deadline", question="Does a run finish in time?", check=check)

@@ -70,9 +70,9 @@ def test_waiting_for_no_rank_in_particular_has_a_name_and_knobs_of_its_own() -> 
     results = {"step_time": of(1.0), "comm_exposed": of(0.3), "comm_wait": of(0.25, 0.05), "comm_total": of(0.3)}
     (found,) = AUDIT.examine(measured().measured(), results)
     assert found.rule == "bottleneck_waiting"
-    assert "250 ms of every step for whichever of them is late, 25 % of it, and none is slow throughout" in found.evidence
+    assert "250 ms of every step for the latest of them, 25 % of it, and no rank is consistently slow" in found.evidence
     assert "at most 1.333 times as fast [1.250, 1.429]" in found.evidence
-    assert "a faster network changes nothing" in found.remedy
+    assert "a faster network does not help" in found.remedy
 
 
 def test_waiting_that_computing_hides_is_not_taken_off() -> None:

@@ -38,7 +38,7 @@ def test_a_part_is_told_from_a_tenth_on_with_its_gain_and_its_knob() -> None:
 def test_a_loader_that_lets_every_fourth_step_wait_is_told_although_the_usual_step_does_not() -> None:
     """80 of 100 ms in every fourth step: 20 ms of a step on average, 1.25 times."""
     (one,) = found({1: [[0.0, 0.0, 0.0, 0.08]] * 3})
-    assert "a usual step waits 0 s: it comes in bursts" in one.evidence
+    assert "a typical step waits 0 s: waiting comes in bursts" in one.evidence
     assert "20.0 ms of a step on average, 20 % of it; without it a step would be at most 1.25 times as fast" in one.evidence
 
 

@@ -30,7 +30,7 @@ def test_a_record_that_refused_its_percentiles_has_nothing_to_examine() -> None:
     made = good()
     states = {pitfall.name: pitfall for pitfall in of_record(made.measured(), judged(made).results)}
     assert states["percentile_trials"].state == "not examined"
-    assert states["percentile_trials"].reason.startswith("no percentile of the tail is shown")
+    assert states["percentile_trials"].reason.startswith("no tail percentile is shown")
 
 
 @pytest.mark.parametrize(("trials", "rules"), [(367, ["too_few_trials"]), (368, [])])

@@ -44,7 +44,7 @@ def test_workers_without_a_group_are_named_in_every_configuration() -> None:
 
 def test_what_was_declared_is_said_beside_it() -> None:
     (finding,) = AUDIT.examine(made("data", group=0).measured(), {})
-    assert finding.evidence.startswith("declared is data parallelism, but no process group was created")
+    assert finding.evidence.startswith("data parallelism is declared, but no process group was created")
 
 
 def test_workers_that_were_declared_to_be_alone_are_a_note() -> None:

@@ -21,7 +21,7 @@ from fireassay.verdict.types import Finding
 
 FULL, EMPTY = 0.90, 0.50  # of the available memory
 FULL_KNOB = "a smaller batch with accumulation, activation checkpointing, lower precision, or sharding (FSDP)"
-EMPTY_KNOB = "a larger batch per worker, if the training bears it; `assay tune` tries it out with quality held"
+EMPTY_KNOB = "a larger batch per worker, if training tolerates it; `assay tune` tries it with quality held"
 
 
 def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
@@ -40,7 +40,7 @@ def _one(name: str, value: object, capacity: float | None, times: int, what: str
     if not isinstance(value, Estimate) or not capacity:
         return []
     share = value.value * times / capacity
-    each = f"{show(value).text} of the largest rank{f' x {times} ranks of a host' if times > 1 else ''}"
+    each = f"{show(value).text} on the largest rank{f' x {times} ranks per host' if times > 1 else ''}"
     evidence = f"{each} is {share:.0%} of {what}"
     if share > FULL:
         return [Finding(rule="bottleneck_memory", severity="warning", configuration=name, evidence=evidence, remedy=FULL_KNOB)]
@@ -78,8 +78,8 @@ def _within(before: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
 
 AUDIT = Audit(
     name="bottleneck_memory",
-    title="memory that limits, or lies idle",
-    question="Does memory limit the training, or lie idle?",
+    title="limiting or unused memory",
+    question="Does memory limit the training, or is it unused?",
     examine=examine,
     about=("training",),
 )

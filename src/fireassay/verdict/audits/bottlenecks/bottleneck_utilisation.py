@@ -30,7 +30,7 @@ def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
                     severity="note",
                     configuration=name,
                     evidence=f"the model's own arithmetic uses {show(value).full} of the devices' peak; "
-                    f"at the peak a step would be {_gain(value)}, which nothing reaches: 0.3 to 0.5 is good",
+                    f"at the peak a step would be {_gain(value)}, which is out of reach: 0.3 to 0.5 is good",
                     remedy=KNOB,
                 )
             )
@@ -46,8 +46,8 @@ def _gain(value: Estimate) -> str:
 
 AUDIT = Audit(
     name="bottleneck_utilisation",
-    title="devices that idle",
-    question="Do the devices do what they could?",
+    title="low device utilisation",
+    question="Do the devices reach a reasonable share of their peak?",
     examine=examine,
     about=("training",),
 )

@@ -32,7 +32,7 @@ def claim(said: Claim) -> tuple[Finding, ...]:
             )
         elif not is_relative(number) and not is_quality(number) and number.unit is None and unit_of(number).kind is None:
             words = f"number.value = {given(number.value)} has no unit"
-            findings.append(found("unit_missing", "warning", number, words, "say number.unit"))
+            findings.append(found("unit_missing", "warning", number, words, "give number.unit"))
     return tuple(findings)
 
 
@@ -56,7 +56,7 @@ def _is_the_base(said: Claim, number: Number, other: Number) -> bool:
 AUDIT = Audit(
     name="absolute_base",
     title="base not given in absolute terms",
-    question="What is the ratio relative to, and in which unit is the number?",
+    question="What is the ratio relative to, and what is the number's unit?",
     examine=claims_only,
     claim=claim,
 )

@@ -66,7 +66,7 @@ def _no_change(number: Number, low: float, high: float) -> str:
     worst, best = min(ends), max(ends)
     if not worst <= 1.0 <= best or (worst >= 1.0 - EQUAL and best <= 1.0 + EQUAL):
         return ""
-    return "it holds no change at all"
+    return "it includes no change"
 
 
 def _one_sided(number: Number, interval: Interval) -> list[Finding]:
@@ -110,8 +110,8 @@ def _not_apart(number: Number, other: Number) -> Finding:
 
 AUDIT = Audit(
     name="wide_interval",
-    title="interval that decides nothing",
-    question="Does the published interval decide what the claim says?",
+    title="inconclusive interval",
+    question="Does the published interval support the claim?",
     examine=claims_only,
     claim=claim,
 )

@@ -38,8 +38,8 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
             rule="placement_differs",
             severity="warning",
             configuration=None,
-            evidence=f"the configurations did not run in the same place: {listed(differing)}",
-            remedy="give every configuration the same hosts and the same launcher; a difference may be the machine's",
+            evidence=f"the configurations ran in different environments: {listed(differing)}",
+            remedy="run every configuration on the same hosts with the same launcher; otherwise a difference may be the machine's",
         ),
     )
 
@@ -70,8 +70,8 @@ def claim(said: Claim) -> tuple[Finding, ...]:
                 "conditions_differ",
                 "invalid",
                 None,
-                f"the two sides differ in {listed(differing)}, and what is studied is {', '.join(said.claim.varying) or 'not said'}",
-                "hold every condition equal but the one that is studied, and measure both sides again",
+                f"the two sides differ in {listed(differing)}; under study: {', '.join(said.claim.varying) or 'not stated'}",
+                "keep every condition equal except the one under study, and measure both sides again",
                 "same_conditions",
             )
         )
@@ -82,8 +82,8 @@ def claim(said: Claim) -> tuple[Finding, ...]:
                 "condition_of_one_side",
                 "note",
                 None,
-                f"said of one side only: {', '.join(one_sided)}",
-                "say it of both sides, in [conditions.baseline] and [conditions.candidate]",
+                f"stated for one side only: {', '.join(one_sided)}",
+                "state it for both sides, in [conditions.baseline] and [conditions.candidate]",
             )
         )
     if not base and not other:
@@ -93,7 +93,7 @@ def claim(said: Claim) -> tuple[Finding, ...]:
                 "note",
                 None,
                 "the claim does not say under which conditions the two sides were measured",
-                "say precision, batch, hardware, data set and software of both sides",
+                "state precision, batch, hardware, data set and software of both sides",
                 "same_conditions",
             )
         )
@@ -103,7 +103,7 @@ def claim(said: Claim) -> tuple[Finding, ...]:
 AUDIT = Audit(
     name="apples_to_oranges",
     title="apples to oranges",
-    question="Do the two sides differ in anything but what is studied?",
+    question="Do the two sides differ in anything other than what is studied?",
     examine=examine,
     claim=claim,
     about=WORKLOADS,

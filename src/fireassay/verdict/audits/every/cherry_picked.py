@@ -51,8 +51,8 @@ def _missing(measured: RecordData) -> list[Finding]:
             rule="launches_missing",
             severity="warning",
             configuration=name,
-            evidence=f"{missing} of {count(planned, 'launches')} of the plan are not in the record, not even as failed",
-            remedy="run the plan to its end with `assay resume`; a summary over some of the launches is a selection",
+            evidence=f"{missing} of {count(planned, 'launches')} of the plan are missing from the record, even as failures",
+            remedy="finish the plan with `assay resume`; a summary over some of the launches is a selection",
         )
         for name, missing in short.items()
     ]
@@ -75,9 +75,9 @@ def _replaced(measured: RecordData) -> list[Finding]:
                     rule="mostly_replaced",
                     severity="warning",
                     configuration=name,
-                    evidence=f"{count(replaced, 'launches')} were made again because they were disturbed, {used} count: "
-                    "the numbers are those of the quiet moments",
-                    remedy="leave the machine to the experiment, or report the disturbed launches as well: they are in the record",
+                    evidence=f"{count(replaced, 'launches')} were repeated because they were disturbed, {used} count: "
+                    "the numbers describe the quiet moments",
+                    remedy="dedicate the machine to the experiment, or report the disturbed launches as well: they are in the record",
                 )
             )
     return findings
@@ -93,7 +93,7 @@ def claim(said: Claim) -> tuple[Finding, ...]:
             "statistic_unsaid",
             [n for n in said.number if statistic(n) is None and not is_quality(n)],
             "which statistic of the measurements it is",
-            "say statistic (median, mean, p99 ...) of every number",
+            "give the statistic (median, mean, p99 ...) of every number",
             "launch_values",
         ),
     )
@@ -131,7 +131,7 @@ def _extreme(said: Claim, number: Number) -> list[Finding]:
             "best_of_n",
             "invalid",
             number,
-            f"it is the {number.statistic} of several measurements (number.statistic), which improves by measuring more often",
+            f"it is the {number.statistic} of several measurements (number.statistic), which improves with more measurements",
             "report the median over launches with its interval",
             "launch_values",
         )
@@ -159,7 +159,7 @@ def _picked(number: Number) -> list[Finding]:
                 "invalid",
                 number,
                 f"{left} of {count(number.planned_launches or 0, 'launches')} were left out of it",
-                "report all launches, or the rule by which they were left out as it was written down beforehand",
+                "report all launches, or the exclusion rule that was written down beforehand",
                 "launch_values",
             )
         )
@@ -167,5 +167,10 @@ def _picked(number: Number) -> list[Finding]:
 
 
 AUDIT = Audit(
-    name="cherry_picked", title="cherry-picked run", question="Was a lucky launch picked?", examine=examine, claim=claim, about=EVERYTHING
+    name="cherry_picked",
+    title="cherry-picked run",
+    question="Was a favourable launch picked?",
+    examine=examine,
+    claim=claim,
+    about=EVERYTHING,
 )

@@ -37,8 +37,8 @@ def _seeds(measured: RecordData) -> list[Finding]:
             rule="seeds_differ",
             severity="warning",
             configuration=None,
-            evidence=f"in {count(len(mixed), 'blocks')} the configurations were given different seeds (block {mixed[0]}): luck is part of the difference",
-            remedy="let assay give the seeds ({seed} in workload.arguments), one for all launches of a block",
+            evidence=f"in {count(len(mixed), 'blocks')} the configurations had different seeds (block {mixed[0]}): chance is part of the difference",
+            remedy="let assay set the seeds ({seed} in workload.arguments), one for all launches of a block",
         )
     ]
 
@@ -88,8 +88,8 @@ def claim(said: Claim) -> tuple[Finding, ...]:
                 "numbers_of_different_runs",
                 "invalid",
                 None,
-                f"the numbers{f' of {who}' if who else ''} were read from different runs ({'; '.join(runs)})",
-                "read every number from the same launches",
+                f"the numbers{f' of {who}' if who else ''} come from different runs ({'; '.join(runs)})",
+                "take every number from the same launches",
                 *needs,
             )
         )
@@ -101,7 +101,7 @@ def claim(said: Claim) -> tuple[Finding, ...]:
                 "note",
                 None,
                 "the claim does not say whether its numbers come from the same runs",
-                "say run of every number",
+                "state run for every number",
                 "one_configuration",
             )
         )
@@ -176,7 +176,7 @@ def _statistics(said: Claim) -> list[Finding]:
             if all(given) and not given[0] & given[1]:
                 words = f"{first[0].metric} of {name} is a {', '.join(sorted(given[0]))}, of {other} a {', '.join(sorted(given[1]))} (number.statistic)"
                 findings.append(
-                    found("statistics_differ", "invalid", second[0], words, "give the same statistic of both", "one_configuration", "tail")
+                    found("statistics_differ", "invalid", second[0], words, "give the same statistic for both", "one_configuration", "tail")
                 )
     return findings
 

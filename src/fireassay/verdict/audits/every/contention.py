@@ -50,7 +50,7 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
                 rule="contention_not_measured",
                 severity="note",
                 configuration=None,
-                evidence="no host counters were recorded, so a disturbance by other programs would go unseen",
+                evidence="no host counters were recorded, so a disturbance by other programs would go unnoticed",
                 remedy="run on Linux with a readable /proc",
             ),
             *_made_again(measured),
@@ -84,13 +84,13 @@ def _slow_sentinel(measured: RecordData, noise: pl.DataFrame) -> Iterable[Findin
             rule="slow_sentinel",
             severity="warning",
             configuration=None,
-            evidence=f"{words} beside launch {worst['launch'][0]}; {_which(disturbed, noise)}",
-            remedy="find out what else runs at that time; noise.repeat makes such launches again",
+            evidence=f"{words} around launch {worst['launch'][0]}; {_which(disturbed, noise)}",
+            remedy="find out what else runs at that time; noise.repeat repeats such launches",
         )
 
 
 def _which(disturbed: pl.DataFrame, noise: pl.DataFrame) -> str:
-    return f"it hit {disturbed.height} of {count(noise.height, 'timed launches')} ({_launches(disturbed['launch'].to_list())})"
+    return f"it affected {disturbed.height} of {count(noise.height, 'timed launches')} ({_launches(disturbed['launch'].to_list())})"
 
 
 def _launches(numbers: Sequence[int]) -> str:
@@ -113,11 +113,11 @@ def _drifts(measured: RecordData, noise: pl.DataFrame) -> Iterable[Finding]:
     series = {
         f"the {basis} times": (
             times,
-            "randomised blocks keep comparisons inside this record straight; do not compare its times with another day's",
+            "randomised blocks keep comparisons within this record valid; do not compare its times with those of another day",
         ),
         "the sentinel": (
             noise.select("launch", pl.col("sentinel").alias("value")),
-            "let the machine warm up, or find out what was added to its load",
+            "let the machine warm up first, or find out what increased its load",
         ),
     }
     for what, (values, remedy) in series.items():
@@ -172,7 +172,7 @@ def _heat(measured: RecordData) -> str:
     ordered = blocks.sort("block")
     drift = trend(ordered["block"].to_list(), ordered["value"].to_list())
     if drift is None or drift.p >= SURE or abs(drift.change) < WARMER:
-        return "; no temperature was read that would explain it" if blocks.height == 0 else ""
+        return "; no temperature was recorded that could explain it" if blocks.height == 0 else ""
     return f"; a GPU's temperature {'rose' if drift.change > 0 else 'fell'} by {number(abs(drift.change), 0)} degrees meanwhile"
 
 
@@ -182,13 +182,13 @@ def _heat(measured: RecordData) -> str:
 def _made_again(measured: RecordData) -> Iterable[Finding]:
     rows = measured.table("launches").filter(pl.col("status") == "contaminated").sort("launch")
     if rows.height:
-        disturbed = f"{count(rows.height, 'launches')} {'was' if rows.height == 1 else 'were'} disturbed and made again"
+        disturbed = f"{count(rows.height, 'launches')} {'was' if rows.height == 1 else 'were'} disturbed and repeated"
         yield Finding(
             rule="contaminated",
             severity="note",
             configuration=None,
             evidence=f"{disturbed} ({_launches(rows['launch'].to_list())}); the first: {rows['reason'][0]}",
-            remedy="nothing, if they are few; they stay in the record and in its cost, and carry no timing",
+            remedy="nothing, if they are few; they stay in the record and in its cost, but in no timing",
         )
 
 
@@ -201,8 +201,8 @@ def _unseen(measured: RecordData, noise: pl.DataFrame) -> Iterable[Finding]:
             rule="noise_not_readable",
             severity="note",
             configuration=None,
-            evidence=f"not watched: {', '.join(unwatched)} ({'; '.join(dict.fromkeys(unwatched.values()))})",
-            remedy="a disturbance of that kind would go unseen here; measure where the kernel tells it",
+            evidence=f"not monitored: {', '.join(unwatched)} ({'; '.join(dict.fromkeys(unwatched.values()))})",
+            remedy="a disturbance of that kind would go unnoticed; measure where the kernel reports it",
         )
 
 
@@ -214,7 +214,7 @@ def _reason(measured: RecordData, key: str) -> str:
 AUDIT = Audit(
     name="contention",
     title="disturbed machine",
-    question="Did something disturb the machine while it was measured?",
+    question="Did anything disturb the machine during the measurement?",
     examine=examine,
     about=EVERYTHING,
 )

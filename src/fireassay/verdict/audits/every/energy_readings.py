@@ -28,7 +28,7 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
         findings.append(
             _finding(
                 "energy_lower_bound",
-                f"in {launches} launches a counter was reset or may have wrapped unseen: their joules are a lower bound",
+                f"in {launches} launches a counter was reset or may have wrapped unnoticed: their joules are a lower bound",
                 "read the counters more often (energy.sample_every_s)",
             )
         )
@@ -49,7 +49,7 @@ def _too_short(measured: RecordData, telemetry: pl.DataFrame) -> Finding | None:
     return _finding(
         "energy_window_short",
         f"{short.height} launches are shorter than {FEWEST_PERIODS} periods of {reading(period, SECONDS)} of the energy sensor",
-        "run longer launches, or leave their joules out of account",
+        "run longer launches, or disregard their joules",
     )
 
 
@@ -59,8 +59,8 @@ def _finding(rule: str, evidence: str, remedy: str) -> Finding:
 
 AUDIT = Audit(
     name="energy_readings",
-    title="joules that are not what they seem",
-    question="Are the joules what they seem?",
+    title="unreliable energy readings",
+    question="Are the energy readings reliable?",
     examine=examine,
     about=EVERYTHING,
 )

@@ -30,8 +30,8 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
                 "probe_error",
                 gave_up,
                 f"the probe met an error and stopped recording; the first, {_where(gave_up)}: {_error(gave_up['detail'][0])}",
-                "look whether the script hands the probe what it takes (how-to: mark your script); if it does, this is a defect "
-                "of assay. These launches hold less than they should",
+                "check that the script passes the probe valid arguments (how-to: mark your script); if it does, this is a defect "
+                "in assay. These launches are incomplete",
             )
         )
     if dropped.height:
@@ -41,7 +41,7 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
                 "rows_dropped",
                 dropped,
                 f"{count(rows, 'rows')} could not be written and are missing, first {_where(dropped)}: {dropped['detail'][0]}",
-                "give the record a faster disk, or report fewer rows",
+                "write the record to a faster disk, or report fewer rows",
             )
         )
     return tuple(findings)
@@ -68,7 +68,7 @@ def _where(events: pl.DataFrame) -> str:
 AUDIT = Audit(
     name="instrument_errors",
     title="measurements lost by the instrument",
-    question="Did the instrument itself lose anything?",
+    question="Did the instrument itself lose data?",
     examine=examine,
     about=EVERYTHING,
 )

@@ -39,7 +39,7 @@ def _few(measured: RecordData) -> list[Finding]:
                     rule="few_launches",
                     severity="warning",
                     configuration=name,
-                    evidence=f"{count(done, 'successful launches')}; {ENOUGH} carry an interval worth relying on",
+                    evidence=f"{count(done, 'successful launches')}; a reliable interval needs {ENOUGH}",
                     remedy=f"run with launches.per_configuration = {ENOUGH} or more",
                 )
             )
@@ -57,8 +57,8 @@ def _failed(measured: RecordData) -> list[Finding]:
                 rule="failed_launches",
                 severity="warning",
                 configuration=name,
-                evidence=f"{count(rows.height, 'launches')} did not end well; the first (launch {rows['launch'][0]}): {rows['reason'][0]}",
-                remedy="read the launch's log in the record; the failed launches are kept and cost money, but carry no timing",
+                evidence=f"{count(rows.height, 'launches')} did not succeed; the first (launch {rows['launch'][0]}): {rows['reason'][0]}",
+                remedy="read the launch's log in the record; failed launches are kept and their cost counts, but they are in no timing",
             )
         )
     return findings
@@ -75,20 +75,18 @@ def _claimed(number: Number) -> list[Finding]:
         trials = f"; {count(number.trials, 'trials')} inside a launch say nothing about the next launch" if number.trials else ""
         missing.append(f"no number of launches is given{trials}")
     elif number.launches < ENOUGH:
-        missing.append(f"{count(number.launches, 'launches')}; {ENOUGH} carry an interval worth relying on")
+        missing.append(f"{count(number.launches, 'launches')}; a reliable interval needs {ENOUGH}")
     if number.interval is None:
         missing.append("no interval is given, which claims that there is no noise")
     elif number.interval.kind != "confidence":
         kind = number.interval.kind.replace("_", " ")
         missing.append(
-            f"what is given is a {kind}, which is no interval for the number"
-            if kind != "unknown"
-            else "it is not said what the interval is"
+            f"a {kind} is given, which is not an interval for the number" if kind != "unknown" else "the kind of interval is not stated"
         )
     elif number.interval.low is not None and number.interval.low == number.interval.high:
         missing.append(f"number.interval has no width ({given(number.interval.low)} to itself), which claims that there is no noise")
     elif number.interval.confidence is not None and number.interval.confidence < LEAST_CONFIDENCE:
-        missing.append(f"number.interval.confidence = {given(number.interval.confidence)}: the truth is outside of it too often")
+        missing.append(f"number.interval.confidence = {given(number.interval.confidence)}: the true value lies outside it too often")
     if not missing:
         return []
     return [

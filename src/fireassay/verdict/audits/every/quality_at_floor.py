@@ -20,7 +20,7 @@ from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.types import QUALITY_AT_FLOOR, Finding
 
 MEND: Final = (
-    "look at answers of the reference (table examples or requests): the extraction, the prompts or the model is broken, or the margin too "
+    "examine the reference's answers (table examples or requests): the extraction, the prompts or the model is broken, or the margin is too "
     "wide; then measure again"
 )
 
@@ -60,7 +60,7 @@ def _unanswered(measured: RecordData) -> str | None:
 AUDIT = Audit(
     name="quality_at_floor",
     title="reference at its floor",
-    question="Is the reference's quality high enough that a loss could be seen?",
+    question="Is the reference's quality high enough to show a loss?",
     examine=examine,
     about=WORKLOADS,
 )

@@ -12,8 +12,8 @@ from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.gates import quality
 from fireassay.verdict.types import Finding
 
-OF_TRAINING = "keep the global batch, the seed and the learning rate as in the base, or tune this worker count for itself"
-OF_LOADS = "look at the answers at this load: an engine may cut, quantise or batch otherwise when it is full"
+OF_TRAINING = "keep the global batch, seed and learning rate of the base, or tune this worker count separately"
+OF_LOADS = "examine the answers at this load: an engine may truncate, quantise or batch differently when it is full"
 
 
 def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:

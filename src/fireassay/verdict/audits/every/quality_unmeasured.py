@@ -21,7 +21,7 @@ from fireassay.verdict.stated.scores import confusion, direction_contradicts, is
 from fireassay.verdict.types import Finding
 
 CONFIDENCE = 0.95
-MEND = "score held-out items in the launches that are timed, and write the margin down beforehand"
+MEND = "score held-out items in the timed launches, and write the margin down beforehand"
 
 
 def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
@@ -89,7 +89,7 @@ def _elsewhere(quality: ClaimedQuality) -> list[Finding]:
     ]
     if not unsaid:
         return []
-    return [found("quality_unsaid", "note", None, f"of {quality.metric} the claim does not say {', '.join(unsaid)}", MEND, "quality")]
+    return [found("quality_unsaid", "note", None, f"for {quality.metric}, the claim does not say {', '.join(unsaid)}", MEND, "quality")]
 
 
 def _lost(quality: ClaimedQuality) -> list[Finding]:
@@ -99,7 +99,7 @@ def _lost(quality: ClaimedQuality) -> list[Finding]:
                 "direction_contradicts_metric",
                 "warning",
                 None,
-                f'quality.direction = "{quality.direction}" says the opposite of what {quality.metric} means',
+                f'quality.direction = "{quality.direction}" contradicts the meaning of {quality.metric}',
                 "leave quality.direction out, or name the score as it was published",
                 "quality",
             )
@@ -114,8 +114,8 @@ def _lost(quality: ClaimedQuality) -> list[Finding]:
                 "quality_lost_without_margin",
                 "warning",
                 None,
-                f"{change}, and no quality.margin says that so much may be lost",
-                "say the margin that was written down beforehand, or fix the loss and time it again",
+                f"{change}, and no quality.margin allows such a loss",
+                "state the margin that was written down beforehand, or fix the loss and time it again",
                 "quality",
             )
         ]
@@ -127,7 +127,7 @@ def _lost(quality: ClaimedQuality) -> list[Finding]:
             "invalid",
             None,
             f"{change}; the margin is {given(quality.margin)}",
-            "mend the loss first (learning rate, warm-up, batch), then time it again",
+            "fix the loss first (learning rate, warm-up, batch), then time it again",
             "quality",
         )
     ]
@@ -167,7 +167,7 @@ def _too_few(quality: ClaimedQuality) -> list[Finding]:
 AUDIT = Audit(
     name="quality_unmeasured",
     title="quality not measured in the same launch",
-    question="Was quality measured in the very launches that were timed, and did it hold?",
+    question="Was quality measured in the timed launches, and did it hold?",
     examine=examine,
     claim=claim,
     blind=blind,

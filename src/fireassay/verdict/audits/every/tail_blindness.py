@@ -22,9 +22,9 @@ from fireassay.verdict.types import Finding
 
 FAR, MOST_SHARE, FEWEST_STEPS = 3.0, 0.20, 100
 OF_STEPS = f"the steady time passes in steps longer than {FAR:g} medians: the median step says little about the time of a run"
-OF_LOADS = f"the time of answers passes in those longer than {FAR:g} medians: the median says little about what users wait for"
-STEPS_REMEDY = "report step_time_p99 and the wall time beside the median, and look for what stops the slow steps"
-LOADS_REMEDY = "report e2e_p99 beside the median, and look for what the slow answers have in common"
+OF_LOADS = f"the time of answers passes in answers longer than {FAR:g} medians: the median says little about what users wait for"
+STEPS_REMEDY = "report step_time_p99 and the wall time with the median, and find what delays the slow steps"
+LOADS_REMEDY = "report e2e_p99 with the median, and find what the slow answers have in common"
 CENTRAL = ("mean", "median", "p50", None, "single")
 TAIL = ("p90", "p95", "p99", "p999", "max")
 
@@ -72,7 +72,7 @@ def blind(measured: RecordData, _: Results) -> str | None:
     """Blind with too few steps."""
     if _shares(measured).height:
         return None
-    return f"no launch has {FEWEST_STEPS} {'answers' if measured.kind.sends_requests else 'steady steps'}, fewer show no tail"
+    return f"no launch has {FEWEST_STEPS} {'answers' if measured.kind.sends_requests else 'steady steps'}; fewer show no tail"
 
 
 def claim(said: Claim) -> tuple[Finding, ...]:
@@ -83,8 +83,8 @@ def claim(said: Claim) -> tuple[Finding, ...]:
             "tail_not_reported",
             "warning",
             number,
-            f"only its {statistic(number) or 'value'} is given, without a percentile of the tail",
-            "publish p95 or p99 of the same launches beside it",
+            f"only its {statistic(number) or 'value'} is given, without a tail percentile",
+            "publish p95 or p99 of the same launches with it",
             "tail",
         )
         for number in said.number

@@ -67,8 +67,8 @@ def _finding(of: Mapping[str, object], seen: Mapping[int, tuple[str, int]], rows
         evidence=f"{of['op']}{in_place} of {of['bytes']} bytes of {of['dtype']} on {of['size']} ranks gave wrong data in {count(calls, 'timed calls')}; in the "
         f"first (launch {rows['launch'][0]}, call {rows['call'][0]}) on {where} {listed}: {explained(seen, int(str(of['size'])))}, "
         f"{count(max(wrong for _, wrong in seen.values()), 'wrong elements')} on the worst rank",
-        remedy="find out what lies between the ranks (library, driver, network card, an in-network reduction) before any of its numbers is used; "
-        "the rows with wrong > 0 in the table collectives say where",
+        remedy="find the faulty part between the ranks (library, driver, network card, an in-network reduction) before using any of these numbers; "
+        "rows with wrong > 0 in the table collectives show where",
     )
 
 
@@ -93,7 +93,7 @@ def _unchecked(rows: pl.DataFrame) -> Iterable[Finding]:
             rule="collective_data_unchecked",
             severity="invalid",
             configuration=configuration,
-            evidence=f"{count(calls, 'timed calls')} were not checked on any rank, so that nobody knows what was timed",
+            evidence=f"{count(calls, 'timed calls')} were not checked on any rank, so what was timed is unknown",
             remedy="measure again; assay comm checks every timed call",
         )
 
@@ -120,7 +120,7 @@ def _of_others(measured: RecordData, rows: pl.DataFrame) -> Iterable[Finding]:
                 severity="warning",
                 configuration=None,
                 evidence=f"{nbytes} bytes in {seconds * 1e6:g} us on {size} ranks are a busbw of {ours:.2f} GB/s, and the file says {printed:g}",
-                remedy="see whether all of its lines of devices belong to the group that was timed",
+                remedy="check that all of its device lines belong to the timed group",
             )
             return
 
@@ -128,7 +128,7 @@ def _of_others(measured: RecordData, rows: pl.DataFrame) -> Iterable[Finding]:
 AUDIT = Audit(
     name="collective_data",
     title="wrong data",
-    question="Were the data of the timed collectives right?",
+    question="Did the timed collectives give correct data?",
     examine=examine,
     about=("collectives", "training"),
 )

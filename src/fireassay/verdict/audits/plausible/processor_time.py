@@ -96,7 +96,7 @@ def blind(measured: RecordData, _: Results) -> str | None:
 
 AUDIT = Audit(
     name="processor_time",
-    title="more processor time than there was",
+    title="impossible processor time",
     question="Was more processor time used than the machine has?",
     examine=examine,
     about=EVERYTHING,

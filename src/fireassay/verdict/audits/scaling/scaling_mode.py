@@ -54,7 +54,7 @@ def _taken(measured: RecordData, items: Mapping[int, float]) -> list[Finding]:
             severity="note",
             configuration=None,
             evidence=f"items per step grow with the workers ({levels}), so this is read as weak scaling",
-            remedy="declare it (--scaling weak), or keep the global batch fixed: where all ranks read the same samples it looks the same",
+            remedy="declare it (--scaling weak), or keep the global batch fixed: ranks that all read the same samples look the same",
         )
     ]
 
@@ -88,7 +88,7 @@ def claim(said: Claim) -> tuple[Finding, ...]:
             "scaling_mode_unsaid",
             [number for number in scaled if number.scaling is None],
             "whether the total work or the work per worker was fixed",
-            'say scaling = "strong" or "weak", and global_batch of both sides',
+            'state scaling = "strong" or "weak", and global_batch of both sides',
             "work",
         ),
     )
@@ -122,7 +122,7 @@ def _contradicted(said: Claim, number: Number) -> list[Finding]:
             "scaling_mode_contradicted",
             "invalid",
             number,
-            f"{number.scaling} scaling needs a global batch of {given(expected)} at {count(number.workers, 'workers')}; said: {given(batch)}",
+            f"{number.scaling} scaling needs a global batch of {given(expected)} at {count(number.workers, 'workers')}; stated: {given(batch)}",
             "keep the global batch fixed for strong scaling, the batch per worker for weak scaling, or claim the other mode",
             "work",
         )
@@ -132,7 +132,7 @@ def _contradicted(said: Claim, number: Number) -> list[Finding]:
 AUDIT = Audit(
     name="scaling_mode",
     title="strong and weak scaling confused",
-    question="Is it really strong or weak scaling?",
+    question="Does the work match strong or weak scaling?",
     examine=examine,
     claim=claim,
 )

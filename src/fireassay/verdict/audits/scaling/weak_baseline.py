@@ -43,7 +43,7 @@ def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
                     severity="warning",
                     configuration=name,
                     evidence=f"the efficiency {show(value, beside=(1.0,)).full} is above 1: {measured.base} is slower than one worker's share of the work",
-                    remedy="look at what the base lacks: memory that fits in the caches only when shared, threads, batch; then time a stronger base",
+                    remedy="find what the base lacks: memory that fits in the caches only when divided, threads, batch; then time a stronger base",
                     needs=("strong_base",),
                 )
             )
@@ -64,7 +64,7 @@ def blind(measured: RecordData, _: Results) -> str | None:
         return None
     return (
         f"the base is this script on {count(measured.experiment.base_level, 'workers')}; whether another program is faster on one worker "
-        f'was not measured (if it is the best one known, say so: conditions.{BASE} = "best_serial")'
+        f'was not measured (if it is the best one known, declare it: conditions.{BASE} = "best_serial")'
     )
 
 
@@ -79,7 +79,7 @@ def claim(said: Claim) -> tuple[Finding, ...]:
                 "baseline_not_equally_optimised",
                 "invalid",
                 relative[0],
-                f"baseline and candidate differ in {listed(weak)}: part of the ratio is what the baseline was not given",
+                f"baseline and candidate differ in {listed(weak)}: part of the ratio is what the baseline lacks",
                 "give the baseline the candidate's settings, or the best it can have, and measure both again",
                 "strong_base",
             )
@@ -90,7 +90,7 @@ def claim(said: Claim) -> tuple[Finding, ...]:
         "baseline_kind_unsaid",
         vague,
         "what kind of baseline it was",
-        "say baseline.kind: best_serial, one_worker, one_node or other_system",
+        "state baseline.kind: best_serial, one_worker, one_node or other_system",
         "strong_base",
     )
     one_worker = [number for number in relative if number.baseline is not None and number.baseline.kind == "one_worker"]
@@ -98,7 +98,7 @@ def claim(said: Claim) -> tuple[Finding, ...]:
         "best_serial_unsaid",
         one_worker,
         "whether the distributed program on one worker is as fast as the best serial one",
-        'time the best serial program as well, or say baseline.kind = "best_serial"',
+        'time the best serial program as well, or state baseline.kind = "best_serial"',
         "strong_base",
     )
     return tuple(findings)

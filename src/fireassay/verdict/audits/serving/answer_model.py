@@ -23,7 +23,7 @@ from fireassay.verdict.types import Finding
 
 EVENT: Final = "answer_models"
 VERSION: Final = ("-", ":", "@")  # separators before a date, a version, an adapter
-REMEDY: Final = "name the model as the engine does (`assay load URL --check` shows how), or look where the requests go"
+REMEDY: Final = "name the model as the engine does (`assay load URL --check` shows how), or check where the requests go"
 
 
 def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
@@ -55,7 +55,7 @@ def _named(configuration: str, requested: str, answered: Counter[str]) -> Findin
     alien = [model for model in others if not a_form_of(model[0], requested)]
     shown = some([f'"{name}" ({count(answers, "answers")})' for name, answers in alien or others])
     whole = count(answered.total(), "answers")
-    evidence = f'"{requested}" was asked for, and of {whole} that name their model others are by {shown}'
+    evidence = f'"{requested}" was requested; of {whole} that name their model, others are by {shown}'
     return finding("another_model" if alien else "model_by_another_name", "warning" if alien else "note", configuration, evidence, REMEDY)
 
 
@@ -71,8 +71,8 @@ def _stem(name: str) -> str:
 
 AUDIT = Audit(
     name="answer_model",
-    title="model that answered",
-    question="Was it the model that was asked for which answered?",
+    title="answers by another model",
+    question="Did the requested model give the answers?",
     examine=examine,
     about=("serving",),
 )

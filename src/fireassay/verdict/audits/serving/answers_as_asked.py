@@ -27,8 +27,8 @@ from fireassay.verdict.types import Finding
 MANY: Final = 0.01
 LONGEST_TOKEN: Final = 32  # characters per token, for text without a token count
 MOST_BYTES: Final = 4  # per character
-STREAM: Final = "the times of their tokens are not known: TTFT is that of the whole answer. Look whether a gateway gathers the stream"
-USAGE: Final = "do not quote rates of tokens; give serving.tokenizer, so that tokens are counted here"
+STREAM: Final = "their token times are unknown: TTFT is that of the whole answer. Check whether a gateway buffers the stream"
+USAGE: Final = "do not quote token rates; set serving.tokenizer so that assay counts the tokens"
 
 
 def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
@@ -46,9 +46,11 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     )
     for name, rows in by_configuration(measured, answers.filter(pl.col("status") == "ok")):
         if serving.stream and serving.task in ("chat", "completions", "image_chat"):
-            findings += _named("not_streamed", name, rows, rows.filter("whole"), "came as one JSON though a stream was asked for", STREAM)
+            findings += _named(
+                "not_streamed", name, rows, rows.filter("whole"), "came as one JSON document although a stream was requested", STREAM
+            )
         wrong = rows.filter("wrong")
-        findings += _named("usage_impossible", name, rows, wrong, f"tell a usage that their text cannot have{_example(wrong)}", USAGE)
+        findings += _named("usage_impossible", name, rows, wrong, f"report a usage that their text cannot have{_example(wrong)}", USAGE)
     return tuple(findings)
 
 
@@ -86,7 +88,7 @@ def _named(rule: str, name: str, rows: pl.DataFrame, wrong: pl.DataFrame, what: 
 AUDIT = Audit(
     name="answers_as_asked",
     title="answers in another form",
-    question="Did the engine answer in the way it was asked to?",
+    question="Did the engine answer in the requested form?",
     examine=examine,
     about=("serving",),
 )

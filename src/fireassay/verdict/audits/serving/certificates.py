@@ -22,16 +22,12 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
             rule="certificates_unchecked",
             severity="warning",
             configuration=None,
-            evidence="certificates were not checked (--no-verify-tls), so that anybody may have answered in the engine's place",
-            remedy="give the client the authority that signed the engine's certificate (SSL_CERT_FILE), and leave --no-verify-tls out",
+            evidence="certificates were not checked (--no-verify-tls), so anyone may have answered instead of the engine",
+            remedy="give the client the authority that signed the engine's certificate (SSL_CERT_FILE), and omit --no-verify-tls",
         ),
     )
 
 
 AUDIT = Audit(
-    name="certificates",
-    title="an engine that nobody checked",
-    question="Was the engine that answered the engine that was asked?",
-    examine=examine,
-    about=("serving",),
+    name="certificates", title="unverified engine", question="Did the intended engine answer?", examine=examine, about=("serving",)
 )

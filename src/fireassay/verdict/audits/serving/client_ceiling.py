@@ -36,7 +36,7 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
                 "client_not_calibrated",
                 "note",
                 None,
-                "what this client can do on this machine is not known: it was never calibrated",
+                "this client's capacity on this machine is unknown: it was never calibrated",
                 "run `assay doctor client` once; every later record carries the result",
             ),
         )
@@ -106,8 +106,8 @@ def blind(measured: RecordData, _: Results) -> str | None:
 
 AUDIT = Audit(
     name="client_ceiling",
-    title="load beyond the client",
-    question="Was the load within what this client can do on this machine?",
+    title="load beyond the client's capacity",
+    question="Was the load within this client's capacity on this machine?",
     examine=examine,
     about=("serving",),
     blind=blind,

@@ -35,8 +35,8 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
                 "note",
                 name,
                 f"the first requests after a start took {reading(cold, SECONDS)} to the first text, {given(cold / warm, 2)} times the load's median of "
-                f"{reading(warm, SECONDS)}; they stand in no other number",
-                "nothing; warm a new replica up before it gets traffic",
+                f"{reading(warm, SECONDS)}; they are in no other number",
+                "nothing; warm up a new replica before it gets traffic",
             )
         )
     return tuple(findings)

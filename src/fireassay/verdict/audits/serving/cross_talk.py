@@ -34,7 +34,7 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
                 "note",
                 None,
                 "no request carried a nonce, so a misrouted response would go unseen",
-                "serving.correctness.canaries = 0.02 lets one request in fifty carry one",
+                "set serving.correctness.canaries = 0.02, which lets one request in fifty carry one",
             ),
         )
     answers = rows(measured, "text", role=None).filter(pl.col("text").is_not_null())
@@ -69,9 +69,9 @@ def _wrong(name: str, swapped: pl.DataFrame) -> Finding:
         "cross_talk",
         "fail",
         name,
-        f"{count(answers, 'answers')} held what another request had been given, the first: request {first['request']} of launch "
+        f"{count(answers, 'answers')} contain another request's nonce, the first: request {first['request']} of launch "
         f"{first['launch']} got the nonce of request {first['owner']}",
-        "do not serve with this engine: responses reach the wrong client; look at its batching and caches, and at the proxy before it",
+        "do not serve with this engine: responses reach the wrong client; check its batching and caches, and the proxy in front of it",
     )
 
 
@@ -80,16 +80,16 @@ def _unanswered(measured: RecordData, answers: pl.DataFrame, nonces: pl.DataFram
     echoed = canaries.filter(pl.col("text").str.contains(pl.col("nonce"), literal=True)).height
     if canaries.height == 0:
         yield finding(
-            "cross_talk_not_measured", "note", None, "no canary has an answer whose text was kept", "serving.client.keep_text = true"
+            "cross_talk_not_measured", "note", None, "no canary has an answer whose text was kept", "set serving.client.keep_text = true"
         )
     elif echoed < FEW * canaries.height:
         yield finding(
             "canaries_unanswered",
             "note",
             None,
-            f"{percent(echoed / canaries.height)} of {canaries.height:,} answers to canaries hold their nonce: the model does not do as it is told, and a "
-            "swap could be seen in those alone",
-            "use a model that follows an instruction, or an engine's own echo",
+            f"{percent(echoed / canaries.height)} of {canaries.height:,} answers to canaries contain their nonce: the model ignores the instruction, and a "
+            "swap is visible in those answers only",
+            "use a model that follows instructions, or an engine's own echo",
         )
 
 
@@ -100,7 +100,7 @@ def blind(measured: RecordData, _: Results) -> str | None:
         return "no request carried a nonce (serving.correctness.canaries)"
     texts = rows(measured, "text", role=None).join(nonces, on=["launch", "request"])
     seen = texts.filter(pl.col("text").str.contains(pl.col("nonce"), literal=True)).height
-    return None if seen else "no answer holds the nonce of its request, so a swap would look the same"
+    return None if seen else "no answer contains the nonce of its request, so a swap would look the same"
 
 
 AUDIT = Audit(

@@ -38,7 +38,7 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
                 name,
                 f"{percent(twice.height / rows.height)} of {count(rows.height, 'answers')} were also given to another prompt "
                 f"({in_launches(twice['launch'])}): a cache of answers, or answers that do not depend on the prompt",
-                "look at the texts in the record; switch off caches of whole answers in front of the engine",
+                "examine the texts in the record; switch off caches of whole answers in front of the engine",
             )
         )
     return tuple(findings)
@@ -63,7 +63,7 @@ def blind(measured: RecordData, _: Results) -> str | None:
 AUDIT = Audit(
     name="duplicate_answers",
     title="answers from a cache",
-    question="Were different prompts given the same answer?",
+    question="Did different prompts get the same answer?",
     examine=examine,
     about=("serving",),
     blind=blind,

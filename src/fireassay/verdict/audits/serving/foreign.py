@@ -75,7 +75,7 @@ DEFECTS: Final[Mapping[str, tuple[Defect, ...]]] = {
             rule="foreign_first_token",
             severity="warning",
             when=_chats,
-            remedy="look at what the server sends first, or measure again",
+            remedy="check what the server sends first, or measure again",
             evidence="vLLM's benchmark takes the first message with choices for the first token, although it may be an empty role chunk: its time to "
             "the first token may be far too short, and the first gap too long (vllm#3759, vllm#15106)",
         ),
@@ -92,8 +92,8 @@ DEFECTS: Final[Mapping[str, tuple[Defect, ...]]] = {
             rule="foreign_lengths",
             severity="note",
             when=_generates,
-            remedy="compare rates of tokens only where both count them alike",
-            evidence="AIPerf counts output tokens with its own tokenizer on the text that came back, which need not give the tokens that were made",
+            remedy="compare token rates only if both count tokens alike",
+            evidence="AIPerf counts output tokens with its own tokenizer on the text that came back, which need not give the tokens that were generated",
         ),
         Defect(
             rule="foreign_skipped",
@@ -123,7 +123,7 @@ DEFECTS: Final[Mapping[str, tuple[Defect, ...]]] = {
         Defect(
             rule="foreign_wall_clock",
             severity="note",
-            remedy="look whether the clock of that machine was set meanwhile",
+            remedy="check whether that machine's clock was set during the run",
             evidence="guidellm times requests by the wall clock, which may be set while it runs",
         ),
     ),
@@ -131,7 +131,7 @@ DEFECTS: Final[Mapping[str, tuple[Defect, ...]]] = {
         Defect(
             rule="foreign_totals",
             severity="note",
-            remedy="keep what LoadGen reports beside it; nothing is made of it here",
+            remedy="keep LoadGen's own report; nothing is derived from it here",
             evidence="LoadGen calls the system under test in its own process: no network, no HTTP server and no queue before it is in its latencies",
         ),
     ),
@@ -167,7 +167,7 @@ def _totals(foreign: Mapping[str, Any]) -> Iterator[Finding]:
             "foreign_without_requests",
             "warning",
             None,
-            f"the file of {titled(foreign)} holds totals only: no percentile, share or interval can be made of it, and none can be checked",
+            f"the file of {titled(foreign)} holds totals only: no percentile, share or interval can be derived from it, and none can be checked",
             "import the file with the requests, if the tool writes one",
         )
 
@@ -182,7 +182,7 @@ def _clock(measured: RecordData, foreign: Mapping[str, Any]) -> Iterator[Finding
         None,
         f"every latency begins when {foreign.get('title')} sent the request, not when it was due: requests that a stall or a full client held back look "
         "fast (coordinated omission)",
-        "quote no tail of it; measure again with a clock that starts when a request is due",
+        "quote no tail from it; measure again with a clock that starts when a request is due",
     )
 
 
@@ -201,13 +201,13 @@ def _contradicted(foreign: Mapping[str, Any], results: Results) -> Iterator[Find
         stated = float(reported["value"]) * UNITS.get(str(reported.get("unit")), 1.0)
         apart = abs(stated - ours.value) / ours.value
         if apart > MOST_APART:
-            sentence = f"the file tells {reported.get('name')} {given(stated)} s, but its requests give {given(ours.value)} s"
+            sentence = f"the file reports {reported.get('name')} {given(stated)} s, but its requests give {given(ours.value)} s"
             yield finding(
                 "foreign_contradiction",
                 "warning",
                 str(reported["configuration"]),
                 f"{sentence} by the same definition: {percent(apart)} apart",
-                "look whether the file was edited, or cut together from several",
+                "check whether the file was edited, or assembled from several",
             )
 
 
@@ -223,8 +223,8 @@ def _errors(measured: RecordData, foreign: Mapping[str, Any]) -> Iterator[Findin
                 "foreign_error_rate",
                 "warning",
                 str(reported["configuration"]),
-                f"genai-bench tells an error rate of 0, as it always does, although {count(failed, 'requests')} of {rows.height:,} failed",
-                "take the share of failed requests from here",
+                f"genai-bench reports an error rate of 0, as it always does, although {count(failed, 'requests')} of {rows.height:,} failed",
+                "take the share of failed requests from this record",
             )
 
 
@@ -235,7 +235,7 @@ def _unsaid(foreign: Mapping[str, Any]) -> Finding:
         "note",
         None,
         f"measured by {titled(foreign)} and imported; its file does not say: {missing or 'nothing is missing'}",
-        "whatever is not said cannot be compared: vouch for it with --varying, or measure again",
+        "what is not stated cannot be compared: vouch for it with --varying, or measure again",
     )
 
 

@@ -23,7 +23,7 @@ from fireassay.verdict.types import Finding
 
 SLACK_NS: Final = 150_000_000  # before the load's end: a successor this late may count as after it
 KEYS: Final = ["launch", "request"]
-REMEDY: Final = "this is a defect of assay or of what wrote the record: measure again, and report it"
+REMEDY: Final = "this is a defect in assay or in the program that wrote the record: measure again, and report it"
 
 
 def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
@@ -36,8 +36,8 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
                 "ledger_not_measured",
                 "note",
                 None,
-                "the record holds no schedule, so requests that were lost silently would go unseen",
-                "measure with assay; imported results seldom hold what was planned",
+                "the record has no schedule, so silently lost requests would go unnoticed",
+                "measure with assay; imported results seldom contain the schedule",
             ),
         )
     launches = measured.table("launches").filter(pl.col("status") == "ok").select("launch", "configuration")
@@ -72,8 +72,8 @@ def _died(measured: RecordData, requests: pl.DataFrame) -> Iterator[Finding]:
             "client_died",
             "invalid",
             name,
-            f"a client process died and left {count(group.height, 'requests')} without an outcome of their own ({in_launches(group['launch'])})",
-            "read the client's log in the record; the load was not the one that was asked for",
+            f"a client process died and left {count(group.height, 'requests')} without an outcome ({in_launches(group['launch'])})",
+            "read the client's log in the record; the load was not the one requested",
         )
 
 
@@ -148,7 +148,7 @@ def _findings(measured: RecordData, bad: pl.DataFrame, rule: str, words: str) ->
 
 def blind(measured: RecordData, _: Results) -> str | None:
     """Blind without a schedule."""
-    return None if measured.table("arrivals").height else "the record holds no schedule"
+    return None if measured.table("arrivals").height else "the record has no schedule"
 
 
 AUDIT = Audit(

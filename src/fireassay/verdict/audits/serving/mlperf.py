@@ -75,14 +75,14 @@ def _finding(measured: RecordData, process: str, name: str, rows: pl.DataFrame) 
             "mlperf_not_valid",
             "note",
             name,
-            f"{shown} would not take this run: {'; '.join(missing)}",
+            f"{shown} would not accept this run: {'; '.join(missing)}",
             f"serving.arrivals.duration_s = {SECONDS:g} or more, and enough queries; assay's own intervals hold without that",
         )
     return finding(
         "mlperf_valid",
         "note",
         name,
-        f"duration and counts are what {shown} asks for; an accuracy run and LoadGen itself are not part of this",
+        f"duration and counts are those that {shown} requires; an accuracy run and LoadGen itself are not covered",
         "nothing",
     )
 
@@ -90,11 +90,11 @@ def _finding(measured: RecordData, process: str, name: str, rows: pl.DataFrame) 
 def _missing(measured: RecordData, process: str, rows: pl.DataFrame) -> Iterator[str]:
     shortest = min((float(value) for value in rows["seconds"].drop_nulls()), default=0.0)
     if shortest < SECONDS:
-        yield f"a launch lasts {given(shortest, 3)} s, at least {SECONDS:g} s are asked for"
+        yield f"a launch lasts {given(shortest, 3)} s, at least {SECONDS:g} s are required"
     if process == "offline":
         fewest = int(rows["requests"].min())  # type: ignore[arg-type]
         if fewest < SAMPLES:
-            yield f"{fewest:,} samples, at least {SAMPLES:,} are asked for"
+            yield f"{fewest:,} samples, at least {SAMPLES:,} are required"
         return
     p, fewest = PERCENTILES[process], int(rows["queries"].min())  # type: ignore[arg-type]
     if process == "server":
@@ -105,7 +105,7 @@ def _missing(measured: RecordData, process: str, rows: pl.DataFrame) -> Iterator
 
 def _early(p: float, rows: pl.DataFrame, *, asked: bool) -> Iterator[str]:
     if not asked:
-        yield "no latency bound is asked for (serving.objectives)"
+        yield "no latency bound is set (serving.objectives)"
         return
     for queries, late in rows.select("queries", "late").iter_rows():
         needed = least_passes(late, p) + late
@@ -116,8 +116,8 @@ def _early(p: float, rows: pl.DataFrame, *, asked: bool) -> Iterator[str]:
 
 AUDIT = Audit(
     name="mlperf",
-    title="not a run of MLPerf",
-    question="Would MLPerf's rules take this as a run of its scenario?",
+    title="not an MLPerf run",
+    question="Would this run meet MLPerf's rules for its scenario?",
     examine=examine,
     about=("serving",),
 )

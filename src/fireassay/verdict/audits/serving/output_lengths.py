@@ -39,11 +39,11 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
                 "lengths_not_as_asked",
                 "warning" if forced else "note",
                 name,
-                f"{percent(far.height / rows.height)} of {count(rows.height, 'answers')} are more than {percent(FAR, 12)} from the length asked for, "
-                f"{shorter:,} of them shorter; median {given(number(rows['made']) or 0.0)} tokens, asked for {given(number(rows['asked']) or 0.0)}",
-                "compare only with records of the same lengths; look whether the engine takes ignore_eos or min_tokens"
+                f"{percent(far.height / rows.height)} of {count(rows.height, 'answers')} are more than {percent(FAR, 12)} from the requested length, "
+                f"{shorter:,} of them shorter; median {given(number(rows['made']) or 0.0)} tokens, requested {given(number(rows['asked']) or 0.0)}",
+                "compare only with records of the same lengths; check whether the engine supports ignore_eos or min_tokens"
                 if forced
-                else "nothing, if the model is to end where it likes; else serving.ignore_eos = true",
+                else "nothing, if the model may stop by itself; else set serving.ignore_eos = true",
             )
         )
     return tuple(findings)
@@ -61,13 +61,13 @@ def lengths(measured: RecordData) -> pl.DataFrame:
 
 def blind(measured: RecordData, _: Results) -> str | None:
     """Blind without requested or counted lengths."""
-    return None if lengths(measured).height else "no answer's length was both asked for and counted"
+    return None if lengths(measured).height else "no answer's length was both requested and counted"
 
 
 AUDIT = Audit(
     name="output_lengths",
     title="answers of another length",
-    question="Are the answers as long as was asked for?",
+    question="Are the answers as long as requested?",
     examine=examine,
     about=("serving",),
     blind=blind,

@@ -38,8 +38,8 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
                 "rate_limited",
                 "warning" if share >= MANY else "note",
                 name,
-                f"{count(limited.height, 'requests')} of {rows.height:,} were told to come later ({percent(share)}: {kinds}){_waited(rows)}",
-                "raise the limit, or ask for less load: rates are the limit's here, not the engine's",
+                f"{count(limited.height, 'requests')} of {rows.height:,} were rejected ({percent(share)}: {kinds}){_waited(rows)}",
+                "raise the limit, or reduce the load: these rates are the limit's, not the engine's",
             )
         )
     return tuple(findings)
@@ -51,13 +51,13 @@ def _waited(rows: pl.DataFrame) -> str:
     following = pl.col("scheduled_ns").shift(-1).over("launch", "stream")
     limited = pl.col("http_status").is_in(LIMITS).fill_null(False)
     waited = ordered.select((following - pl.col("done_ns")).filter(limited).clip(lower_bound=0).sum() / NS_PER_S).item()
-    return f"; streams waited {reading(float(waited), SECONDS)} behind them in all" if waited else ""
+    return f"; streams waited {reading(float(waited), SECONDS)} after them in total" if waited else ""
 
 
 AUDIT = Audit(
     name="rate_limited",
     title="rate limit",
-    question="Was it the engine that was measured, or a limit in front of it?",
+    question="Was the engine measured, or a rate limit in front of it?",
     examine=examine,
     about=("serving",),
 )

@@ -73,7 +73,7 @@ def _uneven(name: str, rows: pl.DataFrame) -> Iterator[Finding]:
         name,
         f"replica {worst['who']} was sent {given(worst['busiest'], 3)} times its even share ({worst['most']:,} of {worst['whole']:,} requests; "
         f"{uneven.height} of {count(rows.height, 'launches')}, {in_launches(uneven['launch'])})",
-        "look why the others took less: a replica that was not ready, or connections that stay with one",
+        "find out why the others took less: a replica that was not ready, or connections that stick to one",
     )
 
 
@@ -88,7 +88,7 @@ def _unequal(name: str, rows: pl.DataFrame) -> Iterator[Finding]:
         name,
         f"replica {worst['slow']} takes {given(worst['slowest'], 3)} times as long to its first text as the fastest one "
         f"({unequal.height} of {count(rows.height, 'launches')}, {in_launches(unequal['launch'])})",
-        "look what that replica shares its processors or its device with",
+        "check what that replica shares its processors or its device with",
     )
 
 

@@ -37,8 +37,8 @@ HELD: Final = ("unsent", "lost", "cancelled")  # without a sending time: the cli
 COLUMNS: Final = ("scheduled_ns", "sent_ns", "connect_ns", "last_token_ns", "done_ns", "status", "stream")
 CLOSED: Final = ("closed", "single_stream")
 REMEDY: Final = (
-    "give the client more processes (serving.client.processes) or more connections, or ask for less load; "
-    "`assay doctor client` says what this machine's client can do"
+    "give the client more processes (serving.client.processes) or more connections, or reduce the load; "
+    "`assay doctor client` measures the capacity of this machine's client"
 )
 
 
@@ -136,7 +136,7 @@ def _short(measured: RecordData, name: str, launches: pl.DataFrame, *, closed: b
     if short.height == 0:
         return
     worst = float(short["achieved"].min())  # type: ignore[arg-type]
-    what = "concurrency asked for was in flight" if closed else "load asked for was sent"
+    what = "requested concurrency was in flight" if closed else "requested load was sent"
     yield finding(
         "load_not_achieved",
         "invalid" if most(short.height, known.height) else "warning",
@@ -157,13 +157,13 @@ def _which(affected: pl.DataFrame, known: pl.DataFrame) -> str:
 def blind(measured: RecordData, _: Results) -> str | None:
     """Blind without sending times."""
     seen = fold(measured)
-    return None if seen.height and seen["lag_p99_s"].is_not_null().any() else "no request of a timed launch says when it was sent"
+    return None if seen.height and seen["lag_p99_s"].is_not_null().any() else "no request of a timed launch has a sending time"
 
 
 AUDIT = Audit(
     name="send_lag",
     title="client-bound load",
-    question="Was the server measured, or the client that sent to it?",
+    question="Was the server measured, or the client?",
     examine=examine,
     about=("serving",),
     blind=blind,

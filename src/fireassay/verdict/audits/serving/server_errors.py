@@ -64,7 +64,7 @@ def _quoted(words: str | None) -> str:
 AUDIT = Audit(
     name="server_errors",
     title="failed requests",
-    question="Which requests failed, and what did the server say?",
+    question="Which requests failed, and with what message?",
     examine=examine,
     about=("serving",),
 )

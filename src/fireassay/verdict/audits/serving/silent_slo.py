@@ -47,8 +47,8 @@ def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
 def blind(measured: RecordData, _: Results) -> str | None:
     """Blind without an objective."""
     if measured.experiment.serving is not None:
-        return None if measured.experiment.serving.objectives.any else "no objective was asked for (serving.objectives)"
-    return None if measured.experiment.gates.deadline_s is not None else "no objective was asked for (gates.deadline_s)"
+        return None if measured.experiment.serving.objectives.any else "no objective was set (serving.objectives)"
+    return None if measured.experiment.gates.deadline_s is not None else "no objective was set (gates.deadline_s)"
 
 
 def claim(said: Claim) -> tuple[Finding, ...]:
@@ -99,7 +99,7 @@ def _answered(said: Claim, slo: Objective, about: list[Number], seen: Seen) -> t
     if any(says == "met" for _, says in seen):
         return ()
     if undecided:
-        words = f"the interval of {_said(undecided[0])} reaches over the limit of {_limit(slo, undecided[0])}"
+        words = f"the interval of {_said(undecided[0])} extends beyond the limit of {_limit(slo, undecided[0])}"
         return (
             found(
                 "objective_undecided",
@@ -111,7 +111,7 @@ def _answered(said: Claim, slo: Objective, about: list[Number], seen: Seen) -> t
             ),
         )
     if weaker:
-        words = f"the objective is on the {statistic} ({slo.objective}); what is published is {_said(weaker[0])}, which does not answer it"
+        words = f"the objective is on the {statistic} ({slo.objective}); the claim states only that {_said(weaker[0])}"
         return (
             found(
                 "objective_answered_by_less",
@@ -125,7 +125,7 @@ def _answered(said: Claim, slo: Objective, about: list[Number], seen: Seen) -> t
         )
     if slo.met is not None:
         return ()
-    return unsaid("objective_met_unsaid", about or said.number[:1], "whether the objective was met", "say slo.met", "goodput")
+    return unsaid("objective_met_unsaid", about or said.number[:1], "whether the objective was met", "state slo.met", "goodput")
 
 
 def _said(number: Number) -> str:

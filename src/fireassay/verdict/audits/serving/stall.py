@@ -63,7 +63,7 @@ def _finding(name: str, silent: list[Silence], starts: dict[int, int]) -> Findin
         name,
         f"for {reading(worst.seconds, SECONDS)} nothing came from any replica although requests were under way, {given(into, 3)} s into the load of "
         f"launch {worst.launch}; three in four requests never wait longer than {reading(worst.usual_s, SECONDS)}{more}",
-        "look at the server's log and at the machine's at that moment; tails and attainment of this launch hold the stall",
+        "check the server's log and the machine's at that moment; tails and attainment of this launch include the stall",
     )
 
 
@@ -154,7 +154,7 @@ def blind(measured: RecordData, _: Results) -> str | None:
 AUDIT = Audit(
     name="stall",
     title="stalled engine",
-    question="Was there a time in which nothing came from any replica?",
+    question="Was there a time without data from any replica?",
     examine=examine,
     about=("serving",),
     blind=blind,

@@ -52,10 +52,10 @@ def _apart(name: str, rows: pl.DataFrame) -> Iterator[Finding]:
             "token_counts_differ",
             "warning",
             name,
-            f"the server tells {reported:,} {words} for {count(known.height, 'requests')}, the tokenizer counts {counted:,}: "
+            f"the server reports {reported:,} {words} for {count(known.height, 'requests')}, the tokenizer counts {counted:,}: "
             f"{'more' if reported > counted else 'fewer'} by {by}",
-            "look whether serving.tokenizer is this model's own, and whether the server's template adds to the prompts; rates of tokens "
-            "follow the server's count",
+            "check whether serving.tokenizer is this model's own, and whether the server's template adds to the prompts; token rates "
+            "use the server's count",
         )
 
 
@@ -71,15 +71,15 @@ def _source(measured: RecordData, both: pl.DataFrame) -> Iterator[Finding]:
             "token_counts_not_measured",
             "note",
             None,
-            f"for {count(uncounted, 'answers')} of {both.height:,} nobody counted output tokens: neither the server nor a tokenizer",
-            "give serving.tokenizer, the folder with the model's own tokenizer.json",
+            f"for {count(uncounted, 'answers')} of {both.height:,} neither the server nor a tokenizer counted output tokens",
+            "set serving.tokenizer to the folder with the model's own tokenizer.json",
         )
     else:
         yield finding(
             "tokens_by_tokenizer",
             "note",
             None,
-            f"for {count(silent.height, 'answers')} of {both.height:,} the server tells no usage; their tokens were counted by the tokenizer",
+            f"for {count(silent.height, 'answers')} of {both.height:,} the server reports no usage; the tokenizer counted their tokens",
             "nothing, if the tokenizer is the model's own",
         )
 

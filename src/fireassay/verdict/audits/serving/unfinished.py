@@ -35,8 +35,8 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
                     "warning" if cut >= MANY * rows.height else "note",
                     name,
                     f"{cut:,} of {rows.height:,} requests ({percent(cut / rows.height)}) had not ended {given(drain_s)} s after the last one was due; they "
-                    "count as misses, and stand in no latency",
-                    "raise serving.arrivals.drain_s, or ask for less load",
+                    "count as misses, and are in no latency",
+                    "raise serving.arrivals.drain_s, or reduce the load",
                 )
             )
     return tuple(findings)

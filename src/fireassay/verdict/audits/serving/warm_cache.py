@@ -37,8 +37,8 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
                     "warning",
                     name,
                     f"{percent(share)} of the prompt tokens came from the server's cache, beyond the {prompts.prefix_tokens:,} tokens that prompts share, "
-                    "although every prompt was to be new",
-                    'switch the prefix cache off, or write prompts.cache = "as_is" if a warm cache is what is measured',
+                    "although every prompt should be new",
+                    'switch the prefix cache off, or set prompts.cache = "as_is" if a warm cache is intended',
                 )
             )
     return tuple(findings)
@@ -53,13 +53,13 @@ def _told(measured: RecordData) -> pl.DataFrame:
 
 def blind(measured: RecordData, _: Results) -> str | None:
     """Blind unless the server reports cached tokens; most do not."""
-    return None if _told(measured).height else "the server does not tell how many prompt tokens came from its cache"
+    return None if _told(measured).height else "the server does not report how many prompt tokens came from its cache"
 
 
 AUDIT = Audit(
     name="warm_cache",
     title="warm cache",
-    question="Did answers come from a warm cache although every prompt was to be new?",
+    question="Did answers come from a warm cache although every prompt should be new?",
     examine=examine,
     about=("serving",),
     blind=blind,

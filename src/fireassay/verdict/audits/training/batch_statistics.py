@@ -68,15 +68,15 @@ def _finding(measured: RecordData, name: str, drift: float, rows: pl.DataFrame) 
         severity="warning" if drift > SMALL else "note",
         configuration=name,
         evidence=f"the running statistics of batch normalisation differ between ranks by {given(drift, digits=2)} standard deviations after "
-        f"{count(step, 'steps')} of launch {launch}{of}, and nobody makes them equal: each rank evaluates, and saves, another model",
+        f"{count(step, 'steps')} of launch {launch}{of}, and nothing equalises them: each rank evaluates, and saves, a different model",
         remedy="use SyncBatchNorm, leave broadcast_buffers on, or broadcast one rank's buffers before evaluating and saving",
     )
 
 
 AUDIT = Audit(
     name="batch_statistics",
-    title="batch statistics that drift apart",
-    question="Do the running statistics of batch normalisation stay together?",
+    title="drifting batch statistics",
+    question="Do the running statistics of batch normalisation agree between ranks?",
     examine=examine,
     about=("training",),
 )

@@ -73,7 +73,7 @@ Told = tuple[str, Severity, str]  # rule, severity, evidence
 
 
 def _finding(rule: str, severity: Severity, name: str | None, evidence: str, *, fresh: bool) -> Finding:
-    advice = "keep what a launch writes apart: put {launch} into its path, in workload.arguments or workload.environment"
+    advice = "keep each launch's output separate: put {launch} into its path, in workload.arguments or workload.environment"
     return Finding(
         rule=rule,
         severity=severity,

@@ -29,8 +29,8 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
                     rule="no_checkpoint_seen",
                     severity="note",
                     configuration=name,
-                    evidence=f"no checkpoint was seen, so that the fault of launch {launch} struck after step {step} and not {planned_at}",
-                    remedy="save the state by torch.save, safetensors or torch.distributed.checkpoint, mark it (probe.checkpoint_save), or ask for a "
+                    evidence=f"no checkpoint was recorded, so the fault of launch {launch} struck after step {step} and not {planned_at}",
+                    remedy="save the state by torch.save, safetensors or torch.distributed.checkpoint, mark it (probe.checkpoint_save), or set a "
                     "step: faults.at_step",
                 )
             )
@@ -39,8 +39,8 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
 
 AUDIT = Audit(
     name="fault_moment",
-    title="a fault without a checkpoint",
-    question="Did a fault strike before any checkpoint was seen?",
+    title="fault without a checkpoint",
+    question="Did a fault strike before any checkpoint was recorded?",
     examine=examine,
     about=("training",),
 )

@@ -91,8 +91,5 @@ def _evidence(worst: Evaluated) -> str:
 
 
 AUDIT = Audit(
-    name="held_out",
-    title="evaluated on training data",
-    question="Was the model evaluated on samples that it had been trained on?",
-    examine=examine,
+    name="held_out", title="evaluated on training data", question="Was the model evaluated on samples it was trained on?", examine=examine
 )

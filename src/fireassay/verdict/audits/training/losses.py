@@ -41,14 +41,12 @@ def _finding(name: str, rows: pl.DataFrame, losses: pl.DataFrame) -> Finding:
         rule=RULE,
         severity="fail" if at_the_end else "warning",
         configuration=name,
-        evidence=f"the loss is {first['value']} on rank {first['rank']} in step {step} of launch {launch}, and no finite number in {steps} of "
-        f"{count(of, 'steps')}{', the last among them' if at_the_end else ''} ({count(rows['launch'].n_unique(), 'launches')} in all)",
-        remedy="look for the first operation that overflows or divides by zero (torch.autograd.set_detect_anomaly); lower the learning rate, or clip"
+        evidence=f"the loss is {first['value']} on rank {first['rank']} in step {step} of launch {launch}, and not finite in {steps} of "
+        f"{count(of, 'steps')}{', including the last' if at_the_end else ''} ({count(rows['launch'].n_unique(), 'launches')} in all)",
+        remedy="find the first operation that overflows or divides by zero (torch.autograd.set_detect_anomaly); lower the learning rate, or clip"
         if at_the_end
-        else "look at the batch of that step; where a gradient scaler skipped it, nothing is wrong",
+        else "check the batch of that step; if a gradient scaler skipped it, nothing is wrong",
     )
 
 
-AUDIT = Audit(
-    name="losses", title="losses that are no numbers", question="Are the losses finite numbers?", examine=examine, about=("training",)
-)
+AUDIT = Audit(name="losses", title="non-finite losses", question="Are the losses finite?", examine=examine, about=("training",))

@@ -124,7 +124,11 @@ def claim(said: Claim) -> tuple[Finding, ...]:
     return (
         *wrong,
         *unsaid(
-            "synchronisation_unsaid", silent, "whether the device had finished when the clock was read", "say synchronised", "synchronised"
+            "synchronisation_unsaid",
+            silent,
+            "whether the device had finished when the clock was read",
+            "state synchronised",
+            "synchronised",
         ),
     )
 

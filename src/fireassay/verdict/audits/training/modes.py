@@ -49,9 +49,5 @@ def _finding(measured: RecordData, name: str, rows: pl.DataFrame) -> Finding:
 
 
 AUDIT = Audit(
-    name="modes",
-    title="a rank in another mode",
-    question="Were all ranks in the same mode when they trained?",
-    examine=examine,
-    about=("training",),
+    name="modes", title="a rank in another mode", question="Did all ranks train in the same mode?", examine=examine, about=("training",)
 )

@@ -33,4 +33,4 @@ def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     return tuple(findings)
 
 
-AUDIT = Audit(name="overhead", title="the instrument in the way", question="Did the instrument disturb what it measured?", examine=examine)
+AUDIT = Audit(name="overhead", title="instrument overhead", question="Did the instrument disturb what it measured?", examine=examine)

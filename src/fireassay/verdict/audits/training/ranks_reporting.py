@@ -57,15 +57,10 @@ def _uneven(measured: RecordData) -> tuple[Finding, ...]:
                     severity="warning",
                     configuration=name,
                     evidence=f"rank {rank} made {fewest} steps in launch {launch}, where another made {most} ({count(rows.height, 'launches')} in all)",
-                    remedy="give every rank as many batches: a sampler that divides evenly, or that drops the rest (drop_last)",
+                    remedy="give every rank equally many batches: a sampler that divides evenly, or that drops the rest (drop_last)",
                 )
             )
     return tuple(findings)
 
 
-AUDIT = Audit(
-    name="ranks_reporting",
-    title="ranks that did not report",
-    question="Did every rank report its steps, and equally many?",
-    examine=examine,
-)
+AUDIT = Audit(name="ranks_reporting", title="missing ranks", question="Did every rank report its steps, and equally many?", examine=examine)

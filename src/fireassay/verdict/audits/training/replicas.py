@@ -91,4 +91,4 @@ def _finding(measured: RecordData, configuration: str, apart: pl.DataFrame) -> F
     )
 
 
-AUDIT = Audit(name="replicas", title="replicas that differ", question="Did all replicas hold the same parameters?", examine=examine)
+AUDIT = Audit(name="replicas", title="diverged replicas", question="Did all replicas hold the same parameters?", examine=examine)

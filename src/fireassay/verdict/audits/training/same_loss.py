@@ -43,4 +43,4 @@ def _evidence(measured: RecordData, value: Value) -> str | None:
     return None
 
 
-AUDIT = Audit(name="same_loss", title="another first loss", question="Does distribution compute the same first loss?", examine=examine)
+AUDIT = Audit(name="same_loss", title="different first loss", question="Does distribution compute the same first loss?", examine=examine)

@@ -53,8 +53,8 @@ def _untold(measured: RecordData) -> list[Finding]:
                     severity="note",
                     configuration=name,
                     evidence=f"the ranks' shares are unequal in {rows.height} steps, first in step {row['step']} of launch {row['launch']} "
-                    f"({given(row['least'])} to {given(row['most'])} items); whether their samples weigh the same is not known",
-                    remedy="tell by what the loss is divided (probe.log(denominator=...)), or measure one worker too, whose gradient tells",
+                    f"({given(row['least'])} to {given(row['most'])} items); whether their samples have the same weight is unknown",
+                    remedy="report what the loss is divided by (probe.log(denominator=...)), or also measure one worker, whose gradient shows it",
                 )
             )
     return findings
@@ -69,8 +69,8 @@ def _spread(measured: RecordData, launches: pl.DataFrame) -> pl.DataFrame:
 
 AUDIT = Audit(
     name="sample_weights",
-    title="unequal weights of samples",
-    question="Did every sample weigh the same?",
+    title="unequal sample weights",
+    question="Did every sample have the same weight?",
     examine=examine,
     about=("training",),
 )

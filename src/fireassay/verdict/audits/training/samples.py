@@ -55,9 +55,9 @@ def _dropped(judged: Sequence[Epoch]) -> list[Finding]:
             rule="last_batch_dropped",
             severity="note",
             configuration=None,
-            evidence=f"{worst.dropped} of {count(worst.expected, 'samples')} fill no batch and are left out of every epoch, by one worker"
-            f"{' as by several' if several else ''}",
-            remedy="nothing is wrong; leave drop_last off, if every sample must be used",
+            evidence=f"{worst.dropped} of {count(worst.expected, 'samples')} fill no batch and are left out of every epoch, with one worker"
+            f"{' as with several' if several else ''}",
+            remedy="nothing is wrong; switch drop_last off if every sample must be used",
         )
     ]
 
@@ -76,7 +76,7 @@ def _same_order(measured: RecordData) -> list[Finding]:
                     severity="warning",
                     configuration=name,
                     evidence=f"the first two epochs of launch {launch} had their samples in the same shuffled order on every rank",
-                    remedy="call sampler.set_epoch(epoch) before each epoch, or draw the order from a generator that goes on",
+                    remedy="call sampler.set_epoch(epoch) before each epoch, or draw the order from a generator that is not reset",
                 )
             )
     return findings
@@ -92,8 +92,8 @@ def _cut_short(measured: RecordData, judged: Sequence[Epoch]) -> list[Finding]:
             rule="epoch_cut_short",
             severity="note",
             configuration=None,
-            evidence=f"{count(len(launches), 'launches')} ended inside an epoch, as those of the base did; what that epoch did not use is not counted as lost",
-            remedy="end the run with an epoch, if every sample must be accounted for",
+            evidence=f"{count(len(launches), 'launches')} ended within an epoch, as those of the base did; samples that it did not use are not counted as lost",
+            remedy="end the run at the end of an epoch if every sample must be accounted for",
         )
     ]
 
@@ -109,9 +109,9 @@ def _interrupted(judged: Sequence[Epoch]) -> list[Finding]:
             rule="epoch_interrupted",
             severity="note",
             configuration=worst.configuration,
-            evidence=f"a restart fell into epoch {worst.epoch} of launch {worst.launch}, in which {count(worst.duplicated, 'samples')} were used again and "
-            f"{worst.lost} by no rank that was recorded; epochs that a restart interrupts are not judged ({count(len(broken), 'epochs')})",
-            remedy="to go on exactly, save the loader's place with the checkpoint (StatefulDataLoader), or save at the end of an epoch",
+            evidence=f"a restart interrupted epoch {worst.epoch} of launch {worst.launch}, in which {count(worst.duplicated, 'samples')} were used again and "
+            f"{worst.lost} by no recorded rank; interrupted epochs are not judged ({count(len(broken), 'epochs')})",
+            remedy="to resume exactly, save the loader's position with the checkpoint (StatefulDataLoader), or save at the end of an epoch",
         )
     ]
 
@@ -142,9 +142,7 @@ def _duplicated(configuration: str, worst: Epoch, bad: int, total: int) -> Findi
 
 def _why_twice(worst: Epoch) -> str:
     if worst.lost == 0 and worst.duplicated and worst.duplicated % worst.used == 0:
-        return (
-            "check the sharding of the sampler: all ranks may read everything; or tell the epochs apart: probe.steps(loader, epoch=epoch)"
-        )
+        return "check the sharding of the sampler: all ranks may read everything; or mark the epochs: probe.steps(loader, epoch=epoch)"
     return "check the sharding of the sampler: two ranks read the same samples"
 
 

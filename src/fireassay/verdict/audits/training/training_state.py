@@ -134,7 +134,7 @@ def _first(measured: RecordData, apart: pl.DataFrame) -> Iterator[tuple[str, dic
 AUDIT = Audit(
     name="training_state",
     title="random numbers and optimizer states",
-    question="Do random and optimizer states agree where they are to?",
+    question="Do RNG and optimizer states match where they must?",
     examine=examine,
     about=("training",),
 )

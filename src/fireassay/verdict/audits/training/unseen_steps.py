@@ -31,9 +31,9 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
                     rule="steps_unseen",
                     severity="warning",
                     configuration=name,
-                    evidence=f"torch was imported and no training step was seen in {count(rows['launch'].n_unique(), 'launches')}: {rows['why'][0]}; "
+                    evidence=f"torch was imported, but no training step was recorded in {count(rows['launch'].n_unique(), 'launches')}: {rows['why'][0]}; "
                     "times are those of whole launches, start-up included",
-                    remedy="let the launcher start the workers (no mp.spawn), step an optimizer of torch.optim, or mark the steps: probe.steps(loader)",
+                    remedy="let the launcher start the workers (no mp.spawn), use an optimizer of torch.optim, or mark the steps: probe.steps(loader)",
                 )
             )
     return tuple(findings)
@@ -41,8 +41,8 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
 
 AUDIT = Audit(
     name="unseen_steps",
-    title="no step seen",
-    question="Was torch imported and no step seen?",
+    title="no recorded step",
+    question="Was torch imported, but no step recorded?",
     examine=examine,
     about=("training",),
     first=True,
