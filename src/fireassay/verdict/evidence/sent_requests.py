@@ -14,7 +14,6 @@ from fireassay.frames.record_data import RecordData
 from fireassay.spec.plan import measured_seconds, plan
 from fireassay.spec.sections.serving import Serving
 from fireassay.units import NS_PER_S
-from fireassay.verdict.types import Finding, Severity
 
 MOST_NAMED = 8  # launches named in a finding
 
@@ -87,11 +86,6 @@ def in_launches(launches: Iterable[int]) -> str:
     numbers = sorted(set(launches))
     shown = ", ".join(map(str, numbers[:MOST_NAMED])) + (" ..." if len(numbers) > MOST_NAMED else "")
     return f"launch {shown}" if len(numbers) == 1 else f"launches {shown}"
-
-
-def finding(rule: str, severity: Severity, configuration: str | None, evidence: str, remedy: str) -> Finding:
-    """A finding of a serving audit."""
-    return Finding(rule=rule, severity=severity, configuration=configuration, evidence=evidence, remedy=remedy)
 
 
 def seconds(column: str, since: str) -> pl.Expr:

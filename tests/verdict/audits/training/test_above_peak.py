@@ -14,7 +14,7 @@ from tests.metrics.flops_made import made, part
 
 def findings(record: Handmade) -> list[tuple[str, str, str]]:
     measured = record.measured()
-    found = AUDIT.examine(measured, {"mfu": MFU.compute(measured, {})})
+    found = tuple(AUDIT.examine(measured, {"mfu": MFU.compute(measured, {})}))
     return [(one.severity, one.evidence, one.remedy) for one in found]
 
 

@@ -63,7 +63,7 @@ def test_what_everybody_does_is_not_worth_a_word(said: dict[str, Any]) -> None:
 def test_another_parallelism_is_said_once() -> None:
     one = made(levels=(1, 2, 4), stage=True)
     assert found(one) == [("parallelism_recognised", "note", None)]
-    assert AUDIT.examine(one.measured(), {})[0].evidence.startswith("this is pipeline parallelism: stages of torch's pipeline")
+    assert next(iter(AUDIT.examine(one.measured(), {}))).evidence.startswith("this is pipeline parallelism: stages of torch's pipeline")
 
 
 def test_what_is_not_known_is_said_with_what_is_therefore_not_judged() -> None:

@@ -41,7 +41,7 @@ def test_others_wait_for_three_saves_of_two_seconds(late: int) -> None:
 
 def test_a_little_is_a_note_and_next_to_nothing_is_not_told() -> None:
     assert [one.severity for one in AUDIT.examine(made(save_s=0.2).measured(), {})] == ["note"]
-    assert AUDIT.examine(made(save_s=0.01).measured(), {}) == ()
+    assert tuple(AUDIT.examine(made(save_s=0.01).measured(), {})) == ()
 
 
 def test_saving_on_every_rank_or_beside_the_training_is_waited_for_by_nobody() -> None:

@@ -86,7 +86,7 @@ def knob(found: Parallelism) -> str:
 
 
 def _note(name: str, rule: str, evidence: str, remedy: str) -> Finding:
-    return Finding(rule=rule, severity="note", configuration=name, evidence=evidence, remedy=remedy)
+    return Finding(rule, "note", name, evidence, remedy)
 
 
 def _waiting_s(measured: RecordData, results: Results, name: str) -> tuple[float, float, float]:

@@ -51,16 +51,11 @@ def _of(measured: RecordData, name: str, rows: pl.DataFrame, base: pl.DataFrame 
         remarks.append(f"{mean / _mean(base):.2g} times that of the base")
     beside = f" ({', '.join(remarks)})" if remarks else ""
     text, ends = bracketed(each, low, high, FRACTION) if low < high else (percent(each), "")
-    return (
-        Finding(
-            rule="bottleneck_data",
-            severity="note",
-            configuration=name,
-            remedy=KNOB,
-            evidence=f"waiting for data{beside} takes {reading(mean, SECONDS)} of a step on average, {f'{text} of it {ends}'.rstrip()}; "
-            f"{gain_words((each, low, high))}",
-        ),
+    evidence = (
+        f"waiting for data{beside} takes {reading(mean, SECONDS)} of a step on average, {f'{text} of it {ends}'.rstrip()}; "
+        f"{gain_words((each, low, high))}"
     )
+    return (Finding("bottleneck_data", "note", name, evidence, KNOB),)
 
 
 def _mean(launches: pl.DataFrame) -> float:

@@ -55,15 +55,12 @@ def _of(name: str, ranks: list[Mapping[str, Any]], results: Results) -> Iterator
         return
     mean_s = sum(kernel["ns"] for kernel in kernels) / sum(kernel["calls"] for kernel in kernels) / 1e9
     if mean_s < SHORT_S:
-        yield Finding(
-            rule="bottleneck_launches",
-            severity="note",
-            configuration=name,
-            remedy=KNOB,
-            evidence=f"the device idles {fmean(idle):.0%} of the profiled steps ({min(idle):.0%} to {max(idle):.0%} of each) when not waiting for "
+        evidence = (
+            f"the device idles {fmean(idle):.0%} of the profiled steps ({min(idle):.0%} to {max(idle):.0%} of each) when not waiting for "
             f"data, and the dominant compute kernels take {reading(mean_s, SECONDS)} on average, about what launching them costs; "
-            f"{gain_words((fmean(idle), min(idle), max(idle)))}",
+            f"{gain_words((fmean(idle), min(idle), max(idle)))}"
         )
+        yield Finding("bottleneck_launches", "note", name, evidence, KNOB)
 
 
 AUDIT = Audit(

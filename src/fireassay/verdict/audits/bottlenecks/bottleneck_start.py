@@ -35,17 +35,12 @@ def _one(name: str, row: dict[str, float]) -> tuple[Finding, ...]:
         return ()
     each = row["whole"] / row["len"]
     enough = each * (begun / row["whole"]) / TO_FORGET
-    return (
-        Finding(
-            rule="bottleneck_start",
-            severity="note",
-            configuration=name,
-            evidence=f"{begun / row['whole']:.0%} of the paid time passes before a launch trains at its usual speed "
-            f"(start {row['init'] / row['whole']:.0%}, first steps {row['compile'] / row['whole']:.0%}); the share falls below "
-            f"{TO_FORGET:.0%} once a job takes {enough:,.0f} rank-seconds instead of {each:,.0f}",
-            remedy=KNOB,
-        ),
+    evidence = (
+        f"{begun / row['whole']:.0%} of the paid time passes before a launch trains at its usual speed "
+        f"(start {row['init'] / row['whole']:.0%}, first steps {row['compile'] / row['whole']:.0%}); the share falls below "
+        f"{TO_FORGET:.0%} once a job takes {enough:,.0f} rank-seconds instead of {each:,.0f}"
     )
+    return (Finding("bottleneck_start", "note", name, evidence, KNOB),)
 
 
 AUDIT = Audit(

@@ -32,16 +32,8 @@ def claim(said: Claim) -> tuple[Finding, ...]:
     if far > FARTHEST:
         return (found("extrapolated", "invalid", None, words, remedy, "measured_there"),)
     if predicted.points is not None and predicted.points < FEWEST_POINTS:
-        return (
-            found(
-                "too_few_points",
-                "warning",
-                None,
-                f"{words}, and the law is fitted to {count(predicted.points, 'worker counts')}",
-                remedy,
-                "measured_there",
-            ),
-        )
+        evidence = f"{words}, and the law is fitted to {count(predicted.points, 'worker counts')}"
+        return (found("too_few_points", "warning", None, evidence, remedy, "measured_there"),)
     return ()
 
 

@@ -43,17 +43,11 @@ def claim(said: Claim) -> tuple[Finding, ...]:
     counted = any(key in CLIENTS for key, _ in facts) or re.search(COUNTED, words) is not None
     if not waits or not closed or counted:
         return ()
-    return (
-        found(
-            "closed_loop_without_clients",
-            "warning",
-            waits[0],
-            "the waiting times come from a closed loop, which sends a slow server fewer requests, and its number of clients is not stated",
-            "offer the load at a fixed rate (open loop), or state concurrency in number.conditions and claim the waiting times for it only",
-            "tail",
-            "goodput",
-        ),
+    evidence = (
+        "the waiting times come from a closed loop, which sends a slow server fewer requests, and its number of clients is not stated"
     )
+    remedy = "offer the load at a fixed rate (open loop), or state concurrency in number.conditions and claim the waiting times for it only"
+    return (found("closed_loop_without_clients", "warning", waits[0], evidence, remedy, "tail", "goodput"),)
 
 
 AUDIT = Audit(

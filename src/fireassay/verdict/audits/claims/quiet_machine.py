@@ -17,16 +17,9 @@ def claim(said: Claim) -> tuple[Finding, ...]:
     if not fast or said.claim.exclusive:
         return ()
     if said.claim.exclusive is False:
-        return (
-            found(
-                "machine_shared",
-                "warning",
-                None,
-                "others used the machines or the network during the measurement",
-                "measure again on dedicated machines, or record the disturbance and publish it",
-                "counters",
-            ),
-        )
+        evidence = "others used the machines or the network during the measurement"
+        remedy = "measure again on dedicated machines, or record the disturbance and publish it"
+        return (found("machine_shared", "warning", None, evidence, remedy, "counters"),)
     return unsaid("machine_unsaid", fast, "whether others used the machines", "state claim.exclusive", "counters")
 
 

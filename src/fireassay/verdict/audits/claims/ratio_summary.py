@@ -31,16 +31,8 @@ def _summary(number: Number) -> list[Finding]:
         words, rule = f"a geometric mean of {of}{over} has no meaning in time or money", "geometric_mean_of_ratios"
         return [found(rule, "warning", number, words, MEND, "numerators")]
     rule = "mean_of_ratios" if of in ("ratios", "percentages") else "wrong_mean"
-    return [
-        found(
-            rule,
-            "invalid",
-            number,
-            f"an {mean} mean of {of}{over}".replace("an geo", "a geo").replace("an har", "a har"),
-            MEND,
-            "numerators",
-        )
-    ]
+    evidence = f"an {mean} mean of {of}{over}".replace("an geo", "a geo").replace("an har", "a har")
+    return [found(rule, "invalid", number, evidence, MEND, "numerators")]
 
 
 AUDIT = Audit(name="ratio_summary", title="summary of ratios", question="Were ratios averaged?", examine=claims_only, claim=claim)

@@ -46,15 +46,8 @@ def _of_its_metric(number: Number) -> list[Finding]:
     wrong = _unfitting(number, unit)
     if not wrong:
         return []
-    return [
-        found(
-            "unit_of_another_metric",
-            "invalid",
-            number,
-            f'{number.metric} = {given(number.value)} with number.unit = "{number.unit}": {wrong}',
-            "give the number in a unit of its metric, as published",
-        )
-    ]
+    evidence = f'{number.metric} = {given(number.value)} with number.unit = "{number.unit}": {wrong}'
+    return [found("unit_of_another_metric", "invalid", number, evidence, "give the number in a unit of its metric, as published")]
 
 
 def _unfitting(number: Number, unit: Unit) -> str:
@@ -91,16 +84,8 @@ def _of_its_base(number: Number) -> list[Finding]:
     why = difference(expected, parse(base.unit))
     if why is None:
         return []
-    return [
-        found(
-            "units_of_sides_differ",
-            "invalid",
-            number,
-            f'number.unit = "{number.unit}" is compared with baseline.unit = "{base.unit}": {why}',
-            "give both sides in the same unit",
-            "base_value",
-        )
-    ]
+    evidence = f'number.unit = "{number.unit}" is compared with baseline.unit = "{base.unit}": {why}'
+    return [found("units_of_sides_differ", "invalid", number, evidence, "give both sides in the same unit", "base_value")]
 
 
 def _of_the_limit(said: Claim) -> list[Finding]:

@@ -47,11 +47,11 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     if noise.select(pl.any_horizontal(pl.col(name).is_not_null() for name in ("foreign", "steal")).any()).item() is not True:
         return (
             Finding(
-                rule="contention_not_measured",
-                severity="note",
-                configuration=None,
-                evidence="no host counters were recorded, so a disturbance by other programs would go unnoticed",
-                remedy="run on Linux with a readable /proc",
+                "contention_not_measured",
+                "note",
+                None,
+                "no host counters were recorded, so a disturbance by other programs would go unnoticed",
+                "run on Linux with a readable /proc",
             ),
             *_made_again(measured),
         )
@@ -66,13 +66,7 @@ def _over(noise: pl.DataFrame, limit: Limit) -> Finding | None:
     most = reading(float(disturbed[limit.column].max()), FRACTION, beside=(limit.most,))  # type: ignore[arg-type]
     words = limit.words.format(value=f"up to {most}")
     allowed = f"at most {asked(limit.most, FRACTION)} are allowed"
-    return Finding(
-        rule=limit.rule,
-        severity="warning",
-        configuration=None,
-        evidence=f"{words}; {allowed}; {_which(disturbed, noise)}",
-        remedy=limit.remedy,
-    )
+    return Finding(limit.rule, "warning", None, f"{words}; {allowed}; {_which(disturbed, noise)}", limit.remedy)
 
 
 def _slow_sentinel(measured: RecordData, noise: pl.DataFrame) -> Iterable[Finding]:
@@ -80,13 +74,9 @@ def _slow_sentinel(measured: RecordData, noise: pl.DataFrame) -> Iterable[Findin
     if disturbed.height:
         worst = disturbed.sort("sentinel").tail(1)
         words = sentinel_words(float(worst["sentinel_ratio"][0]), float(worst["deviations"][0]))
-        yield Finding(
-            rule="slow_sentinel",
-            severity="warning",
-            configuration=None,
-            evidence=f"{words} around launch {worst['launch'][0]}; {_which(disturbed, noise)}",
-            remedy="find out what else runs at that time; noise.repeat repeats such launches",
-        )
+        evidence = f"{words} around launch {worst['launch'][0]}; {_which(disturbed, noise)}"
+        remedy = "find out what else runs at that time; noise.repeat repeats such launches"
+        yield Finding("slow_sentinel", "warning", None, evidence, remedy)
 
 
 def _which(disturbed: pl.DataFrame, noise: pl.DataFrame) -> str:
@@ -123,14 +113,10 @@ def _drifts(measured: RecordData, noise: pl.DataFrame) -> Iterable[Finding]:
     for what, (values, remedy) in series.items():
         drift = _trend(measured, values)
         if drift is not None and drift.p < SURE and abs(_factor(drift)) > measured.experiment.comparison.smallest_effect:
-            yield Finding(
-                rule="drift",
-                severity="warning",
-                configuration=None,
-                remedy=remedy,
-                evidence=f"{what} {_direction(drift)} over the experiment's {count(drift.n, 'blocks')} "
-                f"(p = {given(drift.p, 2)}){_heat(measured)}",
+            evidence = (
+                f"{what} {_direction(drift)} over the experiment's {count(drift.n, 'blocks')} (p = {given(drift.p, 2)}){_heat(measured)}"
             )
+            yield Finding("drift", "warning", None, evidence, remedy)
 
 
 def _times(measured: RecordData) -> tuple[str, pl.DataFrame]:
@@ -183,13 +169,9 @@ def _made_again(measured: RecordData) -> Iterable[Finding]:
     rows = measured.table("launches").filter(pl.col("status") == "contaminated").sort("launch")
     if rows.height:
         disturbed = f"{count(rows.height, 'launches')} {'was' if rows.height == 1 else 'were'} disturbed and repeated"
-        yield Finding(
-            rule="contaminated",
-            severity="note",
-            configuration=None,
-            evidence=f"{disturbed} ({_launches(rows['launch'].to_list())}); the first: {rows['reason'][0]}",
-            remedy="nothing, if they are few; they stay in the record and in its cost, but in no timing",
-        )
+        evidence = f"{disturbed} ({_launches(rows['launch'].to_list())}); the first: {rows['reason'][0]}"
+        remedy = "nothing, if they are few; they stay in the record and in its cost, but in no timing"
+        yield Finding("contaminated", "note", None, evidence, remedy)
 
 
 def _unseen(measured: RecordData, noise: pl.DataFrame) -> Iterable[Finding]:
@@ -197,13 +179,9 @@ def _unseen(measured: RecordData, noise: pl.DataFrame) -> Iterable[Finding]:
     missing = {name: _reason(measured, key) for name, key in SEEN.items() if noise[name].null_count() == noise.height}
     unwatched = {name: reason for name, reason in missing.items() if reason}
     if unwatched:
-        yield Finding(
-            rule="noise_not_readable",
-            severity="note",
-            configuration=None,
-            evidence=f"not monitored: {', '.join(unwatched)} ({'; '.join(dict.fromkeys(unwatched.values()))})",
-            remedy="a disturbance of that kind would go unnoticed; measure where the kernel reports it",
-        )
+        evidence = f"not monitored: {', '.join(unwatched)} ({'; '.join(dict.fromkeys(unwatched.values()))})"
+        remedy = "a disturbance of that kind would go unnoticed; measure where the kernel reports it"
+        yield Finding("noise_not_readable", "note", None, evidence, remedy)
 
 
 def _reason(measured: RecordData, key: str) -> str:

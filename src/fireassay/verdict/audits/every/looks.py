@@ -33,29 +33,20 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
 def _paid(measured: RecordData) -> Finding:
     requested, reported = measured.experiment.launches.confidence, measured.confidence
     analyses = "1 interim analysis" if len(measured.looks) == 1 else f"{len(measured.looks)} interim analyses"
-    return Finding(
-        rule="looks",
-        severity="note",
-        configuration=None,
-        evidence=f"launches were added until the intervals were narrow ({analyses}); every interval is computed at "
-        f"{reading(reported, FRACTION)}, so that {reading(requested, FRACTION)} coverage holds across all of them",
-        remedy="nothing: this is the price of interim analyses; a fixed number of launches needs no such allowance",
+    evidence = (
+        f"launches were added until the intervals were narrow ({analyses}); every interval is computed at "
+        f"{reading(reported, FRACTION)}, so that {reading(requested, FRACTION)} coverage holds across all of them"
     )
+    remedy = "nothing: this is the price of interim analyses; a fixed number of launches needs no such allowance"
+    return Finding("looks", "note", None, evidence, remedy)
 
 
 def _too_wide(measured: RecordData, ended: str) -> tuple[Finding, ...]:
     if ended not in WHY_NOT:
         return ()
     why, remedy = WHY_NOT[ended]
-    return (
-        Finding(
-            rule="precision_not_reached",
-            severity="warning",
-            configuration=None,
-            evidence=f"{why} before the intervals were as narrow as requested: {measured.looks[-1]['sentence']}",
-            remedy=remedy,
-        ),
-    )
+    evidence = f"{why} before the intervals were as narrow as requested: {measured.looks[-1]['sentence']}"
+    return (Finding("precision_not_reached", "warning", None, evidence, remedy),)
 
 
 AUDIT = Audit(

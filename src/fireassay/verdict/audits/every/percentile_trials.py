@@ -32,11 +32,11 @@ def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     """Percentiles shown with too few trials."""
     return tuple(
         Finding(
-            rule="too_few_trials",
-            severity="invalid",
-            configuration=name,
-            evidence=f"{metric} rests on {count(value.n_trials, 'trials')}; at least {least_two_sided(p, CONFIDENCE)} are needed",
-            remedy="run more steps or requests per launch, or report a lower percentile",
+            "too_few_trials",
+            "invalid",
+            name,
+            f"{metric} rests on {count(value.n_trials, 'trials')}; at least {least_two_sided(p, CONFIDENCE)} are needed",
+            "run more steps or requests per launch, or report a lower percentile",
         )
         for metric, p in TAILS.items()
         for name, value in results.get(metric, {}).items()
@@ -74,16 +74,10 @@ def _few(number: Number) -> list[Finding]:
     least = least_two_sided(p, CONFIDENCE)
     if number.trials is None or number.trials >= least:
         return []
-    return [
-        found(
-            "too_few_trials",
-            "invalid",
-            number,
-            f"a {statistic(number)} of {count(number.trials, 'trials')}; at least {least} independent ones are needed to bound it on both sides",
-            "measure more trials, or claim a lower percentile",
-            "percentile",
-        )
-    ]
+    evidence = (
+        f"a {statistic(number)} of {count(number.trials, 'trials')}; at least {least} independent ones are needed to bound it on both sides"
+    )
+    return [found("too_few_trials", "invalid", number, evidence, "measure more trials, or claim a lower percentile", "percentile")]
 
 
 AUDIT = Audit(

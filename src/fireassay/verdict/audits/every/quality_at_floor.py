@@ -33,15 +33,7 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     why = at_floor(scores_of(measured, measured.base), quality) or _unanswered(measured)
     if why is None:
         return ()
-    return (
-        Finding(
-            rule=QUALITY_AT_FLOOR,
-            severity="invalid",
-            configuration=measured.base,
-            remedy=MEND,
-            evidence=f"the reference cannot show a loss of quality: {why}",
-        ),
-    )
+    return (Finding(QUALITY_AT_FLOOR, "invalid", measured.base, f"the reference cannot show a loss of quality: {why}", MEND),)
 
 
 def _unanswered(measured: RecordData) -> str | None:

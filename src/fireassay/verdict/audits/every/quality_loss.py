@@ -19,13 +19,7 @@ OF_LOADS = "examine the answers at this load: an engine may truncate, quantise o
 def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     """One warning per configuration shown to be worse than the margin allows."""
     return tuple(
-        Finding(
-            rule="quality_degraded",
-            severity="warning",
-            configuration=gate.configuration,
-            evidence=gate.sentence,
-            remedy=OF_LOADS if measured.kind.sends_requests else OF_TRAINING,
-        )
+        Finding("quality_degraded", "warning", gate.configuration, gate.sentence, OF_LOADS if measured.kind.sends_requests else OF_TRAINING)
         for gate in quality.GATE.check(measured, results)
         if gate.status == "FAIL"
     )

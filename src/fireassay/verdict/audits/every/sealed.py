@@ -28,7 +28,7 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
 
 
 def _finding(rule: str, evidence: str, remedy: str) -> Finding:
-    return Finding(rule=f"record_{rule}", severity="invalid", configuration=None, evidence=evidence, remedy=remedy)
+    return Finding(f"record_{rule}", "invalid", None, evidence, remedy)
 
 
 AUDIT = Audit(name="sealed", title="incomplete record", question="Is this record complete and sealed?", examine=examine, about=EVERYTHING)

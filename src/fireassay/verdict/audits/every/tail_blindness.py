@@ -7,6 +7,8 @@ show them. Source: Dean & Barroso, CACM 56(2), 2013.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import polars as pl
 
 from fireassay.estimates.format import count
@@ -29,25 +31,16 @@ CENTRAL = ("mean", "median", "p50", None, "single")
 TAIL = ("p90", "p95", "p99", "p999", "max")
 
 
-def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> Iterator[Finding]:
     """A warning per configuration with a heavy tail of steps, or answers, in most launches."""
     shares = _shares(measured)
     words, remedy = (OF_LOADS, LOADS_REMEDY) if measured.kind.sends_requests else (OF_STEPS, STEPS_REMEDY)
-    findings = []
     for name in measured.configurations:
         rows = shares.filter(pl.col("configuration") == name)
         heavy = rows.filter(pl.col("share") > MOST_SHARE)
         if heavy.height * 2 > rows.height:
-            findings.append(
-                Finding(
-                    rule="heavy_tail",
-                    severity="warning",
-                    configuration=name,
-                    remedy=remedy,
-                    evidence=f"in {heavy.height} of {count(rows.height, 'launches')} more than {MOST_SHARE:.0%} of {words}",
-                )
-            )
-    return tuple(findings)
+            evidence = f"in {heavy.height} of {count(rows.height, 'launches')} more than {MOST_SHARE:.0%} of {words}"
+            yield Finding("heavy_tail", "warning", name, evidence, remedy)
 
 
 def _shares(measured: RecordData) -> pl.DataFrame:

@@ -25,18 +25,16 @@ BUSY = 0.9  # processor utilisation
 SEGMENT = 1448  # payload bytes of a 1514-byte frame
 
 
-def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, results: Results) -> Iterator[Finding]:
     """All problems, host by host."""
-    findings: list[Finding] = []
     for host in hosts(measured):
-        findings += _of_host(measured, results, host)
-    findings += _interfaces(measured)
-    findings += _slower(results, hosts(measured))
-    return tuple(findings)
+        yield from _of_host(measured, results, host)
+    yield from _interfaces(measured)
+    yield from _slower(results, hosts(measured))
 
 
 def _finding(rule: str, evidence: str, remedy: str, severity: Severity = "warning") -> Finding:
-    return Finding(rule=rule, severity=severity, configuration=None, evidence=evidence, remedy=remedy or "no fix is known")
+    return Finding(rule, severity, None, evidence, remedy or "no fix is known")
 
 
 def _of_host(measured: RecordData, results: Results, host: str) -> Iterator[Finding]:

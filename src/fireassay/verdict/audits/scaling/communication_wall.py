@@ -50,11 +50,11 @@ def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     parts = divide(curve, level, step)
     rule = f"limited_by_{parts.limit.replace(' ', '_')}" if parts.limit != "unexplained" else "limits_unexplained"
     note = Finding(
-        rule=rule,
-        severity="note",
-        configuration=None,
-        evidence=f"{_division(parts, step, weak=curve.weak)}: {SAYS[parts.limit]}{_fits(measured, wall, results)}{_reach(wall, results)}",
-        remedy=REMEDIES[parts.limit],
+        rule,
+        "note",
+        None,
+        f"{_division(parts, step, weak=curve.weak)}: {SAYS[parts.limit]}{_fits(measured, wall, results)}{_reach(wall, results)}",
+        REMEDIES[parts.limit],
     )
     return (note, *_misses(results))
 
@@ -122,16 +122,12 @@ def _misses(results: Results) -> tuple[Finding, ...]:
     error = results["communication_wall_error"][ALL]
     if not isinstance(error, Estimate) or abs(error.value) <= WORST_MISS:
         return ()
-    return (
-        Finding(
-            rule="communication_model_misses",
-            severity="warning",
-            configuration=None,
-            evidence=f"fitted without the largest worker count, the model of communication misses it by {percent(abs(error.value), beside=(WORST_MISS,))}, "
-            f"more than {percent(WORST_MISS, 12)}",
-            remedy="do not rely on its predictions; sweep the links on as many workers (measure.communication = true)",
-        ),
+    evidence = (
+        f"fitted without the largest worker count, the model of communication misses it by {percent(abs(error.value), beside=(WORST_MISS,))}, "
+        f"more than {percent(WORST_MISS, 12)}"
     )
+    remedy = "do not rely on its predictions; sweep the links on as many workers (measure.communication = true)"
+    return (Finding("communication_model_misses", "warning", None, evidence, remedy),)
 
 
 AUDIT = Audit(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterator
 from typing import Final
 
 import polars as pl
@@ -18,7 +19,7 @@ from fireassay.estimates.format import count
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.evidence.sent_requests import finding, some
+from fireassay.verdict.evidence.sent_requests import some
 from fireassay.verdict.types import Finding
 
 EVENT: Final = "answer_models"
@@ -26,19 +27,17 @@ VERSION: Final = ("-", ":", "@")  # separators before a date, a version, an adap
 REMEDY: Final = "name the model as the engine does (`assay load URL --check` shows how), or check where the requests go"
 
 
-def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> Iterator[Finding]:
     """At most one finding per configuration."""
     launches = measured.table("launches").filter(pl.col("status") == "ok").select("launch", "configuration")
     events = measured.table("events").filter(pl.col("kind") == EVENT).join(launches, on="launch").sort("launch")
-    findings: list[Finding] = []
     for name in measured.configurations:
         requested, answered = "", Counter[str]()
         for detail in events.filter(pl.col("configuration") == name)["detail"]:
             requested, counts = _reported(detail)
             answered.update(counts)
         if requested and set(answered) - {requested}:
-            findings.append(_named(name, requested, answered))
-    return tuple(findings)
+            yield _named(name, requested, answered)
 
 
 def _reported(detail: str) -> tuple[str, dict[str, int]]:
@@ -56,7 +55,7 @@ def _named(configuration: str, requested: str, answered: Counter[str]) -> Findin
     shown = some([f'"{name}" ({count(answers, "answers")})' for name, answers in alien or others])
     whole = count(answered.total(), "answers")
     evidence = f'"{requested}" was requested; of {whole} that name their model, others are by {shown}'
-    return finding("another_model" if alien else "model_by_another_name", "warning" if alien else "note", configuration, evidence, REMEDY)
+    return Finding("another_model" if alien else "model_by_another_name", "warning" if alien else "note", configuration, evidence, REMEDY)
 
 
 def a_form_of(one: str, other: str) -> bool:

@@ -12,6 +12,7 @@ tokenizer.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 import polars as pl
@@ -21,7 +22,7 @@ from fireassay.frames.record_data import RecordData
 from fireassay.frames.serving.stamp_uncertainty import TEXT
 from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.evidence.sent_requests import by_configuration, finding, main, serving_of
+from fireassay.verdict.evidence.sent_requests import by_configuration, main, serving_of
 from fireassay.verdict.types import Finding
 
 MANY: Final = 0.01
@@ -31,10 +32,9 @@ STREAM: Final = "their token times are unknown: TTFT is that of the whole answer
 USAGE: Final = "do not quote token rates; set serving.tokenizer so that assay counts the tokens"
 
 
-def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> Iterator[Finding]:
     """At most one finding per configuration and kind."""
     serving = serving_of(measured)
-    findings: list[Finding] = []
     answers = main(
         measured,
         "status",
@@ -46,12 +46,11 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     )
     for name, rows in by_configuration(measured, answers.filter(pl.col("status") == "ok")):
         if serving.stream and serving.task in ("chat", "completions", "image_chat"):
-            findings += _named(
+            yield from _named(
                 "not_streamed", name, rows, rows.filter("whole"), "came as one JSON document although a stream was requested", STREAM
             )
         wrong = rows.filter("wrong")
-        findings += _named("usage_impossible", name, rows, wrong, f"report a usage that their text cannot have{_example(wrong)}", USAGE)
-    return tuple(findings)
+        yield from _named("usage_impossible", name, rows, wrong, f"report a usage that their text cannot have{_example(wrong)}", USAGE)
 
 
 def whole() -> pl.Expr:
@@ -82,7 +81,7 @@ def _named(rule: str, name: str, rows: pl.DataFrame, wrong: pl.DataFrame, what: 
         return []
     share = wrong.height / rows.height
     evidence = f"{count(wrong.height, 'answers')} of {rows.height:,} ({percent(share)}) {what}"
-    return [finding(rule, "warning" if share >= MANY else "note", name, evidence, remedy)]
+    return [Finding(rule, "warning" if share >= MANY else "note", name, evidence, remedy)]
 
 
 AUDIT = Audit(

@@ -17,15 +17,9 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     serving = measured.experiment.serving
     if serving is None or serving.client.verify_tls:
         return ()
-    return (
-        Finding(
-            rule="certificates_unchecked",
-            severity="warning",
-            configuration=None,
-            evidence="certificates were not checked (--no-verify-tls), so anyone may have answered instead of the engine",
-            remedy="give the client the authority that signed the engine's certificate (SSL_CERT_FILE), and omit --no-verify-tls",
-        ),
-    )
+    evidence = "certificates were not checked (--no-verify-tls), so anyone may have answered instead of the engine"
+    remedy = "give the client the authority that signed the engine's certificate (SSL_CERT_FILE), and omit --no-verify-tls"
+    return (Finding("certificates_unchecked", "warning", None, evidence, remedy),)
 
 
 AUDIT = Audit(

@@ -19,7 +19,7 @@ from fireassay.estimates.format import count, given, percent
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.evidence.sent_requests import finding, main, serving_of
+from fireassay.verdict.evidence.sent_requests import main, serving_of
 from fireassay.verdict.imported import titled
 from fireassay.verdict.types import Finding, Severity
 
@@ -158,38 +158,31 @@ def _doubts(foreign: Mapping[str, Any]) -> Iterator[Finding]:
     """Reasons to doubt the file itself."""
     for words in foreign.get("doubts") or ():
         grave = INVALID in words
-        yield finding("foreign_doubtful", "invalid" if grave else "warning", None, str(words), AGAIN)
+        yield Finding("foreign_doubtful", "invalid" if grave else "warning", None, str(words), AGAIN)
 
 
 def _totals(foreign: Mapping[str, Any]) -> Iterator[Finding]:
     if not foreign.get("requests"):
-        yield finding(
-            "foreign_without_requests",
-            "warning",
-            None,
-            f"the file of {titled(foreign)} holds totals only: no percentile, share or interval can be derived from it, and none can be checked",
-            "import the file with the requests, if the tool writes one",
-        )
+        evidence = f"the file of {titled(foreign)} holds totals only: no percentile, share or interval can be derived from it, and none can be checked"
+        yield Finding("foreign_without_requests", "warning", None, evidence, "import the file with the requests, if the tool writes one")
 
 
 def _clock(measured: RecordData, foreign: Mapping[str, Any]) -> Iterator[Finding]:
     process = serving_of(measured).arrivals.process
     if foreign.get("clock") == "scheduled" or not foreign.get("requests") or process not in OPEN:
         return
-    yield finding(
-        "foreign_clock",
-        "warning",
-        None,
+    evidence = (
         f"every latency begins when {foreign.get('title')} sent the request, not when it was due: requests that a stall or a full client held back look "
-        "fast (coordinated omission)",
-        "quote no tail from it; measure again with a clock that starts when a request is due",
+        "fast (coordinated omission)"
     )
+    remedy = "quote no tail from it; measure again with a clock that starts when a request is due"
+    yield Finding("foreign_clock", "warning", None, evidence, remedy)
 
 
 def _known(measured: RecordData, foreign: Mapping[str, Any]) -> Iterator[Finding]:
     for defect in DEFECTS.get(str(foreign.get("tool")), ()):
         if (foreign.get("requests") or defect.rule == "foreign_totals") and defect.when(measured):
-            yield finding(defect.rule, defect.severity, None, defect.evidence, defect.remedy)
+            yield Finding(defect.rule, defect.severity, None, defect.evidence, defect.remedy)
 
 
 def _contradicted(foreign: Mapping[str, Any], results: Results) -> Iterator[Finding]:
@@ -202,13 +195,9 @@ def _contradicted(foreign: Mapping[str, Any], results: Results) -> Iterator[Find
         apart = abs(stated - ours.value) / ours.value
         if apart > MOST_APART:
             sentence = f"the file reports {reported.get('name')} {given(stated)} s, but its requests give {given(ours.value)} s"
-            yield finding(
-                "foreign_contradiction",
-                "warning",
-                str(reported["configuration"]),
-                f"{sentence} by the same definition: {percent(apart)} apart",
-                "check whether the file was edited, or assembled from several",
-            )
+            evidence = f"{sentence} by the same definition: {percent(apart)} apart"
+            remedy = "check whether the file was edited, or assembled from several"
+            yield Finding("foreign_contradiction", "warning", str(reported["configuration"]), evidence, remedy)
 
 
 def _errors(measured: RecordData, foreign: Mapping[str, Any]) -> Iterator[Finding]:
@@ -219,24 +208,18 @@ def _errors(measured: RecordData, foreign: Mapping[str, Any]) -> Iterator[Findin
         rows = main(measured, "status").filter(pl.col("configuration") == reported["configuration"])
         failed = rows.filter(pl.col("status") != "ok").height
         if failed:
-            yield finding(
-                "foreign_error_rate",
-                "warning",
-                str(reported["configuration"]),
-                f"genai-bench reports an error rate of 0, as it always does, although {count(failed, 'requests')} of {rows.height:,} failed",
-                "take the share of failed requests from this record",
+            evidence = (
+                f"genai-bench reports an error rate of 0, as it always does, although {count(failed, 'requests')} of {rows.height:,} failed"
             )
+            remedy = "take the share of failed requests from this record"
+            yield Finding("foreign_error_rate", "warning", str(reported["configuration"]), evidence, remedy)
 
 
 def _unsaid(foreign: Mapping[str, Any]) -> Finding:
     missing = "; ".join(str(words) for words in foreign.get("missing") or ())
-    return finding(
-        "foreign_unsaid",
-        "note",
-        None,
-        f"measured by {titled(foreign)} and imported; its file does not say: {missing or 'nothing is missing'}",
-        "what is not stated cannot be compared: vouch for it with --varying, or measure again",
-    )
+    evidence = f"measured by {titled(foreign)} and imported; its file does not say: {missing or 'nothing is missing'}"
+    remedy = "what is not stated cannot be compared: vouch for it with --varying, or measure again"
+    return Finding("foreign_unsaid", "note", None, evidence, remedy)
 
 
 AUDIT = Audit(

@@ -18,7 +18,7 @@ from fireassay.estimates.format import count
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.evidence.sent_requests import begins, by_configuration, finding, in_launches, lengths, planned, rows, serving_of
+from fireassay.verdict.evidence.sent_requests import begins, by_configuration, in_launches, lengths, planned, rows, serving_of
 from fireassay.verdict.types import Finding
 
 SLACK_NS: Final = 150_000_000  # before the load's end: a successor this late may count as after it
@@ -31,15 +31,8 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     requests = rows(measured, "status", "done_ns", role=None)
     plan = planned(measured, "phase", "stream", "session", "turn", "due_ns", "pause_ns")
     if requests.height and plan.height == 0:
-        return (
-            finding(
-                "ledger_not_measured",
-                "note",
-                None,
-                "the record has no schedule, so silently lost requests would go unnoticed",
-                "measure with assay; imported results seldom contain the schedule",
-            ),
-        )
+        evidence = "the record has no schedule, so silently lost requests would go unnoticed"
+        return (Finding("ledger_not_measured", "note", None, evidence, "measure with assay; imported results seldom contain the schedule"),)
     launches = measured.table("launches").filter(pl.col("status") == "ok").select("launch", "configuration")
     plan = plan.join(launches, on="launch")
     return (
@@ -68,13 +61,8 @@ def _silent(measured: RecordData, requests: pl.DataFrame, plan: pl.DataFrame) ->
 def _died(measured: RecordData, requests: pl.DataFrame) -> Iterator[Finding]:
     lost = requests.filter(pl.col("status") == "lost").sort(KEYS)
     for name, group in by_configuration(measured, lost):
-        yield finding(
-            "client_died",
-            "invalid",
-            name,
-            f"a client process died and left {count(group.height, 'requests')} without an outcome ({in_launches(group['launch'])})",
-            "read the client's log in the record; the load was not the one requested",
-        )
+        evidence = f"a client process died and left {count(group.height, 'requests')} without an outcome ({in_launches(group['launch'])})"
+        yield Finding("client_died", "invalid", name, evidence, "read the client's log in the record; the load was not the one requested")
 
 
 def due(measured: RecordData, requests: pl.DataFrame, plan: pl.DataFrame) -> pl.DataFrame:
@@ -137,13 +125,8 @@ def _findings(measured: RecordData, bad: pl.DataFrame, rule: str, words: str) ->
         first = requests.row(0, named=True)
         is_one = requests.height == 1
         shown = words.replace("have", "has", 1).replace("are", "is", 1).replace("were", "was", 1) if is_one else words
-        yield finding(
-            rule,
-            "invalid",
-            name,
-            f"{count(requests.height, 'requests')} {shown}, the first: request {first['request']} of launch {first['launch']}",
-            REMEDY,
-        )
+        evidence = f"{count(requests.height, 'requests')} {shown}, the first: request {first['request']} of launch {first['launch']}"
+        yield Finding(rule, "invalid", name, evidence, REMEDY)
 
 
 def blind(measured: RecordData, _: Results) -> str | None:

@@ -21,7 +21,7 @@ from fireassay.spec.sections.mlperf import SAMPLES, SECONDS, requirements
 from fireassay.stats.models.early_stopping import floor, least_passes
 from fireassay.units import NS_PER_S
 from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.evidence.sent_requests import by_configuration, finding, main, serving_of
+from fireassay.verdict.evidence.sent_requests import by_configuration, main, serving_of
 from fireassay.verdict.types import Finding
 
 SCENARIOS: Final = ("single_stream", "multi_stream", "server", "offline")
@@ -71,20 +71,11 @@ def _finding(measured: RecordData, process: str, name: str, rows: pl.DataFrame) 
     missing = list(_missing(measured, process, rows))
     shown = f"MLPerf {NAMES[process]}"
     if missing:
-        return finding(
-            "mlperf_not_valid",
-            "note",
-            name,
-            f"{shown} would not accept this run: {'; '.join(missing)}",
-            f"serving.arrivals.duration_s = {SECONDS:g} or more, and enough queries; assay's own intervals hold without that",
-        )
-    return finding(
-        "mlperf_valid",
-        "note",
-        name,
-        f"duration and counts are those that {shown} requires; an accuracy run and LoadGen itself are not covered",
-        "nothing",
-    )
+        evidence = f"{shown} would not accept this run: {'; '.join(missing)}"
+        remedy = f"serving.arrivals.duration_s = {SECONDS:g} or more, and enough queries; assay's own intervals hold without that"
+        return Finding("mlperf_not_valid", "note", name, evidence, remedy)
+    evidence = f"duration and counts are those that {shown} requires; an accuracy run and LoadGen itself are not covered"
+    return Finding("mlperf_valid", "note", name, evidence, "nothing")
 
 
 def _missing(measured: RecordData, process: str, rows: pl.DataFrame) -> Iterator[str]:

@@ -13,6 +13,7 @@ latency shortened everywhere alike.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
@@ -141,14 +142,12 @@ def _falls(chunk_ns: pl.Series) -> pl.Series:
     return pl.Series(deepest)
 
 
-def _texts(times: pl.DataFrame) -> tuple[Finding, ...]:
+def _texts(times: pl.DataFrame) -> Iterator[Finding]:
     """The first and the last text are recorded twice: as times of their own and as times of their chunks."""
-    findings: list[Finding] = []
     for name, column in (("first_token_ns", "_first_text"), ("last_token_ns", "_last_text")):
         both = times.with_columns(_told=pl.col("sent_ns") + pl.col(column))
         bad = both.filter((pl.col(name) - pl.col("_told")).abs() > SLACK_NS)
-        findings += impossible(f"{name}_differs", "requests", bad, f"{name} is {{{name}}}; by its chunks it is {{_told}}")
-    return tuple(findings)
+        yield from impossible(f"{name}_differs", "requests", bad, f"{name} is {{{name}}}; by its chunks it is {{_told}}")
 
 
 def _at_once(rows: pl.DataFrame) -> tuple[Finding, ...]:

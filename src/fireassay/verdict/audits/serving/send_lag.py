@@ -29,7 +29,7 @@ from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.units import NS_PER_S, SECONDS
 from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.evidence.sent_requests import by_configuration, finding, in_launches, main, most, rows, serving_of
+from fireassay.verdict.evidence.sent_requests import by_configuration, in_launches, main, most, rows, serving_of
 from fireassay.verdict.types import Finding
 
 QUANTILE: Final = 0.99
@@ -119,14 +119,11 @@ def _late(measured: RecordData, name: str, launches: pl.DataFrame) -> Iterator[F
         return
     worst = late.sort(pl.col("lag_p99_s") / pl.col("latency_s")).row(-1, named=True)
     share = worst["lag_p99_s"] / worst["latency_s"] if worst["latency_s"] else float("inf")
-    yield finding(
-        "client_bound",
-        "invalid" if most(late.height, known.height) else "warning",
-        name,
+    evidence = (
         f"requests were sent late: p99 of the lag {reading(worst['lag_p99_s'], SECONDS)}, which is {_share(share, limit)} of the median latency of "
-        f"{reading(worst['latency_s'], SECONDS)}; at most {percent(limit, 12)} are allowed; {_which(late, known)}",
-        REMEDY,
+        f"{reading(worst['latency_s'], SECONDS)}; at most {percent(limit, 12)} are allowed; {_which(late, known)}"
     )
+    yield Finding("client_bound", "invalid" if most(late.height, known.height) else "warning", name, evidence, REMEDY)
 
 
 def _short(measured: RecordData, name: str, launches: pl.DataFrame, *, closed: bool) -> Iterator[Finding]:
@@ -137,13 +134,8 @@ def _short(measured: RecordData, name: str, launches: pl.DataFrame, *, closed: b
         return
     worst = float(short["achieved"].min())  # type: ignore[arg-type]
     what = "requested concurrency was in flight" if closed else "requested load was sent"
-    yield finding(
-        "load_not_achieved",
-        "invalid" if most(short.height, known.height) else "warning",
-        name,
-        f"only {percent(worst, 3, beside=(limit,))} of the {what}; at least {percent(limit, 12)} are needed; {_which(short, known)}",
-        REMEDY,
-    )
+    evidence = f"only {percent(worst, 3, beside=(limit,))} of the {what}; at least {percent(limit, 12)} are needed; {_which(short, known)}"
+    yield Finding("load_not_achieved", "invalid" if most(short.height, known.height) else "warning", name, evidence, REMEDY)
 
 
 def _share(share: float, limit: float) -> str:

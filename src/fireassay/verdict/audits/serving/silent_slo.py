@@ -7,6 +7,8 @@ those of [serving.objectives], checked by the gate `objectives`. Source: MLPerf 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import given, show
 from fireassay.frames.record_data import RecordData
@@ -23,25 +25,17 @@ from fireassay.verdict.stated.objective import Evidence, evidence, limit_of, lim
 from fireassay.verdict.types import Finding
 
 
-def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, results: Results) -> Iterator[Finding]:
     """Nothing for training; for a load, throughput reached while its objectives were broken."""
-    findings = []
     for result in objectives.GATE.check(measured, results):
         name = result.configuration
         rate = results.get(OUTPUT_THROUGHPUT.name, {}).get(name)
         if result.status == "FAIL" and isinstance(rate, Estimate):
             good = results.get(GOODPUT.name, {}).get(name)
             left = f", of which goodput is {show(good, work='requests').full}" if isinstance(good, Estimate) else ""
-            findings.append(
-                Finding(
-                    rule="objectives_broken",
-                    severity="note",
-                    configuration=name,
-                    evidence=f"{show(rate, work='tokens').full} were reached while the objectives were broken: {result.sentence}{left}",
-                    remedy="quote the goodput, or the throughput at the largest load that meets the objectives",
-                )
-            )
-    return tuple(findings)
+            evidence = f"{show(rate, work='tokens').full} were reached while the objectives were broken: {result.sentence}{left}"
+            remedy = "quote the goodput, or the throughput at the largest load that meets the objectives"
+            yield Finding("objectives_broken", "note", name, evidence, remedy)
 
 
 def blind(measured: RecordData, _: Results) -> str | None:
@@ -100,29 +94,12 @@ def _answered(said: Claim, slo: Objective, about: list[Number], seen: Seen) -> t
         return ()
     if undecided:
         words = f"the interval of {_said(undecided[0])} extends beyond the limit of {_limit(slo, undecided[0])}"
-        return (
-            found(
-                "objective_undecided",
-                "note",
-                None,
-                words,
-                "measure more requests until the interval is on one side of the limit",
-                "goodput",
-            ),
-        )
+        remedy = "measure more requests until the interval is on one side of the limit"
+        return (found("objective_undecided", "note", None, words, remedy, "goodput"),)
     if weaker:
         words = f"the objective is on the {statistic} ({slo.objective}); the claim states only that {_said(weaker[0])}"
-        return (
-            found(
-                "objective_answered_by_less",
-                "note" if slo.met else "warning",
-                weaker[0],
-                words,
-                f"publish the {statistic} of the same launches",
-                "goodput",
-                "tail",
-            ),
-        )
+        remedy = f"publish the {statistic} of the same launches"
+        return (found("objective_answered_by_less", "note" if slo.met else "warning", weaker[0], words, remedy, "goodput", "tail"),)
     if slo.met is not None:
         return ()
     return unsaid("objective_met_unsaid", about or said.number[:1], "whether the objective was met", "state slo.met", "goodput")

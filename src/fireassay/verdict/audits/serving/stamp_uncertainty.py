@@ -25,7 +25,7 @@ from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.units import SECONDS
 from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.evidence.sent_requests import by_configuration, finding, in_launches, most, serving_of
+from fireassay.verdict.evidence.sent_requests import by_configuration, in_launches, most, serving_of
 from fireassay.verdict.types import Finding
 
 QUANTILE: Final = 0.99
@@ -99,7 +99,7 @@ def _finding(name: str, title: str, affected: pl.DataFrame, known: pl.DataFrame,
         f"{reading(worst['median_s'], SECONDS)}; at most {reading(worst['allowed_s'], SECONDS)} ({percent(share, 12)}, or the fixed "
         f"allowance) is admissible; in {affected.height} of {count(known.height, 'launches')} ({in_launches(affected['launch'])})"
     )
-    return finding("times_uncertain", "invalid" if most(affected.height, known.height) else "warning", name, evidence, REMEDY)
+    return Finding("times_uncertain", "invalid" if most(affected.height, known.height) else "warning", name, evidence, REMEDY)
 
 
 def _unknown(measured: RecordData, latencies: pl.DataFrame) -> Iterator[Finding]:
@@ -109,7 +109,7 @@ def _unknown(measured: RecordData, latencies: pl.DataFrame) -> Iterator[Finding]
         words = f"the uncertainty of the times of {in_launches(launches)} is unknown: not measured, and possibly large"
         ways = measured.table("requests").filter(pl.col("launch").is_in(launches.to_list()))["transport"].unique()
         remedy = NO_SOCKET_REMEDY if ways.is_in(NO_SOCKET).any() else UNKNOWN_REMEDY
-        yield finding("uncertainty_unknown", "note", None, words, remedy)
+        yield Finding("uncertainty_unknown", "note", None, words, remedy)
 
 
 def blind(measured: RecordData, _: Results) -> str | None:

@@ -16,7 +16,7 @@ from fireassay.estimates.format import percent
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.evidence.sent_requests import finding, main
+from fireassay.verdict.evidence.sent_requests import main
 from fireassay.verdict.types import Finding
 
 REMEDY: Final = 'set serving.client.transport = "lean" if neither a proxy nor HTTP/2 is needed'
@@ -29,10 +29,10 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     if len(paths) > 1:
         shares = ", ".join(f"{percent(n / sent.height)} {path or 'unknown'}" for path, n in paths.items())
         mixed = f"requests took several paths ({shares}): their times differ by the client's cost of the path"
-        return (finding("transports_mixed", "warning", None, mixed, REMEDY),)
+        return (Finding("transports_mixed", "warning", None, mixed, REMEDY),)
     if "library" in paths:
         slow = "all requests went through an HTTP library, which stamps later than the socket read and sustains less load"
-        return (finding("library_transport", "note", None, slow, REMEDY),)
+        return (Finding("library_transport", "note", None, slow, REMEDY),)
     return ()
 
 

@@ -7,6 +7,8 @@ one device, recomputation counted as model FLOPs, or steps timed without synchro
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import percent
 from fireassay.frames.record_data import RecordData
@@ -16,22 +18,15 @@ from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.types import Finding
 
 
-def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, results: Results) -> Iterator[Finding]:
     """One finding per configuration with a utilisation above 1."""
-    findings = []
     for name in measured.configurations:
         value = results.get("mfu", {}).get(name)
         if isinstance(value, Estimate) and value.value > 1.0:
-            findings.append(
-                Finding(
-                    rule="above_peak",
-                    severity="invalid",
-                    configuration=name,
-                    evidence=f"the model would use {percent(value.value, beside=(1.0,))} of the devices' peak ({value.signature.partition('|agg')[0]})",
-                    remedy=_likely(measured, value),
-                )
+            evidence = (
+                f"the model would use {percent(value.value, beside=(1.0,))} of the devices' peak ({value.signature.partition('|agg')[0]})"
             )
-    return tuple(findings)
+            yield Finding("above_peak", "invalid", name, evidence, _likely(measured, value))
 
 
 def _likely(measured: RecordData, value: Estimate) -> str:

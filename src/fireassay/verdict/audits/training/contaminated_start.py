@@ -74,15 +74,12 @@ Told = tuple[str, Severity, str]  # rule, severity, evidence
 
 def _finding(rule: str, severity: Severity, name: str | None, evidence: str, *, fresh: bool) -> Finding:
     advice = "keep each launch's output separate: put {launch} into its path, in workload.arguments or workload.environment"
-    return Finding(
-        rule=rule,
-        severity=severity,
-        configuration=name,
-        evidence=evidence,
-        remedy=f"{advice}"
+    remedy = (
+        f"{advice}"
         if fresh
-        else f"give every launch a fresh copy of the working folder (workload.fresh_folder = true, --fresh-folder), or {advice}",
+        else f"give every launch a fresh copy of the working folder (workload.fresh_folder = true, --fresh-folder), or {advice}"
     )
+    return Finding(rule, severity, name, evidence, remedy)
 
 
 # ---- the three signs -------------------------------------------------------------------------------------------------

@@ -25,11 +25,11 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     shares = _shares(measured)
     return tuple(
         Finding(
-            rule="data_in_step_time",
-            severity="warning",
-            configuration=name,
-            evidence=f"{shares[name]:.0%} of the steady step time is waiting for data: the step time is partly the loader's",
-            remedy="prefetch with more loader processes, or compare the steps without data_time",
+            "data_in_step_time",
+            "warning",
+            name,
+            f"{shares[name]:.0%} of the steady step time is waiting for data: the step time is partly the loader's",
+            "prefetch with more loader processes, or compare the steps without data_time",
         )
         for name in measured.configurations
         if shares.get(name, 0.0) > MOST

@@ -6,6 +6,8 @@ job survives by restarting from scratch, or not at all, and no checkpoint was te
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import polars as pl
 
 from fireassay.frames.record_data import RecordData
@@ -14,27 +16,21 @@ from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.types import Finding
 
 
-def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> Iterator[Finding]:
     """One note per configuration."""
     planned = pl.col("detail").str.json_path_match("$.instead_of").alias("planned")
     struck = measured.table("events").filter(pl.col("kind") == "fault").select("launch", "step", planned)
     moved = struck.drop_nulls("planned").join(measured.table("launches"), on="launch").sort("launch")
-    findings = []
     for name in measured.configurations:
         rows = moved.filter(pl.col("configuration") == name)
         if rows.height:
             launch, step, planned_at = rows.select("launch", "step", "planned").row(0)
-            findings.append(
-                Finding(
-                    rule="no_checkpoint_seen",
-                    severity="note",
-                    configuration=name,
-                    evidence=f"no checkpoint was recorded, so the fault of launch {launch} struck after step {step} and not {planned_at}",
-                    remedy="save the state by torch.save, safetensors or torch.distributed.checkpoint, mark it (probe.checkpoint_save), or set a "
-                    "step: faults.at_step",
-                )
+            evidence = f"no checkpoint was recorded, so the fault of launch {launch} struck after step {step} and not {planned_at}"
+            remedy = (
+                "save the state by torch.save, safetensors or torch.distributed.checkpoint, mark it (probe.checkpoint_save), or set a "
+                "step: faults.at_step"
             )
-    return tuple(findings)
+            yield Finding("no_checkpoint_seen", "note", name, evidence, remedy)
 
 
 AUDIT = Audit(

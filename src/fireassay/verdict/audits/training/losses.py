@@ -37,16 +37,16 @@ def _finding(name: str, rows: pl.DataFrame, losses: pl.DataFrame) -> Finding:
     step = int(here["step"].min())  # type: ignore[arg-type]
     first = here.filter(pl.col("step") == step).sort("rank").row(0, named=True)
     steps, of = here["step"].n_unique(), losses.filter(pl.col("launch") == launch)["step"].n_unique()
-    return Finding(
-        rule=RULE,
-        severity="fail" if at_the_end else "warning",
-        configuration=name,
-        evidence=f"the loss is {first['value']} on rank {first['rank']} in step {step} of launch {launch}, and not finite in {steps} of "
-        f"{count(of, 'steps')}{', including the last' if at_the_end else ''} ({count(rows['launch'].n_unique(), 'launches')} in all)",
-        remedy="find the first operation that overflows or divides by zero (torch.autograd.set_detect_anomaly); lower the learning rate, or clip"
-        if at_the_end
-        else "check the batch of that step; if a gradient scaler skipped it, nothing is wrong",
+    evidence = (
+        f"the loss is {first['value']} on rank {first['rank']} in step {step} of launch {launch}, and not finite in {steps} of "
+        f"{count(of, 'steps')}{', including the last' if at_the_end else ''} ({count(rows['launch'].n_unique(), 'launches')} in all)"
     )
+    remedy = (
+        "find the first operation that overflows or divides by zero (torch.autograd.set_detect_anomaly); lower the learning rate, or clip"
+        if at_the_end
+        else "check the batch of that step; if a gradient scaler skipped it, nothing is wrong"
+    )
+    return Finding(RULE, "fail" if at_the_end else "warning", name, evidence, remedy)
 
 
 AUDIT = Audit(name="losses", title="non-finite losses", question="Are the losses finite?", examine=examine, about=("training",))

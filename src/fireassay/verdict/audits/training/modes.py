@@ -39,13 +39,9 @@ def _finding(measured: RecordData, name: str, rows: pl.DataFrame) -> Finding:
     ranks = here.group_by("text", maintain_order=True).agg("rank")
     modes = "; ".join(f"rank{'s' if len(of) > 1 else ''} {', '.join(map(str, of))}: {text}" for text, of in ranks.iter_rows())
     layers = legitimate(measured, name)
-    return Finding(
-        rule=RULE,
-        severity="fail" if layers else "note",
-        configuration=name,
-        evidence=f"ranks train in different modes in step {step} of launch {launch} ({modes}); {layers or 'no layer of the model depends on the mode'}",
-        remedy="call model.train() on every rank after an evaluation, before the next training step",
-    )
+    evidence = f"ranks train in different modes in step {step} of launch {launch} ({modes}); {layers or 'no layer of the model depends on the mode'}"
+    remedy = "call model.train() on every rank after an evaluation, before the next training step"
+    return Finding(RULE, "fail" if layers else "note", name, evidence, remedy)
 
 
 AUDIT = Audit(

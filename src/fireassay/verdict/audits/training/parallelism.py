@@ -30,22 +30,16 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
 def _faults(name: str, layout: Parallelism) -> Iterator[Finding]:
     if layout.alone and not (layout.by == "declared" and layout.kind == "none"):
         prefix = f"{WORDS[layout.kind]} is declared, but " if layout.by == "declared" else ""
-        yield Finding(
-            rule="nothing_is_distributed",
-            severity="fail",
-            configuration=name,
-            evidence=f"{prefix}{layout.evidence}",
-            remedy="call torch.distributed.init_process_group and wrap the model (DistributedDataParallel, fully_shard); if every worker should train "
-            'its own model, declare workload.parallelism = "none"',
+        evidence = f"{prefix}{layout.evidence}"
+        remedy = (
+            "call torch.distributed.init_process_group and wrap the model (DistributedDataParallel, fully_shard); if every worker should train "
+            'its own model, declare workload.parallelism = "none"'
         )
+        yield Finding("nothing_is_distributed", "fail", name, evidence, remedy)
     elif layout.contradicted:
-        yield Finding(
-            rule="parallelism_contradicted",
-            severity="warning",
-            configuration=name,
-            evidence=f"{WORDS[layout.kind]} is declared, but {WORDS[layout.seen]} was recognised: {layout.evidence}",
-            remedy="declare what the script does, or leave workload.parallelism at auto; the declaration is what is judged here",
-        )
+        evidence = f"{WORDS[layout.kind]} is declared, but {WORDS[layout.seen]} was recognised: {layout.evidence}"
+        remedy = "declare what the script does, or leave workload.parallelism at auto; the declaration is what is judged here"
+        yield Finding("parallelism_contradicted", "warning", name, evidence, remedy)
 
 
 def _notes(every: list[Parallelism]) -> Iterator[Finding]:
@@ -63,29 +57,15 @@ def _notes(every: list[Parallelism]) -> Iterator[Finding]:
 
 def _note(layout: Parallelism) -> Finding:
     if layout.kind is None:
-        return Finding(
-            rule="parallelism_not_known",
-            severity="note",
-            configuration=None,
-            evidence=f"the parallelism is unknown ({layout.evidence}), so replicas, gradients and samples are not judged",
-            remedy=DECLARE,
-        )
+        evidence = f"the parallelism is unknown ({layout.evidence}), so replicas, gradients and samples are not judged"
+        return Finding("parallelism_not_known", "note", None, evidence, DECLARE)
     if layout.meant:
-        return Finding(
-            rule="data_parallelism_meant",
-            severity="note",
-            configuration=None,
-            evidence=f"this is taken for data parallelism that has no effect: {layout.evidence}",
-            remedy=f"if ranks should train apart (local SGD with longer intervals, separate models), {DECLARE}",
-        )
+        evidence = f"this is taken for data parallelism that has no effect: {layout.evidence}"
+        remedy = f"if ranks should train apart (local SGD with longer intervals, separate models), {DECLARE}"
+        return Finding("data_parallelism_meant", "note", None, evidence, remedy)
     how = f": {layout.evidence}" if layout.by == "recognised" else ", as declared"
-    return Finding(
-        rule="parallelism_recognised",
-        severity="note",
-        configuration=None,
-        evidence=f"this is {WORDS[layout.kind]}{how}; checks of data parallelism are skipped",
-        remedy=f"nothing is wrong; if this is not the case, {DECLARE}",
-    )
+    evidence = f"this is {WORDS[layout.kind]}{how}; checks of data parallelism are skipped"
+    return Finding("parallelism_recognised", "note", None, evidence, f"nothing is wrong; if this is not the case, {DECLARE}")
 
 
 def blind(measured: RecordData, _: Results) -> str | None:

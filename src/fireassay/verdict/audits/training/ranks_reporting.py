@@ -7,6 +7,8 @@ skipped step) are named too: in a step that a rank lacks, its samples are missin
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import polars as pl
 
 from fireassay.estimates.format import count
@@ -16,51 +18,40 @@ from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.types import Finding
 
 
-def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> Iterator[Finding]:
     """One warning per configuration in which ranks are missing from the steps."""
     seen = measured.table("steps").group_by("launch").agg(pl.col("rank").n_unique().alias("ranks"))
     nodes = measured.experiment.launcher.nodes
     here = measured.timed.join(seen, on="launch").with_columns(expected=pl.col("workers") // nodes)
     short = here.filter(pl.col("ranks") < pl.col("expected"))
-    findings = []
     for name in measured.configurations:
         rows = short.filter(pl.col("configuration") == name).sort("launch")
         if rows.height:
             launch, ranks, expected = rows.select("launch", "ranks", "expected").row(0)
-            findings.append(
-                Finding(
-                    rule="ranks_missing",
-                    severity="warning",
-                    configuration=name,
-                    evidence=f"{ranks} of {count(expected, 'ranks')} reported steps in launch {launch} ({count(rows.height, 'launches')} in all); "
-                    "items, the slowest rank and goodput are those of the reporting ranks",
-                    remedy="start the probe and mark the steps on every rank, not on rank 0 alone",
-                )
+            evidence = (
+                f"{ranks} of {count(expected, 'ranks')} reported steps in launch {launch} ({count(rows.height, 'launches')} in all); "
+                "items, the slowest rank and goodput are those of the reporting ranks"
             )
-    return (*findings, *_uneven(measured))
+            remedy = "start the probe and mark the steps on every rank, not on rank 0 alone"
+            yield Finding("ranks_missing", "warning", name, evidence, remedy)
+    yield from _uneven(measured)
 
 
-def _uneven(measured: RecordData) -> tuple[Finding, ...]:
+def _uneven(measured: RecordData) -> Iterator[Finding]:
     """One warning per configuration with unequal step counts between ranks."""
     steps = effective_steps(measured.table("steps")).group_by("launch", "rank").agg(pl.col("step").n_unique())
     spread = steps.sort("step", "rank").group_by("launch", maintain_order=True)
     least = spread.agg(pl.col("rank").first(), pl.col("step").first().alias("least"), pl.col("step").last().alias("most"))
     uneven = measured.timed.join(least, on="launch").filter(pl.col("least") < pl.col("most"))
-    findings = []
     for name in measured.configurations:
         rows = uneven.filter(pl.col("configuration") == name).sort("launch")
         if rows.height:
             launch, rank, fewest, most = rows.select("launch", "rank", "least", "most").row(0)
-            findings.append(
-                Finding(
-                    rule="uneven_steps",
-                    severity="warning",
-                    configuration=name,
-                    evidence=f"rank {rank} made {fewest} steps in launch {launch}, where another made {most} ({count(rows.height, 'launches')} in all)",
-                    remedy="give every rank equally many batches: a sampler that divides evenly, or that drops the rest (drop_last)",
-                )
+            evidence = (
+                f"rank {rank} made {fewest} steps in launch {launch}, where another made {most} ({count(rows.height, 'launches')} in all)"
             )
-    return tuple(findings)
+            remedy = "give every rank equally many batches: a sampler that divides evenly, or that drops the rest (drop_last)"
+            yield Finding("uneven_steps", "warning", name, evidence, remedy)
 
 
 AUDIT = Audit(name="ranks_reporting", title="missing ranks", question="Did every rank report its steps, and equally many?", examine=examine)

@@ -95,17 +95,12 @@ def _finding(name: str, rank: int, phase: str, members: list[tuple[Searched, Exc
     excess, step = _interval(members), median(float(np.median(launch.own.step_s)) for launch, _ in members)
     which = f"{len(members)} of {count(launches, 'launches')}, {in_launches(launch.own.launch for launch, _ in members)}"
     longer, spread = bracketed(excess.value, excess.low, excess.high, SECONDS)
-    return Finding(
-        rule="straggler",
-        severity="warning" if most(len(members), launches) else "note",
-        configuration=name,
-        evidence=(
-            f"rank {rank} takes {longer} {spread} longer per step {WHERE[phase]} than the other ranks, "
-            f"{percent(excess.value / step)} of the step; {gain_words(_shares(excess, step))}; "
-            f"{TAKEN_OFF[members[0][0].own.method]} ({which})"
-        ),
-        remedy=REMEDY[phase],
+    evidence = (
+        f"rank {rank} takes {longer} {spread} longer per step {WHERE[phase]} than the other ranks, "
+        f"{percent(excess.value / step)} of the step; {gain_words(_shares(excess, step))}; "
+        f"{TAKEN_OFF[members[0][0].own.method]} ({which})"
     )
+    return Finding("straggler", "warning" if most(len(members), launches) else "note", name, evidence, REMEDY[phase])
 
 
 def _shares(excess: Interval, step: float) -> tuple[float, float, float]:

@@ -42,7 +42,7 @@ RULES = ("same_random_numbers", "random_numbers_differ")
 def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """Findings per configuration."""
     random = tuple(
-        Finding(rule=diagnosis.fault, severity=diagnosis.severity, configuration=name, evidence=diagnosis.evidence, remedy=diagnosis.remedy)
+        Finding(diagnosis.fault, diagnosis.severity, name, diagnosis.evidence, diagnosis.remedy)
         for name, diagnosis in diagnose(measured).items()
         if diagnosis is not None and diagnosis.fault in RULES
     )
@@ -58,13 +58,9 @@ def _optimizers(measured: RecordData) -> Iterator[Finding]:
             continue
         if (diagnosis := named[name]) is not None and diagnosis.fault in OF_REPLICAS:
             continue  # `replicas` names the cause
-        yield Finding(
-            rule="optimizer_states_differ",
-            severity="warning",
-            configuration=name,
-            evidence=f"the optimizer's state differs between ranks after {row['step']} steps of launch {row['launch']}, while the parameters are equal",
-            remedy="load the optimizer's state on every rank, and give every rank the same gradients",
-        )
+        evidence = f"the optimizer's state differs between ranks after {row['step']} steps of launch {row['launch']}, while the parameters are equal"
+        remedy = "load the optimizer's state on every rank, and give every rank the same gradients"
+        yield Finding("optimizer_states_differ", "warning", name, evidence, remedy)
 
 
 def _buffers(measured: RecordData) -> Iterator[Finding]:
@@ -72,13 +68,9 @@ def _buffers(measured: RecordData) -> Iterator[Finding]:
     for name, row in _first(measured, apart):
         if why_not(measured, name, "replicas"):
             continue
-        yield Finding(
-            rule="buffers_differ_at_start",
-            severity="warning",
-            configuration=name,
-            evidence=f"the model's buffers differ between ranks before the first step of launch {row['launch']}",
-            remedy="give every rank the same initial buffers; DDP broadcasts them unless broadcast_buffers is off",
-        )
+        evidence = f"the model's buffers differ between ranks before the first step of launch {row['launch']}"
+        remedy = "give every rank the same initial buffers; DDP broadcasts them unless broadcast_buffers is off"
+        yield Finding("buffers_differ_at_start", "warning", name, evidence, remedy)
 
 
 def _learning_rates(measured: RecordData) -> Iterator[Finding]:
@@ -98,15 +90,13 @@ def _learning_rates(measured: RecordData) -> Iterator[Finding]:
         if why_not(measured, name, "gradients") or name != configuration_name(workers) or _other_batch(items, workers):
             continue
         rate, right = float(row["rate"]), float(row["right"])  # type: ignore[arg-type]
-        yield Finding(
-            rule="learning_rate_differs",
-            severity="warning",
-            configuration=name,
-            evidence=f"the learning rate after {count(int(row['step']), 'steps')} of launch {row['launch']} is {given(rate, digits=4)}, "  # type: ignore[call-overload]
+        evidence = (
+            f"the learning rate after {count(int(row['step']), 'steps')} of launch {row['launch']} is {given(rate, digits=4)}, "  # type: ignore[call-overload]
             f"where one worker's is {given(right, digits=4)}"
-            f"{_ratio(rate, right, workers)}, with the same global batch",
-            remedy="scale the learning rate with the global batch, not with the workers: here the batch is that of one worker",
+            f"{_ratio(rate, right, workers)}, with the same global batch"
         )
+        remedy = "scale the learning rate with the global batch, not with the workers: here the batch is that of one worker"
+        yield Finding("learning_rate_differs", "warning", name, evidence, remedy)
 
 
 def _other_batch(items: Mapping[int, float], workers: int) -> bool:

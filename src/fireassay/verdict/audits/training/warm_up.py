@@ -37,28 +37,17 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
 
 def _unsteady(measured: RecordData, configuration: str, kind: str, launches: list[int], total: int) -> Finding:
     detail = measured.steady[launches[0]].detail
-    return Finding(
-        rule=kind.replace(" ", "_").replace("-", "_"),
-        severity="warning",
-        configuration=configuration,
-        evidence=f"{len(launches)} of {count(total, 'launches')} show {kind} in their step times ({detail})",
-        remedy="run more steps per launch, and check the step times over the launch for what changes",
-    )
+    evidence = f"{len(launches)} of {count(total, 'launches')} show {kind} in their step times ({detail})"
+    remedy = "run more steps per launch, and check the step times over the launch for what changes"
+    return Finding(kind.replace(" ", "_").replace("-", "_"), "warning", configuration, evidence, remedy)
 
 
 def _warm(measured: RecordData) -> tuple[Finding, ...]:
     warm = [measured.steady[launch].warmup for launch in measured.timed["launch"] if launch in measured.steady]
     if not any(warm):
         return ()
-    return (
-        Finding(
-            rule="warm_up",
-            severity="note",
-            configuration=None,
-            evidence=f"up to {count(max(warm), 'steps')} at the beginning of a launch are warm-up, excluded from steady-state numbers",
-            remedy="nothing to do; they stay in the record",
-        ),
-    )
+    evidence = f"up to {count(max(warm), 'steps')} at the beginning of a launch are warm-up, excluded from steady-state numbers"
+    return (Finding("warm_up", "note", None, evidence, "nothing to do; they stay in the record"),)
 
 
 def claim(said: Claim) -> tuple[Finding, ...]:
