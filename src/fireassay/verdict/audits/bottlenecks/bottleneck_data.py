@@ -49,10 +49,10 @@ def _of(measured: RecordData, name: str, rows: pl.DataFrame, base: pl.DataFrame 
     remarks = [f"a typical step waits {reading(usual, SECONDS)}: waiting comes in bursts"] if usual < RARE * mean else []
     if name != measured.base and base is not None and _mean(base) > 0.0:
         remarks.append(f"{mean / _mean(base):.2g} times that of the base")
-    beside = f" ({', '.join(remarks)})" if remarks else ""
+    remark = f" ({', '.join(remarks)})" if remarks else ""
     text, ends = bracketed(each, low, high, FRACTION) if low < high else (percent(each), "")
     evidence = (
-        f"waiting for data{beside} takes {reading(mean, SECONDS)} of a step on average, {f'{text} of it {ends}'.rstrip()}; "
+        f"waiting for data{remark} takes {reading(mean, SECONDS)} of a step on average, {f'{text} of it {ends}'.rstrip()}; "
         f"{gain_words((each, low, high))}"
     )
     return (Finding("bottleneck_data", "note", name, evidence, KNOB),)

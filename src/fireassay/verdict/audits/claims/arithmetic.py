@@ -23,7 +23,7 @@ from fireassay.verdict.types import Finding
 
 ROUNDING: Final = 0.05
 CENTRAL: Final = (None, "ratio", "mean", "median", "p50", "single")
-MEND: Final = "publish numbers from the same launches, each derived once from the raw measurements"
+REMEDY: Final = "publish numbers from the same launches, each derived once from the raw measurements"
 
 
 def claim(said: Claim) -> tuple[Finding, ...]:
@@ -38,7 +38,7 @@ def claim(said: Claim) -> tuple[Finding, ...]:
     return (
         *alone,
         *_scores(said),
-        *(found("numbers_contradict", "invalid", number, words, MEND, "launch_values", "base_value") for number, words in pairs),
+        *(found("numbers_contradict", "invalid", number, words, REMEDY, "launch_values", "base_value") for number, words in pairs),
     )
 
 
@@ -74,7 +74,7 @@ def _scores(said: Claim) -> list[Finding]:
             "invalid",
             None,
             f"quality.{name} = {given(score)}: {quality.metric} lies between 0 and 1, or 0 and 100",
-            MEND,
+            REMEDY,
             "quality",
         )
         for name, score in odd.items()
@@ -84,7 +84,7 @@ def _scores(said: Claim) -> list[Finding]:
 def _gains(said: Claim) -> Iterator[tuple[Number, str]]:
     """Ratios, or efficiencies on a number of workers, beside the absolute values that they compare."""
     for number in said.number:
-        base, stated = number.baseline, _told(said, number)
+        base, stated = number.baseline, _stated_gain(said, number)
         if stated is None or base is None or base.value is None or base.value <= 0.0 or base.unit is None:
             continue
         ratios = {_written(other): _ratio(other, base.value, base.unit) for other in said.number if _is_side(number, other, base.unit)}
@@ -94,7 +94,7 @@ def _gains(said: Claim) -> Iterator[tuple[Number, str]]:
             yield number, f"{number.label} says {given(stated, 3)} times; {beside} is {given(ratio, 3)} times"
 
 
-def _told(said: Claim, number: Number) -> float | None:
+def _stated_gain(said: Claim, number: Number) -> float | None:
     """The stated gain of a number without a unit of its own."""
     if is_efficiency(number):
         factor = workers_factor(said, number)

@@ -41,8 +41,8 @@ def _seeds(measured: RecordData) -> list[Finding]:
 
 
 def _splits(measured: RecordData) -> list[Finding]:
-    if measured.kind.sends_requests:
-        return []  # a higher load uses more prompts of a file; quality pairs examples by id
+    if not measured.kind.same_examples:
+        return []
     examples = measured.scores.join(measured.timed.select("launch", "configuration"), on="launch")
     splits = {name: frozenset(examples.filter(pl.col("configuration") == name)["example"].to_list()) for name in measured.configurations}
     base = splits[measured.base]

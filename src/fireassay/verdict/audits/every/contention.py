@@ -29,6 +29,7 @@ from fireassay.verdict.evidence.sent_requests import main, seconds
 from fireassay.verdict.types import Finding
 
 SURE: Final = 0.01  # p-value below which a trend is named
+OF_ANSWERS: Final = ("serving",)  # kinds of record whose drift is that of answers
 WARMER: Final = 5.0  # degrees: a smaller change is no evidence of heat
 SEEN: Final = {  # source a reader expects to be monitored -> key under which the meter reports why it is not
     "foreign": "processor_time",
@@ -121,7 +122,7 @@ def _drifts(measured: RecordData, noise: pl.DataFrame) -> Iterable[Finding]:
 
 def _times(measured: RecordData) -> tuple[str, pl.DataFrame]:
     """The time expected to be constant between blocks: of work or, under load, of an answered request."""
-    if measured.kind.sends_requests:
+    if measured.kind.concerns(OF_ANSWERS):
         answered = main(measured, "scheduled_ns", "done_ns", "status").filter(pl.col("status") == "ok")
         middle = seconds("done_ns", "scheduled_ns").median().alias("value")
         return "answer", answered.group_by("launch").agg(middle)

@@ -20,7 +20,7 @@ from fireassay.metrics.metric import EVERYTHING, Results
 from fireassay.stats.groups.launch_groups import SURE, Groups, groups, unseen_share
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.comparison.rules import deciding_metrics
-from fireassay.verdict.evidence.sent_requests import in_launches
+from fireassay.verdict.evidence.affected import in_launches
 from fireassay.verdict.types import Finding
 
 Found = tuple[str, Estimate, Groups]

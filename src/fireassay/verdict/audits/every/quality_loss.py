@@ -12,14 +12,11 @@ from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.gates import quality
 from fireassay.verdict.types import Finding
 
-OF_TRAINING = "keep the global batch, seed and learning rate of the base, or tune this worker count separately"
-OF_LOADS = "examine the answers at this load: an engine may truncate, quantise or batch differently when it is full"
-
 
 def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     """One warning per configuration shown to be worse than the margin allows."""
     return tuple(
-        Finding("quality_degraded", "warning", gate.configuration, gate.sentence, OF_LOADS if measured.kind.sends_requests else OF_TRAINING)
+        Finding("quality_degraded", "warning", gate.configuration, gate.sentence, measured.kind.quality_remedy)
         for gate in quality.GATE.check(measured, results)
         if gate.status == "FAIL"
     )

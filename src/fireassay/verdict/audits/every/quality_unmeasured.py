@@ -23,7 +23,7 @@ from fireassay.verdict.stated.scores import confusion, direction_contradicts, is
 from fireassay.verdict.types import Finding
 
 CONFIDENCE = 0.95
-MEND = "score held-out items in the timed launches, and write the margin down beforehand"
+REMEDY = "score held-out items in the timed launches, and write the margin down beforehand"
 
 
 def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
@@ -50,7 +50,7 @@ def claim(said: Claim) -> tuple[Finding, ...]:
     if any(is_quality(number) for number in said.number):
         return _unsure()
     evidence = "nothing is said about the quality of the faster or cheaper result"
-    return (found("quality_not_measured", "warning", better[0], evidence, MEND, "quality"),)
+    return (found("quality_not_measured", "warning", better[0], evidence, REMEDY, "quality"),)
 
 
 def _unsure() -> tuple[Finding, ...]:
@@ -61,7 +61,7 @@ def _unsure() -> tuple[Finding, ...]:
 def _elsewhere(quality: ClaimedQuality) -> list[Finding]:
     if quality.same_launches is False:
         evidence = f"{quality.metric} was measured in other runs than the times"
-        return [found("quality_of_other_runs", "invalid", None, evidence, MEND, "quality")]
+        return [found("quality_of_other_runs", "invalid", None, evidence, REMEDY, "quality")]
     unsaid = [
         words
         for words, value in (
@@ -74,7 +74,7 @@ def _elsewhere(quality: ClaimedQuality) -> list[Finding]:
     ]
     if not unsaid:
         return []
-    return [found("quality_unsaid", "note", None, f"for {quality.metric}, the claim does not say {', '.join(unsaid)}", MEND, "quality")]
+    return [found("quality_unsaid", "note", None, f"for {quality.metric}, the claim does not say {', '.join(unsaid)}", REMEDY, "quality")]
 
 
 def _lost(quality: ClaimedQuality) -> list[Finding]:

@@ -18,7 +18,7 @@ from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.types import Finding
 
-MOST_TOLD = 8  # ranks named in a finding
+MOST_NAMED = 8  # ranks named in a finding
 ROUNDING = 0.02  # relative, of a printed bandwidth against the one from its time
 LEAST_SHOWN = 1.0  # GB/s; below it, two printed decimals are too coarse
 HERE = "sum_is_here"  # a rank that is not the root holds the sum
@@ -59,7 +59,7 @@ def _finding(of: Mapping[str, object], seen: Mapping[int, tuple[str, int]], rows
     calls = rows.filter(pl.col("wrong") > 0).select("launch", "group", "call").unique().height
     in_place = " in place" if of["in_place"] else ""
     where = "rank" if len(ranks) == 1 else "ranks"
-    listed = ", ".join(map(str, ranks[:MOST_TOLD])) + (" ..." if len(ranks) > MOST_TOLD else "")
+    listed = ", ".join(map(str, ranks[:MOST_NAMED])) + (" ..." if len(ranks) > MOST_NAMED else "")
     evidence = (
         f"{of['op']}{in_place} of {of['bytes']} bytes of {of['dtype']} on {of['size']} ranks gave wrong data in {count(calls, 'timed calls')}; in the "
         f"first (launch {rows['launch'][0]}, call {rows['call'][0]}) on {where} {listed}: {explained(seen, int(str(of['size'])))}, "

@@ -127,14 +127,14 @@ def _outside(measured: RecordData) -> tuple[Finding, ...]:
 def _first_step(measured: RecordData) -> tuple[Finding, ...]:
     """A worker's first-step event agrees with the step's own row."""
     first_steps = measured.table("events").filter((pl.col("kind") == "first_step") & pl.col("step").is_not_null())
-    first_steps = first_steps.select(*WORKER, "step", _ns="ns", _told="duration_ns")
+    first_steps = first_steps.select(*WORKER, "step", _ns="ns", _reported="duration_ns")
     both = measured.table("steps").join(first_steps, on=[*WORKER, "step"]).with_columns(_length=pl.col("end_ns") - pl.col("begin_ns"))
-    bad = both.filter((pl.col("_ns") != pl.col("begin_ns")) | (pl.col("_told") != pl.col("_length")))
+    bad = both.filter((pl.col("_ns") != pl.col("begin_ns")) | (pl.col("_reported") != pl.col("_length")))
     return impossible(
         "first_step_differs",
         "steps",
         bad,
-        "it begins at {begin_ns} and takes {_length} ns; by the table events it begins at {_ns} and takes {_told} ns",
+        "it begins at {begin_ns} and takes {_length} ns; by the table events it begins at {_ns} and takes {_reported} ns",
     )
 
 

@@ -69,8 +69,8 @@ def _functions(measured: RecordData, count: int) -> tuple[Finding, ...]:
 
 
 def _launches(measured: RecordData, count: int) -> tuple[Finding, ...]:
-    """Processes of a launch at each counter reading. A load's servers may predate the launch."""
-    if measured.kind.sends_requests:
+    """Processes of a launch at each counter reading."""
+    if not measured.kind.own_processes:
         return ()
     begins = measured.table("launches").select("launch", "begin_ns")
     read = measured.table("telemetry").filter((pl.col("device") == "launch") & (pl.col("counter") == "cpu_time"))

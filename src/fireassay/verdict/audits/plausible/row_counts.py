@@ -94,13 +94,13 @@ def _plan(measured: RecordData) -> tuple[Finding, ...]:
         if launch.role == "timed"
     ]
     planned = pl.DataFrame(slots, schema={"slot": pl.Int32, "_planned": pl.String}, orient="row")
-    label = pl.format("{} with {} workers", "configuration", "workers").alias("_told")
+    label = pl.format("{} with {} workers", "configuration", "workers").alias("_reported")
     both = measured.table("launches").filter(pl.col("role") == "timed").join(planned, on="slot").with_columns(label)
     return impossible(
         "plan_differs",
         "launches",
-        both.filter(pl.col("_told") != pl.col("_planned")),
-        "it is {_told}; slot {slot} of the plan is {_planned}",
+        both.filter(pl.col("_reported") != pl.col("_planned")),
+        "it is {_reported}; slot {slot} of the plan is {_planned}",
     )
 
 

@@ -19,7 +19,7 @@ from fireassay.estimates.format import count
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.evidence.sent_requests import some
+from fireassay.verdict.evidence.affected import some
 from fireassay.verdict.types import Finding
 
 EVENT: Final = "answer_models"

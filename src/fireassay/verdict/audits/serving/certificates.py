@@ -9,13 +9,13 @@ from __future__ import annotations
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.evidence.sent_requests import serving_of
 from fireassay.verdict.types import Finding
 
 
 def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One warning for a load with certificate checks disabled."""
-    serving = measured.experiment.serving
-    if serving is None or serving.client.verify_tls:
+    if serving_of(measured).client.verify_tls:
         return ()
     evidence = "certificates were not checked (--no-verify-tls), so anyone may have answered instead of the engine"
     remedy = "give the client the authority that signed the engine's certificate (SSL_CERT_FILE), and omit --no-verify-tls"

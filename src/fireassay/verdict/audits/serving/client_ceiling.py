@@ -19,7 +19,8 @@ from fireassay.metrics.metric import Results
 from fireassay.printable import one_line
 from fireassay.units import NS_PER_S
 from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.evidence.sent_requests import by_configuration, main, number, serving_of
+from fireassay.verdict.evidence.affected import by_configuration
+from fireassay.verdict.evidence.sent_requests import main, number, serving_of
 from fireassay.verdict.types import Finding
 
 HALF: Final = 0.5

@@ -17,7 +17,8 @@ from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.units import SECONDS
 from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.evidence.sent_requests import by_configuration, number, rows, seconds
+from fireassay.verdict.evidence.affected import by_configuration
+from fireassay.verdict.evidence.sent_requests import number, rows, seconds
 from fireassay.verdict.types import Finding
 
 WORTH_SAYING: Final = 2.0

@@ -17,7 +17,8 @@ from fireassay.estimates.format import count, percent
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.evidence.sent_requests import by_configuration, planned, rows
+from fireassay.verdict.evidence.affected import by_configuration
+from fireassay.verdict.evidence.sent_requests import planned, rows
 from fireassay.verdict.types import Finding
 
 SHORTEST: Final = 6  # characters; a shorter nonce could occur in any text

@@ -17,7 +17,8 @@ from fireassay.estimates.format import count, percent
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.evidence.sent_requests import by_configuration, in_launches, main, planned
+from fireassay.verdict.evidence.affected import by_configuration, in_launches
+from fireassay.verdict.evidence.sent_requests import main, planned
 from fireassay.verdict.types import Finding
 
 MOST: Final = 0.05

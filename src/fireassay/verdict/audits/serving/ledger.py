@@ -18,7 +18,8 @@ from fireassay.estimates.format import count
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.evidence.sent_requests import begins, by_configuration, in_launches, lengths, planned, rows, serving_of
+from fireassay.verdict.evidence.affected import by_configuration, in_launches
+from fireassay.verdict.evidence.sent_requests import begins, lengths, planned, rows, serving_of
 from fireassay.verdict.types import Finding
 
 SLACK_NS: Final = 150_000_000  # before the load's end: a successor this late may count as after it

@@ -27,7 +27,8 @@ from fireassay.metrics.metric import Results
 from fireassay.stats.models.queueing import TOLERANCE
 from fireassay.units import NS_PER_S
 from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.evidence.sent_requests import begins, by_configuration, in_launches, length_ns, most, planned, rows, serving_of
+from fireassay.verdict.evidence.affected import by_configuration, in_launches, most
+from fireassay.verdict.evidence.sent_requests import begins, length_ns, planned, rows, serving_of
 from fireassay.verdict.types import Finding
 
 LONG_ENOUGH: Final = 200.0  # mean times; the edges are then at most about 2/200 of the area, with opposite signs

@@ -21,13 +21,14 @@ from fireassay.spec.sections.mlperf import SAMPLES, SECONDS, requirements
 from fireassay.stats.models.early_stopping import floor, least_passes
 from fireassay.units import NS_PER_S
 from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.evidence.sent_requests import by_configuration, main, serving_of
+from fireassay.verdict.evidence.affected import by_configuration
+from fireassay.verdict.evidence.sent_requests import main, serving_of
 from fireassay.verdict.types import Finding
 
 SCENARIOS: Final = ("single_stream", "multi_stream", "server", "offline")
-ASKED: Final = {process: asked for process in SCENARIOS if (asked := requirements(process)) is not None}
-NAMES: Final = {process: asked.name for process, asked in ASKED.items()}
-PERCENTILES: Final = {process: asked.percentile for process, asked in ASKED.items() if asked.percentile is not None}
+REQUIRED: Final = {process: required for process in SCENARIOS if (required := requirements(process)) is not None}
+NAMES: Final = {process: required.name for process, required in REQUIRED.items()}
+PERCENTILES: Final = {process: required.percentile for process, required in REQUIRED.items() if required.percentile is not None}
 
 
 def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
@@ -89,13 +90,13 @@ def _missing(measured: RecordData, process: str, rows: pl.DataFrame) -> Iterator
         return
     p, fewest = PERCENTILES[process], int(rows["queries"].min())  # type: ignore[arg-type]
     if process == "server":
-        yield from _early(p, rows, asked=serving_of(measured).objectives.any)
+        yield from _early(p, rows, required=serving_of(measured).objectives.any)
     elif fewest < floor(p):
         yield f"{fewest:,} queries, the early stopping of a p{100 * p:g} needs at least {floor(p):,}"
 
 
-def _early(p: float, rows: pl.DataFrame, *, asked: bool) -> Iterator[str]:
-    if not asked:
+def _early(p: float, rows: pl.DataFrame, *, required: bool) -> Iterator[str]:
+    if not required:
         yield "no latency bound is set (serving.objectives)"
         return
     for queries, late in rows.select("queries", "late").iter_rows():

@@ -18,7 +18,8 @@ from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.spec.plan import targets_of
 from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.evidence.sent_requests import by_configuration, in_launches, main, most, seconds, serving_of
+from fireassay.verdict.evidence.affected import by_configuration, in_launches, most
+from fireassay.verdict.evidence.sent_requests import main, seconds, serving_of
 from fireassay.verdict.types import Finding
 
 BUSIEST: Final = 1.25

@@ -145,9 +145,9 @@ def _falls(chunk_ns: pl.Series) -> pl.Series:
 def _texts(times: pl.DataFrame) -> Iterator[Finding]:
     """The first and the last text are recorded twice: as times of their own and as times of their chunks."""
     for name, column in (("first_token_ns", "_first_text"), ("last_token_ns", "_last_text")):
-        both = times.with_columns(_told=pl.col("sent_ns") + pl.col(column))
-        bad = both.filter((pl.col(name) - pl.col("_told")).abs() > SLACK_NS)
-        yield from impossible(f"{name}_differs", "requests", bad, f"{name} is {{{name}}}; by its chunks it is {{_told}}")
+        both = times.with_columns(_reported=pl.col("sent_ns") + pl.col(column))
+        bad = both.filter((pl.col(name) - pl.col("_reported")).abs() > SLACK_NS)
+        yield from impossible(f"{name}_differs", "requests", bad, f"{name} is {{{name}}}; by its chunks it is {{_reported}}")
 
 
 def _at_once(rows: pl.DataFrame) -> tuple[Finding, ...]:

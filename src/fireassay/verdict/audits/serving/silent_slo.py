@@ -18,6 +18,7 @@ from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT
 from fireassay.spec.claim import Claim, Number, Objective
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.evidence.claimed_numbers import found, unsaid
+from fireassay.verdict.evidence.sent_requests import serving_of
 from fireassay.verdict.gates import objectives
 from fireassay.verdict.stated.kinds import is_rate, is_wait
 from fireassay.verdict.stated.names import has_word
@@ -27,7 +28,7 @@ from fireassay.verdict.types import Finding
 
 def examine(measured: RecordData, results: Results) -> Iterator[Finding]:
     """Nothing for training; for a load, throughput reached while its objectives were broken."""
-    for result in objectives.GATE.check(measured, results):
+    for result in objectives.GATE.check(measured, results) if _served(measured) else ():
         name = result.configuration
         rate = results.get(OUTPUT_THROUGHPUT.name, {}).get(name)
         if result.status == "FAIL" and isinstance(rate, Estimate):
@@ -38,10 +39,15 @@ def examine(measured: RecordData, results: Results) -> Iterator[Finding]:
             yield Finding("objectives_broken", "note", name, evidence, remedy)
 
 
+def _served(measured: RecordData) -> bool:
+    """Whether the gate `objectives` applies."""
+    return measured.kind.concerns(objectives.GATE.about)
+
+
 def blind(measured: RecordData, _: Results) -> str | None:
     """Blind without an objective."""
-    if measured.experiment.serving is not None:
-        return None if measured.experiment.serving.objectives.any else "no objective was set (serving.objectives)"
+    if _served(measured):
+        return None if serving_of(measured).objectives.any else "no objective was set (serving.objectives)"
     return None if measured.experiment.gates.deadline_s is not None else "no objective was set (gates.deadline_s)"
 
 

@@ -25,7 +25,8 @@ from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.units import SECONDS
 from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.evidence.sent_requests import by_configuration, in_launches, most, serving_of
+from fireassay.verdict.evidence.affected import by_configuration, in_launches, most
+from fireassay.verdict.evidence.sent_requests import serving_of
 from fireassay.verdict.types import Finding
 
 QUANTILE: Final = 0.99

@@ -16,7 +16,8 @@ from fireassay.estimates.format import percent
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.evidence.sent_requests import by_configuration, main, serving_of
+from fireassay.verdict.evidence.affected import by_configuration
+from fireassay.verdict.evidence.sent_requests import main, serving_of
 from fireassay.verdict.types import Finding
 
 MOST: Final = 0.10
@@ -27,7 +28,7 @@ def examine(measured: RecordData, _: Results) -> Iterator[Finding]:
     prompts = serving_of(measured).prompts
     if prompts.cache != "bust":
         return
-    for name, rows in by_configuration(measured, _told(measured)):
+    for name, rows in by_configuration(measured, _first_turns(measured)):
         beyond = int((rows["tokens_cached"] - prompts.prefix_tokens).clip(lower_bound=0).sum())
         share = beyond / max(1, int(rows["tokens_in"].sum()))
         if share > MOST:
@@ -39,7 +40,7 @@ def examine(measured: RecordData, _: Results) -> Iterator[Finding]:
             yield Finding("cache_was_warm", "warning", name, evidence, remedy)
 
 
-def _told(measured: RecordData) -> pl.DataFrame:
+def _first_turns(measured: RecordData) -> pl.DataFrame:
     """First turns sent once: intended repeats may come from a cache."""
     rows = main(measured, "status", "kind", "turn", "tokens_in", "tokens_cached")
     first = (pl.col("turn").fill_null(0) == 0) & pl.col("kind").is_in(["normal", "canary"])
@@ -48,7 +49,7 @@ def _told(measured: RecordData) -> pl.DataFrame:
 
 def blind(measured: RecordData, _: Results) -> str | None:
     """Blind unless the server reports cached tokens; most do not."""
-    return None if _told(measured).height else "the server does not report how many prompt tokens came from its cache"
+    return None if _first_turns(measured).height else "the server does not report how many prompt tokens came from its cache"
 
 
 AUDIT = Audit(

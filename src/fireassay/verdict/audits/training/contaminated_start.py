@@ -69,7 +69,7 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     return tuple(findings)
 
 
-Told = tuple[str, Severity, str]  # rule, severity, evidence
+Result = tuple[str, Severity, str]  # rule, severity, evidence
 
 
 def _finding(rule: str, severity: Severity, name: str | None, evidence: str, *, fresh: bool) -> Finding:
@@ -85,7 +85,7 @@ def _finding(rule: str, severity: Severity, name: str | None, evidence: str, *, 
 # ---- the three signs -------------------------------------------------------------------------------------------------
 
 
-def _resumed(group: Sequence[Launch], every: Sequence[Launch]) -> Told | None:
+def _resumed(group: Sequence[Launch], every: Sequence[Launch]) -> Result | None:
     """Launches that begin with an earlier launch's later parameters."""
     pairs = [(launch, *seen) for launch in group if (seen := _source(launch, every)) is not None]
     if not pairs:
@@ -111,7 +111,7 @@ def _source(launch: Launch, every: Sequence[Launch]) -> tuple[Launch, int] | Non
     return source
 
 
-def _starts(members: Sequence[Launch]) -> Told | None:
+def _starts(members: Sequence[Launch]) -> Result | None:
     """Launches that begin differently from the first of those expected to begin alike."""
     hashed = [launch for launch in members if launch.start]
     for group in _alike(hashed):
@@ -159,7 +159,7 @@ def _apart(measured: RecordData, every: Sequence[Launch]) -> Iterator[str]:
             return
 
 
-def _counts(group: Sequence[Launch]) -> Told | None:
+def _counts(group: Sequence[Launch]) -> Result | None:
     """Launches with different step counts, among those that reported their end if any did."""
     ended = [launch for launch in group if launch.ended] or group
     stepped = [launch for launch in ended if launch.steps]

@@ -32,9 +32,7 @@ RULES = (
 def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per configuration."""
     return tuple(
-        Finding(diagnosis.fault, diagnosis.severity, name, diagnosis.evidence, diagnosis.remedy)
-        for name, diagnosis in diagnose(measured).items()
-        if diagnosis is not None and diagnosis.fault in RULES
+        diagnosis.finding(name) for name, diagnosis in diagnose(measured).items() if diagnosis is not None and diagnosis.fault in RULES
     )
 
 

@@ -13,6 +13,7 @@ from fireassay.estimates.format import count
 from fireassay.frames.record_data import RecordData, effective_steps
 from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.evidence.affected import by_configuration
 from fireassay.verdict.types import Finding
 
 RULE = "loss_not_finite"
@@ -24,11 +25,7 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     losses = effective_steps(rows).join(measured.timed.select("launch", "configuration"), on="launch")
     losses = losses.with_columns(last=pl.col("step") == pl.col("step").max().over("launch", "rank"))
     broken = losses.filter(~pl.col("value").is_finite()).sort("last", "launch", "step", "rank", descending=[True, False, False, False])
-    return tuple(
-        _finding(name, group, losses)
-        for name in measured.configurations
-        if (group := broken.filter(pl.col("configuration") == name)).height
-    )
+    return tuple(_finding(name, group, losses) for name, group in by_configuration(measured, broken))
 
 
 def _finding(name: str, rows: pl.DataFrame, losses: pl.DataFrame) -> Finding:

@@ -13,6 +13,7 @@ from fireassay.frames.record_data import RecordData, effective_steps
 from fireassay.frames.training.parallelism import why_not
 from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.evidence.affected import by_configuration
 from fireassay.verdict.evidence.gradient_faults import legitimate
 from fireassay.verdict.types import Finding
 
@@ -27,9 +28,7 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     several = (pl.col("text").n_unique().over(key) > 1) | (pl.col("value").n_unique().over(key) > 1)
     apart = joined.filter(several & (pl.col("rank").n_unique().over(key) == pl.col("workers"))).sort("launch", "step", "rank")
     return tuple(
-        _finding(measured, name, group)
-        for name in measured.configurations
-        if (group := apart.filter(pl.col("configuration") == name)).height and not why_not(measured, name, "replicas")
+        _finding(measured, name, group) for name, group in by_configuration(measured, apart) if not why_not(measured, name, "replicas")
     )
 
 

@@ -15,6 +15,7 @@ from fireassay.estimates.format import count
 from fireassay.frames.record_data import RecordData, effective_steps
 from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.evidence.affected import by_configuration
 from fireassay.verdict.types import Finding
 
 
@@ -24,16 +25,14 @@ def examine(measured: RecordData, _: Results) -> Iterator[Finding]:
     nodes = measured.experiment.launcher.nodes
     here = measured.timed.join(seen, on="launch").with_columns(expected=pl.col("workers") // nodes)
     short = here.filter(pl.col("ranks") < pl.col("expected"))
-    for name in measured.configurations:
-        rows = short.filter(pl.col("configuration") == name).sort("launch")
-        if rows.height:
-            launch, ranks, expected = rows.select("launch", "ranks", "expected").row(0)
-            evidence = (
-                f"{ranks} of {count(expected, 'ranks')} reported steps in launch {launch} ({count(rows.height, 'launches')} in all); "
-                "items, the slowest rank and goodput are those of the reporting ranks"
-            )
-            remedy = "start the probe and mark the steps on every rank, not on rank 0 alone"
-            yield Finding("ranks_missing", "warning", name, evidence, remedy)
+    for name, rows in by_configuration(measured, short.sort("launch")):
+        launch, ranks, expected = rows.select("launch", "ranks", "expected").row(0)
+        evidence = (
+            f"{ranks} of {count(expected, 'ranks')} reported steps in launch {launch} ({count(rows.height, 'launches')} in all); "
+            "items, the slowest rank and goodput are those of the reporting ranks"
+        )
+        remedy = "start the probe and mark the steps on every rank, not on rank 0 alone"
+        yield Finding("ranks_missing", "warning", name, evidence, remedy)
     yield from _uneven(measured)
 
 
@@ -43,15 +42,13 @@ def _uneven(measured: RecordData) -> Iterator[Finding]:
     spread = steps.sort("step", "rank").group_by("launch", maintain_order=True)
     least = spread.agg(pl.col("rank").first(), pl.col("step").first().alias("least"), pl.col("step").last().alias("most"))
     uneven = measured.timed.join(least, on="launch").filter(pl.col("least") < pl.col("most"))
-    for name in measured.configurations:
-        rows = uneven.filter(pl.col("configuration") == name).sort("launch")
-        if rows.height:
-            launch, rank, fewest, most = rows.select("launch", "rank", "least", "most").row(0)
-            evidence = (
-                f"rank {rank} made {fewest} steps in launch {launch}, where another made {most} ({count(rows.height, 'launches')} in all)"
-            )
-            remedy = "give every rank equally many batches: a sampler that divides evenly, or that drops the rest (drop_last)"
-            yield Finding("uneven_steps", "warning", name, evidence, remedy)
+    for name, rows in by_configuration(measured, uneven.sort("launch")):
+        launch, rank, fewest, most = rows.select("launch", "rank", "least", "most").row(0)
+        evidence = (
+            f"rank {rank} made {fewest} steps in launch {launch}, where another made {most} ({count(rows.height, 'launches')} in all)"
+        )
+        remedy = "give every rank equally many batches: a sampler that divides evenly, or that drops the rest (drop_last)"
+        yield Finding("uneven_steps", "warning", name, evidence, remedy)
 
 
 AUDIT = Audit(name="ranks_reporting", title="missing ranks", question="Did every rank report its steps, and equally many?", examine=examine)

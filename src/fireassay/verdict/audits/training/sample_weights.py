@@ -25,16 +25,12 @@ RULE = "unequal_shards"
 
 def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per configuration."""
-    findings = [
-        Finding(item.fault, item.severity, name, item.evidence, item.remedy)
-        for name, item in diagnose(measured).items()
-        if item is not None and item.fault == RULE
-    ]
+    findings = [item.finding(name) for name, item in diagnose(measured).items() if item is not None and item.fault == RULE]
     named = {finding.configuration for finding in findings}
-    return (*findings, *(item for item in _untold(measured) if item.configuration not in named))
+    return (*findings, *(item for item in _unreported(measured) if item.configuration not in named))
 
 
-def _untold(measured: RecordData) -> Iterator[Finding]:
+def _unreported(measured: RecordData) -> Iterator[Finding]:
     """Shards that are unequal in the first step, with neither a denominator nor a gradient as evidence."""
     reported = measured.table("fingerprints").filter(pl.col("what") == "denominator")["launch"].unique()
     kept = measured.table("gradients")["launch"].unique()

@@ -28,7 +28,7 @@ def examine(measured: RecordData, _: Results) -> Iterator[Finding]:
     judged = (*epochs(measured), *epochs(measured, role="fault"))
     for name, named in diagnose(measured).items():
         if named is not None and named.fault == "shard_read_twice":
-            yield Finding(named.fault, named.severity, name, named.evidence, named.remedy)
+            yield named.finding(name)
             continue
         if why_not(measured, name, "samples"):
             continue

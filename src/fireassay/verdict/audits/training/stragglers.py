@@ -25,8 +25,8 @@ from fireassay.stats.groups.stragglers import Excess, Search
 from fireassay.stats.intervals.intervals import Interval, mean_t
 from fireassay.units import SECONDS
 from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.evidence.affected import in_launches, most
 from fireassay.verdict.evidence.possible_gain import gain_words
-from fireassay.verdict.evidence.sent_requests import in_launches, most
 from fireassay.verdict.types import Finding
 
 WHERE: Final = {

@@ -25,6 +25,7 @@ from fireassay.metrics.metric import Results
 from fireassay.spec.plan import configuration_name
 from fireassay.stats.groups.gradient_difference import ratio_name
 from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.evidence.affected import by_configuration
 from fireassay.verdict.evidence.training_faults import diagnose
 from fireassay.verdict.types import Finding
 
@@ -42,9 +43,7 @@ RULES = ("same_random_numbers", "random_numbers_differ")
 def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """Findings per configuration."""
     random = tuple(
-        Finding(diagnosis.fault, diagnosis.severity, name, diagnosis.evidence, diagnosis.remedy)
-        for name, diagnosis in diagnose(measured).items()
-        if diagnosis is not None and diagnosis.fault in RULES
+        diagnosis.finding(name) for name, diagnosis in diagnose(measured).items() if diagnosis is not None and diagnosis.fault in RULES
     )
     return (*random, *_optimizers(measured), *_buffers(measured), *_learning_rates(measured))
 
@@ -114,11 +113,8 @@ def _ratio(rate: float, right: float, workers: int) -> str:
 
 
 def _first(measured: RecordData, apart: pl.DataFrame) -> Iterator[tuple[str, dict[str, object]]]:
-    several = apart.filter(pl.col("workers") > 1).sort("step", "launch")
-    for name in measured.configurations:
-        rows = several.filter(pl.col("configuration") == name)
-        if rows.height:
-            yield name, rows.row(0, named=True)
+    for name, rows in by_configuration(measured, apart.filter(pl.col("workers") > 1).sort("step", "launch")):
+        yield name, rows.row(0, named=True)
 
 
 AUDIT = Audit(

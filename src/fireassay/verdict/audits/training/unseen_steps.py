@@ -15,6 +15,7 @@ from fireassay.estimates.format import count
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.evidence.affected import by_configuration
 from fireassay.verdict.types import Finding
 
 
@@ -24,17 +25,13 @@ def examine(measured: RecordData, _: Results) -> Iterator[Finding]:
     seen = measured.table("steps").select("launch").unique()
     why = pl.col("detail").str.json_path_match("$.why").alias("why")
     blind = measured.timed.join(notices.select("launch", "rank", why), on="launch").join(seen, on="launch", how="anti")
-    for name in measured.configurations:
-        rows = blind.filter(pl.col("configuration") == name).sort("launch", "rank")
-        if rows.height:
-            evidence = (
-                f"torch was imported, but no training step was recorded in {count(rows['launch'].n_unique(), 'launches')}: {rows['why'][0]}; "
-                "times are those of whole launches, start-up included"
-            )
-            remedy = (
-                "let the launcher start the workers (no mp.spawn), use an optimizer of torch.optim, or mark the steps: probe.steps(loader)"
-            )
-            yield Finding("steps_unseen", "warning", name, evidence, remedy)
+    for name, rows in by_configuration(measured, blind.sort("launch", "rank")):
+        evidence = (
+            f"torch was imported, but no training step was recorded in {count(rows['launch'].n_unique(), 'launches')}: {rows['why'][0]}; "
+            "times are those of whole launches, start-up included"
+        )
+        remedy = "let the launcher start the workers (no mp.spawn), use an optimizer of torch.optim, or mark the steps: probe.steps(loader)"
+        yield Finding("steps_unseen", "warning", name, evidence, remedy)
 
 
 AUDIT = Audit(
