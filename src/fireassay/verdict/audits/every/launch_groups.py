@@ -59,7 +59,7 @@ def _finding(measured: RecordData, configuration: str, split: Found) -> Finding:
             f"{name} of {which} is {reading(value.launch_values[far], value.unit)}, far from the {reading(others, value.unit)} of "
             f"the other {k - 1}; the interval holds only if such launches are as common as one in {k}"
         )
-        return Finding("outlying_launch", "warning", configuration, evidence, f"look at that launch's telemetry and log; {_more(k)}")
+        return Finding("outlying_launch", "warning", configuration, evidence, f"check that launch's telemetry and log; {_more(k)}")
     parts = " and ".join(
         f"{len(part)} near {reading(middle, value.unit)}{_numbered(part, numbers)}"
         for part, middle in ((seen.lower, seen.low), (seen.upper, seen.high))

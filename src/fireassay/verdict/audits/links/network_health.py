@@ -58,7 +58,7 @@ def _of_host(measured: RecordData, results: Results, host: str) -> Iterator[Find
         yield _finding(
             "echoes_lost",
             f"{host}: {show(lost).text} of {count(lost.n_trials, 'echoes')} did not come back",
-            "look for a bad cable, a full queue or a firewall that limits echoes",
+            "check for a bad cable, a full queue or a firewall that limits echoes",
         )
     yield from _again(measured, host)
     yield from _path(measured, host)
@@ -111,7 +111,7 @@ def _directions(results: Results, host: str) -> Iterator[Finding]:
         yield _finding(
             "one_way_slower",
             f"{words} only {show(slow).text}, {number(ratio, 1)} times less than in the other direction",
-            "look for a limit on one side (shaping, a virtual machine's quota), half duplex, or a busy sender",
+            "check for a limit on one side (shaping, a virtual machine's quota), half duplex, or a busy sender",
         )
 
 

@@ -135,7 +135,7 @@ def _at_workers(number: Number, value: float, factor: float | None, low: float |
     certain = f", and so is its whole interval from {given(low, 3)}" if low is not None and low >= 1.0 else ""
     times = f"{given(value * factor, 3)} times as fast with {given(factor, 3)} times the workers: " if factor else ""
     evidence = f"{times}an efficiency of {given(value, 3)}, at or above what is possible if one worker is used well{certain}"
-    remedy = "look for what the baseline lacks (precision, batch, threads, compilation) before believing that communication costs nothing"
+    remedy = "find what the baseline lacks (precision, batch, threads, compilation) before believing that communication costs nothing"
     return found("speedup_at_workers", "warning", number, evidence, remedy, "strong_base")
 
 

@@ -29,7 +29,7 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """A failure per configuration with an answer that contains another request's nonce; notes on undetectable cases."""
     nonces = _nonces(measured)
     if nonces.height == 0:
-        evidence = "no request carried a nonce, so a misrouted response would go unseen"
+        evidence = "no request carried a nonce, so a misrouted response would go unnoticed"
         remedy = "set serving.correctness.canaries = 0.02, which lets one request in fifty carry one"
         return (Finding("cross_talk_not_measured", "note", None, evidence, remedy),)
     answers = rows(measured, "text", role=None).filter(pl.col("text").is_not_null())

@@ -60,7 +60,7 @@ def _of(configuration: str, every: list[Evaluated]) -> Iterator[Finding]:
     severity: Severity = "warning" if alone else "note"
     evidence = f"{_evidence(training)}, the data set that it is trained on{'; nothing else was evaluated' if alone else ''}"
     remedy = (
-        "evaluate held-out data, if this accuracy is to be the quality"
+        "evaluate held-out data if this accuracy should represent quality"
         if alone
         else "nothing is wrong, if this is the training's own accuracy; other data were evaluated too"
     )

@@ -58,7 +58,7 @@ def claim(said: Claim) -> tuple[Finding, ...]:
             "warning",
             number,
             "it includes the first, cold repetitions: compilation, empty caches, first allocation",
-            "exclude the warm-up, or claim the time of a whole run from its start and say so",
+            "exclude the warm-up, or claim the time of a whole run from its start and state that",
             "warm_up",
         )
         for number in speeds(said)
