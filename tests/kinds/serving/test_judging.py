@@ -112,7 +112,7 @@ def swapped() -> ServingMade:
 def test_answers_to_the_wrong_asker_fail_a_load_that_meets_its_objectives() -> None:
     judgement = judged(swapped())
     assert judgement.verdict.status == "FAIL"
-    assert "what another request had been given" in judgement.verdict.sentence
+    assert "another request's nonce" in judgement.verdict.sentence
     assert judgement.verdict.dimensions["rate=10"]["correctness"].status == "FAIL"
     assert judgement.verdict.dimensions["rate=10"]["performance"].status == "PASS"
     assert pick(judgement, "fastest").configuration is None

@@ -17,4 +17,7 @@ KIND = Kind(
     workers="Replicas",
     own_cost="Client",
     sends_requests=True,
+    own_processes=False,  # servers may predate the launch
+    same_examples=False,  # a higher load uses more prompts of a file; quality pairs examples by id
+    quality_remedy="examine the answers at this load: an engine may truncate, quantise or batch differently when it is full",
 )

@@ -92,7 +92,7 @@ def _outside(measured: RecordData) -> tuple[Finding, ...]:
     early, late = inside.filter(pl.col("ns") < pl.col("begin_ns")), inside.filter(pl.col("ns") > pl.col("_until"))
     return (
         *impossible("reading_outside_launch", "telemetry", early, "read at {ns}, before the launch began at {begin_ns}"),
-        *impossible("reading_outside_launch", "telemetry", late, "read at {ns}, when the launch was over at {_until}"),
+        *impossible("reading_outside_launch", "telemetry", late, "read at {ns}; the launch was over by {_until}"),
     )
 
 
@@ -105,8 +105,8 @@ def blind(measured: RecordData, _: Results) -> str | None:
 
 AUDIT = Audit(
     name="counter_readings",
-    title="counters that cannot be",
-    question="Can the counters have been read as they stand?",
+    title="impossible counter readings",
+    question="Can the counters have been read as recorded?",
     examine=examine,
     about=EVERYTHING,
     blind=blind,
