@@ -7,14 +7,15 @@ that were really sent.  What the engine does not offer is told once, in its own 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from fireassay.estimates.estimate import Absent, Estimate, Value
-from fireassay.estimates.format import GIGABYTES, Scale, count, show, size_words
+from fireassay.estimates.format import GIGABYTES, Scale, count, size_words
+from fireassay.kinds.collectives import pair_tables
 from fireassay.metrics.collectives import ALGBW, ALPHA, BETA, BUSBW, COLLECTIVE_ERRORS, COLLECTIVE_TIME, CROSSOVER_SIZE
-from fireassay.reports import load_tables, pair_tables
 from fireassay.reports.page import Cell as TableCell
-from fireassay.reports.page import Head, Table, Words
+from fireassay.reports.page import Head, Table, Words, number
 from fireassay.reports.view import View
 from fireassay.spec.sections.collectives import Cell
 
@@ -78,7 +79,7 @@ def _value(view: View, metric: str, key: str) -> Value | None:
 
 
 def _cell(value: Value | None, scale: Scale) -> TableCell:
-    return load_tables.cell(None if value is None else show(value, scale))
+    return None if value is None else number(value, scale, bare=True)
 
 
 def _notes(view: View, missing: Sequence[Cell]) -> Iterator[str]:
@@ -132,8 +133,6 @@ def _links(view: View) -> tuple[Table, ...]:
 
 
 def _inverse(value: Value | None) -> Value | None:
-    from dataclasses import replace
-
     if not isinstance(value, Estimate):
         return value
     low, high = (1.0 / end if end > 0 else float("inf") for end in (value.high, value.low))

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from fireassay.estimates.estimate import Value
-from fireassay.estimates.format import Scale, number, show
+from fireassay.estimates.format import Scale, number
 from fireassay.frames.links.network_probe import BACK, Interface, Network
 from fireassay.metrics.network import ECHOES_LOST, LINK_RATE, ROUND_TRIP
-from fireassay.reports import load_tables
 from fireassay.reports.page import Cell, Head, Table, Words
+from fireassay.reports.page import number as number_cell
 
 MILLISECONDS: Final = Scale(factor=1e3, after=" ms")
 MEGABITS: Final = Scale(factor=8e-6, after=" Mbit/s")
@@ -59,7 +59,7 @@ def tables(network: Network, values: Mapping[str, Mapping[str, Value]]) -> tuple
 
 
 def _cell(value: Value | None, scale: Scale) -> Cell:
-    return load_tables.cell(None if value is None else show(value, scale))
+    return None if value is None else number_cell(value, scale, bare=True)
 
 
 def _grown(value: float) -> str:

@@ -30,6 +30,7 @@ from fireassay.reports.charts.chart import (
 )
 from fireassay.reports.view import View
 
+NAME = "cost-time"
 TITLE = "Cost against time"
 PLACES = ((15, -13), (-15, -13), (15, 14), (-15, 14), (0, -20), (0, 21))  # offsets of a number from its point, pixels
 CLEARANCE = 14.0

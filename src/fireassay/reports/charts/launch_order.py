@@ -10,6 +10,7 @@ from fireassay.reports.charts.chart import Drawing, Key, Missing, Rows, above, c
 from fireassay.reports.series.training import OrderPoint
 from fireassay.reports.view import View
 
+NAME = "launch-order"
 TITLE = "Launches in the order they ran"
 
 

@@ -27,6 +27,7 @@ from fireassay.reports.charts.chart import (
 )
 from fireassay.reports.view import View
 
+NAME = "quality"
 TITLE = "Quality and its margin"
 
 

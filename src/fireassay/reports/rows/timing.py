@@ -30,6 +30,7 @@ class Summary:
     """A timing, folded; seconds and bytes."""
 
     label: str
+    trial: str  # "starts" of a command or "trials" of a function
     time: Value
     processor: Value
     memory: Value
@@ -54,6 +55,7 @@ def summary(measured: RecordData, judgement: Judgement, label: str) -> Summary:
     floor, floor_memory = _floor(measured), starter_bytes(measured)
     return Summary(
         label=label,
+        trial="starts" if measured.experiment.workload.runner == "command" else "trials",
         time=time,
         processor=processor,
         memory=memory,
@@ -130,19 +132,19 @@ def _about_launches(measured: RecordData, time: Estimate) -> Iterator[str]:
 # ---- text ----------------------------------------------------------------------------------------------------------
 
 
-def text(made: Summary, *, what: str) -> str:
-    """Some lines for people; `what` names a trial: "starts" or "trials"."""
-    return "\n".join([made.label, *(f"  {name:<10}{words}" for name, words in lines(made, what=what))])
+def text(made: Summary) -> str:
+    """Some lines for people."""
+    return "\n".join([made.label, *(f"  {name:<10}{words}" for name, words in lines(made))])
 
 
-def lines(made: Summary, *, what: str) -> list[tuple[str, str]]:
+def lines(made: Summary) -> list[tuple[str, str]]:
     """The name and the words of each line."""
-    rows = [("time", _time(made)), ("spread", _spread(made, what))]
+    rows = [("time", _time(made)), ("spread", _spread(made))]
     if isinstance(made.processor, Estimate):
         rows.append(("processor", f"{show(made.processor).full}, user and kernel time"))
     rows.append(("memory", _memory(made)))
     if made.floor is not None:
-        thing = "starting an empty command" if what == "starts" else "calling an empty function"
+        thing = "starting an empty command" if made.trial == "starts" else "calling an empty function"
         rows.append(("floor", f"{reading(made.floor, SECONDS)} for {thing}; not subtracted"))
     rows += [("note", note) for note in made.notes]
     return [(name, words) for name, words in rows if words]
@@ -154,7 +156,7 @@ def _time(result: Summary) -> str:
     return f"{show(result.time).full}, {percent(result.time.confidence, 4)} over {count(result.launches, 'launches')}"
 
 
-def _spread(result: Summary, what: str) -> str:
+def _spread(result: Summary) -> str:
     if isinstance(result.time, Absent) or result.fastest is None:
         return ""
     launches = result.time.launch_values or (result.time.value,)  # equal whole numbers have no values of their own
@@ -163,7 +165,7 @@ def _spread(result: Summary, what: str) -> str:
     each = f"{result.per_launch:,} in each launch" if result.per_launch is not None else "in all"
     if result.calls > 1:
         each += f" of {count(result.calls, 'calls')}"
-    return f"launches {low} to {high}; {count(result.trials, what)} {fastest} to {slowest}, {each}, after {result.warm_ups:,} to warm up"
+    return f"launches {low} to {high}; {count(result.trials, result.trial)} {fastest} to {slowest}, {each}, after {result.warm_ups:,} to warm up"
 
 
 def _memory(result: Summary) -> str:

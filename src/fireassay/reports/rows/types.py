@@ -262,9 +262,10 @@ class View:
         return self.layers if "correctness" in self.dimensions else ()
 
     @property
-    def of_links(self) -> bool:
-        """Whether it is about what lies between workers or hosts, and not about a workload."""
-        return bool(self.collectives) or self.network is not None
+    def load(self) -> ServingSeries:
+        """The series of a load; records of other kinds have none."""
+        assert self.serving is not None
+        return self.serving
 
     @cached_property
     def rules(self) -> tuple[Rule, ...]:

@@ -18,6 +18,7 @@ from fireassay.reports.charts.chart import CATEGORIES, SHAPES, Drawing, Key, Mis
 from fireassay.reports.view import View
 from fireassay.spec.sections.collectives import Cell
 
+NAME = "collective-bandwidth"
 GIGA: Final = 1e-9
 CURVE_POINTS: Final = 40
 BESIDE: Final = 1.09  # horizontal factor between lines at the same size, so that intervals do not overlap

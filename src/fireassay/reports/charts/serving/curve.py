@@ -35,6 +35,7 @@ from fireassay.reports.charts.serving.lines import (
 )
 from fireassay.reports.view import Column, MetricRow, View
 
+NAME = "load-curve"
 TITLE: Final = "What latency throughput costs"
 LABEL_SIZE: Final = 12
 ENOUGH: Final = 0.6  # share of the loads at which any of the metrics has a number
@@ -63,8 +64,6 @@ class _Plane:
 
 def draw(view: View) -> list[Drawing | Missing]:
     """Tail time to first token over tokens per second; small multiples for several scenarios."""
-    if view.serving is None:
-        return []
     every = lines(view, lambda column: column.engine)
     across, up = _measured(view, "curve across", every), _measured(view, "curve up", every)
     plane = _Plane(across=across, up=up) if across is not None and up is not None else None

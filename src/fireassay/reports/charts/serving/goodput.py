@@ -27,13 +27,14 @@ from fireassay.reports.charts.serving.lines import (
 )
 from fireassay.reports.view import MetricRow, View
 
+NAME = "load-goodput"
 TITLE: Final = "Goodput against load"
 
 
 def draw(view: View) -> list[Drawing | Missing]:
     """One chart, with small multiples for several scenarios; empty without objectives."""
     row = view.metric(GOODPUT.name)
-    if view.serving is None or row is None:
+    if row is None:
         return []
     every = lines(view, lambda column: column.engine)
     values = estimates_of(row, every)

@@ -26,6 +26,7 @@ from fireassay.reports.charts.serving.lines import (
 )
 from fireassay.reports.view import Column, MetricRow, View
 
+NAME = "load-panel"
 Condition = Literal["engine", "scenario", "load"]
 TITLES: Final = {"engine": "Eight numbers by engine", "scenario": "Eight numbers by scenario", "load": "Eight numbers by load"}
 ACROSS: Final = {"concurrency": "Each over the requests in flight.", "rate": "Each over the requests offered per second.", "": ""}
@@ -33,13 +34,13 @@ ACROSS: Final = {"concurrency": "Each over the requests in flight.", "rate": "Ea
 
 def draw(view: View, by: Condition = "engine") -> Drawing | Missing:
     """Two columns of four panels; grouped by load, scenarios or engines lie along the axis."""
-    if view.serving is None:
-        return Missing(title=TITLES[by], reason="This record holds no load.")
     shown = [(place, row) for place, row in view.shown_in("panel") if row.known]
     grouped = lines(view, lambda column: _group(view, column, by))
     panels = [_panel(view, place.head, row, grouped, by) for place, row in shown if estimates_of(row, grouped)]
     if not panels:
-        return Missing(title=TITLES[by], reason="None of the eight numbers was measured.")
+        return Missing(
+            title=TITLES[by], reason="None of the eight numbers was measured." if view.shown_in("panel") else "This record holds no load."
+        )
     values = [value for _, row in shown for value in estimates_of(row, grouped)]
     return Drawing(
         title=TITLES[by],

@@ -17,6 +17,7 @@ from fireassay.reports.charts.chart import CATEGORIES, LOG_FROM, Drawing, Key, M
 from fireassay.reports.series.serving import LATENCIES, PercentileCurve
 from fireassay.reports.view import View
 
+NAME = "load-percentiles"
 TITLES: Final = {
     "ttft_s": "Time to first token by percentile",
     "tpot_s": "Time per output token by percentile",
@@ -65,7 +66,7 @@ class _Frame:
 
 def draw(view: View) -> list[Drawing | Missing]:
     """One chart per latency."""
-    return [] if view.serving is None else [_of(view, latency) for latency, _ in LATENCIES]
+    return [_of(view, latency) for latency, _ in LATENCIES]
 
 
 def place(share: float) -> float:
@@ -74,8 +75,7 @@ def place(share: float) -> float:
 
 
 def _of(view: View, latency: str) -> Drawing | Missing:
-    assert view.serving is not None
-    curves = [curve for curve in view.serving.curves if curve.latency == latency]
+    curves = [curve for curve in view.load.curves if curve.latency == latency]
     if not curves:
         return Missing(title=TITLES[latency], reason="No answer had such a time.")
     chosen = _chosen(view, curves)

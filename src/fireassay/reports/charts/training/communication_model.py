@@ -43,6 +43,7 @@ from fireassay.reports.charts.chart import (
 from fireassay.reports.series.training import WallPoint, WallSeries
 from fireassay.reports.view import View
 
+NAME = "wall"
 TITLE = "The wall of communication"
 NUMBERS = (SERIAL_FRACTION_APART.name, FASTEST_WORKERS.name, PREDICTED_SPEEDUP.name, COMMUNICATION_WALL_ERROR.name)
 

@@ -26,6 +26,7 @@ from fireassay.reports.charts.chart import (
 )
 from fireassay.reports.view import View
 
+NAME = "efficiency"
 TITLE = "Efficiency and its gate"
 PERCENT = 100.0
 

@@ -8,6 +8,7 @@ from fireassay.reports.charts.chart import Drawing, Key, Missing, Rows, above, c
 from fireassay.reports.series.training import LASTED, FaultTimeline
 from fireassay.reports.view import View
 
+NAME = "fault"
 TITLE = "A fault and the recovery from it"
 BANDS = {"detect": "bad", "restart": "rest", "reload": "fourth", "recompute": "fifth", LASTED: "bad"}
 

@@ -27,6 +27,7 @@ from fireassay.reports.charts.chart import (
 )
 from fireassay.reports.view import MetricRow, View
 
+NAME = "phases"
 TITLE = "Phases of a step"
 PHASES = (  # metric, name, colour; bottom to top
     (DATA_TIME.name, "data wait", "fourth"),

@@ -14,6 +14,7 @@ from fireassay.reports.charts.chart import Drawing, Key, Rows, above, colour, nu
 from fireassay.reports.rows.profile import NO_OPERATOR
 from fireassay.reports.view import View
 
+NAME = "profile"
 TITLE: Final = "Inside of profiled steps"
 PARTS: Final = (
     ("compute_ns", "computing", "main"),

@@ -10,6 +10,7 @@ from fireassay.reports.charts.chart import Drawing, Key, Missing, Rows, above, c
 from fireassay.reports.series.training import Spent
 from fireassay.reports.view import View
 
+NAME = "goodput"
 TITLE: Final = "Where the paid time went"
 LEAST_SHARE: Final = 0.001  # smaller shares are too narrow to see; text and JSON hold them
 PARTS: Final = (  # name, colour, categories; left to right

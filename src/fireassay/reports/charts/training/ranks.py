@@ -10,6 +10,7 @@ from fireassay.reports.charts.chart import Drawing, Key, Missing, Rows, above, c
 from fireassay.reports.series.ranks import PARTS, RankPhases
 from fireassay.reports.view import View
 
+NAME = "ranks"
 TITLE: Final = "Phases of each rank"
 EXPOSED: Final = "exposed"
 ROLES: Final = {"data": "fourth", "forward": "main", "backward": "second", EXPOSED: "fifth", "optimizer": "third", "rest": "rest"}

@@ -39,6 +39,7 @@ from fireassay.reports.series.training import CurvePoint, ScalingCurve
 from fireassay.reports.view import View
 from fireassay.stats.models.scaling import amdahl_speedup
 
+NAME = "speedup"
 TITLE = "Speedup against the ideal"
 CURVE_POINTS = 60
 

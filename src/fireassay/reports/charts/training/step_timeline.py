@@ -11,6 +11,7 @@ from fireassay.reports.charts.training.ranks import NAMES, ROLES
 from fireassay.reports.series.ranks import EXPOSED, HIDDEN, PARTS, STILL, UNTOLD, StepTimeline
 from fireassay.reports.view import View
 
+NAME = "step-timeline"
 TITLE: Final = "One step, with its communication"
 COLOURS: Final = {**{part: ROLES[part] for part in PARTS}, STILL: "fifth", EXPOSED: "fifth", HIDDEN: "rest", UNTOLD: "sixth"}
 KEYS: Final = (

@@ -148,9 +148,8 @@ def _rows(view: View, *names: str) -> list[MetricRow]:
 
 def _checks(view: View) -> Table | None:
     """Whether answers went to those who asked, and how nearly equal prompts were answered alike."""
-    assert view.serving is not None
     table = _of_metrics(view, "checks", "Correctness of the answers", view.columns, view.shown_in("checks"))
-    grades = view.serving.agreement
+    grades = view.load.agreement
     if table is None or not grades:
         return table
     rows = [(*row, *_grade(view, column)) for column, row in zip(view.columns, table.rows, strict=True)]
@@ -159,8 +158,7 @@ def _checks(view: View) -> Table | None:
 
 
 def _grade(view: View, column: Column) -> tuple[Cell, Cell]:
-    assert view.serving is not None
-    agreement = view.serving.agreement.get(column.key)
+    agreement = view.load.agreement.get(column.key)
     if agreement is None:
         return None, None
     shown, possible = GRADES[agreement.shown], GRADES[agreement.possible]
@@ -170,8 +168,7 @@ def _grade(view: View, column: Column) -> tuple[Cell, Cell]:
 
 def _errors(view: View) -> Table | None:
     """Requests of the measured windows that failed, by class."""
-    assert view.serving is not None
-    errors = view.serving.errors
+    errors = view.load.errors
     classes = sorted({status for counts in errors.values() for status in counts})
     if not classes:
         return None
@@ -191,9 +188,8 @@ def _errors(view: View) -> Table | None:
 
 def _replicas(view: View) -> Table | None:
     """How the load was shared out, and what the engines said of themselves."""
-    assert view.serving is not None
-    replicas = view.serving.replicas
-    notes = tuple(f"{engine} is behind a router: which replica answered is not seen." for engine in view.serving.routed)
+    replicas = view.load.replicas
+    notes = tuple(f"{engine} is behind a router: which replica answered is not seen." for engine in view.load.routed)
     if len(replicas) < 2:
         return None
     latency = scale_for("s", (replica.ttft_s for replica in replicas if replica.ttft_s is not None))
