@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from fireassay.estimates.estimate import Estimate, Value
 from fireassay.estimates.format import Shown
 from fireassay.frames.links.network_probe import Network
 from fireassay.frames.links.pairs import Pairs
@@ -299,6 +300,17 @@ class View:
     def metric(self, name: str) -> MetricRow | None:
         """A metric by name."""
         return next((row for row in self.metrics if row.name == name), None)
+
+    def value(self, name: str, key: str) -> Value | None:
+        """A metric's value at a configuration; None if it was not computed there."""
+        row = self.metric(name)
+        shown = row.cells.get(key) if row is not None else None
+        return None if shown is None else shown.value
+
+    def estimate(self, name: str, key: str) -> Estimate | None:
+        """A metric's estimate at a configuration, if measured."""
+        value = self.value(name, key)
+        return value if isinstance(value, Estimate) else None
 
     def shown_in(self, table: PlaceTable) -> tuple[tuple[Place, MetricRow], ...]:
         """The columns of a table of metrics, from the left."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from fireassay.estimates.format import count, reading, scale_for
-from fireassay.reports.charts import vega
-from fireassay.reports.charts.chart import WIDTH, Drawing, Key, Missing, Rows, above, colour, number_axis, sized
+from fireassay.reports.charts.chart import WIDTH, Drawing, Key, Missing, Rows, above, bars, colour, horizontal, sized
 from fireassay.reports.charts.training.ranks import NAMES, ROLES
 from fireassay.reports.series.ranks import EXPOSED, HIDDEN, PARTS, STILL, UNTOLD, StepTimeline
 from fireassay.reports.view import View
@@ -42,16 +41,10 @@ def draw(view: View) -> list[Drawing | Missing]:
         }
         for span in timeline.spans
     ]
-    domain = [min(0.0, *(span.begin_s for span in timeline.spans)) * scale.factor, last * scale.factor * 1.02]
-    x = vega.x(
-        "from:Q",
-        scale=vega.scale(domain=domain, nice=False),
-        axis=number_axis(title=f"{scale.label} since the first of these ranks began", grid=False),
-    )
-    y = vega.y("y:N", sort=lanes, scale=vega.scale(domain=lanes, paddingInner=0.2), axis=vega.axis(title=None, grid=False))
-    bars = vega.chart(rows).mark("bar", opacity=0.85, stroke=colour("paper"), strokeWidth=0.5)
-    chart = bars.encode(x=x, x2="to:Q", y=y, color=vega.color("role:N", scale=None, legend=None))
-    seen = _visible(timeline, (domain[1] - domain[0]) / scale.factor)
+    low, top = min(0.0, *(span.begin_s for span in timeline.spans)) * scale.factor, last * scale.factor * 1.02
+    x = horizontal(low, top, f"{scale.label} since the first of these ranks began", grid=False)
+    chart = bars(rows, lanes, x("from"), padding=0.2, opacity=0.85, strokeWidth=0.5)
+    seen = _visible(timeline, (top - low) / scale.factor)
     title = above(f"{view.label(timeline.configuration)}, step {timeline.step} of launch {timeline.launch}")
     return [
         Drawing(
