@@ -76,12 +76,12 @@ def test_facts_that_changed_during_the_experiment_are_marked(view: View) -> None
     assert view.changes == 2
 
 
-def test_a_changed_version_is_surprising_and_a_counter_is_not(view: View) -> None:
-    assert [group.name for group in view.environment if group.surprising] == []
+def test_a_changed_version_marks_its_group(view: View) -> None:
+    assert {group.name for group in view.environment if group.changed} == {"load"}
     before, after = builders.environment().values()
     after["python"]["packages"]["torch"] = "2.14.0"
     changed = build(builders.measured(environments={"before": before, "after": after}), builders.judgement())
-    assert [group.name for group in changed.environment if group.surprising] == ["python"]
+    assert {group.name for group in changed.environment if group.changed} == {"load", "python"}
 
 
 def test_a_group_that_was_read_only_once_did_not_change() -> None:

@@ -86,7 +86,7 @@ def test_what_a_trace_cannot_tell_is_not_told_as_nothing() -> None:
     alone = rank(steps=[step], on_device=False, workers=1, memory=[{"device": "cpu", "peak_bytes": 5000, "allocations": 3}])
     lines = list(rank_lines(alone, most=5))
     assert lines[0] == "rank 0: 1 step of 100 µs on average: computing 40 %, in no operator 60 %"
-    assert "  memory: at most 5 kB more than when the window began on cpu, asked for 3 times" in lines
+    assert "  memory: at most 5 kB more than when the window began on cpu, 3 allocations" in lines
     two = list(rank_lines(rank(steps=[step], on_device=False, workers=2), most=5))
     assert two[0].endswith("computing 40 %, exposed communication 0 %, in no operator 60 %")
 

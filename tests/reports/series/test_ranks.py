@@ -177,7 +177,7 @@ def test_the_pictures_say_their_numbers_in_words() -> None:
     assert isinstance(spent, Drawing)
     assert "rank 1, slowest: 1.00 s: forward 500 ms" in by_rank.description
     assert "exposed communication 350 ms" in by_rank.description
-    assert "Rank 0 stood still for communication for 350 ms." in timeline.description
+    assert "Rank 0 waited for communication for 350 ms." in timeline.description
     assert "2 collectives" in timeline.description
     assert "productive" in spent.description
 

@@ -27,12 +27,12 @@ def tables(several: Sequence[Pairs]) -> tuple[Table, ...]:
 def _of(pairs: Pairs, position: int) -> tuple[Table, ...]:
     seen, ranks = pairs.classes, count(pairs.matrix.ranks, "workers")
     where = tuple(Head(text=text) for text in ("latency, µs", "bandwidth, GB/s"))
-    refused = (f"No classes are told: {seen.refused}.",) if seen.refused else ()
+    refused = (f"Pairs are not classified: {seen.refused}.",) if seen.refused else ()
     rows = tuple(_class_row(pairs, name) for name in seen.names)
     by_class = Table(
         inline=True,
         name=f"pair-classes-{position}",
-        title=f"Who is near whom, {ranks}",
+        title=f"Classes of pairs, {ranks}",
         stub=2,
         rows=rows,
         notes=(*seen.sentences, *refused, *_wrong(pairs)),

@@ -53,7 +53,7 @@ def tables(network: Network, values: Mapping[str, Mapping[str, Value]]) -> tuple
         stub=2,
         heads=tuple(Head(text=text) for text in head),
         rows=tuple(_interface(interface) for interface in network.interfaces),
-        notes=("Counters: by how much they grew in all rounds, whoever used them.",),
+        notes=("Counters: their growth over all rounds, by any program.",),
     )
     return (by_host, by_interface) if network.interfaces else (by_host,)
 

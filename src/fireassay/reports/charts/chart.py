@@ -250,7 +250,7 @@ def interval_key(values: Iterable[Estimate], view: View, what: str, role: str = 
     keys = []
     if any(has_width(value) for value in listed):
         reach = REACH * max(value.value for value in listed)
-        further = "; without a cap it goes on" if any(has_width(value) and value.high > reach for value in listed) else ""
+        further = "; without a cap, it continues" if any(has_width(value) and value.high > reach for value in listed) else ""
         keys.append(Key(mark="point", role=role, text=f"{what}, bar: {view.confidence} interval{further}"))
     elif any(has_interval(value) for value in listed):
         keys.append(Key(mark="circle", role=role, text=f"{what}, exact"))
@@ -342,8 +342,6 @@ def dots(rows: Rows, x: vega.Spec, y: vega.Channel, role: str = "main") -> vega.
     return vega.chart(rows).mark("circle", size=22, opacity=0.55, color=colour(role)).encode(x=x, y=y("y"))
 
 
-def common_scale(row: MetricRow, rows: Sequence[MetricRow] = ()) -> Scale:
+def common_scale(row: MetricRow) -> Scale:
     """The scale of a metric's row in the tables, so that chart and table agree."""
-    cells = [cell for metric_row in (row, *rows) for cell in metric_row.cells.values()]
-    values = [cell.value.value for cell in cells if isinstance(cell.value, Estimate)]
-    return next((cell.scale for cell in cells if cell.measured), scale_for(row.unit, values))
+    return next((cell.scale for cell in row.cells.values() if cell.measured), scale_for(row.unit, ()))

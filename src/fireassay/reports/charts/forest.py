@@ -35,7 +35,7 @@ def draw(view: ComparisonView) -> Drawing | Missing:
         if group:
             base = vega.chart(group)
             layers += [*level(base, x, y, role), *markers(base, x("value"), y, role)]
-    further = "; without a cap it goes on" if any(row["cut"] for group in groups for row in group) else ""
+    further = "; without a cap, it continues" if any(row["cut"] for group in groups for row in group) else ""
     keys = [Key(mark="point", role="main", text=f"change, bar: {view.confidence} interval{further}")]
     keys += [Key(mark="point", role="rest", text="struck out")] if groups[1] else []
     keys.append(Key(mark="band", role="band", text=f"equivalent: within {given(band)} %"))

@@ -86,7 +86,7 @@ def _floor(measured: RecordData) -> float | None:
 
 def _notes(measured: RecordData, judgement: Judgement, rows: pl.DataFrame, time: Value, floor: float | None) -> Iterator[str]:
     if measured.experiment.timing.keep_output:
-        yield "what it printed went through assay into the record, and the time includes that: leave --show-output off to time it alone"
+        yield "its output went through assay into the record, and the time includes that: omit --show-output to time it alone"
     yield from _about_trials(measured, rows)
     if isinstance(time, Estimate):
         yield from _about_launches(measured, time)
@@ -102,7 +102,7 @@ def _notes(measured: RecordData, judgement: Judgement, rows: pl.DataFrame, time:
 
 def _about_trials(measured: RecordData, rows: pl.DataFrame) -> Iterator[str]:
     if (failed := rows.filter(pl.col("exit_code") != 0).height) > 0:
-        yield f"{failed:,} of {count(rows.height, 'trials')} ended with an exit code other than 0, which was to be ignored"
+        yield f"{failed:,} of {count(rows.height, 'trials')} ended with an exit code other than 0, ignored as requested"
     launch_states = list(states(asked_to_count(measured)).values())
     warm = [state.warmup for state in launch_states if state.kind == "warm-up"]
     if warm:
@@ -110,9 +110,9 @@ def _about_trials(measured: RecordData, rows: pl.DataFrame) -> Iterator[str]:
     for kind in ("slow-down", "no steady state"):
         n_affected = sum(state.kind == kind for state in launch_states)
         if n_affected > len(launch_states) / 2:
-            yield f"{kind} inside {n_affected} of {count(len(launch_states), 'launches')}: look at the trials for what changes"
+            yield f"{kind} inside {n_affected} of {count(len(launch_states), 'launches')}: see what changes in the trials"
     if (n_outliers := outliers(rows)) > 0:
-        yield f"{count(n_outliers, 'outliers')} among {count(rows.height, 'trials')}, far above the median of their launch; counted all the same"
+        yield f"{count(n_outliers, 'outliers')} among {count(rows.height, 'trials')}, far above the median of their launch; they are counted"
 
 
 def _about_launches(measured: RecordData, time: Estimate) -> Iterator[str]:

@@ -63,7 +63,7 @@ def _of(view: View, op: str) -> Drawing | Missing:
         title=title,
         chart=sized(vega.layer(*layers).properties(title=above("busbw, GB/s")), HEIGHT),
         key=tuple(keys),
-        caption=f"Sizes and busbw as nccl-tests defines them; the slowest rank.{f' {left} further lines stand in the table.' if left else ''}",
+        caption=f"Sizes and busbw as nccl-tests defines them; the slowest rank.{f' {left} further lines are in the table.' if left else ''}",
         description=_words(view, shown),
     )
 

@@ -49,7 +49,7 @@ def maps(found: Matrix, seen: Classes) -> Drawing | Missing:
     return Drawing(
         title=title,
         chart=vega.concat(*both, columns=1, spacing=20),
-        caption=f"{_caption(seen)} Over all launches; the intervals of the slowest pairs stand in the table.",
+        caption=f"{_caption(seen)} Over all launches; the intervals of the slowest pairs are in the table.",
         description=_words(found, seen),
         key=_key(found),
     )
@@ -144,7 +144,7 @@ def _borders(matrix: Matrix) -> list[vega.Chart]:
 
 def _caption(seen: Classes) -> str:
     if seen.refused:
-        return f"No classes of pairs are told: {seen.refused}."
+        return f"Pairs are not classified: {seen.refused}."
     return " ".join(seen.sentences)
 
 

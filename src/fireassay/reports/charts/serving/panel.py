@@ -33,7 +33,7 @@ def draw(view: View, by: Condition = "engine") -> Drawing | Missing:
         title=TITLES[by],
         chart=side_by_side(panels),
         key=tuple(line_keys(view, grouped, values)),
-        caption=f"{ACROSS[view.load_word] if by != 'load' else ''} Every number stands in the tables.".strip(),
+        caption=f"{ACROSS[view.load_word] if by != 'load' else ''} Every number is in the tables.".strip(),
         description=" ".join(in_words(view, row) for _, row in shown),
     )
 

@@ -116,7 +116,7 @@ def _ends(span: Span, end: float) -> dict[str, float]:
 
 def _caption(line: LoadTimeline) -> str:
     if not line.spans:
-        return "Requests stand at the moment at which they were due, whenever they were answered."
+        return "Requests are drawn when they were due, not when they were answered."
     return f"{'; '.join(_told(span) for span in line.spans)}."
 
 

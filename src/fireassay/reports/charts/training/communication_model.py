@@ -134,7 +134,7 @@ def _key(view: View, wall: WallSeries, speedups: dict[str, Estimate]) -> tuple[K
     if wall.points[0].low is not None:
         keys.append(Key(mark="band", role="second", text=f"{view.confidence} interval of as many launches"))
     if wall.hides:
-        keys.append(Key(mark="dotted", role="third", text="the same, nothing hidden"))
+        keys.append(Key(mark="dotted", role="third", text="the same without overlap"))
     if wall.points[0].amdahl is not None:
         keys.append(Key(mark="dash", role="muted", text="Amdahl’s law, fitted"))
     if wall.held_workers is not None:

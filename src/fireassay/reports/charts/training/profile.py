@@ -14,7 +14,7 @@ from fireassay.reports.rows.profile import NO_OPERATOR
 from fireassay.reports.view import View
 
 NAME = "profile"
-TITLE: Final = "Inside of profiled steps"
+TITLE: Final = "Inside profiled steps"
 PARTS: Final = (
     ("compute_ns", "computing", "main"),
     ("exposed_ns", "exposed communication", "fifth"),
@@ -40,7 +40,7 @@ def draw(view: View) -> list[Drawing]:
         Drawing(
             title=TITLE,
             chart=sized(chart.properties(title=above("means of the profiled steps")), 70 + 30 * len(ranks)),
-            caption="Computing hides whatever communication runs beside it. Profiled steps are slower than timed ones: read the shares, not the times.",
+            caption="Computation hides communication that overlaps with it. Profiled steps are slower than timed ones: read the shares, not the times.",
             description=" ".join(_words(view, name, parts, wholes[name]) for name, parts in ranks.items()),
             key=used(rows, ((role, _named(view, text)) for _, text, role in PARTS)),
         )

@@ -20,7 +20,7 @@ PARTS: Final = (  # name, colour, categories; left to right
     ("checkpoint, evaluation", "sixth", ("checkpoint", "evaluation")),
     ("start-up, compile", "third", ("init", "compile")),
     ("detect, restart, reload", "bad", ("detect", "restart", "reload")),
-    ("done again", "ink", ("recompute",)),
+    ("recomputed", "ink", ("recompute",)),
     ("idle, not explained", "rest", ("idle", "unknown")),
 )
 

@@ -49,8 +49,8 @@ def _above(view: View, ranks: tuple[RankPhases, ...]) -> str:
 def _caption(ranks: tuple[RankPhases, ...]) -> str:
     if any(rank.exposed_s is None for rank in ranks):
         return (
-            "Steady steps. In a synchronous training every rank's step is as long as the slowest's. What a rank waits for the others was not seen here: "
-            "it is inside of the phases, mostly of backward."
+            "Steady steps. In a synchronous training every rank's step is as long as the slowest's. Waiting for other ranks was not recorded: "
+            "it is part of the phases, mostly of backward."
         )
     return (
         "Steady steps. In a synchronous training every rank's step is as long as the slowest's: a slow rank has the longest phases of its own, and the "

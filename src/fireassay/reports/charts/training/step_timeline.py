@@ -15,9 +15,9 @@ TITLE: Final = "One step, with its communication"
 COLOURS: Final = {**{part: ROLES[part] for part in PARTS}, STILL: "fifth", EXPOSED: "fifth", HIDDEN: "rest", UNTOLD: "sixth"}
 KEYS: Final = (
     *((part, NAMES.get(part, part)) for part in PARTS),
-    (EXPOSED, "exposed: the rank stands still for communication"),
-    (HIDDEN, "hidden: a collective beside computing"),
-    (UNTOLD, "collective under way"),
+    (EXPOSED, "exposed: the rank waits for communication"),
+    (HIDDEN, "hidden: a collective during computation"),
+    (UNTOLD, "collective in flight"),
 )
 
 FINEST: Final = 1.5 / WIDTH  # of the chart's width: a one-pixel bar, whose edges have the background colour
@@ -73,10 +73,10 @@ def _lane(rank: int, what: str) -> str:
 
 def _caption(timeline: StepTimeline) -> str:
     """How to read the chart, and its assumptions."""
-    still = "standing still is laid at the end of its phase" if timeline.exposed_s else "what of it was exposed was not seen"
+    still = "waiting is drawn at the end of its phase" if timeline.exposed_s else "its exposed part was not recorded"
     return (
-        "A step of median length. Phases are laid one after the other from the rank's own begin, for their lengths are measured and not the "
-        f"gaps between them; {still}. A collective lasts until it was complete on the rank, waiting for others included."
+        "A step of median length. Phases are drawn end to end from the rank's begin, since their lengths are measured and the gaps "
+        f"between them are not; {still}. A collective lasts until it was complete on the rank, waiting for others included."
     )
 
 
@@ -85,7 +85,7 @@ def _words(timeline: StepTimeline) -> str:
     if not calls:
         return f"Step {timeline.step} of launch {timeline.launch}."
     begin, end = min(span.begin_s for span in calls), max(span.end_s for span in calls)
-    still = "".join(f" Rank {rank} stood still for communication for {reading(length, 's')}." for rank, length in timeline.exposed_s)
+    still = "".join(f" Rank {rank} waited for communication for {reading(length, 's')}." for rank, length in timeline.exposed_s)
     return (
         f"Step {timeline.step} of launch {timeline.launch}: {count(timeline.collectives, 'collectives')} on the ranks shown, the first begun after "
         f"{reading(begin, 's')}, the last complete after {reading(end, 's')}.{still}"
