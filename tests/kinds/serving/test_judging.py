@@ -81,7 +81,7 @@ def test_two_launches_decide_nothing() -> None:
 def test_without_objectives_pass_means_measured_validly_and_says_so() -> None:
     judgement = judged(loads({"rate=10": 0, "rate=20": 250}, objectives=Objectives()))
     assert judgement.verdict.status == "PASS"
-    assert "no objective was asked for, so there is nothing to pass: measured validly. At rate=10: throughput" in judgement.verdict.sentence
+    assert "no objective was requested, so there is nothing to pass: measured validly. At rate=10: throughput" in judgement.verdict.sentence
     assert pick(judgement).configuration is None
     assert "no objective was asked for" in pick(judgement).sentence
     assert pick(judgement, "fastest").configuration in ("rate=10", "rate=20")

@@ -1,4 +1,4 @@
-"""How do serving engines bear a load?"""
+"""How do serving engines perform under a load?"""
 
 from fireassay.spec.kind import Kind
 
@@ -8,7 +8,7 @@ KIND = Kind(
     precedence=100,
     applies=lambda experiment: experiment.serving is not None,
     questions={
-        "correctness": "Are the answers right, and did everybody get their own?",
+        "correctness": "Are the answers right, and did each client get its own?",
         "performance": "How fast is it, and under how much load?",
         "cost": "What does an answer cost?",
         "reliability": "Does it survive?",
