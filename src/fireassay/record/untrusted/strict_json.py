@@ -12,8 +12,7 @@ import tomllib
 from typing import Any, Final, NoReturn
 
 DEEPEST: Final = 64  # assay's own files go to 10
-LONGEST_KEY: Final = 4096  # characters of a line without quote, bracket or value: parsing is quadratic in the number of dots
-MOST_DOTS: Final = 64
+MOST_DOTS: Final = 64  # in a key: parsing is quadratic in their number
 
 
 def json_of(content: bytes) -> Any:

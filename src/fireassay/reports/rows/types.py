@@ -261,11 +261,6 @@ class View:
         """The layers of correctness, where that is shown."""
         return self.layers if "correctness" in self.dimensions else ()
 
-    @property
-    def of_links(self) -> bool:
-        """Whether it is about what lies between workers or hosts, and not about a workload."""
-        return bool(self.collectives) or self.network is not None
-
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
         """The twelve rules of Hoefler and Belli, answered."""
