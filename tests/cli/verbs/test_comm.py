@@ -92,7 +92,7 @@ def test_what_the_runner_refuses_is_told_under_the_flags_too(
 
 def test_a_root_that_is_no_rank_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["comm", "--workers", "2,4", "--root-rank", "2", "--dry-run"]) == 2
-    assert "--root-rank: found 2; allowed: a rank of every level: below 2" in capsys.readouterr().err
+    assert "--root-rank: found 2; allowed: a rank that exists at every level: below 2" in capsys.readouterr().err
 
 
 def test_a_worker_count_that_is_none_is_not_told_as_a_wrong_root(capsys: pytest.CaptureFixture[str]) -> None:
@@ -112,7 +112,7 @@ def test_groups_that_leave_a_rank_over_or_lack_the_root_are_refused(
 
 def test_a_placement_that_an_operation_does_not_have_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["comm", "--ops", "all_reduce", "--placement", "out", "--dry-run"]) == 2
-    assert "torch.distributed offers these operations in one placement alone" in capsys.readouterr().err
+    assert "torch.distributed supports only one placement for these operations" in capsys.readouterr().err
 
 
 def test_a_section_without_its_runner_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
