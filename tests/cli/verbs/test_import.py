@@ -98,7 +98,7 @@ def test_garbage_is_one_clear_error_and_leaves_nothing_behind(
 def test_a_file_that_is_not_there_is_said(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, _, err = run(capsys, "import", "absent.json")
     assert code == 2
-    assert "nothing there" in err
+    assert "no such file" in err
 
 
 @pytest.mark.parametrize(

@@ -178,7 +178,7 @@ def test_an_interval_that_goes_on_beyond_the_picture_has_no_cap_there(decided: C
         drawn = forest.draw(shown)
         assert isinstance(drawn, Drawing)
         low, top = forest._reach([wide], 3.0)
-        return [bool(one["cut"]) for one in forest._rows([wide], shown, low, top)], "goes on" in drawn.key[0].text
+        return [bool(one["cut"]) for one in forest._rows([wide], shown, low, top)], "continues" in drawn.key[0].text
 
     assert ends(1.9) == ([False], False)
     assert ends(2.4) == ([True], True)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from fireassay.frames.training.rank_time import CATEGORIES
-from fireassay.reports import pair_tables
+from fireassay.reports.documents import pairs as pairs_document
 from fireassay.reports.documents import serving as serving_document
 from fireassay.reports.documents.values import Row, encode, key_tables, value_object
 from fireassay.reports.view import View
@@ -77,7 +77,7 @@ FIELDS: Final[Mapping[str, tuple[Row, ...]]] = {
         ),
         ("nsys", "list of objects", "for each capture of Nsight Systems: its `reports`"),
     ),
-    "pairs[]": pair_tables.KEYS,
+    "pairs[]": pairs_document.KEYS,
     "collectives[]": (
         ("configuration", "string", "key of `collective_time`, `algbw`, `busbw`, `collective_errors`"),
         ("group", "string", "key of `alpha`, `beta`, `crossover_size`: all sizes together"),
@@ -256,7 +256,7 @@ def document(view: View) -> dict[str, Any]:
         **({"spent": _spent(view)} if view.series.spent else {}),
         **({"collectives": _collectives(view)} if view.collectives else {}),
         **({"profiles": [dict(profile) for profile in view.profiles]} if view.profiles else {}),
-        **({"pairs": pair_tables.as_json(view.pairs, value_object)} if view.pairs else {}),
+        **({"pairs": pairs_document.as_json(view.pairs, value_object)} if view.pairs else {}),
     }
 
 

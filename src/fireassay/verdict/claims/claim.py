@@ -169,7 +169,7 @@ def smallest_set(facts: frozenset[str], among: tuple[Quantity, ...] = QUANTITIES
 
 def _examined(audit: Audit, claim: Claim) -> Pitfall:
     assert audit.claim is not None
-    findings = audit.claim(claim)
+    findings = tuple(audit.claim(claim))
     grave = any(finding.severity in GRAVE for finding in findings)
     state: State = "fallen into" if grave else "not examined" if findings else "clear"
     reason = "" if grave or not findings else "; ".join(finding.evidence for finding in findings)

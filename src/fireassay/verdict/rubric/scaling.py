@@ -1,6 +1,6 @@
 """Which laws do the rows of an external table follow, and what do they predict?
 
-Amdahl's law for strong scaling, Gustafson's for weak, and for throughputs the law that AICc prefers (`stats/scaling_fits.py`); refused
+Amdahl's law for strong scaling, Gustafson's for weak, and for throughputs the law that AICc prefers (`stats/models/scaling_laws.py`); refused
 rows are excluded. A fit with a negative serial fraction and superlinear rows is no fit: no law here covers that.
 """
 

@@ -7,13 +7,12 @@ far as it is drawn.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.format import Scale, count, show
 from fireassay.frames.links.pairs import Link, Pairs
-from fireassay.reports import load_tables
-from fireassay.reports.page import Cell, Head, Table, Words
+from fireassay.reports.page import Cell, Head, Table, Words, number
 
 MICROSECONDS: Final = Scale(factor=1e6, after=" µs")
 GIGABYTES: Final = Scale(factor=1e-9, after=" GB/s")
@@ -28,12 +27,12 @@ def tables(several: Sequence[Pairs]) -> tuple[Table, ...]:
 def _of(pairs: Pairs, position: int) -> tuple[Table, ...]:
     seen, ranks = pairs.classes, count(pairs.matrix.ranks, "workers")
     where = tuple(Head(text=text) for text in ("latency, µs", "bandwidth, GB/s"))
-    refused = (f"No classes are told: {seen.refused}.",) if seen.refused else ()
+    refused = (f"Pairs are not classified: {seen.refused}.",) if seen.refused else ()
     rows = tuple(_class_row(pairs, name) for name in seen.names)
     by_class = Table(
         inline=True,
         name=f"pair-classes-{position}",
-        title=f"Who is near whom, {ranks}",
+        title=f"Classes of pairs, {ranks}",
         stub=2,
         rows=rows,
         notes=(*seen.sentences, *refused, *_wrong(pairs)),
@@ -86,48 +85,11 @@ def _pair_row(pairs: Pairs, link: Link) -> tuple[Cell, ...]:
     return (
         Words(text=f"{link.pair[0]} → {link.pair[1]}"),
         Words(text=kind),
-        load_tables.cell(show(link.latency, MICROSECONDS)),
-        load_tables.cell(show(link.bandwidth, GIGABYTES)),
+        number(link.latency, MICROSECONDS, bare=True),
+        number(link.bandwidth, GIGABYTES, bare=True),
     )
 
 
 def _wrong(pairs: Pairs) -> tuple[str, ...]:
     bad = [f"{link.pair[0]} → {link.pair[1]} ({count(link.wrong, 'bytes')})" for link in pairs.matrix.links if link.wrong]
     return (f"WRONG DATA arrived on {', '.join(bad)}.",) if bad else ()
-
-
-KEYS: Final = (
-    ("configuration", "string", "the configuration whose ranks sent to one another"),
-    ("hosts", "list of strings", "the host of every rank; empty where the ranks did not say"),
-    ("at_once", "boolean", "whether pairs without a common rank were measured at the same time"),
-    ("classes", "list of strings", "the classes that occur, the nearest first; empty where none are told"),
-    ("refused", "string", "why no classes are told; empty where they are"),
-    ("sentences", "list of strings", "what the classes are and what contradicts them"),
-    ("links", "list of objects", "one for every ordered pair: from, to, class, latency and bandwidth as values, wrong bytes"),
-)
-
-
-def as_json(several: Sequence[Pairs], value: Any) -> list[dict[str, Any]]:
-    """For other programs; `value` turns an estimate or an absent value into JSON."""
-    return [
-        {
-            "configuration": pairs.configuration,
-            "hosts": list(pairs.matrix.hosts),
-            "at_once": pairs.matrix.together,
-            "classes": list(pairs.classes.names),
-            "refused": pairs.classes.refused,
-            "sentences": list(pairs.classes.sentences),
-            "links": [
-                {
-                    "from": link.pair[0],
-                    "to": link.pair[1],
-                    "class": pairs.classes.kinds.get(link.pair),
-                    "latency": value(link.latency),
-                    "bandwidth": value(link.bandwidth),
-                    "wrong": link.wrong,
-                }
-                for link in pairs.matrix.links
-            ],
-        }
-        for pairs in several
-    ]

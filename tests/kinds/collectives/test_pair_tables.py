@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 from fireassay.frames.links.pairs import of_record
-from fireassay.reports import pair_tables
+from fireassay.kinds.collectives import pair_tables
+from fireassay.reports.documents import pairs
 from fireassay.reports.documents.values import value_object
 from fireassay.reports.page import said
 from tests.paired import kinds, record
@@ -36,8 +37,8 @@ def test_wrong_data_is_told_in_capitals() -> None:
 
 
 def test_the_json_holds_every_pair_under_its_documented_keys() -> None:
-    (found,) = json.loads(json.dumps(pair_tables.as_json(of_record(record(kinds(2, 1, 2), hosts=("a", "a", "b", "b"))), value_object)))
-    assert list(found) == [key for key, _, _ in pair_tables.KEYS]
+    (found,) = json.loads(json.dumps(pairs.as_json(of_record(record(kinds(2, 1, 2), hosts=("a", "a", "b", "b"))), value_object)))
+    assert list(found) == [key for key, _, _ in pairs.KEYS]
     assert len(found["links"]) == 12
     assert found["links"][1]["class"] == "across hosts"
     assert found["links"][1]["latency"]["value"] == 0.025
