@@ -8,7 +8,7 @@ SUITE := $(BIN)/pytest -n 3 --dist worksteal
 # What an installation depends on: the core of the load client is compiled by it.
 BUILT_FROM := pyproject.toml constraints.txt setup.py src/fireassay/traffic/wire/_core.c
 
-.PHONY: demo demo-serving test test-busy prepare check package bench docs
+.PHONY: demo demo-serving fast test test-busy prepare check package bench docs
 
 demo: .venv/examples.stamp
 	@# Every verdict is a good demo, on a busy machine FAIL (1) and INCONCLUSIVE (4) too; INVALID and errors are not.
@@ -22,6 +22,10 @@ demo-serving: .venv/engine.stamp
 
 test: prepare
 	$(SUITE)
+
+fast: prepare
+	@# What needs no process, no sleep, no torch and no browser, and computes little: tests/fast.py skips the rest.
+	$(BIN)/pytest -p tests.fast -n 2 -q -r f
 
 test-busy: prepare
 	@# What holds on an idle machine only is no test: the same beside four loops that never wait.

@@ -1,6 +1,6 @@
 """How far off are the offsets of hosts' clocks that assay tells, where the truth is known?
 
-Two processes on this machine look at each other's clock as two hosts of a job do (`instruments/clock_pings.py`), the second one in a time
+Two processes on this machine look at each other's clock as two hosts of a job do (`instruments/recorder/clock_pings.py`), the second one in a time
 namespace of its own (Linux, root), whose monotonic clock the kernel shifts by a known amount; a drift of 50 ppm is put on by the process
 itself.  Where there is no right to make a namespace the process shifts its clock by itself as well.  Meanwhile both processors may be busy.
 

@@ -1,7 +1,7 @@
 """How often does the interval of the model of communication hold the next worker count, and how well are s, alpha and beta recovered?
 
-Simulated clusters (`runners.cluster`) whose truth is known: steps of every launch from the simulator, alpha and beta from noisy calls
-of one sweep a launch, fitted and predicted as for a record (`stats.communication_wall`).  Each row is so many experiments; the
+Simulated clusters (`runners.simulation.cluster`) whose truth is known: steps of every launch from the simulator, alpha and beta from noisy calls
+of one sweep a launch, fitted and predicted as for a record (`stats.models.communication_wall`).  Each row is so many experiments; the
 promise is 85 % of held-out worker counts inside the 90 % interval.
 
     python benchmarks/communication_wall.py --experiments 500

@@ -31,7 +31,7 @@ from typing import Any
 
 import pytest
 
-MOST_TESTS, MOST_S = 25, 6.0  # per mutant
+MOST_TESTS, MOST_S = 12, 3.0  # per mutant
 SWAPS: dict[type, type] = {
     ast.Lt: ast.LtE,
     ast.LtE: ast.Lt,

@@ -1,7 +1,7 @@
 """Broken on purpose: one bit of one weight flips on the last rank, after the second step.
 
 Faulty memory does this, and so does code that writes a parameter on one rank alone.
-What must be found: one parameter differs, and no update did it: the gradients of all ranks are equal.
+What must be found: one parameter differs, and no update caused it: the gradients of all ranks are equal.
 """
 
 import digits

@@ -9,16 +9,16 @@ DEFECT = 70  # EX_SOFTWARE of sysexits.h; an uncaught exception must not look li
 BROKEN_PIPE = 141  # 128 + SIGPIPE, as shells count
 
 EXIT_CODES: dict[int, str] = {
-    0: "the verdict is PASS, or the command did what was asked",
+    0: "the verdict is PASS, or the command succeeded",
     1: "a gate FAILED on admissible numbers; `assay check`: a regression",
-    2: "bad input: the experiment, a flag or a file makes no sense",
+    2: "bad input: the experiment, a flag or a file is invalid",
     3: "INVALID: an audit found the record inadmissible, or records are not comparable",
     4: "INCONCLUSIVE: the evidence is too small to decide",
     5: "the workload failed: no launch of it succeeded, or nothing was measured on a side",
     6: "the record is missing, foreign, damaged, of a newer format, holds a secret, or cannot be written",
-    7: "something needed is not installed or not allowed on this machine",
+    7: "a required package, tool or permission is missing on this machine",
     8: "`assay check`: better than the baseline, which may be renewed",
     DEFECT: "a defect in assay: the traceback says where",
     130: "interrupted; what was measured is kept and can be resumed",
-    BROKEN_PIPE: "whoever read the output went away before the command was done",
+    BROKEN_PIPE: "the reader of the output closed the pipe early",
 }

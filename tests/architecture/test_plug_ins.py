@@ -97,6 +97,18 @@ def test_a_metric_a_page_and_a_writer_are_each_added_by_one_file(package_copy: P
     assert shown["record outline"].splitlines()[:2] == ["synthetic", "Four dimensions"]
 
 
+def test_an_audit_and_a_gate_are_each_added_by_one_file(package_copy: Path, python: Run, repository: Path) -> None:
+    for file, text in {"audits/every/omen": AUDIT_FILE, "gates/oddity": GATE_FILE}.items():
+        package_copy.joinpath("src", "fireassay", "verdict", f"{file}.py").write_text(text)
+    (package_copy / "tests").symlink_to(repository / "tests")
+
+    result = python(JUDGE, package_copy)
+    assert result.returncode == 0, result.stderr
+    judged, pitfall = result.stdout.splitlines()
+    assert {"bad_luck", "oddity"} <= set(judged.split())
+    assert pitfall == "fallen into"
+
+
 @pytest.mark.parametrize(("verb", "flags"), [("report", ("--sentence", "--outline")), ("compare", ("--outline",))])
 def test_what_is_planted_is_a_flag_of_the_command_line(
     verb: str, flags: tuple[str, ...], package_copy: Path, python: Run, repository: Path
@@ -161,6 +173,40 @@ VERB = Verb(
     run=lambda arguments: print("HELLO" if arguments.loudly else "hello") or 0,
 )
 '''
+AUDIT_FILE = '''"""Does the record's name bring bad luck?"""
+
+from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.types import Finding
+
+
+def examine(measured, results):
+    if measured.manifest["name"] == "synthetic":
+        yield Finding("bad_luck", "warning", None, "the name is unlucky", "choose another name")
+
+
+AUDIT = Audit(name="omen", question="Does the name bring bad luck?", examine=examine)
+'''
+GATE_FILE = '''"""Is the configuration odd?"""
+
+from fireassay.verdict.gates.support.gate import Gate
+from fireassay.verdict.types import GateResult
+
+
+def check(measured, results):
+    return (GateResult(gate="oddity", configuration=measured.base, status="FAIL", sentence="it is even"),)
+
+
+GATE = Gate(name="oddity", question="Is the configuration odd?", check=check)
+'''
+JUDGE = """
+from fireassay.verdict.claims.pitfalls import of_record
+from fireassay.verdict.judge import judge
+from tests.builders import measured
+record = measured()
+judgement = judge(record)
+print(*(finding.rule for finding in judgement.verdict.findings), *(gate.gate for gate in judgement.verdict.gates))
+print(*(pitfall.state for pitfall in of_record(record, judgement.results) if pitfall.name == "omen"))
+"""
 EXPERIMENT = """
 name = "planted"
 [workload]

@@ -47,7 +47,7 @@ def test_a_throttled_interface_is_held_back_in_the_victims_own_network_and_freed
         undo = throttle.strike(Victim(pid=process.pid, rank=0), planned("lo", 20.0))
         assert "tbf" in rules(process.pid)
         assert "rate 20Mbit" in rules(process.pid)
-        with pytest.raises(OSError, match="held back already, by a rule of kind tbf"):
+        with pytest.raises(OSError, match="already limited by a rule of kind tbf"):
             throttle.strike(Victim(pid=process.pid, rank=0), planned("lo"))
         undo()
         assert "tbf" not in rules(process.pid)

@@ -68,5 +68,5 @@ def test_the_rates_of_both_directions_are_the_shaped_ones(tmp_path: Path) -> Non
     rates = [found["values"][f"link_rate {there.address}{end}"] for end in ("", " back")]
     for rate, mbit in zip(rates, (THERE, BACK), strict=True):
         assert abs(rate / (mbit * 1e6 / 8 * PAYLOAD) - 1) < 0.25  # one second, of which the bucket gives a hundredth
-    assert "times less than the other way" in found["findings"]["one_way_slower"]
+    assert "times less than in the other direction" in found["findings"]["one_way_slower"]
     assert 0 < found["values"][f"round_trip {there.address}"] < 0.1

@@ -324,7 +324,7 @@ def test_gpus_are_described_by_nvidia_smi_where_the_binding_is_missing(tmp_path:
         ("echo 'no devices were found' >&2; exit 6", "nvidia-smi: no devices were found"),
         ("exit 9", "nvidia-smi: exit code 9"),
         ("exit 0", "nvidia-smi lists no GPU"),
-        ("exec sleep 30", "nvidia-smi gave no answer within 0.1 s"),
+        ("exec sleep 30", "nvidia-smi did not answer within 0.1 s"),
     ],
 )
 def test_a_tool_that_fails_or_hangs_is_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, reason: str) -> None:
@@ -340,7 +340,7 @@ def test_without_binding_and_tool_there_is_no_guess(machine: Machine, monkeypatc
 
 
 def test_a_number_that_is_none_is_refused_with_the_file(tmp_path: Path) -> None:
-    with pytest.raises(Unread, match="x: 'twelve' is no integer"):
+    with pytest.raises(Unread, match="x: 'twelve' is not an integer"):
         Machine(root=plant(tmp_path, {"x": "twelve"})).number("x")
 
 

@@ -75,7 +75,7 @@ def test_a_root_of_any_name_works_from_creation_to_sealing(tmp_path: Path, name:
 
 def test_a_root_that_is_a_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "records").write_text("not a folder")
-    with pytest.raises(RecordError, match=r"cannot create a record in .*/records: a file stands where a folder is needed"):
+    with pytest.raises(RecordError, match=r"cannot create a record in .*/records: a file has the name of a required folder"):
         create(tmp_path / "records", experiment(), "", clock=FakeClock())
 
 

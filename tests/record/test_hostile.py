@@ -358,7 +358,7 @@ def test_the_bound_can_be_raised_and_is_named_where_it_is_nonsense(tmp_path: Pat
     monkeypatch.setenv("FIREASSAY_READ_MIB", "400")
     assert open_record(record).table("launches").height == 1000
     monkeypatch.setenv("FIREASSAY_READ_MIB", "lots")
-    with pytest.raises(RecordError, match="no number of MiB"):
+    with pytest.raises(RecordError, match="not a number of MiB"):
         open_record(record).table("launches")
 
 
@@ -488,7 +488,7 @@ def test_a_stream_that_is_all_holes_is_refused_unread(tmp_path: Path, monkeypatc
     record.finish("interrupted")
     with (record.path / "streams/launch=0000/trials.x.arrows").open("wb") as file:
         file.truncate(1 << 40)
-    with pytest.raises(RecordError, match="more than may be read"):
+    with pytest.raises(RecordError, match="more than the allowed"):
         open_record(record.path).table("trials")
 
 

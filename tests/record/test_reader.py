@@ -163,7 +163,7 @@ def test_a_format_that_no_migration_knows_is_refused(tmp_path: Path) -> None:
 def test_a_manifest_without_a_key_names_the_key(tmp_path: Path, key: str) -> None:
     path = sealed(tmp_path)
     edit(path, **{key: None})
-    fails(path, rf"manifest\.json is damaged: {key} is missing or of the wrong kind")
+    fails(path, rf"manifest\.json is damaged: {key} is missing or of the wrong type")
 
 
 def test_a_sealed_manifest_without_its_files_is_damaged(tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_a_table_that_is_a_link_is_refused(tmp_path: Path) -> None:
 def test_a_manifest_that_points_outside_of_its_record_is_damaged(tmp_path: Path, name: str) -> None:
     path = sealed(tmp_path)
     edit(path, sealed={"files": {name: {"sha256": "", "bytes": 0}}})
-    fails(path, r"sealed\.files is missing or of the wrong kind")
+    fails(path, r"sealed\.files is missing or of the wrong type")
 
 
 def test_a_removed_seal_never_reads_as_an_empty_interrupted_record(tmp_path: Path) -> None:
@@ -269,7 +269,7 @@ def test_an_ambiguous_beginning_lists_what_it_fits(tmp_path: Path) -> None:
 
 
 def test_nothing_that_fits_says_so(tmp_path: Path) -> None:
-    with pytest.raises(RecordError, match=r"no record in .* has the name or id 'x' or a name that begins so"):
+    with pytest.raises(RecordError, match=r"no record in .* has the name or id 'x', or a name that begins with it"):
         resolve("x", tmp_path)
     with pytest.raises(RecordError, match=r"there is no record in .*none"):
         resolve("latest", tmp_path / "none")

@@ -104,7 +104,7 @@ def test_a_push_that_was_cut_short_is_no_record_and_can_be_finished(
             store.push(path)
     assert [entry for entry in store.entries() if entry.state == "complete"] == []
     assert store.newest() is None
-    with pytest.raises(RecordError, match="no whole record"):
+    with pytest.raises(RecordError, match="no complete record"):
         store.pull(path.name, tmp_path / "cache")
     store.push(path)
     assert [entry.state for entry in store.entries()] == ["complete"]
@@ -130,7 +130,7 @@ def test_only_sealed_and_intact_records_are_pushed(store: Store, tmp_path: Path)
         store.push(under_way.path)
     damaged = sealed(tmp_path / "records")
     (damaged / "experiment.toml").write_text((damaged / "experiment.toml").read_text() + "\n")
-    with pytest.raises(RecordError, match="not what was sealed"):
+    with pytest.raises(RecordError, match="differs from its seal"):
         store.push(damaged)
     assert store.entries() == ()
 
@@ -155,14 +155,14 @@ def test_a_manifest_that_names_files_elsewhere_is_refused(store: Store, tmp_path
     manifest["sealed"]["files"][escape] = {"sha256": "0" * 64, "bytes": 1}
     put(store, "evil-1/manifest.json", encode(manifest))
     put(store, "evil-1/SEAL", seal_line(encode(manifest)))
-    with pytest.raises(RecordError, match="outside of a record"):
+    with pytest.raises(RecordError, match="outside the record"):
         store.pull("evil-1", tmp_path / "cache")
     assert not (tmp_path / "outside").exists()
 
 
 @pytest.mark.parametrize("name", ["../records", "/tmp/x", "..", ".hidden", "a/b", "", "x" * 300])
 def test_a_name_that_leads_out_of_the_store_is_refused(store: Store, tmp_path: Path, name: str) -> None:
-    with pytest.raises(RecordError, match="no record's name"):
+    with pytest.raises(RecordError, match="not a record name"):
         store.pull(name, tmp_path / "cache")
 
 
@@ -172,7 +172,7 @@ def test_a_copy_from_before_is_used_again_only_if_it_is_the_same(store: Store, t
     pulled = store.pull(path.name, tmp_path / "cache")
     assert store.pull(path.name, tmp_path / "cache") == pulled
     (pulled / "experiment.toml").write_text("")
-    with pytest.raises(RecordError, match="is in the way"):
+    with pytest.raises(RecordError, match="exists but is not the record"):
         store.pull(path.name, tmp_path / "cache")
 
 

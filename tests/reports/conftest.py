@@ -27,7 +27,7 @@ def view() -> View:
 @pytest.fixture(scope="session")
 def pictures(view: View) -> dict[str, svg.Picture]:
     """Its pictures by name."""
-    return {picture.name: picture for picture in record_charts.draw(view)}
+    return pictures_of(view)
 
 
 @pytest.fixture(scope="session")
@@ -66,6 +66,12 @@ def hostile() -> View:
     columns = tuple(replace(one, engine=EVIL, group=f"{EVIL}, {one.key}", label=f"{EVIL} {one.key}") for one in view.columns)
     findings = tuple(replace(one, evidence=EVIL, remedy=EVIL, where=EVIL) for one in view.findings)
     return replace(view, columns=columns, findings=findings, name=EVIL)
+
+
+def pictures_of(view: View) -> dict[str, svg.Picture]:
+    """The charts of a record as SVG, by name."""
+    pending = [svg.begun(name, drawing) for name, drawing in record_charts.drawings(view)]
+    return {picture.name: picture for picture in (finished() for finished in pending)}
 
 
 def judged(made: ServingMade) -> View:

@@ -11,7 +11,7 @@ import pytest
 
 from fireassay.estimates.estimate import Absent
 from fireassay.metrics.metric import ALL
-from fireassay.reports.rows import conditions
+from fireassay.reports.rows.conditions import requested
 from fireassay.reports.series import training
 from fireassay.reports.view import View, build
 from fireassay.spec.sections.faults import Fault
@@ -76,12 +76,12 @@ def test_facts_that_changed_during_the_experiment_are_marked(view: View) -> None
     assert view.changes == 2
 
 
-def test_a_changed_version_is_surprising_and_a_counter_is_not(view: View) -> None:
-    assert [group.name for group in view.environment if group.surprising] == []
+def test_a_changed_version_marks_its_group(view: View) -> None:
+    assert {group.name for group in view.environment if group.changed} == {"load"}
     before, after = builders.environment().values()
     after["python"]["packages"]["torch"] = "2.14.0"
     changed = build(builders.measured(environments={"before": before, "after": after}), builders.judgement())
-    assert [group.name for group in changed.environment if group.surprising] == ["python"]
+    assert {group.name for group in changed.environment if group.changed} == {"load", "python"}
 
 
 def test_a_group_that_was_read_only_once_did_not_change() -> None:
@@ -147,7 +147,7 @@ def test_every_fault_launch_has_its_own_phases_whatever_the_others_of_its_config
 
 
 def test_the_paid_time_is_shared_out_per_role() -> None:
-    timed, fault = training.build(builders.measured(), {}).spent[0], training.build(struck().measured(), {}).spent[0]
+    timed, fault = (training.of_training(training.build(one, {}), one, {}).spent[0] for one in (builders.measured(), struck().measured()))
     assert (timed.role, fault.role) == ("timed", "fault")
     assert sum(timed.shares.values()) == pytest.approx(1.0)
     assert (fault.rank_s, fault.shares["recompute"]) == (pytest.approx(40.0), pytest.approx(6.0 / 40.0))
@@ -267,8 +267,7 @@ def test_the_rules_of_a_timing_speak_of_its_trials_and_of_no_scaling() -> None:
         ),
     ],
 )
-def test_each_fault_is_said_as_it_strikes(fault: Fault, words: str) -> None:
-    made = builders.measured()
-    asked = made.experiment.model_copy(update={"faults": (fault,)})
-    told = conditions.conditions(asked, made.manifest, made, "1 worker")
-    assert next(fact.text for fact in told if fact.name == "Faults") == words
+def test_a_condition_describes_each_fault(fault: Fault, words: str) -> None:
+    measured = builders.measured()
+    experiment = measured.experiment.model_copy(update={"faults": (fault,)})
+    assert requested(replace(measured, experiment=experiment), "1 worker")["Faults"] == words

@@ -207,7 +207,7 @@ def test_no_data_whatever_get_past_a_sentence_in_our_own_words(data: Any) -> Non
 def test_a_python_object_is_refused_in_the_same_words() -> None:
     with pytest.raises(SpecError, match=r"scaling.mode: found \"weird\"; allowed: one of auto, strong, weak"):
         Experiment.model_validate({**smallest(), "scaling": {"mode": "weird"}})
-    with pytest.raises(SpecError, match="every worker count once"):
+    with pytest.raises(SpecError, match="each worker count once"):
         Experiment(name="x", workload=Workload(script="a.py"), factor=Factor(levels=(1, 1)))
     with pytest.raises(SpecError, match="only together with"):
         Experiment(name="x", workload=Workload(script="a.py"), factor=Factor(levels=(1,)), gates=Gates(budget_usd=1.0))
@@ -225,7 +225,7 @@ def test_a_level_given_twice_is_told_beside_a_level_of_the_wrong_type() -> None:
 def test_a_level_given_twice_is_told_with_the_list_to_write() -> None:
     problem = only_problem(smallest(factor={"levels": [4, 1, 4]}))
     assert problem.found == "[4, 1, 4]"
-    assert problem.fix == "4 stands there more than once. Write [4, 1]."
+    assert problem.fix == "4 occurs more than once. Write [4, 1]."
 
 
 @pytest.mark.parametrize(
@@ -288,7 +288,7 @@ def test_what_is_allowed_but_says_little_is_noted() -> None:
     text = " ".join(notes(from_mapping(data), date(2026, 1, 1)))
     assert "one launch gives no interval" in text
     assert "speedups are relative to 2 workers" in text
-    assert "modelled_watts_per_worker is not used" in text
+    assert "modelled_watts_per_worker is ignored" in text
     assert "no quality metric is named" in text
 
 
@@ -312,7 +312,7 @@ def test_of_launches_that_are_added_one_is_no_reason_for_a_note_and_a_limit_with
     adaptive = from_mapping(smallest(launches={"per_configuration": 1, "precision": 0.02}))
     assert "per_configuration" not in " ".join(notes(adaptive, date(2026, 1, 1)))
     fixed = from_mapping(smallest(launches={"at_most": 3}))
-    assert "launches.at_most is not used" in " ".join(notes(fixed, date(2026, 1, 1)))
+    assert "launches.at_most is ignored" in " ".join(notes(fixed, date(2026, 1, 1)))
     assert "at_most" not in " ".join(notes(from_mapping(smallest()), date(2026, 1, 1)))
 
 

@@ -92,6 +92,6 @@ def test_any_load_is_judged(made: ServingMade, state: str, sealed: bool) -> None
     assert verdict.recommendations[0].goal == "recommended"
     assert all(bool(p.reason) is (p.state == "not examined") for p in of_record(measured, judgement.results))
     assert len(checklist(measured, judgement)) == 12
-    assert artifact(measured, judgement)
+    assert artifact(measured)
     side = Side(label="a", measured=measured, judgement=judgement)
     assert compare([side, Side(label="b", measured=measured, judgement=judgement)]).sentence

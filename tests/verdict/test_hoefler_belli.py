@@ -23,7 +23,7 @@ def test_all_twelve_rules_are_answered_in_order() -> None:
 
 def test_every_rule_that_is_not_kept_says_what_to_do() -> None:
     for rule in rules(good()).values():
-        assert bool(rule.mend) == (rule.answer in ("in part", "not kept")), rule
+        assert bool(rule.remedy) == (rule.answer in ("in part", "not kept")), rule
 
 
 def test_the_base_of_a_speedup_is_told_with_its_absolute_time() -> None:
@@ -39,7 +39,7 @@ def test_a_failed_launch_without_a_reason_breaks_the_rule_on_subsets() -> None:
     made.launch(workers=2, block=5, status="failed", reason="out of memory")
     made.launch(workers=1, block=5)
     assert rules(made)[2].answer == "kept"
-    assert "1 failed, each with its reason" in rules(made)[2].evidence
+    assert "1 failed, each with a reason" in rules(made)[2].evidence
     made.launch(workers=2, block=6, status="failed")
     assert rules(made)[2].answer == "not kept"
 
@@ -69,7 +69,7 @@ def test_an_environment_and_named_conditions_are_needed_for_the_rule_on_factors(
     assert rules(made)[9].answer == "not kept"
     made.manifest["environment"] = {"before": {"cpu": {"model": "A", "smt": {"absent": "no such file"}}}}
     assert rules(made)[9].answer == "in part"
-    assert "1 facts about machine and software are in the record, 1 could not be read" in rules(made)[9].evidence
+    assert "1 facts about machine and software are in the record; 1 could not be read" in rules(made)[9].evidence
     made.experiment = made.experiment.model_copy(update={"conditions": {"precision": "float32"}})
     assert rules(made)[9].answer == "kept"
 
@@ -90,9 +90,9 @@ def test_skewness_and_shapiro_are_those_of_scipy_on_logarithms() -> None:
 def test_the_artifact_form_counts_failed_launches_in_the_compute() -> None:
     made = good(levels=(1,), blocks=5)
     made.launch(workers=1, block=5, wall_s=30.0, status="failed", reason="x")
-    fields = {field.name: field for field in artifact(made.measured(), judged(made))}
+    fields = {field.name: field for field in artifact(made.measured())}
     # 5 launches of 20 s, times 1 + (0 + .01 - .01 + .005 - .005), and one of 30 s.
-    assert fields["Compute in total"].text.startswith("6 launches, failed and fault launches included: 130 s")
+    assert fields["Total compute"].text.startswith("6 launches, failed and fault launches included: 130 s")
     assert not fields["Processors"].known
     assert fields["Processors"].text == "not recorded"
 
@@ -100,7 +100,7 @@ def test_the_artifact_form_counts_failed_launches_in_the_compute() -> None:
 def test_a_dirty_commit_is_told() -> None:
     made = good()
     made.manifest["environment"] = {"before": {"workload": {"git": {"commit": "a" * 40, "dirty": True}}}}
-    fields = {field.name: field for field in artifact(made.measured(), judged(made))}
+    fields = {field.name: field for field in artifact(made.measured())}
     assert fields["Code"].text == "commit aaaaaaaaaaaa, with uncommitted changes"
 
 
@@ -108,4 +108,4 @@ def test_a_launch_that_used_other_statuses_is_counted_by_kind() -> None:
     made = good()
     change(made, "launches", 12, "contaminated", workers=2)
     change(made, "launches", 13, "steal", workers=2)
-    assert "5 contaminated, each with its reason" in rules(made)[2].evidence
+    assert "5 contaminated, each with a reason" in rules(made)[2].evidence

@@ -193,9 +193,7 @@ def test_the_evidence_says_which_rank_which_step_and_which_values() -> None:
     assert flip.startswith("4.weight of 6 parameters is not the same on all ranks after 4 steps of launch 1 (rank 3 unlike the other 3)")
     assert "all were after 2, and the gradients of steps 2, 3 are equal" in flip
     assert "(rank" not in evidence("flipped weight", 2), "of two nobody can tell which"
-    assert "nan on rank 0 in step 6 of launch 1, and no finite number in 6 of 12 steps, the last among them" in evidence(
-        "no number at the end", 2
-    )
+    assert "nan on rank 0 in step 6 of launch 1, and not finite in 6 of 12 steps, including the last" in evidence("no number at the end", 2)
     assert "(rank 0: eval; ranks 1, 2, 3: train)" in evidence("a rank that evaluates, dropout", 4)
     assert "gradient of step 1 of launch 1 is 0.25 times one worker's, which is 1 / workers" in evidence("scaled after the first step", 4)
     assert "and was to clip to 0.05, and then all ranks stepped with the same" in evidence("clipped before the reduction", 2)

@@ -54,14 +54,14 @@ def test_the_half_width_comes_from_the_earlier_launches() -> None:
 
 def test_a_noise_floor_above_the_detectable_effect_decides() -> None:
     found = by_subject(foresee(asked(), floor=0.30))
-    assert "noise floor, 30 %, is larger and decides" in found["if launches vary by 2 %"].sentence
+    assert "noise floor, 30 %, is larger and sets the limit" in found["if launches vary by 2 %"].sentence
     assert "noise floor" not in by_subject(foresee(asked(), floor=0.001))["if launches vary by 2 %"].sentence
 
 
 def test_fewer_than_three_launches_decide_nothing() -> None:
     first = foresee(asked(per_configuration=2))[0]
     assert not first.possible
-    assert first.sentence.startswith("2 launches per configuration decide nothing")
+    assert first.sentence.startswith("2 launches per configuration cannot decide anything")
 
 
 def test_adaptive_launches_are_foreseen() -> None:
@@ -92,7 +92,7 @@ def test_what_looking_costs_is_in_the_plan_of_quality_and_of_percentiles() -> No
     adaptive = asked(quality=Quality(margin=0.01), precision=0.02)
     found = by_subject(foresee(adaptive, made.measured(), judged(made).results))
     assert "needs 368 held-out examples" in found["quality"].sentence
-    assert f"at least {math.ceil(math.log(0.0125) / math.log(0.99))} independent" in found["p99 of a step"].sentence
+    assert f"at least {math.ceil(math.log(0.0125) / math.log(0.99))} independent" in found["p99 step time"].sentence
 
 
 def test_no_quality_is_told() -> None:
@@ -101,7 +101,7 @@ def test_no_quality_is_told() -> None:
 
 def test_a_p99_needs_368_independent_steps() -> None:
     made = good()
-    tail = by_subject(foresee(asked(), made.measured(), judged(made).results))["p99 of a step"]
+    tail = by_subject(foresee(asked(), made.measured(), judged(made).results))["p99 step time"]
     # 8 steps in each of 5 launches; ln(.025)/ln(.99) = 367.04.
     assert not tail.possible
     assert tail.sentence.startswith("about 40 steady steps per configuration; a p99 needs at least 368")
@@ -118,15 +118,15 @@ def pilot(between: float, within: float) -> Handmade:
 
 
 def length_of(made: Handmade) -> Expectation:
-    return by_subject(foresee(asked(levels=(1,)), made.measured(), judged(made).results))["length of a launch at workers=1"]
+    return by_subject(foresee(asked(levels=(1,)), made.measured(), judged(made).results))["launch length at workers=1"]
 
 
 def test_the_cheapest_length_of_a_launch_is_that_of_kalibera_and_jones() -> None:
     # Logarithms: 10 windows of +-w, S_1^2 = w^2 10/9; launch means +-b, S_2^2 = b^2 4/3, T_2^2 = S_2^2 - S_1^2/10.
     # b = .01, w = .05: S_1^2 = .0027778, S_2^2 = .00013333: less than S_1^2/10 = .00027778, so the launches add nothing.
-    assert "launches themselves add nothing" in length_of(pilot(0.01, 0.05)).sentence
+    assert "launches add no detectable variation" in length_of(pilot(0.01, 0.05)).sentence
     # b = .05, w = .01: S_1^2 = .00011111, T_2^2 = .0033333 - .0000111 = .0033222; a window costs 2 s, a launch 120 - 20 s:
     # r = ceil(sqrt(50 * .00011111/.0033222)) = ceil(1.293) = 2 windows of 2 steps.
     told = length_of(pilot(0.05, 0.01)).sentence
-    assert "about 4 steady steps (it had 20), then more launches" in told
+    assert "about 4 steady steps per launch (it had 20); beyond that, add launches" in told
     assert told.startswith("0.33 % of the variance between launches")

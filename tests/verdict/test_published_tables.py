@@ -267,7 +267,7 @@ def test_a_throughput_column_is_a_speedup_per_worker() -> None:
     assert result.rows[1].efficiency == 0.8125
     assert (result.mode, result.rate, result.fit, result.gustafson) == ("throughput", "samples", None, None)
     assert result.rows[1].seconds is None
-    assert any("Say --scaling strong or --scaling weak" in note for note in result.notes)
+    assert any("Use --scaling strong or --scaling weak" in note for note in result.notes)
 
 
 def test_a_throughput_for_each_gpu_is_multiplied() -> None:
@@ -321,7 +321,7 @@ def test_a_superlinear_table_is_named_so_and_not_predicted(text: str, counts: tu
     assert any(note.startswith("Superlinear: at p = ") and "the baseline is weak" in note for note in result.notes)
     assert result.predicted is not None
     assert result.predicted.speedup is None
-    assert "more than linear, which no law of scaling knows" in result.predicted.sentence
+    assert "superlinear, which no scaling law covers" in result.predicted.sentence
 
 
 def test_rounding_to_two_digits_is_no_superlinear_speedup() -> None:

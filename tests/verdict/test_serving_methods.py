@@ -28,7 +28,7 @@ def rules(measured: RecordData) -> dict[int, Rule]:
 def test_all_twelve_are_answered_and_what_is_not_kept_says_what_to_do(load: RecordData) -> None:
     found = rules(load)
     assert list(found) == list(range(1, 13))
-    assert all(bool(rule.mend) == (rule.answer in ("in part", "not kept")) for rule in found.values())
+    assert all(bool(rule.remedy) == (rule.answer in ("in part", "not kept")) for rule in found.values())
 
 
 def test_a_load_reports_no_speedup_and_no_ratio(load: RecordData) -> None:
@@ -40,7 +40,7 @@ def test_percentiles_are_never_averaged(load: RecordData) -> None:
 
 
 def test_launches_are_counted_by_load_and_not_by_replicas(load: RecordData) -> None:
-    assert rules(load)[7].evidence.startswith("configurations are compared inside randomised blocks, at least 5 launches each")
+    assert rules(load)[7].evidence.startswith("configurations are compared within randomised blocks, at least 5 launches each")
     few = simulated(rate=(4.0, 8.0), blocks=3, seconds=4.0).measured()
     assert rules(few)[7].answer == "not kept"
 
@@ -58,19 +58,19 @@ def test_factors_need_a_digest_of_what_was_sent_and_engines_that_say_what_they_a
     def with_manifest(**changed: Any) -> RecordData:
         return replace(load, manifest={**load.manifest, **changed})
 
-    assert rules(with_manifest(schedules={}))[9].evidence.endswith("what was sent was not digested")
+    assert rules(with_manifest(schedules={}))[9].evidence.endswith("the traffic sent has no digest")
     silent = {"before": {"cpu": {"model": "EPYC"}, "engines": {"server": {"absent": "says nothing"}}}, "after": {}}
     assert rules(with_manifest(environment=silent))[9].answer == "in part"
 
 
 def test_times_run_from_when_a_request_was_due(load: RecordData) -> None:
-    assert rules(load)[10].evidence.startswith("a request's time runs from when it was due")
+    assert rules(load)[10].evidence.startswith("a request's time runs from its due time")
 
 
 def test_the_artifact_says_what_the_load_was(load: RecordData) -> None:
-    fields = {field.name: field.text for field in artifact(load, judge(load))}
+    fields = {field.name: field.text for field in artifact(load)}
     assert fields["Settings"] == (
         "chat with tiny; lengths D(100,100); poisson arrivals for 10 s after 2 s; loads 4, 8; temperature 0; prompts synthetic"
     )
-    assert "a load of its own by fresh client processes" in fields["Error bars"]
-    assert fields["Time of a run"] == "24 s a launch"
+    assert "a separate load from fresh client processes" in fields["Error bars"]
+    assert fields["Run time"] == "24 s per launch"

@@ -116,13 +116,13 @@ def test_a_knob_without_effect_wins_nothing_and_the_interval_is_told() -> None:
     found = tuned(asked(knobs={"a": [1, 2]}), machine)
     assert machine.rounds == [(2, 5, True)]  # one arm beside today's needs no choosing
     assert found.adopted is None
-    assert found.sentence.startswith("stay with today's settings: a=2 is not shown to be better (throughput ") or (
-        found.sentence.startswith("stay with today's settings: a=2 makes no difference (throughput ")
+    assert found.sentence.startswith("keep today's settings: a=2 is not shown to be better (throughput ") or (
+        found.sentence.startswith("keep today's settings: a=2 makes no difference (throughput ")
     )
     assert "times as good [" in found.sentence
 
 
-@pytest.mark.parametrize(("lacks", "words"), [("wrong", "quality lost"), ("less", "other work: 24 items"), ("dead", "failed: ")])
+@pytest.mark.parametrize(("lacks", "words"), [("wrong", "quality lost"), ("less", "different work: 24 items"), ("dead", "failed: ")])
 def test_what_is_fast_because_it_does_not_do_the_work_goes_out_with_the_reason(lacks: str, words: str) -> None:
     def truth(one: Choice) -> float:
         return 100.0 if one.label == "today" else 300.0
@@ -130,10 +130,10 @@ def test_what_is_fast_because_it_does_not_do_the_work_goes_out_with_the_reason(l
     found = tuned(asked(knobs={"a": [1, 2, 3]}), Machine(1, truth, **{lacks: {"a=2", "a=3"}}))
     assert found.adopted is None
     assert all(words in one.out and not one.goes_on for one in found.rounds[0].standings[1:])
-    assert found.sentence.startswith("stay with today's settings: none of what was tried goes on (a=2: ")
+    assert found.sentence.startswith("keep today's settings: no candidate continues (a=2: ")
     alone = tuned(asked(knobs={"a": [1, 2]}), Machine(1, truth, **{lacks: {"a=2"}}))
     assert alone.adopted is None
-    assert alone.sentence.startswith("stay with today's settings: a=2")
+    assert alone.sentence.startswith("keep today's settings: a=2")
 
 
 def test_work_that_is_only_declared_is_held_against_todays_too() -> None:
@@ -150,7 +150,7 @@ def test_work_that_is_only_declared_is_held_against_todays_too() -> None:
 
     whole = side("today", 240.0, None)
     half = other_work(whole, side("steps=15", 120.0, None))
-    assert half == "other work: 120 items in a launch with workers=1 instead of 240"
+    assert half == "different work: 120 items in a launch with workers=1 instead of 240"
     assert other_work(whole, side("b", 240.0, None)) == ""
     # equal items a step do not excuse it: the metric of useful work is what is declared, where anything is
     assert other_work(side("today", 240.0, 4), side("b", 120.0, 4)) == half
@@ -249,9 +249,9 @@ def test_a_time_that_falls_is_a_gain_that_rises() -> None:
     ("outcome", "quality", "adopts", "words", "code"),
     [
         ("improved", "HELD", True, "quality held", 0),
-        ("improved", "INCONCLUSIVE", False, "it is not shown that quality was held", 4),
+        ("improved", "INCONCLUSIVE", False, "quality is not shown to be held", 4),
         ("improved", "NOT_MEASURED", False, "quality was not measured", 4),
-        ("improved", "DEGRADED", False, "stay with today's settings", 1),
+        ("improved", "DEGRADED", False, "keep today's settings", 1),
         ("inconclusive", "HELD", False, "b is not shown to be better (step_time 2.00 times", 4),
         ("worse", "HELD", False, "b is worse (step_time 2.00 times", 0),
     ],

@@ -130,7 +130,7 @@ def make(home: Path, version: int) -> Group:
             reason = f"{path}: {error.strerror}"
             continue
         return Group(path=path, version=version)
-    raise EnvironmentLacks(f"no control group could be made to slow a replica down: {reason}. {MEND}")
+    raise EnvironmentLacks(f"no control group could be created to slow a replica: {reason}. {MEND}")
 
 
 def _sweep(parent: Path) -> None:
@@ -166,7 +166,7 @@ def _text_of(path: Path) -> str:
 class Keys(FaultSpec):
     """Keys of this fault."""
 
-    share: float = Field(0.1, gt=0.0, le=1.0, description="the share of a processor that is left.")
+    share: float = Field(0.1, gt=0.0, le=1.0, description="the remaining share of a processor.")
 
 
 def check_training(asked: Keys) -> None:

@@ -27,8 +27,8 @@ NOBODYS = ("noqueue", "pfifo_fast", "fq_codel", "fq", "mq")  # qdiscs that the k
 class Keys(FaultSpec):
     """Keys of this fault."""
 
-    interface: str = Field("", description="the network interface whose sending is held back, for example eth0.")
-    rate_mbit: float = Field(10.0, gt=0.0, le=1_000_000.0, description="what is left of its bandwidth, Mbit/s (1e6 bits).")
+    interface: str = Field("", description="the network interface whose egress is limited, for example eth0.")
+    rate_mbit: float = Field(10.0, gt=0.0, le=1_000_000.0, description="the remaining bandwidth, Mbit/s (1e6 bits).")
 
 
 def check_training(asked: Keys) -> None:
@@ -52,7 +52,7 @@ def check_training(asked: Keys) -> None:
         )
     for program, package in (("tc", "iproute2"), ("nsenter", "util-linux")):
         if shutil.which(program) is None:
-            raise EnvironmentLacks(f"there is no {program} here, which holds a network interface back. Install it ({package}).")
+            raise EnvironmentLacks(f"there is no {program} here, which limits a network interface. Install it ({package}).")
 
 
 def rule(interface: str, rate_mbit: float) -> list[str]:
@@ -83,7 +83,7 @@ def strike(victim: Victim, fault: PlannedFault) -> Undo:
     try:
         words = tc("qdisc", "show", "dev", spec.interface, "root").split()
         if len(words) > 1 and words[1] not in NOBODYS:
-            raise OSError(f"{spec.interface} is held back already, by a rule of kind {words[1]}, which is not assay's to take away")
+            raise OSError(f"{spec.interface} is already limited by a rule of kind {words[1]} that assay did not create")
         waiting = _will_free(namespace.fileno(), spec.interface)
         try:
             tc(*rule(spec.interface, spec.rate_mbit))
@@ -121,9 +121,9 @@ def _free(waiting: subprocess.Popen[str]) -> None:
     except subprocess.TimeoutExpired:
         waiting.kill()
         waiting.communicate()
-        raise OSError(f"tc did not take the rule away within {LONGEST_S:g} s") from None
+        raise OSError(f"tc did not remove the rule within {LONGEST_S:g} s") from None
     if waiting.returncode:
-        raise OSError(f"tc could not take the rule away: {message.strip() or f'code {waiting.returncode}'}")
+        raise OSError(f"tc could not remove the rule: {message.strip() or f'code {waiting.returncode}'}")
 
 
 FAULT = Fault(name="throttle", keys=Keys, strike=strike, check_training=check_training, ends_worker=False)

@@ -124,7 +124,7 @@ class Toxiproxy:
 class Keys(Delayed):
     """Keys of this fault."""
 
-    command: str = Field("", description="another toxic than latency and, in JSON, its attributes.")
+    command: str = Field("", description="a toxic other than latency and, in JSON, its attributes.")
 
 
 def toxic(asked: Keys) -> tuple[str, dict[str, Any]]:

@@ -3,7 +3,7 @@
     common time = own time + offset,   |error| <= bound
 The common clock is that of rank 0's host. Hosts whose workers report the same running kernel (containers, namespaces of one
 machine) share it exactly. Otherwise the offset is a straight line over time, since clocks drift, fitted to probes of rank 0's clock
-(table clocks: four times and a bound each, `stats/clocks.py`). Without probes, collectives serve: no rank leaves an
+(table clocks: four times and a bound each, `stats/groups/clocks.py`). Without probes, collectives serve: no rank leaves an
 all_reduce before every rank has entered it, so the begins and ends of one call on two ranks are such a probe, bounded by half of both
 durations. If both exist, one checks the other: their intervals must overlap.
 Outside the probed time the line is extrapolated, and the bound grows with the uncertainty of its slope.

@@ -8,9 +8,11 @@ Does not cover a store that the script creates itself, or a script run with `wor
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 import sys
+import time
 from typing import Any, Final
 
 from fireassay.instruments.hooks.import_hook import when_there
@@ -18,6 +20,8 @@ from fireassay.instruments.hooks.import_hook import when_there
 VARIABLE: Final = "FIREASSAY_LOOPBACK"
 LOCAL: Final = ("127.0.0.1", "localhost")
 BACKLOG: Final = 1024
+PORT_TAKEN_S: Final = 90.0  # torchrun chose the port while it was free; a connection of another program holds it up to 60 s after its end
+RETRY_S: Final = 0.05
 
 
 def arm() -> None:
@@ -42,8 +46,20 @@ def here(store: Any) -> Any:
             return store(host_name, port, *rest, **named)
         with socket.socket() as listening:
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listening.bind((LOCAL[0], port))
+            _bind(listening, port)
             listening.listen(BACKLOG)
             return store(host_name, port, *rest, **named, master_listen_fd=listening.detach())
 
     return made
+
+
+def _bind(listening: socket.socket, port: int) -> None:
+    """Bind to the port as soon as nobody else holds it; the other ranks wait for the store anyway."""
+    deadline = time.monotonic() + PORT_TAKEN_S
+    while True:
+        try:
+            return listening.bind((LOCAL[0], port))
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE or time.monotonic() > deadline:
+                raise
+            time.sleep(RETRY_S)

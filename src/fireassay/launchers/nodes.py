@@ -64,7 +64,7 @@ def check(experiment: Experiment) -> None:
                 where="launcher.pin",
                 found=repr(experiment.launcher.pin),
                 allowed='"none" with launcher.kind = "nodes"',
-                fix="The processors of another machine are not known here.",
+                fix="The processors of another machine are unknown here.",
             )
         )
     remote = [host.name for host in hosts if host.prefix and Path(host.prefix[0]).name in SHELLS]
@@ -95,7 +95,7 @@ def _hosts(hosts: tuple[Host, ...]) -> list[Problem]:
         ]
     duplicates = [name for name, times in Counter(host.name for host in hosts).items() if times > 1]
     return (
-        [Problem(where="launcher.hosts", found=f"the name {', '.join(duplicates)} twice", allowed="a name of its own for each host")]
+        [Problem(where="launcher.hosts", found=f"the name {', '.join(duplicates)} twice", allowed="a unique name for each host")]
         if duplicates
         else []
     )

@@ -148,7 +148,7 @@ def _assigned(source: str, name: str) -> Any:
     """The literal assigned to `name` in torch/version.py."""
     match = re.search(rf"^{name}(?:\s*:[^=\n]+)?\s*=\s*(.+?)\s*$", source, re.MULTILINE)
     if match is None:
-        return absent("torch/version.py does not say")
+        return absent("torch/version.py does not state it")
     literal = match.group(1).strip("'\"")
     return absent("not built in") if literal == "None" else literal
 
@@ -203,10 +203,7 @@ FIELDS: Final = (
     Field("host.uptime_s", "seconds since boot", "/proc/uptime", _uptime),
     Field("host.virtualisation", "hypervisor, if one is seen", "/sys/class/dmi/id, /sys/hypervisor, CPU flags", _virtualisation),
     Field(
-        "host.container",
-        "hints at a container or batch system; an empty list says that none was found",
-        "/.dockerenv, cgroup, environment",
-        _container,
+        "host.container", "signs of a container or batch system; an empty list: none found", "/.dockerenv, cgroup, environment", _container
     ),
     Field("host.aslr", "address space randomisation", "/proc/sys/kernel/randomize_va_space", _aslr),
     Field("cpu.model", "processor model", "/proc/cpuinfo", cpu_model),
@@ -224,16 +221,11 @@ FIELDS: Final = (
     Field("memory.total_bytes", "physical memory", "/proc/meminfo MemTotal", lambda m: memory_bytes(m, "MemTotal")),
     Field(
         "memory.available_bytes",
-        "memory that could be given out now",
+        "memory available for allocation now",
         "/proc/meminfo MemAvailable",
         lambda m: memory_bytes(m, "MemAvailable"),
     ),
-    Field(
-        "memory.swap_total_bytes",
-        "swap space; 0 means that there is none",
-        "/proc/meminfo SwapTotal",
-        lambda m: memory_bytes(m, "SwapTotal"),
-    ),
+    Field("memory.swap_total_bytes", "swap space; 0: none", "/proc/meminfo SwapTotal", lambda m: memory_bytes(m, "SwapTotal")),
     Field("memory.swap_free_bytes", "free swap space", "/proc/meminfo SwapFree", lambda m: memory_bytes(m, "SwapFree")),
     Field("noise.load", "load average over 1, 5 and 15 minutes", "/proc/loadavg", _load),
     Field("noise.threads", "runnable and existing threads", "/proc/loadavg", _threads),

@@ -149,7 +149,7 @@ def reason(error: OSError, path: Path) -> str:
     if number in (errno.EACCES, errno.EPERM, errno.EROFS):
         return f"{os.strerror(number)}. Give yourself the right to write there, or choose another folder."
     if number in (errno.ENOTDIR, errno.EEXIST):
-        return "a file stands where a folder is needed. Move it away, or choose another folder."
+        return "a file has the name of a required folder. Move it, or choose another folder."
     return f"{error.strerror or error}. What was already written stays readable."
 
 

@@ -43,7 +43,7 @@ def usable_processors(machine: Machine) -> dict[str, Any]:
 def governors(machine: Machine) -> list[str]:
     files = machine.names("sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor")
     if not files:
-        raise Unread("no /sys/devices/system/cpu/cpu*/cpufreq: the kernel does not show frequency scaling here")
+        raise Unread("no /sys/devices/system/cpu/cpu*/cpufreq: the kernel does not expose frequency scaling")
     return sorted({machine.text(file) for file in files})
 
 

@@ -26,14 +26,16 @@ def resolve(text: str, root: Path) -> Path:
     names = [folder.name for folder in record_folders(root)]
     if text == "latest":
         if not names:
-            raise RecordError(f"there is no record in {root}. `assay run` makes one; give the record's path if it is elsewhere.")
+            raise RecordError(f"there is no record in {root}. `assay run` creates one; give the record's path if it is elsewhere.")
         return _newest([root / name for name in names])
     fitting = [name for name in names if name == text or name.endswith(f"-{text}")] or [name for name in names if name.startswith(text)]
     if len(fitting) == 1:
         return root / fitting[0]
     if fitting:
         raise RecordError(f"{len(fitting)} records in {root} begin with {text!r}: {', '.join(fitting)}. Write more of the name.")
-    raise RecordError(f"no record in {root} has the name or id {text!r} or a name that begins so. `assay list` shows those that exist.")
+    raise RecordError(
+        f"no record in {root} has the name or id {text!r}, or a name that begins with it. `assay list` shows those that exist."
+    )
 
 
 def _newest(paths: Sequence[Path]) -> Path:
@@ -58,7 +60,7 @@ def record_folders(root: Path) -> list[Path]:
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise files.explain(error, root, "look for records in") from error
+        raise files.explain(error, root, "list the records in") from error
 
 
 def _created(path: Path) -> tuple[str, int, str]:

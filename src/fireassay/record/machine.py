@@ -42,7 +42,7 @@ class Machine:
         try:
             return int(text)
         except ValueError as error:
-            raise Unread(f"{path}: {text[:40]!r} is no integer") from error
+            raise Unread(f"{path}: {text[:40]!r} is not an integer") from error
 
 
 def absent(reason: str) -> dict[str, str]:
@@ -68,7 +68,7 @@ def tool_output(command: list[str], timeout_s: float, env: Mapping[str, str] | N
             command, capture_output=True, text=True, errors="replace", timeout=timeout_s, check=False, env=env, stdin=subprocess.DEVNULL
         )
     except subprocess.TimeoutExpired as error:
-        raise Unread(f"{Path(command[0]).name} gave no answer within {timeout_s} s") from error
+        raise Unread(f"{Path(command[0]).name} did not answer within {timeout_s} s") from error
     except OSError as error:
         raise Unread(f"{Path(command[0]).name}: {error.strerror or error}") from error
     if done.returncode != 0:

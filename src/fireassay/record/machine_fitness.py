@@ -159,5 +159,5 @@ def stale(found: Mapping[str, Any], now: datetime) -> str:
     try:
         days = (now - datetime.fromisoformat(str(found.get("utc")))).days
     except (ValueError, TypeError):
-        return f"without a date that can be read: run {who} again"
+        return f"without a readable date: run {who} again"
     return f"{days} days old: run {who} again" if days > STALE_DAYS else ""

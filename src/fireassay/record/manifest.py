@@ -86,7 +86,7 @@ def check_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
     if sealed and "sealed" not in wrong and not _stays_inside((manifest.get("sealed") or {}).get("files")):
         wrong.append("sealed.files")
     if wrong:
-        raise RecordError(f"{path / 'manifest.json'} is damaged: {', '.join(dict.fromkeys(wrong))} is missing or of the wrong kind.")
+        raise RecordError(f"{path / 'manifest.json'} is damaged: {', '.join(dict.fromkeys(wrong))} is missing or of the wrong type.")
 
 
 _KINDS: Final[Mapping[str, type]] = {"id": str, "name": str, "created_utc": str, "state": str, "coordinator": dict}

@@ -116,7 +116,7 @@ class Store:
             remedy = f"`assay resume {path}` finishes it." if record.state == "interrupted" else "Wait for its end."
             raise RecordError(f"{path} is {record.state} and not sealed; only sealed records are pushed. {remedy}")
         if problems := verify(path):
-            raise RecordError(f"{path} is not what was sealed, so it is not pushed: {problems[0]}")
+            raise RecordError(f"{path} differs from its seal, so it is not pushed: {problems[0]}")
         name = path.resolve().name
         _check_name(name, self.shown)
         listed = _listed(record.manifest, path)
@@ -139,8 +139,8 @@ class Store:
             manifest, seal = contents[f"{name}/manifest.json"], contents[f"{name}/SEAL"]
             entry = _entry(name, manifest, seal)
             if manifest is None or seal is None or entry.state in ("incomplete", "damaged"):
-                why = entry.reason or "it has no seal: it was not pushed to its end"
-                raise RecordError(f"{self.shown} holds no whole record {name}: {why}.")
+                why = entry.reason or "it has no seal: its push was interrupted"
+                raise RecordError(f"{self.shown} holds no complete record {name}: {why}.")
             target = cache / name
             if target.exists():
                 return _kept(target, seal)
@@ -183,7 +183,7 @@ class Store:
         local = (path / "manifest.json").read_bytes()
         remote = contents[f"{name}/manifest.json"]
         if remote not in (None, local):
-            raise RecordError(f"{self.shown} holds another record of the name {name}; nothing is ever overwritten.")
+            raise RecordError(f"{self.shown} holds another record named {name}; nothing is ever overwritten.")
         return remote is not None and contents[f"{name}/SEAL"] == seal_line(local)
 
     def _upload(self, path: Path, name: str, listed: list[str]) -> None:
@@ -203,7 +203,7 @@ class Store:
         for file, size in listed.items():
             if sizes.get(file) != size:
                 problem = "is missing" if file not in sizes else f"has {sizes[file]} bytes and was sealed with {size}"
-                raise RecordError(f"{name}/{file} in {self.shown} {problem}. Push the record again from a whole copy.")
+                raise RecordError(f"{name}/{file} in {self.shown} {problem}. Push the record again from a complete copy.")
         partial = target.with_name(f".{name}.{secrets.token_hex(4)}{files.TEMPORARY}")
         try:
             partial.mkdir(parents=True)
@@ -213,7 +213,7 @@ class Store:
             files.replace(partial / "manifest.json", manifest)
             files.replace(partial / "SEAL", seal)
             if problems := verify(partial):
-                raise RecordError(f"{name} in {self.shown} is not what was sealed: {problems[0]}")
+                raise RecordError(f"{name} in {self.shown} differs from its seal: {problems[0]}")
             return _placed(partial, target, seal)
         finally:
             files.remove_tree(partial)
@@ -281,7 +281,14 @@ def _refuse_credentials(url: str, shown: str) -> None:
         )
     if "::" in url.partition("/")[0]:
         raise SpecError(
-            (Problem(where="store", found=shown, allowed="one address; chained ones (a::b) are not taken", fix="Give the inner address."),),
+            (
+                Problem(
+                    where="store",
+                    found=shown,
+                    allowed="a single address; chained ones (a::b) are not supported",
+                    fix="Give the inner address.",
+                ),
+            ),
             "the address of a store",
         )
 
@@ -299,7 +306,7 @@ def _opened(url: str, shown: str) -> tuple[Any, str]:
     except ValueError as error:
         known = ", ".join(sorted(fsspec.available_protocols())[:60])
         raise SpecError(
-            (Problem(where="store", found=shown, allowed=f"a folder, or an address of a kind that fsspec knows: {known}"),),
+            (Problem(where="store", found=shown, allowed=f"a folder, or an address with a protocol that fsspec supports: {known}"),),
             "the address of a store",
         ) from error
     except Exception as error:
@@ -318,7 +325,7 @@ def _entry(folder: str, manifest: bytes | None, seal: bytes | None) -> Entry:
     described = dict.fromkeys(("name", "id", "created_utc", "plan_signature", "reason"), "")
     described |= {"folder": folder, "state": "damaged"}
     if not _NAME.fullmatch(folder):
-        return Entry(**described | {"reason": "its folder's name is none that assay gives"})
+        return Entry(**described | {"reason": "its folder's name is not a record name of assay"})
     if manifest is None:
         return Entry(**described | {"state": "incomplete", "reason": "it has no manifest.json"})
     try:
@@ -344,7 +351,7 @@ def _listed(manifest: Mapping[str, Any], where: Path) -> dict[str, int]:
         raise RecordError(f"the manifest of {where.name} does not list the sealed files. It is damaged.") from error
     for name in listed:
         if inside.problem_of_name(name) or name.split("/")[0] in _OWN:
-            raise RecordError(f"the manifest of {where.name} names the file {name!r}, which is outside of a record.")
+            raise RecordError(f"the manifest of {where.name} names the file {name!r}, which is outside the record.")
     return listed
 
 
@@ -357,14 +364,14 @@ def _through_a_link(path: Path, file: str) -> bool:
 
 def _check_name(name: str, shown: str) -> None:
     if not _NAME.fullmatch(name):
-        raise RecordError(f"{name!r} is no record's name, so it cannot be in {shown}. `assay list` shows names.")
+        raise RecordError(f"{name!r} is not a record name, so it cannot be in {shown}. `assay list` shows names.")
 
 
 def _kept(target: Path, seal: bytes) -> Path:
     """The earlier copy. Raises RecordError unless it is the same record and intact."""
     kept_seal = (target / "SEAL").read_bytes() if (target / "SEAL").is_file() else b""
     if kept_seal != seal or verify(target):
-        raise RecordError(f"{target} is in the way: it is not the record of the store. Remove it, or choose another cache.")
+        raise RecordError(f"{target} exists but is not the record of the store. Remove it, or choose another cache.")
     return target
 
 

@@ -106,7 +106,7 @@ Until it is sealed, a record holds `streams/launch=0003/<table>.<writer>.arrows`
 Arrow IPC streams, one per table and process, each readable up to the last batch that was written whole.
 
 What a reader refuses, for a record may come from anybody: a symbolic link, a pipe or a device in the place of a file, a name that leads out of
-the folder; a manifest above 24 MiB, an experiment above 1 MiB, a key that stands twice, NaN, lists nested deeper than 64; a value that is missing
+the folder; a manifest above 24 MiB, an experiment above 1 MiB, a duplicate key, NaN, lists nested deeper than 64; a value that is missing
 where the table needs one; pages in the encoding `DELTA_BYTE_ARRAY`, a compressed stream; and a table that would take more memory than 256 MiB, or
 40 times its files if that is more (at most half of the machine's). `FIREASSAY_READ_MIB=8000` in the environment allows 8,000 MiB instead.
 

@@ -42,5 +42,5 @@ def _unjudged(path: Path, error: BaseException) -> RecordError:
     why = " ".join(str(error)[:LONGEST_REASON].split())
     return RecordError(
         f"{path} cannot be judged: it holds a value that assay does not write ({type(error).__name__}{where}: {why}). "
-        f"If `assay verify {path}` finds it as it was made, please report this line as a defect."
+        f"If `assay verify {path}` finds it unchanged, please report this line as a defect."
     )

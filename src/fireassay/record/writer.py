@@ -135,13 +135,13 @@ class StreamWriter:
             return
         with suppress(IndexError):  # another thread may have written them all by now
             rows.pop()
-        self._drop(1, f"the disk does not keep up ({ROWS_KEPT} rows wait)")
+        self._drop(1, f"the disk does not keep up ({ROWS_KEPT} rows are waiting)")
 
     def _relieve_batches(self) -> None:
         """The same for pending batches."""
         if self._stalls() and len(self._batches) > 1:  # the first one may be in the process of being written
             _, batch = self._batches.pop()
-            self._drop(batch.num_rows, f"the disk does not keep up ({ROWS_KEPT} rows wait)")
+            self._drop(batch.num_rows, f"the disk does not keep up ({ROWS_KEPT} rows are waiting)")
 
     def _stalls(self) -> bool:
         """Write pending rows, waiting once for a stalled disk. True if they could not be written."""
@@ -228,13 +228,13 @@ class StreamWriter:
         self._stop.set()
         self._let_go()
         if self.dropped:
-            _say(f"{self.dropped} rows of {self._writer} were not recorded in all")
+            _say(f"{self.dropped} rows of {self._writer} in total were not recorded")
 
     def _fail(self, error: OSError) -> None:
         self.error = error
         self._stop.set()
         self._let_go()
-        _say(f"nothing more of {self._writer} is recorded below {self._folder}: {files.reason(error, self._folder)}")
+        _say(f"recording of {self._writer} below {self._folder} has stopped: {files.reason(error, self._folder)}")
         if self._on_error is not None:
             with suppress(Exception):
                 self._on_error(error.errno or 0)

@@ -1,28 +1,26 @@
-"""What does a report show?  One frozen tree with every text already written, from which all reports are made.
+"""What does a report show?  One frozen tree with all its text, from which every report is made.
 
-Numbers become text in `fireassay.estimates.format` and nowhere else.  Nothing is left out silently: a dimension, metric or phase that was
-not measured is in the tree with its reason.  Pure: the same record gives the same tree, in ten years too.
+Numbers become text in `fireassay.estimates.format` and nowhere else. Nothing is omitted silently: a dimension, metric or phase that was
+not measured is in the tree with its reason. Pure: the same record always gives the same tree.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
+from fireassay import catalog
 from fireassay.estimates.format import count, percent
 from fireassay.frames.ended_launches import ended_words
-from fireassay.frames.links.collective_calls import asked_cells
-from fireassay.frames.links.network_probe import network as network_of
-from fireassay.frames.links.pairs import of_record as pairs_of
 from fireassay.frames.record_data import RecordData
-from fireassay.reports import load_words
-from fireassay.reports.rows import imported, profile
-from fireassay.reports.rows.conditions import conditions
+from fireassay.reports.rows import profile
+from fireassay.reports.rows.conditions import requested
 from fireassay.reports.rows.launches import launches
 from fireassay.reports.rows.machine import environment
-from fireassay.reports.rows.metrics import lag, overhead, timing_facts, timing_metrics
 from fireassay.reports.rows.metrics import metrics as metric_rows
+from fireassay.reports.rows.metrics import overhead
 from fireassay.reports.rows.types import (
     Cell,
     Column,
@@ -38,13 +36,11 @@ from fireassay.reports.rows.types import (
     VectorRow,
     View,
 )
-from fireassay.reports.series import serving as serving_series
 from fireassay.reports.series import training
 from fireassay.reports.words import DIMENSION_TITLES, SEVERITIES, STATUS_WORDS, WHOLE, place_of
-from fireassay.spec.plan import Configuration
-from fireassay.spec.sections.serving import Serving
 from fireassay.verdict.artifact import artifact
 from fireassay.verdict.hoefler_belli import checklist
+from fireassay.verdict.imported import titled
 from fireassay.verdict.types import DIMENSIONS, Finding, GateResult, LayerResult, Recommendation, Status
 
 if TYPE_CHECKING:
@@ -75,19 +71,38 @@ QUALITY: Final = ("quality", "quality_difference")
 OF_A_RUN: Final = ("wall_time", "cost", *QUALITY)  # of a job that ran to its end
 
 
+def _columns(measured: RecordData) -> tuple[Column, ...]:
+    return tuple(
+        Column(key=configuration.name, label=measured.kind.label or count(configuration.workers, "workers"), workers=configuration.workers)
+        for configuration in measured.varied
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class KindView:
+    """What a kind of record shows besides every record: `VIEW` in `fireassay.kinds.<kind>.view`, if there is any."""
+
+    columns: Callable[[RecordData], tuple[Column, ...]] = _columns
+    conditions: Callable[[RecordData, str], Mapping[str, str]] = requested  # of a record and its base's label
+    fields: Callable[[View, RecordData, Judgement], Mapping[str, Any]] = lambda *_: {}  # fields of the view to replace
+
+
+@cache
+def _kind_views() -> Mapping[str, KindView]:
+    return catalog.parts("kinds", "view", "VIEW")
+
+
 def build(measured: RecordData, judgement: Judgement) -> View:
     """The whole tree of a record and its judgement."""
-    columns = _columns(measured)
+    kind_view = _kind_views().get(measured.kind.name, KindView())
+    columns = kind_view.columns(measured)
     labels = {column.key: column.label for column in columns}
     verdict, experiment, manifest = judgement.verdict, measured.experiment, measured.manifest
-    served = serving_series.build(measured)
-    metrics = timing_metrics(judgement) if measured.kind.times_calls else metric_rows(judgement, experiment.workload.work)
-    if experiment.serving is not None and experiment.quality is None:  # of a load, quality is asked for or it is not
-        metrics = tuple(replace(row, primary=row.primary and row.name not in QUALITY) for row in metrics)
+    metrics = metric_rows(judgement, experiment.workload.work)
     if ended_words(measured):
         metrics = tuple(replace(row, primary=row.primary and row.name not in OF_A_RUN) for row in metrics)
-    wanted = experiment.verdict.wanted
-    return View(
+    conditions = kind_view.conditions(measured, labels[measured.base])
+    view = View(
         name=experiment.name,
         record=str(manifest.get("id", "")),
         created=str(manifest.get("created_utc", "")),
@@ -109,55 +124,30 @@ def build(measured: RecordData, judgement: Judgement) -> View:
         gates=_gate_rows(verdict.gates, labels),
         findings=_findings(verdict.findings, labels),
         layers=_layers(verdict.layers, labels),
-        wanted=wanted,
-        recommendations=() if not measured.kind.chooses else _recommendation_rows(verdict.recommendations, labels),
-        launches=launches(measured, labels, served),
+        wanted=experiment.verdict.wanted,
+        recommendations=_recommendation_rows(verdict.recommendations, labels) if measured.kind.chooses else (),
+        launches=launches(measured, labels),
         environment=environment(manifest.get("environment")),
-        conditions=conditions(experiment, manifest, measured, labels[measured.base]),
-        overhead=overhead(metrics, labels) if served is None else lag(metrics, labels),
+        conditions=tuple(Fact(name=name, text=conditions[name]) for name in measured.kind.facts or conditions),
+        overhead=overhead(metrics, labels),
         answers=lambda: checklist(measured, judgement),
-        artifact=artifact(measured, judgement),
+        artifact=artifact(measured),
         series=training.build(measured, judgement.results),
         efficiency_gate=experiment.gates.efficiency,
         quality_metric=experiment.quality.metric if experiment.quality else None,
         quality_margin=experiment.quality.margin if experiment.quality else None,
-        timing=timing_facts(measured, judgement) if measured.kind.times_calls else (),
-        collectives=asked_cells(measured) if measured.kind.sweeps else (),
-        pairs=pairs_of(measured) if measured.kind.sweeps else (),
-        network=network_of(measured) if measured.kind.probes_hosts else None,
         profiles=profile.of_record(measured),
-        foreign=tuple(Fact(name=name, text=words) for name, words in imported.facts(measured, judgement.results)),
-        serving=served,
-        load_word="" if experiment.serving is None else "concurrency" if experiment.serving.concurrency else "rate",
+        foreign=_origin(measured.foreign),
     )
+    return replace(view, **kind_view.fields(view, measured, judgement))
 
 
-def _columns(measured: RecordData) -> tuple[Column, ...]:
-    if (serving := measured.experiment.serving) is not None:
-        return tuple(_load_column(serving, configuration) for configuration in measured.varied)
-    return tuple(
-        Column(key=configuration.name, label=measured.kind.label or _workers(configuration.workers), workers=configuration.workers)
-        for configuration in measured.varied
-    )
-
-
-def _load_column(serving: Serving, configuration: Configuration) -> Column:
-    """A load is called "8 in flight" or "5 req/s", after its engine and scenario where there are several."""
-    group, load = load_words.group_of(serving, configuration), load_words.load_of(serving, configuration)
-    return Column(
-        key=configuration.name,
-        label=f"{group}, {load}" if group else load,
-        workers=configuration.workers,
-        engine=configuration.target,
-        scenario=configuration.scenario,
-        load=configuration.load,
-        group=group,
-        brief=load,
-    )
-
-
-def _workers(level: int) -> str:
-    return count(level, "workers")
+def _origin(foreign: Mapping[str, Any] | None) -> tuple[Fact, ...]:
+    """Where an imported record comes from."""
+    if foreign is None:
+        return ()
+    text = f"{titled(foreign)}: {foreign.get('file')}, SHA-256 {str(foreign.get('sha256'))[:16]} ..."
+    return (Fact(name="Imported from", text=text),)
 
 
 def _vector_row(column: Column, dimensions: Mapping[str, Any]) -> VectorRow:

@@ -1,4 +1,4 @@
-"""What are statuses, dimensions and their questions called, for each kind of record?"""
+"""What are statuses, dimensions and severities called?"""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ DIMENSION_TITLES: Final[Mapping[str, str]] = {
     "reliability": "Reliability",
 }
 WHOLE: Final = "whole experiment"
+UNSAID: Final = "not said by the file"  # of an imported record
 
 
 def place_of(configuration: str | None) -> str:
-    """What a finding or value is about that is of no one configuration."""
+    """The label of a finding or value that belongs to no single configuration."""
     return WHOLE if configuration in (None, ALL) else str(configuration)

@@ -1,7 +1,7 @@
 """How is an arbitrary command timed?  A launch is a round: a fresh small process that starts the command several times.
 
 The unit of analysis is the round: its trials (starts) are not independent.  The first round sets their number from its warm-up
-and `timing.round_s`; later rounds keep it.  `instruments/spawn.py` starts the command under the same supervisor as every
+and `timing.round_s`; later rounds keep it.  `instruments/calls/command_starts.py` starts the command under the same supervisor as every
 launch, so that no process is left running.  Its rows are read while it runs and go into the table `trials`; the cost of starting
 an empty command goes into the table `telemetry` (device "spawn").
 """

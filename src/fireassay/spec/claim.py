@@ -29,20 +29,19 @@ Statistic = Literal["mean", "median", "best", "min", "max", "p50", "p90", "p95",
 
 
 class Said(Model):
-    """The claim itself: its words, and where they stand."""
+    """The claim itself: its wording and source."""
 
     text: str = Field(min_length=1, description="The claim in one sentence, as it was made or as you understand it.")
-    source: str = Field(min_length=1, description="Who claims it, and where: a paper, a page, a slide.")
-    as_of: Annotated[date | None, BeforeValidator(iso_date)] = Field(None, alias="date", description="When it was published.")
+    source: str = Field(min_length=1, description="Author and source: a paper, a page, a slide.")
+    as_of: Annotated[date | None, BeforeValidator(iso_date)] = Field(None, alias="date", description="Date of publication.")
     varying: Words = Field(
-        ("workers",),
-        description="What is studied: the conditions that are meant to differ between the two sides. All others must be equal.",
+        ("workers",), description="Conditions under study: those meant to differ between the two sides. All others must be equal."
     )
-    exclusive: bool | None = Field(None, description="Whether nothing else used the machines and the network while they were measured.")
+    exclusive: bool | None = Field(None, description="Whether the machines and the network were otherwise idle during the measurement.")
 
 
 class Baseline(Model):
-    """What a number is relative to."""
+    """The baseline that a number is relative to."""
 
     workers: Count | None = Field(None, description="The baseline's number of workers.")
     kind: Literal["best_serial", "one_worker", "one_node", "other_system", "unknown"] | None = Field(
@@ -50,61 +49,61 @@ class Baseline(Model):
         description="best_serial: the fastest known program for one worker. one_worker, one_node: the distributed program on "
         "one of them. other_system: another program on as many workers.",
     )
-    value: float | None = Field(None, description="The baseline's own time or rate: what the ratio divides by.")
+    value: float | None = Field(None, description="The baseline's time or rate, from which the ratio is formed.")
     unit: str | None = Field(None, min_length=1, description="The unit of the baseline's value.")
-    global_batch: float | None = Field(None, gt=0.0, description="Items of all workers in a step of the baseline.")
+    global_batch: float | None = Field(None, gt=0.0, description="Items per step of the baseline, over all workers.")
 
 
 class Interval(Model):
-    """How uncertain a number is said to be."""
+    """The published uncertainty of a number."""
 
-    low: float | None = Field(None, description="Lower end. Leave it out where only an upper bound was given.")
-    high: float | None = Field(None, description="Upper end. Leave it out where only a lower bound was given.")
+    low: float | None = Field(None, description="Lower end. Omit it if only an upper bound was given.")
+    high: float | None = Field(None, description="Upper end. Omit it if only a lower bound was given.")
     kind: Literal["confidence", "standard_deviation", "standard_error", "range", "unknown"] = Field(
-        "unknown", description="What the two ends are."
+        "unknown", description="Meaning of the two ends."
     )
-    confidence: float | None = Field(None, gt=0.0, lt=1.0, description="For kind = confidence: the confidence, such as 0.95.")
+    confidence: float | None = Field(None, gt=0.0, lt=1.0, description="For kind = confidence: the confidence level, for example 0.95.")
 
 
 class Summary(Model):
-    """That a number stands for several workloads, and how it was formed."""
+    """A number that summarises several workloads, and how it was formed."""
 
-    of: Literal["times", "rates", "ratios", "percentages"] = Field(description="What was summarised.")
+    of: Literal["times", "rates", "ratios", "percentages"] = Field(description="The summarised quantity.")
     mean: Literal["arithmetic", "geometric", "harmonic", "total"] = Field(
-        description="How. total: the sum of all work over the sum of all time."
+        description="The kind of summary. total: the sum of all work over the sum of all time."
     )
-    workloads: Count | None = Field(None, description="How many workloads.")
+    workloads: Count | None = Field(None, description="Number of workloads.")
 
 
 class Number(Model):
-    """A published number, and what was said about it."""
+    """A published number, with what its source states about it."""
 
-    metric: str = Field(min_length=1, description="What it is: speedup, throughput, latency, accuracy, cost ...")
+    metric: str = Field(min_length=1, description="The quantity: speedup, throughput, latency, accuracy, cost ...")
     value: float = Field(description="The number.")
     unit: str | None = Field(None, min_length=1, description='Its unit: s, tokens/s, USD ...; "ratio" for a ratio.')
     statistic: Statistic | None = Field(
         None,
-        description="Which statistic of several measurements. best: the most favourable one. ratio: of two medians or means. "
+        description="Statistic over several measurements. best: the most favourable one. ratio: of two medians or means. "
         "single: there was one measurement.",
     )
-    of: str | None = Field(None, min_length=1, description="Which system or method it describes, where several are compared.")
+    of: str | None = Field(None, min_length=1, description="The system or method that it describes, if several are compared.")
     run: str | None = Field(
-        None, min_length=1, description="Which run it was read from, by any name. Numbers of one run have the same name."
+        None, min_length=1, description="The run that it comes from, under any name. Numbers of one run share the name."
     )
     workers: Count | None = Field(None, description="Number of workers.")
-    baseline: Baseline | None = Field(None, description="What the number is relative to, for speedups and the like.")
+    baseline: Baseline | None = Field(None, description="The baseline of a relative number, for example of a speedup.")
     launches: Count | None = Field(None, description="Independent launches behind the number: fresh processes each time.")
-    planned_launches: Count | None = Field(None, description="How many launches were made in all, with those left out.")
+    planned_launches: Count | None = Field(None, description="Total number of launches made, including excluded ones.")
     trials: Count | None = Field(None, description="Repeated steps, requests or calls behind the number, over all launches.")
     interval: Interval | None = Field(None, description="The uncertainty that was published with the number.")
-    warm_up_excluded: bool | None = Field(None, description="Whether the first, cold repetitions were left out.")
-    data_loading_timed: bool | None = Field(None, description="Whether the timed region held the loading of data.")
-    synchronised: bool | None = Field(None, description="Whether the device had finished its work whenever the clock was read.")
+    warm_up_excluded: bool | None = Field(None, description="Whether the first, cold repetitions were excluded.")
+    data_loading_timed: bool | None = Field(None, description="Whether the timed region includes data loading.")
+    synchronised: bool | None = Field(None, description="Whether the device was synchronised before each clock read.")
     scaling: Literal["strong", "weak"] | None = Field(
         None, description="strong: the total work is fixed. weak: the work per worker is fixed."
     )
-    global_batch: float | None = Field(None, gt=0.0, description="Items of all workers in a step.")
-    summary: Summary | None = Field(None, description="Only for a number that stands for several workloads.")
+    global_batch: float | None = Field(None, gt=0.0, description="Items per step, over all workers.")
+    summary: Summary | None = Field(None, description="Only for a number that summarises several workloads.")
     conditions: dict[str, Fact] = Field(
         default_factory=dict, description="Conditions of this number alone, by name: seed, split, cluster ... Compared between the numbers."
     )
@@ -118,7 +117,7 @@ class Number(Model):
 
 
 class Sides(Model):
-    """Under which conditions the two sides were measured."""
+    """Conditions under which the two sides were measured."""
 
     baseline: dict[str, Fact] = Field(
         default_factory=dict,
@@ -128,64 +127,65 @@ class Sides(Model):
 
 
 class ClaimedQuality(Model):
-    """What was said about the quality of the result."""
+    """The published quality of the result."""
 
     metric: str = Field(min_length=1, description="The score: accuracy, F1, perplexity ...")
     direction: Literal["higher", "lower"] | None = Field(
-        None, description="Whether a higher or a lower score is better. Left out: lower for perplexity, loss and errors, else higher."
+        None, description="Whether a higher or a lower score is better. Default: lower for perplexity, loss and errors, else higher."
     )
     margin: float | None = Field(
         None,
         gt=0.0,
-        description="The largest loss that was called equal, on the scale of the scores: 0.005, or 0.5 where they are in points.",
+        description="The largest loss that the claim treats as equal, in the unit of the scores: 0.005, or 0.5 if they are in points.",
     )
     baseline: float | None = Field(None, description="The baseline's score.")
     candidate: float | None = Field(None, description="The candidate's score.")
-    items: Count | None = Field(None, description="Held-out items that were scored.")
-    same_launches: bool | None = Field(None, description="Whether the scores come from the very launches that were timed.")
+    items: Count | None = Field(None, description="Number of held-out items scored.")
+    same_launches: bool | None = Field(None, description="Whether the scores come from the timed launches themselves.")
 
 
 class Objective(Model):
     """The service objective under which a throughput was reached."""
 
-    objective: str = Field(min_length=1, description='In words: "p99 latency below 300 ms".')
+    objective: str = Field(min_length=1, description='The objective in words: "p99 latency below 300 ms".')
     metric: str | None = Field(None, min_length=1, description="The metric that it limits, named as in [[number]].")
     statistic: Statistic | None = Field(
-        None, description="Which statistic is limited. Left out: the one that the objective's words name (p99, mean ...)."
+        None, description="The limited statistic. Default: the one that the objective's words name (p99, mean ...)."
     )
     limit: float | None = Field(
         None,
-        description="The largest value allowed (of a rate, or where the words say at least: the smallest), in `unit`. Left out: as the objective's words say.",
+        description='The largest allowed value (the smallest for a rate, or if the words say "at least"), in `unit`. '
+        "Default: taken from the objective's words.",
     )
     unit: str | None = Field(
         None,
         min_length=1,
-        description="The unit of the limit. Left out: that of the objective's words where they give the same number, else that of the number.",
+        description="The unit of the limit. Default: that of the objective's words if they give the same number, else that of the number.",
     )
     met: bool | None = Field(None, description="Whether it was met while the throughput was measured.")
 
 
 class Predicted(Model):
-    """That the claim speaks of more workers than were measured."""
+    """A prediction for more workers than were measured."""
 
-    workers: Count = Field(description="The number of workers that is spoken of.")
+    workers: Count = Field(description="The number of workers that the prediction is for.")
     measured_up_to: Count | None = Field(None, description="The largest number of workers that was measured.")
-    points: Count | None = Field(None, description="How many worker counts were measured.")
+    points: Count | None = Field(None, description="Number of worker counts measured.")
 
 
 class Claim(Model):
     """A claim: published numbers with the conditions that were published with them.
 
     Raises:
-        SpecError: on anything that makes no sense, with every problem at once.
+        SpecError: if it is invalid; lists every problem at once.
     """
 
     claim: Said
     number: Annotated[tuple[Number, ...], BeforeValidator(listed)] = Field(min_length=1, description="The published numbers.")
     conditions: Sides = Sides()
-    quality: ClaimedQuality | None = Field(None, description="Leave out where nothing was said about quality.")
-    slo: Objective | None = Field(None, description="Leave out where no objective was named.")
-    prediction: Predicted | None = Field(None, description="Leave out where nothing was predicted.")
+    quality: ClaimedQuality | None = Field(None, description="Omit it if no quality was published.")
+    slo: Objective | None = Field(None, description="Omit it if no objective was named.")
+    prediction: Predicted | None = Field(None, description="Omit it if nothing was predicted.")
 
     @model_validator(mode="wrap")
     @classmethod
@@ -241,9 +241,7 @@ def _interval_problems(where: str, number: Number) -> list[Problem]:
         return []
     if interval.low is None and interval.high is None:
         return [
-            Problem(
-                where=f"{where}.interval", found="no end", allowed="low, high or both", fix="Leave the interval out where none was given."
-            )
+            Problem(where=f"{where}.interval", found="no end", allowed="low, high or both", fix="Omit the interval if none was published.")
         ]
     low, high = (-math.inf if interval.low is None else interval.low, math.inf if interval.high is None else interval.high)
     if low <= number.value <= high:
@@ -275,7 +273,7 @@ def _contradictions(claim: Claim) -> list[Problem]:
                     where=f"{where}.planned_launches",
                     found=str(number.planned_launches),
                     allowed=f"at least launches = {number.launches}",
-                    fix="It counts the launches that were left out too.",
+                    fix="It includes the excluded launches.",
                 )
             )
     prediction = claim.prediction
@@ -285,7 +283,7 @@ def _contradictions(claim: Claim) -> list[Problem]:
                 where="prediction.workers",
                 found=str(prediction.workers),
                 allowed=f"more than measured_up_to = {prediction.measured_up_to}",
-                fix="Leave [prediction] out where nothing beyond the measured range is claimed.",
+                fix="Omit [prediction] if nothing beyond the measured range is claimed.",
             )
         )
     return problems

@@ -50,7 +50,7 @@ class Factor(Model):
 
 
 class Scaling(Model):
-    """How the work depends on the number of workers."""
+    """How the work scales with the number of workers."""
 
     mode: Annotated[
         Literal["auto", "strong", "weak"],
@@ -58,7 +58,7 @@ class Scaling(Model):
     ] = Field(
         "auto",
         description="strong: the total work is fixed. weak: the work per worker is fixed. Checked against the recorded work. "
-        "auto: whichever the recorded items per step are nearer to; strong where none were counted.",
+        "auto: whichever the recorded items per step are closer to; strong if none were counted.",
     )
     base: Annotated[int | None, flag("--base", "N", "the worker count that speedups are relative to (the smallest)", run=160)] = Field(
         None, ge=1, description="The level that speedups are relative to. Default: the smallest level."
@@ -73,7 +73,7 @@ class Scaling(Model):
 
 
 class Launches(Model):
-    """How often each configuration is started, and in which order."""
+    """Number and order of the launches of each configuration."""
 
     per_configuration: Annotated[
         int,
@@ -96,30 +96,30 @@ class Launches(Model):
         float | None,
         flag("--precision", "P", "add launches until intervals reach this fraction to either side (0.02)", run=50),
         flag("--precision", "P", "add launches until intervals are this narrow", load=390),
-        flag("--precision", "P", "go on until the interval is this narrow (0.02: 2 %%)", time=50),
+        flag("--precision", "P", "add rounds until the interval is this narrow (0.02: 2 %%)", time=50),
     ] = Field(
         None,
         gt=0.0,
         lt=1.0,
-        description="Instead of a fixed number of launches: run whole blocks until the interval of every primary number "
-        "reaches at most this fraction of its value to either side (0.02 is 2 %). per_configuration is then the "
-        "number of launches before the first look.",
+        description="Instead of a fixed number of launches: run whole blocks until the interval of every primary number reaches at "
+        "most this fraction of its value to either side (0.02 is 2 %). per_configuration is then the number of launches "
+        "before the first interim analysis.",
     )
     at_most: Annotated[int, flag("--at-most", "N", "with --precision: most launches of each worker count ({default})", run=60)] = Field(
         AT_MOST,
         ge=1,
         le=1000,
-        description="With precision: most launches per configuration, whether the intervals are narrow by then or not.",
+        description="With precision: the maximum number of launches per configuration, even if the intervals are still too wide.",
     )
 
 
 class Comparison(Model):
-    """What counts as a change when this experiment's record is compared with another. Written down before anything runs."""
+    """Rules for comparing this experiment's record with another, fixed before anything runs."""
 
     primary: str = Field(
         "auto",
         min_length=1,
-        description="The one metric that decides, by name. auto: throughput where items were counted, else step_time, "
+        description="The one metric that decides, by name. auto: throughput if items were counted, else step_time, "
         "trial_time or wall_time.",
     )
     equivalence: float = Field(0.03, gt=0.0, lt=1.0, description="Differences shown to be smaller than this fraction count as equivalent.")
@@ -129,52 +129,54 @@ class Comparison(Model):
 
 
 class Quality(Model):
-    """What it means that the result was preserved. Written down before anything runs."""
+    """The criterion for a preserved result, fixed before anything runs."""
 
     metric: Annotated[
         str,
-        flag("--quality-metric", "NAME", "the score that decides whether quality was held", run=180),
+        flag("--quality-metric", "NAME", "the score that decides whether quality was preserved", run=180),
         flag("--quality-metric", "NAME", "judge answers: exact_match, accuracy or contains", load=210),
-    ] = Field("accuracy", min_length=1, description="Which reported per-example score decides, by the name that the script gives it.")
+    ] = Field("accuracy", min_length=1, description="The deciding per-example score, by the name that the script gives it.")
     direction: Annotated[Literal["higher", "lower"], flag("--quality-direction", "DIR", "higher or lower is better", run=190)] = Field(
         "higher", description="Whether a higher or a lower score is better."
     )
     margin: Annotated[
         float,
-        flag("--margin", "M", "largest loss of mean score that counts as held ({default:g})", run=200),
-        flag("--margin", "M", "largest loss of it that counts as held ({default:g})", load=220),
+        flag("--margin", "M", "largest loss of mean score that still counts as preserved ({default:g})", run=200),
+        flag("--margin", "M", "largest loss of it that still counts as preserved ({default:g})", load=220),
     ] = Field(
         0.01,
         gt=0.0,
-        description="The largest loss of mean score that still counts as held, in the score's own unit (0.01 of accuracy is one point).",
+        description="The largest loss of mean score that still counts as preserved, in the score's unit (0.01 of accuracy is one point).",
     )
-    chance: Annotated[float | None, flag("--chance", "Q", "mean score of who guesses; a reference must be above it", run=210)] = Field(
+    chance: Annotated[float | None, flag("--chance", "Q", "mean score of guessing; a reference must be above it", run=210)] = Field(
         None,
-        description="The mean score of who guesses: 0.25 where one of four answers is right. A reference that is not above it, or by "
-        "less than the margin, makes the record INVALID. Left out: 0 for scores of 0 to 1, else not known.",
+        description="The mean score of guessing: 0.25 if one of four answers is right. A reference not above it by at least the "
+        "margin makes the record INVALID. Default: 0 for scores of 0 to 1, else unknown.",
     )
-    cluster: Annotated[str, flag("--cluster-field", "NAME", "field that says what prompts share (a passage, a user)", load=230)] = Field(
-        "",
-        description="What examples share, so that they may be lost together: a passage, a user, a problem. A load takes it from this "
-        "field of prompts.source; a script gives it to probe.examples(cluster=...). Left out: clusters count where a script gives them, "
-        "and other examples are taken as independent.",
+    cluster: Annotated[str, flag("--cluster-field", "NAME", "field that identifies what prompts share (a passage, a user)", load=230)] = (
+        Field(
+            "",
+            description="The cluster of an example, whose members may be lost together: a passage, a user, a problem. A load reads it "
+            "from this field of prompts.source; a script passes it to probe.examples(cluster=...). Default: clusters from "
+            "the script count; other examples are assumed to be independent.",
+        )
     )
     largest_change: float | None = Field(
         None,
         gt=0.0,
-        description="The most by which the score of one example can change. Left out: 1 for scores of 0 to 1, else what the scores "
-        "seen suggest.",
+        description="The most by which the score of one example can change. Default: 1 for scores of 0 to 1, else estimated from the "
+        "observed scores.",
     )
 
 
 class Gates(Model):
-    """What is good enough. An absent gate is not applied."""
+    """Acceptance limits. An absent gate is not applied."""
 
     efficiency: Annotated[
         float | None,
         BeforeValidator(_none_word),
         flag("--efficiency", "E", 'smallest admissible efficiency ({default:.2f}), or "none"', read=number_or_none, run=220),
-    ] = Field(0.70, gt=0.0, le=1.5, description='Smallest admissible parallel efficiency, a fraction. "none": no such gate.')
+    ] = Field(0.70, gt=0.0, le=1.5, description='Smallest admissible parallel efficiency, a fraction. "none": no gate.')
     deadline_s: Annotated[float | None, flag("--deadline", "S", "longest admissible wall time, seconds", run=230)] = Field(
         None, gt=0.0, description="Longest admissible wall time of one run, seconds."
     )
@@ -191,16 +193,16 @@ EVERY_DIMENSION: tuple[Dimension, ...] = get_args(Dimension)
 
 
 class Verdict(Model):
-    """What is wanted to know. Findings that make numbers inadmissible, or a result wrong, count in any case."""
+    """The question to be answered. Findings that make numbers inadmissible, or a result wrong, count in any case."""
 
     only: Annotated[
         tuple[Dimension, ...],
         BeforeValidator(listed),
-        flag("--only", "WHAT", "ask about these dimensions alone: correctness, performance, cost, reliability", run=250),
+        flag("--only", "WHAT", "judge only these dimensions: correctness, performance, cost, reliability", run=250),
     ] = Field(
         (),
-        description="Of a training: the dimensions that are asked about. What was not asked for is neither required for a recommendation nor listed as "
-        "not measured. Default: all four.",
+        description="Training: the dimensions to judge. Others are neither required for a recommendation nor listed as not measured. "
+        "Default: all four.",
     )
 
     @property
@@ -215,10 +217,10 @@ class Verdict(Model):
 
 
 class Experiment(Model):
-    """One experiment: what will be run and what will be reported.
+    """One experiment: what to run and what to report.
 
     Raises:
-        SpecError: on anything that makes no sense, with every problem at once.
+        SpecError: if it is invalid; lists every problem at once.
     """
 
     name: Annotated[
@@ -231,28 +233,26 @@ class Experiment(Model):
     workload: Workload
     factor: Factor = Field(
         Factor(levels=(1,)),
-        description="The one thing that the experiment varies. Required, but for serving: its loads stand in [serving].",
+        description="The one thing that the experiment varies. Required except for serving, whose loads are in [serving].",
     )
     serving: Serving | None = Field(None, description='A load on serving engines, for workload.runner = "serving".')
     measure: Measure = Measure()
-    collectives: Collectives | None = Field(None, description='Collectives to be timed, for workload.runner = "collectives".')
-    tune: Tune | None = Field(None, description="Knobs that `assay tune` tries out; other verbs refuse it.")
+    collectives: Collectives | None = Field(None, description='Collectives to time, for workload.runner = "collectives".')
+    tune: Tune | None = Field(None, description="Knobs for `assay tune`; other verbs reject it.")
     scaling: Scaling = Scaling()
     launches: Launches = Launches()
     conditions: dict[str, str | int | float | bool] = Field(
         default_factory=dict,
         description="Whatever else identifies the workload, by name: model, dataset, precision, global_batch, split ... "
-        "Records whose conditions differ are not compared, unless the difference is what is studied.",
+        "Records whose conditions differ are not compared, unless the difference is under study.",
     )
     noise: Noise = Noise()
     comparison: Comparison = Comparison()
     timing: Timing = Timing()
-    quality: Quality | None = Field(
-        None, description="Leave out where the script scores no examples; quality is then shown as not measured."
-    )
+    quality: Quality | None = Field(None, description="Omit it if the script scores no examples; quality is then shown as not measured.")
     gates: Gates = Gates()
     verdict: Verdict = Verdict()
-    prices: Prices | None = Field(None, description="Leave out and cost is shown as not measured.")
+    prices: Prices | None = Field(None, description="Without it, cost is shown as not measured.")
     energy: Energy = Energy()
     flops: Flops = Flops()
     profile: Profile | None = Field(None, description="Profiled launches, in addition to the timed ones and never timed.")

@@ -57,7 +57,13 @@ class Kind:
     workers: str = "Workers"  # heading of the column with their number
     label: str = ""  # name of its only configuration; empty: by the number of workers
     facts: tuple[str, ...] = ()  # provenance facts in reports; empty: all
+    names_scores: bool = True  # its scores carry the name of their metric
+    interleaving: str = "both in one session, as knobs of assay tune"  # how to interleave two settings
     own_cost: str = "Instrument's own cost"  # name of the measurement overhead
+    own_processes: bool = True  # a launch starts all processes that its counters cover
+    same_examples: bool = True  # all configurations score the same held-out examples
+    # what to do about a configuration whose quality is worse
+    quality_remedy: str = "keep the global batch, seed and learning rate of the base, or tune this worker count separately"
 
     def concerns(self, about: tuple[str, ...]) -> bool:
         """Whether something about these kinds applies to records of this one."""

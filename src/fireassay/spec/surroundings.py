@@ -63,7 +63,7 @@ def _missing_script(data: Mapping[str, Any], folder: Path) -> Iterator[Problem]:
     if path.is_dir():
         yield _script_problem(f"{shown(script)}, a folder", folder, _a_file_inside(path, script))
     else:
-        yield _script_problem(f"{shown(script)}, which is not there", folder, _similar(path, folder, script))
+        yield _script_problem(f"{shown(script)}, which does not exist", folder, _similar(path, folder, script))
 
 
 def _at_home(script: str) -> Path:
@@ -85,7 +85,7 @@ def _a_file_inside(path: Path, script: str) -> str:
 
 def _similar(path: Path, folder: Path, script: str) -> str:
     if Path(script).name in _ENGINES:
-        return f"Leave out {script}: assay starts the script itself, with as many workers as are wanted."
+        return f"Leave out {script}: assay starts the script itself, with the requested number of workers."
     if not path.parent.is_dir():
         return f"There is no folder {shown(str(path.parent))}."
     names = [file.name for _, file in zip(range(MOST_FILES_COMPARED), path.parent.iterdir(), strict=False)]

@@ -12,12 +12,13 @@ from typing import Any
 
 import polars as pl
 
+from fireassay import catalog
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import count, given, show
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.units import NS_PER_S
-from fireassay.verdict.judge import Judgement
+from fireassay.verdict.judging import Judging, Methods
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,47 +30,45 @@ class ArtifactField:
     known: bool
 
 
-def artifact(measured: RecordData, judgement: Judgement) -> tuple[ArtifactField, ...]:
+def artifact(measured: RecordData) -> tuple[ArtifactField, ...]:
     """Fields of the NeurIPS checklist and the artifact description, filled in as far as the record allows."""
     return tuple(ArtifactField(name=name, text=text or missing, known=bool(text)) for name, text, missing in _fields(measured))
 
 
 def _fields(measured: RecordData) -> Iterator[tuple[str, str, str]]:
     experiment, launches = measured.experiment, measured.table("launches")
-    before = measured.before
+    before, methods = measured.before, _methods(measured)
     yield (
         "Error bars",
         (
             f"{given(100 * measured.confidence, 4)} % Student t intervals on logarithms; the source of variation is the launch: "
-            f"{_what_is_fresh(measured)}"
+            f"{methods.launches}"
         ),
         "",
     )
-    if not measured.kind.times_calls:
+    if methods.seeded:
         yield "Seeds", f"launches.seed = {experiment.launches.seed} fixes order and training seeds", ""
     yield "Settings", _settings(measured), ""
-    yield "Code", _code(before), "no commit was recorded: the script is no part of a repository"
+    yield "Code", _code(before), "no commit was recorded: the script is not in a git repository"
     yield "Processors", _text(before, "cpu", "model"), "not recorded"
-    yield "Accelerators", _gpus(before), "none seen"
+    yield "Accelerators", _gpus(before), "none detected"
     yield "Memory", _bytes(before), "not recorded"
-    if not measured.kind.times_calls:
-        yield "Time of a run", _times(measured), "no launch ended well"
+    if methods.run_times != "none":
+        yield "Run time", _times(measured, methods), "no launch succeeded"
     seconds = float(((launches["end_ns"] - launches["begin_ns"]) / NS_PER_S).sum()) if launches.height else 0.0
     yield (
-        "Compute in total",
+        "Total compute",
         (f"{count(launches.height, 'launches')}, failed and fault launches included: {given(seconds, 4)} s of wall time"),
         "",
     )
     yield "Energy and cost", _spent(measured), "no price was given"
     yield "Environment", _software(before), "not recorded"
-    yield "Repeat it", "assay reproduce RECORD runs the same plan again and compares metric by metric", ""
+    yield "Reproduction", "assay reproduce RECORD runs the same plan again and compares metric by metric", ""
 
 
-def _what_is_fresh(measured: RecordData) -> str:
-    if measured.kind.times_calls:
-        return "fresh processes"
-    fresh = "fresh processes" if not measured.kind.sends_requests else "a load of its own by fresh client processes"
-    return f"{fresh}, own place in a random order, seeds shared inside a block"
+def _methods(measured: RecordData) -> Methods:
+    judging: Judging = catalog.part("kinds", measured.kind.name, "judging", "JUDGING")
+    return judging.methods
 
 
 def _settings(measured: RecordData) -> str:
@@ -89,8 +88,16 @@ def _settings(measured: RecordData) -> str:
     return "; ".join(word for word in words if word)
 
 
+def environment_facts(measured: RecordData) -> str:
+    """How many facts of the environment were recorded; empty for none."""
+    known, missing = count_facts(measured.before)
+    if not known:
+        return ""
+    return f"{known} facts about machine and software are in the record; {missing} could not be read, each with a reason"
+
+
 def count_facts(value: object) -> tuple[int, int]:
-    """Numbers of facts that an environment holds and of facts marked absent."""
+    """Number of facts recorded in an environment, and number marked absent."""
     if isinstance(value, Mapping):
         if set(value) == {"absent"}:
             return 0, 1
@@ -135,10 +142,10 @@ def _software(before: Mapping[str, Any]) -> str:
     return ", ".join(word for word in words if word)
 
 
-def _times(measured: RecordData) -> str:
+def _times(measured: RecordData, methods: Methods) -> str:
     wall = measured.timed.with_columns(seconds=(pl.col("end_ns") - pl.col("begin_ns")) / NS_PER_S)
-    if measured.kind.sends_requests:
-        return f"{given(float(wall['seconds'].median()), 3)} s a launch" if wall.height else ""  # type: ignore[arg-type]
+    if methods.run_times == "per launch":
+        return f"{given(float(wall['seconds'].median()), 3)} s per launch" if wall.height else ""  # type: ignore[arg-type]
     medians = dict(wall.group_by("workers").agg(pl.col("seconds").median()).sort("workers").iter_rows())
     return ", ".join(f"{given(seconds, 3)} s on {count(workers, 'workers')}" for workers, seconds in medians.items())
 

@@ -9,26 +9,25 @@ Cannot tell: whether the workload represents what the reader cares about.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 import polars as pl
 
+from fireassay import catalog
 from fireassay.estimates.estimate import Estimate, Value
 from fireassay.estimates.format import count, given, show
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.calls import TRIAL_TIME, of_calls
 from fireassay.metrics.metric import ALL, Results
-from fireassay.metrics.serving.latency import E2E_P50, E2E_P95, E2E_P99, TTFT_P95, TTFT_P99
+from fireassay.metrics.serving.latency import E2E_P50
 from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT
 from fireassay.metrics.training.time import STEP_TIME, WALL_TIME
 from fireassay.spec.plan import plan
 from fireassay.stats.series.normality import shapiro, skewness
-from fireassay.verdict.artifact import count_facts, first_value
+from fireassay.verdict.artifact import environment_facts, first_value
 from fireassay.verdict.judge import Judgement
+from fireassay.verdict.judging import NO_ENVIRONMENT, Answer, Methods, RuleAnswer
 
-Answer = Literal["kept", "in part", "not kept", "not applicable"]
 ENOUGH_LAUNCHES = 5  # as in the audit `launches`
 
 
@@ -40,53 +39,40 @@ class Rule:
     demand: str
     answer: Answer
     evidence: str
-    mend: str = ""  # remedy; empty if the rule is kept
+    remedy: str = ""  # remedy; empty if the rule is kept
 
 
 def checklist(measured: RecordData, judgement: Judgement) -> tuple[Rule, ...]:
     """All twelve rules in order."""
     results = of_calls(judgement.results) if measured.kind.times_calls else judgement.results
-    answered = (
-        _base(measured, results),
-        _subset(measured),
-        _means(measured),
-        _ratios(measured, results),
-        _determinism(measured, results),
-        _normality(measured, results),
-        _comparison(measured, results),
-        _statistic(measured, results),
-        _factors(measured),
-        _parallel_timing(measured),
-        _bounds(measured, results),
-        _pictures(measured),
-    )
+    methods: Methods = catalog.part("kinds", measured.kind.name, "judging", "JUDGING").methods
+    answered = (methods.answers.get(number, usual)(measured, results) for number, usual in enumerate(USUAL, start=1))
     return tuple(
-        Rule(number=number, demand=DEMANDS[number - 1], answer=answer, evidence=evidence, mend=remedy)
+        Rule(number=number, demand=DEMANDS[number - 1], answer=answer, evidence=evidence, remedy=remedy)
         for number, (answer, evidence, remedy) in enumerate(answered, start=1)
     )
 
 
 DEMANDS = (
-    "A speedup names its base and the base's absolute performance",
+    "A speedup states its base and the base's absolute performance",
     "A subset of the planned measurements is explained",
     "Costs are averaged arithmetically, rates harmonically",
     "Ratios are not averaged where costs or rates could be",
     "Variation is reported with intervals, or determinism is shown",
     "Normal distribution is not assumed without a check",
     "Comparisons are made with sound statistics",
-    "The statistic fits the question: median and tails beside the mean",
+    "The statistic fits the question: median and tails in addition to the mean",
     "Every factor and its levels, hardware and software are documented",
-    "Parallel time: how it was taken, synchronised and summarised is told",
+    "Parallel timing: measurement, synchronisation and summary are documented",
     "Performance is shown against an upper bound",
-    "Pictures show the data, and join points only where that means something",
+    "Charts show the data, and connect points only where interpolation is meaningful",
 )
-_Answered = tuple[Answer, str, str]
 
 
 # ---- the rules ---------------------------------------------------------------------------------------------------
 
 
-def _base(measured: RecordData, results: Results) -> _Answered:
+def _base(measured: RecordData, results: Results) -> RuleAnswer:
     speedups = [value for value in results.get("speedup", {}).values() if isinstance(value, Estimate)]
     if len(measured.levels) < 2 or not speedups:
         return "not applicable", "no speedup is reported", ""
@@ -102,7 +88,7 @@ def _base(measured: RecordData, results: Results) -> _Answered:
     )
 
 
-def _subset(measured: RecordData) -> _Answered:
+def _subset(measured: RecordData, _: Results) -> RuleAnswer:
     launches = measured.table("launches")
     status = dict(launches.group_by("status").len().iter_rows())
     bad = {name: number for name, number in status.items() if name != "ok"}
@@ -111,15 +97,15 @@ def _subset(measured: RecordData) -> _Answered:
         return (
             "not kept",
             f"{sentence}; {count(waiting, 'planned launches')} were never started ({measured.state} record)",
-            ("go on with assay resume"),
+            "continue with assay resume",
         )
     if not bad:
-        return "kept", f"{sentence}, every one ended well", ""
+        return "kept", f"{sentence}, all succeeded", ""
     kinds = ", ".join(f"{number} {name}" for name, number in sorted(bad.items()))
     unexplained = launches.filter((pl.col("status") != "ok") & (pl.col("reason") == "")).height
     if unexplained:
-        return "not kept", f"{sentence}; {kinds}, {unexplained} without a reason", "look at the logs in the record"
-    return "kept", f"{sentence}; {kinds}, each with its reason", ""
+        return "not kept", f"{sentence}; {kinds}, {unexplained} without a reason", "check the logs in the record"
+    return "kept", f"{sentence}; {kinds}, each with a reason", ""
 
 
 def _never_started(measured: RecordData) -> int:
@@ -130,199 +116,146 @@ def _never_started(measured: RecordData) -> int:
     return sum(planned.slot not in started for planned in plan(measured.experiment))
 
 
-def _means(measured: RecordData) -> _Answered:
-    if measured.kind.sends_requests:
-        return "kept", OF_LOADS, ""
+def _means(measured: RecordData, _: Results) -> RuleAnswer:
     return (
         "kept",
         (
-            "a launch's value is the median of its trials, or work divided by time for a rate; over the launches of one "
-            "configuration the centre is that of their logarithms, which is the same for a time and its rate; "
-            "nothing is averaged over different workloads"
+            "a launch's value is the median of its trials, or work divided by time for a rate; the centre over a configuration's "
+            "launches is their geometric mean, which is the same for a time and its rate; nothing is averaged across workloads"
         ),
         "",
     )
 
 
-OF_LOADS = (
-    "a rate is a sum over launches divided by their time, a share by the requests that were due; a percentile is that of all "
-    "requests of the launches together, and percentiles are never averaged; nothing is averaged over loads or scenarios"
-)
-
-
-def _ratios(measured: RecordData, results: Results) -> _Answered:
+def _ratios(measured: RecordData, results: Results) -> RuleAnswer:
     if not any(isinstance(value, Estimate) for value in results.get("speedup", {}).values()):
         return "not applicable", "no ratio is reported", ""
     return (
         "kept",
         (
-            "a ratio is taken inside each block, between launches that shared the hour, and only blocks of the same pair of "
-            "configurations are summarised; no mean over different workloads or configurations is shown"
+            "a ratio is taken within each block, between launches made close in time, and summarised only over blocks of the same "
+            "pair of configurations; no mean across workloads or configurations is shown"
         ),
         "",
     )
 
 
-def _determinism(measured: RecordData, results: Results) -> _Answered:
+def _determinism(measured: RecordData, results: Results) -> RuleAnswer:
     numbers = [value for row in results.values() for value in row.values() if isinstance(value, Estimate)]
     bounded = [value for value in numbers if value.low > float("-inf") and value.high < float("inf")]
     exact = sum(value.low == value.high for value in bounded)
     open_ended = len(numbers) - len(bounded)
-    sentence = f"{count(len(bounded), 'numbers')} have an interval between launches, of which {exact} are exact counts"
+    sentence = f"{count(len(bounded), 'numbers')} have an interval over launches, {exact} of them exact counts"
     if open_ended:
-        return "in part", f"{sentence}; {count(open_ended, 'numbers')} of one launch only, without", "use more launches"
+        return "in part", f"{sentence}; {count(open_ended, 'numbers')} from a single launch have none", "use more launches"
     return ("kept", sentence, "") if numbers else ("not applicable", "no number is reported", "")
 
 
-def _normality(measured: RecordData, results: Results) -> _Answered:
+def _normality(measured: RecordData, results: Results) -> RuleAnswer:
     value = _primary(measured, results)
     if value is None or len(value.launch_values) < 3 or min(value.launch_values) <= 0.0:
         return (
             "in part",
-            "intervals rest on Student t of logarithms; too few launches to look at their shape",
+            "intervals use Student's t on logarithms; too few launches to test their distribution",
             ("use at least 5 launches per configuration"),
         )
     skewness, p_value = shape(value.launch_values)
-    verdict = "gives no sign of another shape" if p_value > 0.05 else "suggests another shape"
+    verdict = "does not reject" if p_value > 0.05 else "rejects"
     return (
         "in part",
         (
-            f"intervals rest on Student t of the logarithms of {count(len(value.launch_values), 'launch values')}; their "
-            f"skewness is {given(skewness, 2)} and Shapiro's test {verdict} (p = {given(p_value, 2)}), "
-            "which so few values can seldom settle"
+            f"intervals use Student's t on the logarithms of {count(len(value.launch_values), 'launch values')}; their "
+            f"skewness is {given(skewness, 2)}, and the Shapiro-Wilk test {verdict} normality (p = {given(p_value, 2)}), "
+            "with little power for so few values"
         ),
-        "nothing that a test could settle: more launches make the interval depend less on the shape",
+        "no test can settle this: more launches make the interval depend less on the distribution",
     )
 
 
-def _comparison(measured: RecordData, results: Results) -> _Answered:
+def _comparison(measured: RecordData, results: Results) -> RuleAnswer:
     if len(measured.levels) < 2:
         return "not applicable", "one configuration only", ""
     each = (measured.timed.filter(pl.col("configuration") == name).height for name in measured.configurations)
     k = min(each, default=0)
-    sentence = f"configurations are compared inside randomised blocks, at least {count(k, 'launches')} each"
+    sentence = f"configurations are compared within randomised blocks, at least {count(k, 'launches')} each"
     if k < ENOUGH_LAUNCHES:
         return "not kept", f"{sentence}, which is too few", f"use launches.per_configuration = {ENOUGH_LAUNCHES} or more"
-    return "kept", f"{sentence}, with intervals of the paired differences", ""
+    return "kept", f"{sentence}, with intervals for paired differences", ""
 
 
-def _statistic(measured: RecordData, results: Results) -> _Answered:
-    if measured.kind.sends_requests:
-        return _statistic_of_load(results)
-    if measured.kind.times_calls:
-        return ("kept", "the median of a launch's trials stands beside the fastest and the slowest of all; outliers are counted", "")
+def _statistic(measured: RecordData, results: Results) -> RuleAnswer:
     tails = [results.get(name, {}) for name in ("step_time_p95", "step_time_p99")]
     shown = [value for row in tails for value in row.values() if isinstance(value, Estimate)]
     if any(isinstance(value, Estimate) for value in results.get(STEP_TIME.name, {}).values()):
         if shown:
-            return "kept", "the median step stands beside its tails, each with an interval between launches", ""
+            return "kept", "the median step time is reported with its tails, each with an interval over launches", ""
         return (
             "in part",
-            "the median step is reported; the launches are too short or too few to carry its tails",
+            "the median step time is reported; the launches are too short or too few for its tails",
             ("run more steps per launch: the tail metrics say how many"),
         )
-    return "in part", "only whole launches are timed, so nothing is known of the spread inside them", "mark the steps"
+    return "in part", "only whole launches are timed, so the variation within them is unknown", "mark the steps"
 
 
-def _statistic_of_load(results: Results) -> _Answered:
-    tails = [name for name in (TTFT_P95.name, TTFT_P99.name, E2E_P95.name, E2E_P99.name) if _any(results, name)]
-    if not _any(results, E2E_P50.name):
-        return "in part", "no latency was measured", "look why no request was answered"
-    if tails:
-        return ("kept", f"medians stand beside tails ({', '.join(tails)}), and beside both the share that met the objectives", "")
-    return ("in part", "medians are reported; the launches are too short or too few to carry tails", "ask for more requests")
-
-
-def _any(results: Results, name: str) -> bool:
-    return any(isinstance(value, Estimate) for value in results.get(name, {}).values())
-
-
-def _factors(measured: RecordData) -> _Answered:
-    known, missing = count_facts(measured.before)
-    if not known:
-        return "not kept", "the record holds no environment", "run with assay run, which captures it"
-    sentence = f"{known} facts about machine and software are in the record, {missing} could not be read and say why"
+def _factors(measured: RecordData, _: Results) -> RuleAnswer:
+    sentence = environment_facts(measured)
+    if not sentence:
+        return NO_ENVIRONMENT
     extra = len(measured.experiment.conditions)
-    if measured.kind.sends_requests:
-        return _factors_of_load(measured, sentence)
-    if extra == 0 and measured.kind.times_calls:
-        remedy = "name them with --name, or time a script that holds them"
-        return "in part", f"{sentence}; what it read (files, settings) is known only through its words", remedy
     if extra == 0:
         return (
             "in part",
-            f"{sentence}; model, data and precision are known only through the script's digest",
+            f"{sentence}; model, data and precision are known only from the script's digest",
             ("name them under [conditions] in the experiment"),
         )
-    return "kept", f"{sentence}; {count(extra, 'conditions')} were named by the experimenter", ""
+    return "kept", f"{sentence}; {count(extra, 'conditions')} of the experiment are declared", ""
 
 
-def _factors_of_load(measured: RecordData, sentence: str) -> _Answered:
-    digests = measured.manifest.get("schedules") or {}
-    if not digests:
-        return ("in part", f"{sentence}; what was sent was not digested", "measure with assay, which names every schedule by its content")
-    engines = measured.before.get("engines")
-    traffic = f"{sentence}; traffic, lengths, sampling and objectives stand in the experiment, and {count(len(digests), 'schedules')} by their digest"
-    if not isinstance(engines, Mapping) or all(isinstance(engine, Mapping) and "absent" in engine for engine in engines.values()):
-        return ("in part", f"{traffic}; the engines tell no version of themselves", "name engine and version under [conditions]")
-    return "kept", f"{traffic}; the engines' own description is kept", ""
-
-
-def _parallel_timing(measured: RecordData) -> _Answered:
-    if measured.kind.sends_requests:
-        clients = count(measured.experiment.serving.client.processes, "client process") if measured.experiment.serving else ""
-        return "kept", f"{TIMING_OF_LOAD} ({clients})", ""
+def _parallel_timing(measured: RecordData, _: Results) -> RuleAnswer:
     if max(measured.levels) < 2:
         return "not applicable", "no configuration has more than one worker", ""
     if measured.table("steps").height == 0:
         return (
             "in part",
-            ("whole launches were timed from outside, from the first process's start to the last one's end, on one monotonic clock"),
+            ("whole launches were timed from outside, from the start of the first process to the end of the last, on one monotonic clock"),
             "mark the steps (from fireassay import probe)",
         )
     nodes = measured.experiment.launcher.nodes
-    clocks = "one host, one monotonic clock" if nodes == 1 else f"{nodes} nodes, each by its own monotonic clock"
+    clocks = "one host, one monotonic clock" if nodes == 1 else f"{nodes} nodes, each with its own monotonic clock"
     return (
         "kept",
         (
-            f"a step's time is its slowest rank's, from before it waits for data to the next step; {clocks}; values of every "
+            f"step time is that of the slowest rank, from before its wait for data to the next step; {clocks}; values of every "
             "rank are kept; no barrier is added"
         ),
         "",
     )
 
 
-TIMING_OF_LOAD = (
-    "a request's time runs from when it was due, by a schedule made before the load, to the socket read that brought its text; "
-    "one host, one monotonic clock; the lag of the client is told beside it, and a client that lagged makes the record inadmissible"
-)
-
-
-def _bounds(measured: RecordData, results: Results) -> _Answered:
-    if measured.kind.sends_requests:
-        remedy = "`assay doctor client` measures what the client can do; a bound of the hardware needs FLOP counts or bandwidth"
-        return "in part", "shown against the load that was offered; no hardware bound was measured", remedy
-    if measured.kind.times_calls:
-        remedy = "a bound of the hardware needs FLOP counts or the bytes that are moved"
-        return "in part", "what an empty call or start takes is told beside it; no hardware bound was measured", remedy
+def _bounds(measured: RecordData, results: Results) -> RuleAnswer:
     ceiling = results.get("amdahl_ceiling", {}).get(ALL)
     if not isinstance(ceiling, Estimate):
         return (
             "in part",
             "shown against linear speedup; no hardware bound (FLOP/s, bandwidth) was measured",
-            ("a bound of the hardware needs FLOP counts or a communication measurement"),
+            "a hardware bound needs FLOP counts or a communication measurement",
         )
     return (
         "in part",
         (f"shown against linear speedup and Amdahl's ceiling {show(ceiling).full}; no hardware bound was measured"),
-        "a bound of the hardware needs FLOP counts or a communication measurement",
+        "a hardware bound needs FLOP counts or a communication measurement",
     )
 
 
-def _pictures(measured: RecordData) -> _Answered:
-    if measured.kind.times_calls:
-        return "not applicable", "the report of a timing has no picture", ""
-    return ("kept", ("every launch is a dot beside its interval; lines join points only along a fitted model or one launch's steps"), "")
+def _charts(_: RecordData, __: Results) -> RuleAnswer:
+    return (
+        "kept",
+        ("every launch is a dot next to its interval; lines connect points only along a fitted model or one launch's steps"),
+        "",
+    )
+
+
+USUAL = (_base, _subset, _means, _ratios, _determinism, _normality, _comparison, _statistic, _factors, _parallel_timing, _bounds, _charts)
 
 
 def shape(values: tuple[float, ...]) -> tuple[float, float]:
@@ -333,7 +266,7 @@ def shape(values: tuple[float, ...]) -> tuple[float, float]:
     return skewness(logs), shapiro(logs)[1]
 
 
-# ---- what venues require -----------------------------------------------------------------------------------------
+# ---- the primary number -------------------------------------------------------------------------------------------
 
 
 def _primary(measured: RecordData, results: Results) -> Estimate | None:

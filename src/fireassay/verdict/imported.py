@@ -1,4 +1,4 @@
-"""Which questions can a record imported from another program answer, and which can it not?
+"""Which questions can a record imported from another program not answer?
 
 An import says nothing about the machine or the client, and often not when requests were sent or due. Audits that need these facts would
 find nothing and report clear; here they are listed as not examined, with the reason. Pure.
@@ -12,8 +12,8 @@ from typing import Any, Final
 from fireassay.frames.record_data import RecordData
 
 ALWAYS: Final = ("sealed", "launches", "foreign", "looks", "cherry_picked")  # need totals only
-OF_THE_CLIENT: Final = "another program sent this load: nothing is known of its client"
-OF_THE_MACHINE: Final = "another program made these measurements, and nobody watched the machine"
+OF_THE_CLIENT: Final = "another program sent this load, and its client is unknown"
+OF_THE_MACHINE: Final = "another program made these measurements, and the machine was not monitored"
 OF_TIMES: Final = "the imported file does not say when each request was sent"
 OF_DUE: Final = "the imported file does not say when requests were due, only when they were sent"
 TOTALS: Final = "the imported file holds totals only, no requests"
@@ -32,7 +32,7 @@ def unexamined(measured: RecordData, audits: Collection[str]) -> Mapping[str, st
         "client_ceiling": OF_THE_CLIENT,
         "transport": OF_THE_CLIENT,
         "contention": OF_THE_MACHINE,
-        "mlperf": "MLPerf's rules are for its own load generator, and for loads that follow them",
+        "mlperf": "MLPerf's rules apply to its own load generator and to loads that follow them",
     }
     if foreign.get("clock") != "scheduled":
         reasons["send_lag"] = OF_DUE
@@ -46,9 +46,9 @@ def origin(measured: RecordData) -> str:
     foreign = measured.foreign
     if foreign is None:
         return ""
-    clock = "when a request was due" if foreign.get("clock") == "scheduled" else "when a request was sent, not when it was due"
-    what = f"its latencies begin {clock}" if foreign.get("requests") else "it holds totals only"
-    return f" Imported from {titled(foreign)}, not measured by assay: {what}; what the file does not say is not known."
+    start = "when a request was due" if foreign.get("clock") == "scheduled" else "when a request was sent, not when it was due"
+    content = f"latencies start {start}" if foreign.get("requests") else "the file holds totals only"
+    return f" Imported from {titled(foreign)}, not measured by assay: {content}; anything the file does not state is unknown."
 
 
 def titled(foreign: Mapping[str, Any]) -> str:

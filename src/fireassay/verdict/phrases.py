@@ -10,7 +10,7 @@ from fireassay.frames.record_data import RecordData
 
 
 def launch_words(measured: RecordData) -> str:
-    """Launches requested or, in an adaptive run, made, and why it stopped."""
+    """Launches requested; for an adaptive run those made, and why it stopped."""
     launches = measured.experiment.launches
     if launches.precision is None:
         return f"{count(launches.per_configuration, 'launches')} per configuration in randomised blocks"
@@ -18,13 +18,11 @@ def launch_words(measured: RecordData) -> str:
     wanted = f"±{given(100 * launches.precision)} %"
     ended = {
         "precision": f"until every primary interval was within {wanted}",
-        "at_most": f"the most that were allowed; {wanted} was not reached everywhere",
+        "at_most": f"the maximum allowed; {wanted} was not reached everywhere",
         "budget": f"ended by limits.experiment_timeout_s; {wanted} was not reached everywhere",
     }.get(str(measured.manifest.get("looks_ended", "")), f"to be added until every primary interval is within {wanted}")
-    looked = count(len(measured.looks), "looks")
-    return (
-        f"{total} per configuration in randomised blocks ({ended}; {looked}, paid for by intervals at {given(100 * measured.confidence)} %)"
-    )
+    analyses = f"{len(measured.looks)} interim {'analysis' if len(measured.looks) == 1 else 'analyses'}"
+    return f"{total} per configuration in randomised blocks ({ended}; {analyses}, compensated by intervals at {given(100 * measured.confidence)} %)"
 
 
 def machine_words(before: Mapping[str, Any]) -> str:

@@ -49,7 +49,7 @@ TIMES = (STEP_TIME.name, TRIAL_TIME.name, WALL_TIME.name)
 class Expectation:
     """One question that the experiment will, or will not, be able to answer."""
 
-    subject: str  # "speedup at workers=2", "quality", "p99 of steps"
+    subject: str  # "speedup at workers=2", "quality", "p99 step time"
     sentence: str
     possible: bool = True  # False: the experiment cannot answer it
 
@@ -74,7 +74,7 @@ def _all(experiment: Experiment, earlier: RecordData | None, results: Results, f
         yield Expectation(
             subject="verdict",
             possible=False,
-            sentence=f"{count(k, 'launches')} per configuration decide nothing: at least {FEWEST_LAUNCHES}, 5 is the default",
+            sentence=f"{count(k, 'launches')} per configuration cannot decide anything: use at least {FEWEST_LAUNCHES} (default 5)",
         )
     else:
         yield from _performance(experiment, earlier, results, floor)
@@ -109,13 +109,13 @@ def _time(experiment: Experiment, subject: str, cv: float, floor: float | None) 
     error = cv * math.sqrt(2.0 / k)
     effect = detectable_effect(error, k - 1, confidence, least=math.log1p(experiment.comparison.smallest_effect))
     sentence = (
-        f"{_precision(experiment, cv)}interval about ±{percent(_half(cv, k, confidence))}; against as many launches made in "
-        f"turn a change of {percent(math.expm1(effect), way='up')} is found in 4 of 5 cases; another session differs by itself"
+        f"{_precision(experiment, cv)}interval about ±{percent(_half(cv, k, confidence))}; against as many interleaved "
+        f"launches, a change of {percent(math.expm1(effect), way='up')} is detected in 4 of 5 cases; variation between sessions is extra"
     )
     if not subject.startswith(SUPPOSING):
         sentence += f" (launches vary by {percent(cv)})"
     if floor is not None and floor > math.expm1(effect):
-        sentence += f"; this machine's noise floor, {percent(floor)}, is larger and decides"
+        sentence += f"; this machine's noise floor, {percent(floor)}, is larger and sets the limit"
     return Expectation(subject=subject, sentence=sentence)
 
 
@@ -178,18 +178,16 @@ def _length(earlier: RecordData | None) -> Iterator[Expectation]:
         return
     steps, seconds = pilot.shape[2], float(pilot.sum(axis=(1, 2)).mean())
     variances = components(np.log(pilot.mean(axis=2)))
-    # cost of one more launch besides its steps
+    # cost of one more launch apart from its steps
     apart = max(_wall_seconds(earlier) - seconds, seconds / pilot.shape[1])
     (best,) = optimal_counts(variances, (seconds / pilot.shape[1], apart))
     inside = min(1.0, variances.within[0] / WINDOWS / variances.within[1]) if variances.within[1] > 0.0 else 1.0
-    sentence = f"{percent(inside)} of the variance between launches comes from the steps inside them"
+    sentence = f"{percent(inside)} of the variance between launches comes from the steps within them"
     if best is None:
-        sentence += "; the launches themselves add nothing that was seen, so longer launches help as much as more of them"
+        sentence += "; launches add no detectable variation of their own, so longer launches help as much as more launches"
     else:
-        sentence += (
-            f"; for the least time a launch has about {best * steps:,} steady steps (it had {WINDOWS * steps:,}), then more launches"
-        )
-    yield Expectation(subject=f"length of a launch at {earlier.base}", sentence=sentence)
+        sentence += f"; time is spent best with about {best * steps:,} steady steps per launch (it had {WINDOWS * steps:,}); beyond that, add launches"
+    yield Expectation(subject=f"launch length at {earlier.base}", sentence=sentence)
 
 
 def _windows(earlier: RecordData) -> NDArray[np.float64] | None:
@@ -214,7 +212,7 @@ def _wall_seconds(earlier: RecordData) -> float:
 def _quality(experiment: Experiment, earlier: RecordData | None) -> Iterator[Expectation]:
     quality, confidence = (experiment.quality, _confidence(experiment))  # the test uses the confidence of all intervals
     if quality is None:
-        yield Expectation(subject="quality", possible=False, sentence="no [quality] is asked for, so nothing can be recommended")
+        yield Expectation(subject="quality", possible=False, sentence="[quality] is not set, so nothing can be recommended")
         return
     if quality.margin >= 1.0:
         return
@@ -222,11 +220,11 @@ def _quality(experiment: Experiment, earlier: RecordData | None) -> Iterator[Exp
     items, units, flip_rate = _examples(earlier) if earlier is not None else (None, None, None)
     sentence = f"a margin of {given(quality.margin)} needs {least:,} held-out examples even if no answer changes"
     if quality.cluster or (units is not None and units != items):
-        sentence += ", and of examples that share their fate so many clusters"
+        sentence += ", or as many clusters where examples are not independent"
     needed = least
     if flip_rate:
         needed = max(least, items_needed(min(1.0, flip_rate), quality.margin, confidence))
-        sentence += f"; between the base's launches, whose seeds differ, {percent(flip_rate)} of the answers changed, and then about {needed:,} in all launches"
+        sentence += f"; {percent(flip_rate)} of the answers changed between the base's launches (seeds differ): about {needed:,} in all"
     if items is not None:
         sentence += f"; the earlier record scored {items:,}{f' in {units:,} independent units' if units != items else ''}"
     yield Expectation(subject="quality", sentence=sentence, possible=units is None or units >= least)
@@ -256,7 +254,7 @@ def _tails(experiment: Experiment, earlier: RecordData | None) -> Iterator[Expec
     )
     steps = min(per_launch.values()) * experiment.launches.per_configuration
     yield Expectation(
-        subject="p99 of a step",
+        subject="p99 step time",
         possible=steps >= needed,
         sentence=f"about {steps:,.0f} steady steps per configuration; a p99 needs at least {needed:,} independent ones",
     )
@@ -282,7 +280,7 @@ def _loads(experiment: Experiment, serving: Serving, earlier: RecordData | None)
     if experiment.quality is not None:
         yield from _quality(experiment, earlier)
     else:
-        yield Expectation(subject="quality", sentence="no [quality] is asked for: whether the answers are right stays open")
+        yield Expectation(subject="quality", sentence="[quality] is not set, so whether the answers are right is not measured")
 
 
 def _attainment(experiment: Experiment, serving: Serving, configuration: Configuration, requests: float) -> Iterator[Expectation]:

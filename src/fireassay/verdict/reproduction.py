@@ -30,6 +30,7 @@ from fireassay.frames.record_data import RecordData
 from fireassay.stats.comparing.comparison import REASONS, Difference
 from fireassay.verdict.comparison.change_phrases import difference_text
 from fireassay.verdict.comparison.groups import Group, launch_values, quality
+from fireassay.verdict.comparison.phrases import UNCHANGED
 from fireassay.verdict.comparison.session_phrases import SUSPECTED, allowance, occasion
 from fireassay.verdict.comparison.sessions import Days, Found, found_between, judged
 from fireassay.verdict.comparison.types import Change, Comparison, Mismatch, Side
@@ -87,7 +88,7 @@ def reproduction(comparison: Comparison, first: Side, second: Side, *, force: bo
         return _without(comparison, first, second, "not_comparable", sentence)
     empty = [side.label for side in (first, second) if side.measured.timed.height == 0]
     if empty or comparison.state == "nothing_measured":
-        sentence = f"NOTHING MEASURED: {', '.join(empty) or comparison.sentence} holds no successful timed launch."
+        sentence = f"NOTHING MEASURED: {', '.join(empty) or comparison.sentence} has no successful timed launch."
         return _without(comparison, first, second, "nothing_measured", sentence if empty else comparison.sentence)
     rows = [*_quality(comparison, first, second), *_exact(comparison, first, second)]
     known = days or Days()
@@ -176,7 +177,7 @@ def _quality(comparison: Comparison, first: Side, second: Side) -> list[Row]:
         sentence = there.sentence if there.held == "DEGRADED" else f"quality is better than that of {first.label}"
     else:
         agreement = "agrees" if there.held == back.held == "HELD" else "undecided"
-        sentence = there.sentence if there.held != "HELD" or back.held == "HELD" else f"held, but perhaps better than {first.label}"
+        sentence = there.sentence if there.held != "HELD" or back.held == "HELD" else f"held, but possibly better than {first.label}"
     return [_plain("quality", "Quality", comparison.configuration, agreement, sentence)]
 
 
@@ -190,11 +191,11 @@ def _exact(comparison: Comparison, first: Side, second: Side) -> list[Row]:
         if pairs.height == 0:
             continue
         unlike = pairs.filter(~_same_number("value") | ~pl.col("text").eq_missing(pl.col("text_again")))
-        where = f"in all {pairs.height:,} places" if unlike.height == 0 else _first_place(unlike, pairs.height)
+        where = f"at all {pairs.height:,} positions" if unlike.height == 0 else _first_position(unlike, pairs.height)
         agreement: Agreement = "agrees" if unlike.height == 0 else "differs" if same else "undecided"
-        why = "" if same or unlike.height == 0 else "; with other software or hardware that is no contradiction"
+        why = "" if same or unlike.height == 0 else "; with different software or hardware this is no contradiction"
         title = what.replace("_", " ")
-        sentence = f"{title}: {'equal' if unlike.height == 0 else 'not equal'} bit for bit {where}{why}"
+        sentence = f"{title}: {'bitwise equal' if unlike.height == 0 else 'not bitwise equal'} {where}{why}"
         rows.append(_plain(what, title.capitalize(), "all", agreement, sentence, decides=same))
     return rows
 
@@ -212,9 +213,11 @@ def _same_number(column: str) -> pl.Expr:
     return pl.col(column).eq_missing(pl.col(f"{column}_again"))
 
 
-def _first_place(unlike: pl.DataFrame, places: int) -> str:
+def _first_position(unlike: pl.DataFrame, positions: int) -> str:
     row = unlike.sort("step", "slot", "rank").row(0, named=True)
-    return f"in {unlike.height:,} of {places:,} places, first at step {row['step']} on rank {row['rank']} of launch slot {row['slot']}"
+    return (
+        f"at {unlike.height:,} of {positions:,} positions, first at step {row['step']} on rank {row['rank']} of launch slot {row['slot']}"
+    )
 
 
 def _plain(metric: str, title: str, at: str, agreement: Agreement, sentence: str, *, decides: bool = True) -> Row:
@@ -249,13 +252,13 @@ def _sentence(state: State, rows: Sequence[Row], first: Side, mismatches: Sequen
     chosen = [row for row in rows if row.decides and row.agreement == wanted.get(state)]
     listed = "; ".join(row.sentence for row in chosen[:3])
     weighty = [m for m in mismatches if m.kind in ("identity", "hardware")]
-    under = f" {count(len(weighty), 'conditions')} of identity or hardware differ." if weighty else ""
+    under = f" {count(len(weighty), 'identity or hardware conditions')} differ." if weighty else ""
     return f"{state.replace('_', ' ').upper()}: {first.label}: {listed}.{under}"
 
 
 def _notes(comparison: Comparison) -> tuple[str, ...]:
-    kept = [note for note in comparison.notes if not note.startswith("Declared as")]
-    return (*kept, f"intervals hold with {given(100.0 * comparison.confidence, 4)} % confidence")
+    kept = [note for note in comparison.notes if not note.startswith(UNCHANGED)]
+    return (*kept, f"intervals have {given(100.0 * comparison.confidence, 4)} % confidence")
 
 
 def _without(comparison: Comparison, first: Side, second: Side, state: State, sentence: str) -> Reproduction:

@@ -5,7 +5,7 @@ The best share continues to a round of twice as many launches. An arm is dropped
 quality, gave a wrong result, failed, or is shown to be worse. The survivors are measured again together with today's, and only this
 last round decides: reusing the numbers that selected an arm would flatter it. The sides share one error probability (Holm), so if all
 arms are equal, at most `1 - confidence` of tunings name a winner. If knobs were varied one at a time, the best values that differ from
-today's by more than `comparison.equivalence` are combined for the last round, beside the best single arm.
+today's by more than `comparison.equivalence` are combined for the last round, in addition to the best single arm.
 The measuring function is injected (`fireassay.cli.support.tuning_rounds`): nothing here starts a process.
 Source of the halving: Karnin, Koren & Somekh, "Almost optimal exploration in multi-armed bandits", ICML 2013.
 Cannot tell: the effect of settings that were not tried, or why one is faster.
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fireassay.spec.experiment import Experiment
 
 SAME_WORK: Final = 0.005  # relative tolerance on the items of a launch: the last batch may be partial
-MOST_TOLD: Final = 5  # arms named in a sentence
+MOST_NAMED: Final = 5  # arms named in a sentence
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -224,7 +224,7 @@ def _out(comparison: Comparison, side: Side) -> str:
         first = comparison.refused[0]
         if first.field == "verdict.status":
             return f"not comparable: {first.why}"
-        batch = "; call the knob batch if that is what is tried" if first.field.startswith("batch.") else ""
+        batch = "; name the knob batch if it is the batch that is tuned" if first.field.startswith("batch.") else ""
         return f"not comparable: {first.field} is {' and '.join(first.values)}{batch}"
     if comparison.quality.get(side.label) == "DEGRADED":
         return "quality lost"
@@ -253,7 +253,7 @@ def other_work(base: Side, side: Side) -> str:
         for counted in (_items, _declared):
             ours, theirs = (counted(compared.measured, name) for compared in (base, side))
             if ours and theirs and abs(theirs / ours - 1.0) > SAME_WORK:
-                return f"other work: {theirs:g} {base.measured.experiment.workload.work} in a launch with {name} instead of {ours:g}"
+                return f"different work: {theirs:g} {base.measured.experiment.workload.work} in a launch with {name} instead of {ours:g}"
     return ""
 
 
@@ -304,7 +304,7 @@ def _decided(
     fit = [base, *(item for item in others if not unfit[item.label])]
     why = [f"{name}: {reason}" for name, reason in unfit.items() if reason]
     if len(fit) == 1:
-        return None, None, f"stay with today's settings: {'; '.join(why)}", list(unfit.values())
+        return None, None, f"keep today's settings: {'; '.join(why)}", list(unfit.values())
     final = compare(fit, varying=studied)
     adopted, sentence = verdict(final, fit, {item.label: item.settings for item in last})
     return final, adopted, "; ".join([sentence, *why]), []
@@ -332,7 +332,7 @@ def verdict(
     why = []
     for change in final.decisive():
         side = next(candidate for candidate in sides if candidate.label == change.side)
-        gain, sentence = _told(sides[0], change)
+        gain, sentence = _gain_sentence(sides[0], change)
         against = other_work(sides[0], side) or _out(final, side)
         held = final.quality.get(change.side, "NOT_MEASURED")
         if change.outcome == "improved" and gain is not None and not against and held == "HELD":
@@ -341,12 +341,12 @@ def verdict(
     if good:
         _, name, sentence = max(good)
         return settings[name], f"use {sentence}, quality held"
-    return None, f"stay with today's settings: {'; '.join(why)}"
+    return None, f"keep today's settings: {'; '.join(why)}"
 
 
 _UNHELD: Final = {
     "DEGRADED": "quality was lost",
-    "INCONCLUSIVE": "it is not shown that quality was held",
+    "INCONCLUSIVE": "quality is not shown to be held",
     "NOT_MEASURED": "quality was not measured (add [quality], and probe.examples to the script)",
 }
 _PLAINLY: Final = {"equivalent": "makes no difference", "worse": "is worse", "not_measured": "was not measured"}
@@ -356,11 +356,11 @@ def _why_not(change: Change, held: str, sentence: str) -> str:
     if change.outcome in ("improved", "struck_out"):
         return f"{sentence}, but {_UNHELD.get(held, change.sentence)}"
     name, _, numbers = sentence.partition(": ")
-    needed = f"; about {change.launches_needed} launches of each would tell" if change.launches_needed else ""
+    needed = f"; about {change.launches_needed} launches of each would decide" if change.launches_needed else ""
     return f"{name} {_PLAINLY.get(change.outcome, 'is not shown to be better')} ({numbers}{needed})"
 
 
-def _told(base: Side, change: Change) -> tuple[float | None, str]:
+def _gain_sentence(base: Side, change: Change) -> tuple[float | None, str]:
     gain, low, high = gain_of(change, higher_is_better(base, change.metric))
     if gain is None:
         return None, f"{change.side}: {change.sentence}"
@@ -377,12 +377,12 @@ def gain_text(gain: float, low: float | None, high: float | None) -> str:
 
 
 def _nothing_left(last: Round) -> str:
-    """Why no arm of a round continued."""
+    """Why no arm of a round continues."""
     from fireassay.estimates.format import given
 
     others = last.standings[1:]
     why = [
-        f"{standing.label}: {standing.out or f'worse, {given(standing.gain or 0.0, 3)} times as good'}" for standing in others[:MOST_TOLD]
+        f"{standing.label}: {standing.out or f'worse, {given(standing.gain or 0.0, 3)} times as good'}" for standing in others[:MOST_NAMED]
     ]
-    more = f"; and {len(others) - MOST_TOLD} more" if len(others) > MOST_TOLD else ""
-    return f"stay with today's settings: none of what was tried goes on ({'; '.join(why)}{more})"
+    more = f"; and {len(others) - MOST_NAMED} more" if len(others) > MOST_NAMED else ""
+    return f"keep today's settings: no candidate continues ({'; '.join(why)}{more})"

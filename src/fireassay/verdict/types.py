@@ -15,7 +15,7 @@ QUALITY_AT_FLOOR = "quality_at_floor"  # rule of the audit: the record's own ref
 DIMENSIONS: tuple[str, ...] = EVERY_DIMENSION
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Finding:
     """A finding of an audit: rule, evidence and remedy."""
 

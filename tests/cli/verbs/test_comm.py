@@ -75,7 +75,7 @@ def test_wrong_flags_are_told_together_under_their_own_names(capsys: pytest.Capt
     ("words", "told"),
     [
         (("--interface", "nope0"), "- --interface: found 'nope0'"),
-        (("--sizes", "1G"), "- --sizes: found 1073741824 bytes, of which 2 workers hold"),
+        (("--sizes", "1G"), "- --sizes: found 1073741824 bytes, for which 2 workers hold"),
         (("--dtype", "bfloat16", "--workers", "200"), "- --dtype: found bfloat16 on 200 workers"),
     ],
 )
@@ -92,7 +92,7 @@ def test_what_the_runner_refuses_is_told_under_the_flags_too(
 
 def test_a_root_that_is_no_rank_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["comm", "--workers", "2,4", "--root-rank", "2", "--dry-run"]) == 2
-    assert "--root-rank: found 2; allowed: a rank of every level: below 2" in capsys.readouterr().err
+    assert "--root-rank: found 2; allowed: a rank that exists at every level: below 2" in capsys.readouterr().err
 
 
 def test_a_worker_count_that_is_none_is_not_told_as_a_wrong_root(capsys: pytest.CaptureFixture[str]) -> None:
@@ -112,7 +112,7 @@ def test_groups_that_leave_a_rank_over_or_lack_the_root_are_refused(
 
 def test_a_placement_that_an_operation_does_not_have_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["comm", "--ops", "all_reduce", "--placement", "out", "--dry-run"]) == 2
-    assert "torch.distributed offers these operations in one placement alone" in capsys.readouterr().err
+    assert "torch.distributed supports only one placement for these operations" in capsys.readouterr().err
 
 
 def test_a_section_without_its_runner_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

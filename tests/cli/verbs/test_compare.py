@@ -70,9 +70,9 @@ def test_two_sessions_alone_decide_only_large_changes_and_a_history_of_five_deci
         write(complete(), tmp_path, f"past-{place}")
     alone = ["compare", "before", "after", "--root", str(root)]
     assert main(alone) == 4
-    assert "or give 5 or more comparable sessions (--history)" in " ".join(capsys.readouterr().out.split())
+    assert "or provide 5 or more comparable sessions (--history)" in " ".join(capsys.readouterr().out.split())
     assert main([*alone, "--history", str(tmp_path)]) == 0
-    assert "by which 5 other sessions differ" in " ".join(capsys.readouterr().out.split())
+    assert "variation between 5 other sessions" in " ".join(capsys.readouterr().out.split())
     assert main([*alone, "--history", str(tmp_path / "nowhere")]) == 6
     with pytest.raises(SystemExit) as stopped:
         main([*alone, "--day-to-day", "7"])
@@ -152,7 +152,7 @@ def test_a_record_of_an_older_assay_without_an_environment_is_compared(capsys: p
         write(good(prices=1.0), tmp_path, name)
     code, out, _ = say(capsys, tmp_path, "x", "y")
     assert code == 0
-    assert "Recorded on no side" in out
+    assert "Not recorded on any side" in out
 
 
 def test_a_record_is_not_compared_with_itself_or_a_copy_of_itself(capsys: pytest.CaptureFixture[str], root: Path, tmp_path: Path) -> None:

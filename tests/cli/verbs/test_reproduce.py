@@ -57,7 +57,7 @@ def test_losses_are_compared_bit_for_bit(tmp_path: Path, capsys: pytest.CaptureF
     first, again = stored(one, tmp_path), stored(two, tmp_path)
     code, document = reproduced(capsys, str(first), "--against", str(again))
     assert code == 1
-    assert "not equal bit for bit in 1 of 10 places, first at step 2 on rank 0 of launch slot 3" in str(document["sentence"])
+    assert "not bitwise equal at 1 of 10 positions, first at step 2 on rank 0 of launch slot 3" in str(document["sentence"])
 
 
 def test_a_record_without_launches_reproduces_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

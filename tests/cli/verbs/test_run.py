@@ -84,7 +84,7 @@ def test_a_dry_run_shows_the_plan_in_order_and_starts_nothing(capsys: pytest.Cap
     assert rows[4][6] == "kill"
     assert lines[8] == ("5 launches; expected time: unknown: no complete record in records ran this workload at all of these levels")
     assert lines[10] == "What it will be able to show:"
-    assert lines[12].startswith("  verdict: 2 launches per configuration decide nothing")
+    assert lines[12].startswith("  verdict: 2 launches per configuration cannot decide anything")
     assert not Path("records").exists()
 
 

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from fireassay.cli import main
+from fireassay.reports.documents import document
 from fireassay.spec.schema import claim_schema, json_schema, key_table
 
 
@@ -28,3 +29,17 @@ def test_the_keys_and_the_schema_of_a_claim(capsys: pytest.CaptureFixture[str]) 
     assert json.loads(capsys.readouterr().out) == claim_schema()
     assert main(["schema", "--claim", "--keys"]) == 0
     assert "| `number[].metric` | text | required |" in capsys.readouterr().out
+
+
+def test_the_schema_and_the_keys_of_a_verbs_output(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schema", "--document", "report"]) == 0
+    assert json.loads(capsys.readouterr().out) == document("report").json_schema()
+    assert main(["schema", "--document", "report", "--keys"]) == 0
+    assert "| `seal` | string or null |" in capsys.readouterr().out
+
+
+def test_a_verb_without_a_declared_output_is_named_with_those_that_have_one(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schema", "--document", "sign"]) == 2
+    error = capsys.readouterr().err
+    assert "--document: found 'sign'" in error
+    assert "report" in error

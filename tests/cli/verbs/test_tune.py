@@ -16,11 +16,11 @@ from fireassay.cli import main
 from fireassay.cli.support.tuning_rounds import _Left
 from fireassay.cli.verbs.tune import planned
 from fireassay.errors import Interrupted, SpecError, WorkloadError
+from fireassay.reports.documents.tuning import DOCUMENT
 from fireassay.runners.experiment.progress import LaunchProgress, RunProgress
 from fireassay.spec.knobs import check, rounds_at_most, varying
 from fireassay.spec.load import from_mapping
 from fireassay.spec.sections.tune import Setting, Tune, choices, left_out, shown
-from fireassay.reports.documents.tuning import DOCUMENT
 from tests.reports.documents.conforming import conforming
 
 KNOBS = Path(__file__).parents[1] / "knobs.py"
@@ -101,7 +101,7 @@ def test_the_faster_setting_is_found_and_nothing_is_traded_for_it(tuning: Tuning
     assert "quality held" in found["sentence"]
     arms = {one["label"]: one for one in found["rounds"][0]["arms"]}
     assert set(arms) == {"today", "batch=8", "less=32"}
-    assert arms["less=32"]["out"] == "other work: 32 items in a launch with workers=1 instead of 64"
+    assert arms["less=32"]["out"] == "different work: 32 items in a launch with workers=1 instead of 64"
     assert arms["batch=8"]["gain"] > 1.5
     assert arms["batch=8"]["goes_on"]
     assert found["final"]["sides"] == ["today", "batch=8"]
@@ -118,10 +118,10 @@ def test_resuming_makes_no_round_again_that_is_whole(tuning: Tuning, tmp_path: P
     assert tuning.records() == before
     assert said.err.count("measured before") == 2
     assert "Use batch=8" in said.out
-    assert "out: other work" in said.out
+    assert "out: different work" in said.out
     text = page.read_text()
     assert "batch = 8, less = 0" in text
-    assert "out: other work" in text
+    assert "out: different work" in text
     assert tuning.again("--resume", "--html", str(tmp_path), "--json") == 0  # a page that cannot be written costs no result
     said = capsys.readouterr()
     assert "cannot write" in said.err

@@ -206,7 +206,7 @@ def test_no_powercap_is_a_reason(tmp_path: Path) -> None:
     ("energy", "limit", "reason"),
     [
         ("", 1, "energy_uj is empty"),
-        ("x", 1, "'x' is no integer"),
+        ("x", 1, "'x' is not an integer"),
         (1, 0, "wraps could not be recognised"),
         (1, "", "max_energy_range_uj is empty"),
     ],

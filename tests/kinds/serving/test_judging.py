@@ -81,7 +81,7 @@ def test_two_launches_decide_nothing() -> None:
 def test_without_objectives_pass_means_measured_validly_and_says_so() -> None:
     judgement = judged(loads({"rate=10": 0, "rate=20": 250}, objectives=Objectives()))
     assert judgement.verdict.status == "PASS"
-    assert "no objective was asked for, so there is nothing to pass: measured validly. At rate=10: throughput" in judgement.verdict.sentence
+    assert "no objective was requested, so there is nothing to pass: measured validly. At rate=10: throughput" in judgement.verdict.sentence
     assert pick(judgement).configuration is None
     assert "no objective was asked for" in pick(judgement).sentence
     assert pick(judgement, "fastest").configuration in ("rate=10", "rate=20")
@@ -112,7 +112,7 @@ def swapped() -> ServingMade:
 def test_answers_to_the_wrong_asker_fail_a_load_that_meets_its_objectives() -> None:
     judgement = judged(swapped())
     assert judgement.verdict.status == "FAIL"
-    assert "what another request had been given" in judgement.verdict.sentence
+    assert "another request's nonce" in judgement.verdict.sentence
     assert judgement.verdict.dimensions["rate=10"]["correctness"].status == "FAIL"
     assert judgement.verdict.dimensions["rate=10"]["performance"].status == "PASS"
     assert pick(judgement, "fastest").configuration is None

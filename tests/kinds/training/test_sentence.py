@@ -95,8 +95,8 @@ def test_adaptive_launches_are_told_with_what_ended_them_and_what_the_looking_co
         "looks_ended": "precision",
     }
     assert launch_words(made.measured()) == (
-        "5 launches per configuration in randomised blocks (until every primary interval was within ±5 %; 1 look, "
-        "paid for by intervals at 97.5 %)"
+        "5 launches per configuration in randomised blocks (until every primary interval was within ±5 %; 1 interim analysis, "
+        "compensated by intervals at 97.5 %)"
     )
     made.manifest["looks_ended"] = "at_most"
     assert "±5 % was not reached everywhere" in judged(made).verdict.sentence

@@ -157,7 +157,7 @@ def test_memory_without_processors_is_refused() -> None:
 
 def test_a_system_without_affinity_or_memory_policies_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pinned_worker, "may_prefer_memory", lambda: "the kernel forbids it")
-    with pytest.raises(EnvironmentLacks, match="cannot be had here: the kernel forbids it"):
+    with pytest.raises(EnvironmentLacks, match="is not available here: the kernel forbids it"):
         processors.check(experiment((1,), pin="compact", numa="local"))
     monkeypatch.delattr(os, "sched_getaffinity")
     with pytest.raises(EnvironmentLacks, match="launcher.pin needs Linux"):

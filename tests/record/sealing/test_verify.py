@@ -153,7 +153,7 @@ def test_streams_left_behind_by_a_crash_are_named_and_removed_by_reopening(tmp_p
     path = sealed(tmp_path)
     (path / "streams" / "launch=0000").mkdir(parents=True)
     (problem,) = verify(path)
-    assert problem.startswith("streams/: was left behind")
+    assert problem.startswith("streams/: is left over")
     reopen(path)
     assert verify(path) == ()
 

@@ -79,7 +79,7 @@ def test_a_report_that_cannot_be_written_leaves_the_old_one_and_nothing_beside_i
 @pytest.mark.parametrize("name", ["../x", "a/../../x", "/etc/passwd", "a//b", "", ".", "a/./b", "a\0b", "a\\..\\b", "..", "a/.."])
 def test_a_name_that_leads_out_is_refused(name: str, tmp_path: Path) -> None:
     for act in (lambda: paths.read(tmp_path, name, 10), lambda: paths.write(tmp_path, name, b"x")):
-        with pytest.raises(RecordError, match="outside of a record"):
+        with pytest.raises(RecordError, match="outside the record"):
             act()
 
 

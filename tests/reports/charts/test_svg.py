@@ -10,7 +10,8 @@ from dataclasses import replace
 import pytest
 
 from fireassay.estimates.estimate import Estimate
-from fireassay.reports.charts import cost_time, launch_timeline, record_charts
+from fireassay.kinds.training.page import CHARTS
+from fireassay.reports.charts import cost_time, launch_timeline
 from fireassay.reports.charts import svg as charts
 from fireassay.reports.charts.chart import PLACEHOLDERS, Drawing, Missing, WorkerAxis, colour, has_interval, interval_row
 from fireassay.reports.charts.training import speedup
@@ -18,16 +19,17 @@ from fireassay.reports.view import View, build
 from fireassay.verdict.judge import judge
 from tests import builders
 from tests.metrics.scaling_records import usl_record
+from tests.reports.conftest import pictures_of
 from tests.reports.schema import checked
 
 # Drawn only where links or collectives were seen: pictures/test_wall.py, test_rank_series.py
 OF_SOME = ("wall", "step-timeline")
-NAMES = [name for name, _ in record_charts.OF_LAUNCHES if name not in OF_SOME]
+NAMES = [name for name, _ in CHARTS if name not in OF_SOME]
 
 
 def drawn(view: View) -> dict[str, list[Drawing | Missing]]:
     found: dict[str, list[Drawing | Missing]] = {}
-    for name, function in record_charts.OF_LAUNCHES:
+    for name, function in CHARTS:
         made = function(view)
         found[name] = list(made) if isinstance(made, Sequence) else [made]
     return found
@@ -106,7 +108,7 @@ def test_without_steps_faults_and_successes_every_picture_is_a_sentence() -> Non
     measured = builders.measured(launches=1)
     measured = replace(measured, tables={name: table.clear() for name, table in measured.tables.items()})
     view = build(measured, builders.without(builders.judgement(), *builders.judgement().results))
-    finished = record_charts.draw(view)
+    finished = pictures_of(view).values()
     of_ranks = "ranks"  # of one rank alone there is nothing to say
     assert [picture.name for picture in finished] == [name for name in NAMES if name != of_ranks]
     assert all(picture.absent and not picture.svg for picture in finished)
@@ -115,14 +117,14 @@ def test_without_steps_faults_and_successes_every_picture_is_a_sentence() -> Non
 def test_a_script_without_steps_still_shows_its_drift() -> None:
     measured = builders.measured(launches=2)
     measured = replace(measured, tables={**measured.tables, "steps": measured.tables["steps"].clear()})
-    pictures = {picture.name: picture for picture in record_charts.draw(build(measured, judge(measured)))}
+    pictures = pictures_of(build(measured, judge(measured)))
     assert pictures["launch-order"].svg
     assert "No step was recorded" in pictures["launch-timeline"].absent
 
 
 def test_one_launch_is_drawn_without_an_interval_and_the_key_says_so() -> None:
     measured = builders.measured(launches=1, steps=8)
-    pictures = {picture.name: picture for picture in record_charts.draw(build(measured, judge(measured)))}
+    pictures = pictures_of(build(measured, judge(measured)))
     assert "speedup, one launch: no interval" in [key.text for key in pictures["speedup"].key]
     assert "one block" not in [key.text for key in pictures["speedup"].key]
 

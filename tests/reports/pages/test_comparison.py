@@ -70,7 +70,7 @@ def refused(plain: Side, better: Side) -> ComparisonView:
 def test_the_sentence_and_the_deciding_verdict_are_in_every_rendering(name: str, decided: ComparisonView) -> None:
     text = " ".join(RENDERINGS[name](decided).split())
     assert "faster" in text
-    assert "could have found" in text
+    assert "detectable change" in text
     assert "Throughput" in text or name == "json"
 
 
@@ -176,7 +176,7 @@ def test_an_interval_that_goes_on_beyond_the_picture_has_no_cap_there(decided: C
         drawn = forest.draw(shown)
         assert isinstance(drawn, Drawing)
         low, top = forest._reach([wide], 3.0)
-        return [bool(one["cut"]) for one in forest._rows([wide], shown, low, top)], "goes on" in drawn.key[0].text
+        return [bool(one["cut"]) for one in forest._rows([wide], shown, low, top)], "continues" in drawn.key[0].text
 
     assert ends(1.9) == ([False], False)
     assert ends(2.4) == ([True], True)

@@ -27,7 +27,7 @@ def test_the_sheets_of_a_load_stand_after_its_numbers(book: Any) -> None:
         "Numbers",
         "Summary D(100,100)",
         "Under faults",
-        "Cold start beside warm",
+        "Cold and warm start",
         "Correctness of the answers",
         "Failed requests by class",
         "Replicas",

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 import pytest
 
 from fireassay.estimates.estimate import Absent
-from fireassay.reports import load_tables
+from fireassay.kinds.serving import tables
 from fireassay.reports.page import one_line
 from fireassay.reports.pages.record import ANSWERS, SEVERITIES, TONES, _columns, page
 from fireassay.reports.view import DIMENSION_TITLES, STATUS_WORDS, View, build
@@ -316,7 +316,7 @@ def test_many_loads_do_not_make_wide_tables(scenarios: View) -> None:
 @pytest.mark.parametrize("width", [80, 100, 140])
 def test_every_number_stands_on_one_line(load: View, width: int) -> None:
     text = written(load, "terminal", width=width)
-    for table in load_tables.numbers(load):
+    for table in tables.numbers(load):
         for row in table.rows:
             assert all(one_line(cell).replace("–", "-") in text for cell in row)
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from fireassay.frames.record_data import RecordData
-from fireassay.reports.charts import record_charts
 from fireassay.reports.charts.training import profile
 from fireassay.reports.rows.profile import ENGINE, launch_lines, of_record, rank_lines
 from fireassay.reports.view import View, build
 from fireassay.spec.sections.profile import Profile
 from fireassay.verdict.judge import judge
+from tests.reports.conftest import pictures_of
 from tests.reports.written import content, written
 from tests.verdict.making import good
 
@@ -86,7 +86,7 @@ def test_what_a_trace_cannot_tell_is_not_told_as_nothing() -> None:
     alone = rank(steps=[step], on_device=False, workers=1, memory=[{"device": "cpu", "peak_bytes": 5000, "allocations": 3}])
     lines = list(rank_lines(alone, most=5))
     assert lines[0] == "rank 0: 1 step of 100 µs on average: computing 40 %, in no operator 60 %"
-    assert "  memory: at most 5 kB more than when the window began on cpu, asked for 3 times" in lines
+    assert "  memory: at most 5 kB more than when the window began on cpu, 3 allocations" in lines
     two = list(rank_lines(rank(steps=[step], on_device=False, workers=2), most=5))
     assert two[0].endswith("computing 40 %, exposed communication 0 %, in no operator 60 %")
 
@@ -123,7 +123,7 @@ def test_a_record_that_only_profiles_misses_no_timings() -> None:
     step = {"step": 5, "window_ns": 100 * US, "compute_ns": 40 * US, "exposed_ns": 0, "copy_ns": 0, "idle_ns": 60 * US}
     ranks = [rank(steps=[step], on_device=False, kernels=[], workers=1)]
     shown = view(replace(made.measured(), profiles=({"launch": 0, "ranks": ranks, "nsys": []},)))
-    (picture,) = record_charts.draw(shown)
+    (picture,) = pictures_of(shown).values()
     assert picture.description == "rank 0: 100 µs: computing 40 %, in no operator 60 %."
     assert [key.text for key in picture.key] == ["computing", "in no operator"]
     text = " ".join(written(shown, "terminal").split())
@@ -179,7 +179,6 @@ def test_captures_of_nsight_systems_are_listed() -> None:
 
 def test_the_picture_has_a_bar_for_each_rank_that_left_a_trace() -> None:
     """Rank 0 as above, rank 1 without a trace that can be read, rank 2 idle throughout."""
-    from fireassay.reports.charts import record_charts
     from tests.reports.schema import checked
 
     idle = [{"step": 5, "window_ns": 4000 * US, "compute_ns": 0, "exposed_ns": 0, "copy_ns": 0, "idle_ns": 4000 * US}]
@@ -188,5 +187,5 @@ def test_the_picture_has_a_bar_for_each_rank_that_left_a_trace() -> None:
     checked(drawing.chart)
     assert drawing.description == ("rank 0: 10 ms: computing 50 %, exposed communication 20 %, idle 30 %. rank 2: 4 ms: idle 100 %.")
     assert [key.text for key in drawing.key] == ["computing", "exposed communication", "idle"]
-    assert "profile" in [picture.name for picture in record_charts.draw(shown)]
+    assert "profile" in pictures_of(shown)
     assert profile.draw(view(good(levels=(1,)).measured())) == []

@@ -20,7 +20,7 @@ def floors(made: Handmade, seconds: float, rss: float) -> None:
 
 def shown(made: Handmade) -> tuple[Summary, str]:
     found = summary(made.measured(), judge(made.measured()), "work --fast")
-    return found, text(found, what="starts")
+    return found, text(found)
 
 
 def same(k: int, seconds: Sequence[float]) -> Handmade:

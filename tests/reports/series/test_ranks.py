@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from fireassay.frames.record_data import RecordData
 from fireassay.record.tables import TABLES
 from fireassay.reports.charts.chart import Drawing, Missing
 from fireassay.reports.charts.training import rank_time, ranks, step_timeline
@@ -53,6 +54,11 @@ def two_ranks(workers: int = 2) -> Handmade:
     return made
 
 
+def series(measured: RecordData) -> training.Series:
+    """All series of a training."""
+    return training.of_training(training.build(measured, {}), measured, {})
+
+
 def parts(one: rank_series.RankPhases) -> tuple[Any, ...]:
     return one.parts_s
 
@@ -78,7 +84,7 @@ def test_of_many_ranks_the_slowest_and_the_fastest_are_among_those_shown() -> No
 
 
 def test_the_timeline_holds_a_steps_phases_and_its_collectives() -> None:
-    found = training.build(two_ranks().measured(), {}).step
+    found = series(two_ranks().measured()).step
     assert found is not None
     spans = {(span.rank, span.what): (span.begin_s, span.end_s) for span in found.spans}
     assert spans[0, "forward"] == (pytest.approx(0.0, abs=0.05), pytest.approx(0.2, abs=0.05))
@@ -123,7 +129,7 @@ def test_waiting_that_no_phase_names_is_of_the_backward_pass_and_never_longer_th
 
 def test_a_collective_is_exposed_where_its_rank_stands_still_and_hidden_elsewhere() -> None:
     """Rank 0: forward .15, still .05, backward .1, still .3 until .6 s; its collective lasts from .3 to .9 s."""
-    found = training.build(waiting().measured(), {}).step
+    found = series(waiting().measured()).step
     assert found is not None
     mine = [span for span in found.spans if span.rank == 0]
 
@@ -144,7 +150,7 @@ def test_what_a_script_waits_between_its_phases_is_taken_out_of_none_of_them() -
     one, _ = rank_series.phases(made.measured())
     assert parts(one) == (None, pytest.approx(0.2), pytest.approx(0.4), None)
     assert one.exposed_s == pytest.approx(0.35)
-    found = training.build(made.measured(), {}).step
+    found = series(made.measured()).step
     assert found is not None
     assert {span.what for span in found.spans if span.rank == 0} == {"forward", "backward", "untold"}
     ((name, mean),) = rank_series.between(made.measured())
@@ -154,7 +160,7 @@ def test_what_a_script_waits_between_its_phases_is_taken_out_of_none_of_them() -
 def test_one_rank_alone_has_neither() -> None:
     made = Handmade(levels=(1,), blocks=1)
     made.steps(made.launch(workers=1), seconds=[1.0] * 30)
-    found = training.build(made.measured(), {})
+    found = series(made.measured())
     assert (found.ranks, found.step) == ((), None)
     assert ranks.draw(view(made)) == []
     assert step_timeline.draw(view(made)) == []
@@ -171,7 +177,7 @@ def test_the_pictures_say_their_numbers_in_words() -> None:
     assert isinstance(spent, Drawing)
     assert "rank 1, slowest: 1.00 s: forward 500 ms" in by_rank.description
     assert "exposed communication 350 ms" in by_rank.description
-    assert "Rank 0 stood still for communication for 350 ms." in timeline.description
+    assert "Rank 0 waited for communication for 350 ms." in timeline.description
     assert "2 collectives" in timeline.description
     assert "productive" in spent.description
 
@@ -183,7 +189,7 @@ def test_the_key_of_a_step_names_nothing_that_is_too_thin_to_be_seen(still_ns: i
     column = TABLES["steps"].column_names.index("exposed_comm_ns")
     made.rows["steps"] = [(*row[:column], still_ns, *row[column + 1 :]) for row in made.rows["steps"]]
     made.rows["waits"] = [(1, rank, 0, step, "backward", 0, still_ns) for rank in (0, 1) for step in range(30)]
-    found = training.build(made.measured(), {}).step
+    found = series(made.measured()).step
     assert found is not None
     assert "exposed" in {span.what for span in found.spans}
     (timeline,) = step_timeline.draw(view(made))

@@ -5,22 +5,20 @@ from __future__ import annotations
 import pytest
 
 from fireassay.reports.series.serving import BEYOND, ServingSeries, build
-from tests import builders
+from fireassay.reports.view import View
 from tests.serving_made import ServingMade
 
 
 def series(made: ServingMade) -> ServingSeries:
-    found = build(made.measured())
-    assert found is not None
-    return found
+    return build(made.measured())
 
 
 def made(**more: object) -> ServingMade:
     return ServingMade(rate=(2.0,), blocks=1, seconds=10.0, **more)  # type: ignore[arg-type]
 
 
-def test_training_has_none() -> None:
-    assert build(builders.measured()) is None
+def test_training_has_none(view: View) -> None:
+    assert view.serving is None
 
 
 def test_a_bin_counts_what_was_due_in_it() -> None:

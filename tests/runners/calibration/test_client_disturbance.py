@@ -1,4 +1,4 @@
-"""Is a process stopped again and again, and does everything run again afterwards; do the busy loops end?"""
+"""Is a process stopped repeatedly, and does everything run again afterwards; do the busy loops end?"""
 
 from __future__ import annotations
 

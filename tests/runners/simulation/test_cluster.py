@@ -18,7 +18,7 @@ KNOWN = Cluster(step_s=1.0, serial=0.03, alpha_s=2e-5, beta_s=8e-10, gradient=1e
 
 @given(some.integers(1, 10_000), some.integers(1, 50))
 def test_the_all_reduce_takes_what_a_ring_takes(workers: int, buckets: int) -> None:
-    """`metrics.bandwidth` is another program for the same formula: so many calls of a bucket each."""
+    """`frames.links.bandwidth` is another program for the same formula: so many calls of a bucket each."""
     cluster = replace(KNOWN, buckets=buckets)
     ring = buckets * predicted("all_reduce", workers, KNOWN.gradient / buckets, KNOWN.alpha_s, KNOWN.beta_s)
     assert cluster.transfer_s(workers) == pytest.approx(ring, rel=1e-12, abs=1e-15)

@@ -101,8 +101,8 @@ def test_what_was_stored_is_read_again(case: str) -> None:
 WRONG: list[tuple[dict[str, Any], str, str]] = [
     # the runner and the engines
     ({"workload__runner": "training"}, "serving", 'found a table, where workload.runner is "training"'),
-    ({"serving": None}, "serving", 'a table where workload.runner = "serving"'),
-    ({"factor": {"levels": [1, 2]}}, "factor", "no [factor] where there is [serving]"),
+    ({"serving": None}, "serving", 'a table if workload.runner = "serving"'),
+    ({"factor": {"levels": [1, 2]}}, "factor", "no [factor] together with [serving]"),
     ({"serving__targets": None}, "serving.targets", "an engine: a list of tables, or its URL as workload.script"),
     ({"serving__targets": None, "workload__script": "localhost:8000"}, "workload.script", 'Write "http://localhost:8000" if'),
     ({"serving__targets": None, "workload__script": "/run/socket"}, "workload.script", "http://HOST:PORT or https://HOST:PORT"),
@@ -112,10 +112,10 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"serving__targets": [{"urls": ["http://a:99999"]}]}, "serving.targets[0].urls[0]", "http://HOST:PORT"),
     ({"serving__targets": [{"urls": [URL], "replicas": 2}]}, "serving.targets[0].replicas", "replicas only with command"),
     ({"serving__targets": [{"urls": [URL], "router": ["x"]}]}, "serving.targets[0].router", "router only with command"),
-    ({"serving__targets": [{"urls": [URL]}, {"urls": [URL]}]}, "serving.targets", '"server" stands there more than once'),
-    ({"serving__concurrency": [8, 1, 8]}, "serving.concurrency", "8 stands there more than once. Write [8, 1]."),
-    ({"serving__scenarios": ["D(1,1)", "D(1,1)"]}, "serving.scenarios", '"D(1,1)" stands there more than once.'),
-    (arrivals("poisson", rate=[5.0, 5.0]), "serving.rate", "5.0 stands there more than once"),
+    ({"serving__targets": [{"urls": [URL]}, {"urls": [URL]}]}, "serving.targets", '"server" occurs more than once'),
+    ({"serving__concurrency": [8, 1, 8]}, "serving.concurrency", "8 occurs more than once. Write [8, 1]."),
+    ({"serving__scenarios": ["D(1,1)", "D(1,1)"]}, "serving.scenarios", '"D(1,1)" occurs more than once.'),
+    (arrivals("poisson", rate=[5.0, 5.0]), "serving.rate", "5.0 occurs more than once"),
     # arrivals
     (arrivals("closed"), "serving.concurrency", "Write concurrency = [1, 8, 16] below [serving]."),
     (arrivals("closed", rate=[5.0]), "serving.concurrency", 'Or write process = "poisson" below [serving.arrivals].'),
@@ -127,19 +127,19 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     (arrivals("offline", [8], requests=5), "serving.concurrency", "offline says its load itself"),
     (arrivals("trace", rate=[8.0], trace="t"), "serving.rate", "trace says its load itself"),
     (arrivals("stages", [8], stages=STAGES), "serving.concurrency", "stages that are multiples of a rate"),
-    (arrivals("stages"), "serving.arrivals.stages", 'a list that is not empty where process = "stages"'),
+    (arrivals("stages"), "serving.arrivals.stages", 'a list that is not empty if process = "stages"'),
     (arrivals("poisson", rate=[5.0], stages=STAGES), "serving.arrivals.stages", 'found 2 of them, where process is "poisson"'),
     (
         arrivals("stages", stages=STAGES, duration_s=60.0),
         "serving.arrivals.duration_s",
-        "found 60; allowed: as long as the stages together: 30",
+        "found 60; allowed: the total duration of the stages: 30",
     ),
     (arrivals("stages", stages=STAGES[:1]), "serving.arrivals.duration_s", "Write duration_s = 10 below [serving.arrivals]."),
     (arrivals("trace"), "serving.arrivals.trace", 'Write trace = "FILE" below [serving.arrivals].'),
     (arrivals("closed", [8], trace="t"), "serving.arrivals.trace", 'Write process = "trace"'),
-    (arrivals("offline"), "serving.arrivals.requests", "requests = 24576 is what MLPerf asks for"),
+    (arrivals("offline"), "serving.arrivals.requests", "MLPerf requires requests = 24576"),
     ({**arrivals("multi_stream"), "serving__prompts": {"turns": 2}}, "serving.prompts.turns", "allowed: 1 where"),
-    ({**arrivals("trace", trace="t"), "serving__prompts": {"tool_steps": 2}}, "serving.prompts.tool_steps", "stand in its own file"),
+    ({**arrivals("trace", trace="t"), "serving__prompts": {"tool_steps": 2}}, "serving.prompts.tool_steps", "are defined in its file"),
     ({"serving__search": True, "serving__objectives": {"ttft_s": 1.0}}, "serving.search", "true without serving.rate"),
     ({**arrivals("poisson", rate=[5.0]), "serving__search": True}, "serving.search", "true without an objective"),
     (
@@ -158,7 +158,7 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     (
         {"serving__client": {"keep_text": False}, "serving__correctness": {"canaries": 0.1}},
         "serving.correctness.canaries",
-        "Leave out keep_text",
+        "Remove keep_text",
     ),
     (
         {"serving__client": {"keep_text": False}, "serving__prompts": {"answer_field": "a"}},
@@ -176,7 +176,7 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"faults": [{"kind": "command", "command": "x"}, {"kind": "command"}]}, "faults[1].command", "a line for the shell"),
     ({"faults": [{"kind": "delay", "replica": 1}]}, "faults[0].replica", "a number below the replicas of server: 1"),
     ({"faults": [{"kind": "delay", "target": "servr"}]}, "faults[0].target", "one of the engines server"),
-    ({"faults": [{"kind": "delay", "at_s": 30, "load_s": 30}]}, "faults[0].at_s", "less than this fault's load_s, 30"),
+    ({"faults": [{"kind": "delay", "at_s": 30, "load_s": 30}]}, "faults[0].at_s", "less than load_s of this fault, 30"),
     ({"faults": [{"kind": "delay", "load_s": 8.0}]}, "faults[0].at_s", "found 10; allowed: less than"),
     ({"faults": [{"kind": "delay", "load": 4.0}]}, "faults[0].load", "one of the loads 1, 8"),
 ]

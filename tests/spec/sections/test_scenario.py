@@ -78,7 +78,7 @@ def test_the_parts_of_a_form_have_names() -> None:
         ("I(0,512)", "Write I(512,512)."),
         ("A()", 'For example "A(100)".'),
         ("P(1,2)", 'For example "P(2000,500)/200".'),
-        ("U(0,10)", "It counts from 1."),
+        ("U(0,10)", "The lower end is 1."),
         ("V(2)", "V (videos) cannot be sent."),
         ("Q(1,2)", ""),
         ("", ""),

@@ -1,6 +1,6 @@
 """The wall of communication: what was put in comes out, the interval covers the next worker count, and parts add up.
 
-The truth comes from `runners.cluster`, which knows nothing of the fit.
+The truth comes from `runners.simulation.cluster`, which knows nothing of the fit.
 """
 
 from __future__ import annotations

@@ -168,7 +168,7 @@ def test_a_throughput_that_broke_the_objectives_is_said_with_its_goodput() -> No
 
 def test_without_objectives_none_can_be_broken() -> None:
     measured = simulated(rate=(8.0,), objectives=Objectives(), blocks=1, seconds=2.0).measured()
-    assert catalog.load("verdict.audits", "silent_slo").blind(measured, {}) == "no objective was asked for (serving.objectives)"
+    assert catalog.load("verdict.audits", "silent_slo").blind(measured, {}) == "no objective was set (serving.objectives)"
     assert catalog.load("verdict.audits", "silent_slo").blind(clean(), {}) is None
 
 
@@ -184,7 +184,7 @@ def test_a_load_at_which_answers_are_worse_is_named_with_what_to_look_at() -> No
     judgement = judge(made.measured())
     (finding,) = [one for one in judgement.verdict.findings if one.rule == "quality_degraded"]
     assert finding.configuration == "rate=2"
-    assert finding.remedy.startswith("look at the answers at this load")
+    assert finding.remedy.startswith("examine the answers at this load")
     assert judgement.verdict.dimensions["rate=2"]["correctness"].status == "FAIL"
 
 

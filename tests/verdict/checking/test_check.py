@@ -163,7 +163,7 @@ def test_launches_in_turn_decide_about_a_suspicion(again: float, state: str, con
     found = confirm(first, in_turn(again))
     assert (found.state, found.confirmation) == (state, confirmation)
     assert "suspected because" in found.sentence
-    assert found.sentence.endswith("Judged by two records, and by fresh launches in turn.")
+    assert found.sentence.endswith("Based on two records and fresh interleaved launches.")
 
 
 def test_launches_in_turn_that_show_nothing_leave_it_open() -> None:
@@ -181,7 +181,7 @@ def test_each_state_has_an_exit_code_of_its_own() -> None:
 
 def test_the_brackets_say_their_confidence() -> None:
     found = in_turn(10.0)
-    assert any("intervals hold with 95 % confidence" in note and "at most 5 % of cases" in note for note in found.notes)
+    assert any("intervals have 95 % confidence" in note and "at most 5 % of cases" in note for note in found.notes)
 
 
 def test_a_certain_change_that_is_too_small_to_matter_fails_no_build() -> None:
@@ -195,7 +195,7 @@ def test_a_certain_change_that_is_too_small_to_matter_fails_no_build() -> None:
 def test_what_could_have_been_seen_on_two_days_follows_from_the_days_and_not_from_the_number_of_launches() -> None:
     # Two records, days that differ by 15 % each: (1.96 + 0.84) x sqrt(2) x 0.15 = 0.594 on the log scale, 81.1 %: at most 82 %.
     found = checked(made(10.0, day=1), made(10.0, day=2))
-    assert "only changes of 82 % or more would be seen" in found.sentence
+    assert "only changes of 82 % or more would be detected" in found.sentence
 
 
 def test_a_change_that_is_shown_as_zero_has_no_sign() -> None:
@@ -208,7 +208,7 @@ def test_a_change_of_level_that_is_not_certain_yet_is_a_suspicion() -> None:
     found = along(*slower)
     decided = next(row for row in found.rows if row.primary)
     assert (found.state, decided.suspected) == ("inconclusive", True)
-    assert "suspected, and not certain yet: rose by 3." in decided.sentence
+    assert "suspected, not yet certain: rose by 3." in decided.sentence
     assert found.suspects_from == "r10", "a fresh measurement is made against the last record before it"
     assert any("expected by chance in" in note for note in found.notes)
 
@@ -225,4 +225,4 @@ def test_one_wild_record_of_a_history_does_not_blind_the_next_check() -> None:
     found = along(*[10.0 * f for f in (*DAYS, 1.9, *DAYS[:5], 1.25)])
     decided = next(row for row in found.rows if row.primary)
     assert (found.state, decided.suspected) == ("inconclusive", True)
-    assert any("1 record far off its level is left out: r11" in note for note in found.notes)
+    assert any("1 outlying record left out: r11" in note for note in found.notes)

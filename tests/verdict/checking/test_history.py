@@ -61,7 +61,7 @@ def test_what_is_not_certain_yet_is_said_to_be_suspected() -> None:
     (one,) = histories(sides, PAIR)
     assert one.certain == ()
     assert one.suspected is not None
-    assert one.moved(one.suspected).startswith("suspected, and not certain yet: rose by 3.")
+    assert one.moved(one.suspected).startswith("suspected, not yet certain: rose by 3.")
 
 
 def test_the_expected_number_of_chance_findings_is_said_for_the_series_at_hand() -> None:

@@ -63,7 +63,7 @@ def test_the_tokens_per_second_claim_breaks_its_objective(examples: Path) -> Non
 def test_the_sound_claim_is_sound_and_needs_nothing(examples: Path) -> None:
     audited = audit_claim(load_claim(examples / "sound.toml"))
     assert audited.status == "sound"
-    assert audited.sentence == f"Sound as stated: none of {len(audited.pitfalls)} pitfalls applies to what was said."
+    assert audited.sentence == f"Sound as stated: none of {len(audited.pitfalls)} pitfalls applies."
     assert (audited.quantities, audited.otherwise) == ((), ())
     assert found(load_claim(examples / "sound.toml")) == {}
 

@@ -90,12 +90,12 @@ def test_without_a_ratio_the_difference_is_said_in_the_metrics_unit(change: Chan
 
 
 def test_what_could_have_been_found_is_always_said(change: Change) -> None:
-    assert detectable_text(change) == "could have found 3 %"
-    assert "could have found nothing" in detectable_text(replace(change, minimum_detectable_effect=None))
+    assert detectable_text(change) == "detectable change 3 %"
+    assert "too few launches to detect any change" in detectable_text(replace(change, minimum_detectable_effect=None))
 
 
 def test_needed_launches_and_probabilities(change: Change) -> None:
-    assert (needed_text(change), needed_text(replace(change, launches_needed=7))) == ("", "about 7 launches a side would decide")
+    assert (needed_text(change), needed_text(replace(change, launches_needed=7))) == ("", "about 7 launches per side would decide")
     assert [probability_text(p) for p in (None, 0.0001, 0.0321)] == ["", "p < 0.001", "p = 0.0321"]
 
 

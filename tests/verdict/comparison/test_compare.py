@@ -75,7 +75,7 @@ def test_ten_per_cent_more_throughput_is_faster_with_the_ratio_and_its_interval(
     assert found.low is not None
     assert found.low < 1.1 < (found.high or 0.0)
     assert found.minimum_detectable_effect is not None
-    assert "could have found" in made.sentence
+    assert "detectable change" in made.sentence
     assert "accuracy held" in made.sentence
 
 
@@ -108,7 +108,7 @@ def test_configurations_of_one_record_are_paired_by_block(plain: Side) -> None:
     found = only(made)
     assert (made.sides, found.word, "blocks" in found.method) == (("workers=1", "workers=2"), "faster", True)
     assert found.ratio == pytest.approx(1.8, rel=0.01)
-    assert not any("in turn" in note for note in made.notes)
+    assert not any("interleaved" in note for note in made.notes)
 
 
 def test_the_decisive_configuration_may_be_named(plain: Side, better: Side) -> None:
@@ -259,7 +259,7 @@ def test_a_refusal_compares_nothing_and_names_field_values_and_way_on(plain: Sid
     made = compare([plain, other])
     assert (made.state, made.changes, made.table) == ("incomparable", (), {})
     assert made.sentence == (
-        "A and B are not comparable: workload.arguments differs ((none) / --lr 1). If that is what is studied: "
+        "A and B are not comparable: workload.arguments differs ((none) / --lr 1). If this is what you study, add "
         "--varying workload.arguments, or --force."
     )
 
@@ -278,7 +278,7 @@ def test_a_refusal_of_several_fields_names_every_flag_that_is_needed(plain: Side
 def test_force_compares_and_says_exploratory_in_every_sentence(plain: Side, better: Side) -> None:
     made = compare([plain, with_experiment(better, "B", "workload.arguments", ("--lr", "1"))], force=True)
     assert (made.state, made.exploratory, only(made).outcome) == ("exploratory", True, "improved")
-    assert made.sentence.startswith("EXPLORATORY, forced although workload.arguments differ")
+    assert made.sentence.startswith("EXPLORATORY, forced although these differ: workload.arguments")
     assert [c.sentence for c in made.changes if "EXPLORATORY" not in c.sentence] == []
 
 
@@ -382,7 +382,7 @@ def test_a_result_three_ways_is_one_comparison_and_each_way_is_judged_against_th
 
 
 def test_one_configuration_twice_and_one_that_is_not_there_are_refused() -> None:
-    with pytest.raises(SpecError, match="each with a name of its own"):
+    with pytest.raises(SpecError, match="with distinct names"):
         compare_at(three(), ["workers=1", "workers=1", "workers=1"])
     with pytest.raises(SpecError, match="workers=4"):
         compare_at(three(), ["workers=1", "workers=4", "workers=1"])

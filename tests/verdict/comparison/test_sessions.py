@@ -90,7 +90,7 @@ def test_with_five_sessions_their_own_variation_decides() -> None:
     assert math.log(found.difference.high) == pytest.approx(math.log(1.2) + T_4 * math.sqrt(2 * 0.00025), rel=1e-6)
     made_ = compare([first, second], days=days_of(known, (first, second)))
     assert (only(made_).word, "between these two sessions" in made_.sentence) == ("slower", True)
-    assert "with the 1.5 % by which 5 other sessions differ" in made_.sentence
+    assert "with the 1.5 % variation between 5 other sessions" in made_.sentence
 
 
 def test_the_sides_own_luck_does_not_speak_about_days() -> None:
@@ -116,8 +116,8 @@ def test_the_sentence_says_between_which_sessions_what_was_allowed_for_and_what_
     sentence = compare([first, second]).sentence
     assert sentence.startswith("At workers=1: second against first, between these two sessions: inconclusive: ")
     assert "with 15 % assumed between sessions (launches alone: +5.0 % [" in sentence
-    assert "measure both in turn (assay check second --against first --confirm always)" in sentence
-    assert "give 5 or more comparable sessions (--history)" in sentence
+    assert "interleave both (assay check second --against first --confirm always)" in sentence
+    assert "provide 5 or more comparable sessions (--history)" in sentence
 
 
 def test_what_only_the_launches_carry_is_suspected_in_either_direction() -> None:
@@ -181,7 +181,7 @@ def test_records_made_alternately_in_three_sittings_each_are_decided_by_their_si
     assert (found.evidence, found.difference.df) == ("alternating", 7.0)
     made_ = compare([a, b])
     assert only(made_).word == "slower"
-    assert "in sittings made alternately" in made_.sentence
+    assert "in alternating sittings" in made_.sentence
 
 
 def test_the_sittings_give_the_interval_of_a_regression_on_side_and_time() -> None:

@@ -1,11 +1,9 @@
-"""The folds that audits of loads share: what counts as the measured part, and how launches are named."""
+"""The folds that audits of loads share: what counts as the measured part, and how long a load lasts."""
 
 from __future__ import annotations
 
-import polars as pl
-
 from fireassay.verdict.evidence import sent_requests
-from tests.serving_made import ServingMade, simulated
+from tests.serving_made import ServingMade
 
 
 def test_the_measured_part_is_phase_main_of_successful_timed_launches() -> None:
@@ -26,22 +24,3 @@ def test_a_load_lasts_its_warm_up_and_its_duration() -> None:
     assert sent_requests.length_ns(made.measured()) == 12_000_000_000
     assert sent_requests.begins(made.measured()).rows() == [(number, made.t0[number])]
     assert sent_requests.lengths(made.measured()).rows() == [(number, 12_000_000_000)]
-
-
-def test_launches_are_named_in_order_and_not_without_end() -> None:
-    assert sent_requests.in_launches([3]) == "launch 3"
-    assert sent_requests.in_launches([2, 0, 2]) == "launches 0, 2"
-    assert sent_requests.in_launches(range(20)).endswith("7 ...")
-    assert sent_requests.some(["a", "b", "c", "d"]) == "a, b, c and 1 more"
-
-
-def test_half_of_the_launches_are_most_of_them() -> None:
-    assert [sent_requests.most(1, 3), sent_requests.most(2, 4), sent_requests.most(1, 1)] == [False, True, True]
-
-
-def test_configurations_come_in_the_order_of_reports() -> None:
-    measured = simulated(rate=(8.0, 4.0), blocks=1, seconds=2.0).measured()
-    names = [name for name, own in sent_requests.by_configuration(measured, sent_requests.main(measured))]
-    assert names == ["rate=4", "rate=8"]
-    empty = sent_requests.main(measured).filter(pl.lit(value=False))
-    assert list(sent_requests.by_configuration(measured, empty)) == []

@@ -101,7 +101,7 @@ def test_a_client_that_does_not_know_a_time_and_says_so_is_fit() -> None:
     """Stopped for 100 ms: its times are off by as much, and a record of them is INVALID."""
     off = one(32, disturbed="stopped", ttft_ms={"p50": 30.0, "p99": 90.0, "max": 90.0}, unsure_ms=UNSURE, within=0.996)
     (check,) = examine_client([], None, None, [off])
-    assert (check.name, check.fitness, check.mend) == ("uncertainty at 32 streams, stopped again and again", "fit", "")
+    assert (check.name, check.fitness, check.mend) == ("uncertainty at 32 streams, stopped repeatedly", "fit", "")
     assert check.evidence == (
         "a first token came within its own uncertainty in 99.6 % of 240 answers; p99 of the uncertainty 101.00 ms, for which a record is INVALID"
     )
@@ -111,7 +111,7 @@ def test_a_client_that_is_surer_than_it_may_be_is_unfit() -> None:
     (check,) = examine_client([], None, None, [one(32, disturbed="busy", within=0.989)])
     assert check.fitness == "unfit"
     assert "98.9 % of 240 answers" in check.evidence
-    assert "surer of its times" in check.mend
+    assert "understates its uncertainty" in check.mend
 
 
 def test_a_client_that_says_nothing_of_its_uncertainty_is_not_known_to_be_right() -> None:

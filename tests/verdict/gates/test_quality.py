@@ -128,7 +128,7 @@ def test_clusters_that_were_declared_and_not_given_are_not_measured() -> None:
 
 def test_changes_whose_mean_nobody_can_tell_are_undecided_unless_their_largest_is_declared() -> None:
     """Losses of e^0 to e^30: a tail of an index above 1."""
-    for declared, said in ((None, "say the largest that there can be: quality.largest_change"), (2e13, "margin of")):
+    for declared, said in ((None, "give the largest possible change: quality.largest_change"), (2e13, "margin of")):
         made = good(leave_out=("scores",), quality=Quality(direction="lower", margin=0.1, largest_change=declared))
         for number, row in enumerate(made.rows["launches"]):
             made.scores(number, [math.exp(0.75 * n) if row[4] == 2 else 0.0 for n in range(40)])

@@ -90,7 +90,7 @@ def time(
     (path,) = measure([(spec, target)], root=Path(root))
     side = record_lookup.side(path, target)
     (configuration,) = side.measured.configurations
-    shown = text(summary(side.measured, side.judgement, target), what="trials")
+    shown = text(summary(side.measured, side.judgement, target))
     return Timed(estimate=side.judgement.results["trial_time"][configuration], record=path, text=shown)
 
 

@@ -1,6 +1,6 @@
 """What does somebody who stops assay learn?
 
-One sentence: what stopped it, and whether there is a record.  During launches the runners handle signals (`runners/signals.py`).
+One sentence: what stopped it, and whether there is a record.  During launches the runners handle signals (`runners/experiment/signals.py`).
 Before and after, SIGTERM and SIGHUP end a verb like Ctrl-C, with exit code 130, instead of killing it silently.  A signal ignored
 when assay started (nohup) stays ignored.
 """

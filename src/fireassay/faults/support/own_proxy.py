@@ -23,7 +23,7 @@ class Shared(FaultSpec):
 class Delayed(Shared):
     """Keys of a proxy fault that delays."""
 
-    delay_s: float = Field(0.5, ge=0.0, le=LONGEST_S, description="seconds by which everything is held back.")
+    delay_s: float = Field(0.5, ge=0.0, le=LONGEST_S, description="delay of all data in seconds.")
 
 
 def check(asked: FaultSpec, target: Target) -> None:

@@ -3,7 +3,7 @@
 Each host pings rank 0's at the beginning, at the end and now and then, but only if a job spans several hosts (LOCAL_WORLD_SIZE below
 WORLD_SIZE) or FIREASSAY_CLOCKS=1. Rank 0 answers from a helper thread; the first rank of every other host pings from one. The launch's
 folder gives rank 0's port (chosen by the kernel) and a shared secret; the address is MASTER_ADDR, by which the ranks reach rank 0 anyway.
-A ping is 8 bytes over one TCP connection, its reply 24: receive and send time. Each gives four times and a bound (`stats/clocks.py`);
+A ping is 8 bytes over one TCP connection, its reply 24: receive and send time. Each gives four times and a bound (`stats/groups/clocks.py`);
 a reply delayed by a busy interpreter only widens its own bound.
 Pings come in bursts, because the fastest of many counts. `REST_S` between bursts keeps the cost unmeasurable and still shows drift.
 Rank 0 stays for the others' last burst, at most half a second. Cannot tell: anything after rank 0's end.

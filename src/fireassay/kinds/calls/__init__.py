@@ -12,7 +12,7 @@ KIND = Kind(
     meanings={
         **STATUS_MEANINGS,
         "PASS": "the time has an interval over launches",
-        "INCONCLUSIVE": "too few launches for an interval that can be relied on",
+        "INCONCLUSIVE": "too few launches for a reliable interval",
     },
     chooses=False,
     label="a call",

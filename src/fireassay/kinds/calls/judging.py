@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.format import count, percent, show
+from fireassay.kinds.calls.methods import METHODS
 from fireassay.metrics.metric import Results
 from fireassay.verdict.dimensions import dimensions
 from fireassay.verdict.gates.support.gate import FEWEST_LAUNCHES, too_few
@@ -57,4 +58,5 @@ JUDGING = Judging(
     recommend=nothing_to_pick("a record of calls compares no configurations of a workload"),
     status=status,
     sentence=sentence,
+    methods=METHODS,
 )

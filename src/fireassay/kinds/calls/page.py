@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from fireassay.reports.charts.record_charts import of_launches
+from collections.abc import Iterator
+from typing import Final
+
+from fireassay.reports.charts.record_charts import Charts
 from fireassay.reports.page import Section
 from fireassay.reports.pages import record
 from fireassay.reports.pages.record_sheets import sheets
-from fireassay.reports.pages.results import results
+from fireassay.reports.pages.results import LAUNCH_VALUES, Paper, results, sentence
 from fireassay.reports.view import View
 
 
@@ -21,8 +24,18 @@ def page(view: View) -> tuple[Section, ...]:
         record.conditions(view),
         record.methods(view),
         *sheets(view),
-        *results(view),
+        *results(view, PAPER),
     )
 
 
-charts = of_launches
+def _scope(view: View) -> Iterator[str]:
+    yield from (sentence(f"{fact.name}: {fact.text}") for fact in view.timing if fact.name != "spread")
+    yield "The numbers hold for this command or function on this system."
+
+
+PAPER: Final = Paper(method=lambda _: (f"{LAUNCH_VALUES}.",), performance=lambda view: (view.sentence,), dimensions=(), scope=_scope)
+
+
+def charts(_: View) -> Charts:
+    """None: a timing has one number."""
+    return ()

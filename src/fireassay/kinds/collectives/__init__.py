@@ -17,7 +17,7 @@ KIND = Kind(
         **STATUS_MEANINGS,
         "PASS": "the data of every timed call were right, and every time has an interval over launches",
         "FAIL": "a collective gave wrong data",
-        "INCONCLUSIVE": "something that was asked for has no number that can be relied on",
+        "INCONCLUSIVE": "something that was requested has no reliable number",
     },
     chooses=False,
     sweeps=True,

@@ -97,7 +97,7 @@ def _performance(results: Results, cells: Sequence[Cell], findings: Sequence[Fin
         return DimensionResult(status="INVALID", sentence="; ".join(finding.evidence for finding in bad))
     known, gaps = _known(results, cells), _open(results, cells)
     if not known:
-        return DimensionResult(status="NOT_MEASURED", sentence="; ".join(gaps[:2]) or "nothing that was asked for is offered by the engine")
+        return DimensionResult(status="NOT_MEASURED", sentence="; ".join(gaps[:2]) or "the engine offers nothing that was requested")
     timed = f"{count(len(known), 'sizes and placements')} timed; {_fastest(results, known)}"
     if gaps:
         return DimensionResult(status="INCONCLUSIVE", sentence=f"{timed}; {gaps[0]}{_more(gaps)}")
@@ -138,7 +138,7 @@ def _sentence(measured: RecordData, results: Results, status: Status, findings: 
         quoted = ", no number of this record may be quoted" if status == "INVALID" else ""
         return f"{name}: {status}{quoted}: {worst.evidence}."
     if status == "INCONCLUSIVE":
-        gaps = _open(results, cells) or ["nothing that was asked for is offered by the engine"]
+        gaps = _open(results, cells) or ["the engine offers nothing that was requested"]
         return f"{name}: INCONCLUSIVE: {gaps[0]}{_more(gaps)}."
     return f"{name}: {_fastest(results, _known(results, cells))}. {_conditions(measured)}"
 

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from fireassay.kinds.collectives import tables
 from fireassay.reports.charts.links import collective_bandwidth, topology
-from fireassay.reports.charts.record_charts import Charts
+from fireassay.reports.charts.record_charts import Charts, charts_of
 from fireassay.reports.page import Section
 from fireassay.reports.pages import record
 from fireassay.reports.pages.record_sheets import sheets
 from fireassay.reports.pages.results import results
 from fireassay.reports.view import View
-
-CHARTS: Final[Charts] = (
-    ("collective-bandwidth", collective_bandwidth.draw),
-    ("topology", lambda view: [topology.draw(one.matrix, one.classes) for one in view.pairs]),
-)
 
 
 def page(view: View) -> tuple[Section, ...]:
@@ -38,4 +31,4 @@ def page(view: View) -> tuple[Section, ...]:
 
 def charts(_: View) -> Charts:
     """The charts of such a record."""
-    return CHARTS
+    return charts_of(collective_bandwidth, topology)

@@ -7,14 +7,15 @@ that were really sent.  What the engine does not offer is told once, in its own 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from fireassay.estimates.estimate import Absent, Estimate, Value
-from fireassay.estimates.format import GIGABYTES, Scale, count, show, size_words
+from fireassay.estimates.format import GIGABYTES, Scale, count, size_words
+from fireassay.kinds.collectives import pair_tables
 from fireassay.metrics.collectives import ALGBW, ALPHA, BETA, BUSBW, COLLECTIVE_ERRORS, COLLECTIVE_TIME, CROSSOVER_SIZE
-from fireassay.reports import load_tables, pair_tables
 from fireassay.reports.page import Cell as TableCell
-from fireassay.reports.page import Head, Table, Words
+from fireassay.reports.page import Head, Table, Words, number
 from fireassay.reports.view import View
 from fireassay.spec.sections.collectives import Cell
 
@@ -39,7 +40,7 @@ def numbers(view: View) -> tuple[Table, ...]:
 
 def _of_operation(view: View, op: str, index: int) -> Table | None:
     cells = [cell for cell in view.collectives if cell.op == op]
-    known = [cell for cell in cells if isinstance(_value(view, COLLECTIVE_TIME.name, cell.name), Estimate)]
+    known = [cell for cell in cells if isinstance(view.value(COLLECTIVE_TIME.name, cell.name), Estimate)]
     notes = tuple(_notes(view, [cell for cell in cells if cell not in known]))
     several = len({cell.place for cell in cells}) > 1
     order = sorted(known, key=lambda cell: (cell.workers, cell.place != "out", cell.nbytes))
@@ -58,7 +59,7 @@ def _of_operation(view: View, op: str, index: int) -> Table | None:
                 size_words(cell.size),
                 *((str(cell.nbytes),) if rounded else ()),
             ),
-            *(_cell(_value(view, metric, cell.name), scale) for _, metric, scale in COLUMNS),
+            *(_cell(view.value(metric, cell.name), scale) for _, metric, scale in COLUMNS),
         )
         for cell in order
     )
@@ -71,21 +72,15 @@ def _texts(*texts: str) -> tuple[TableCell, ...]:
     return tuple(Words(text=text) for text in texts)
 
 
-def _value(view: View, metric: str, key: str) -> Value | None:
-    row = view.metric(metric)
-    shown = row.cells.get(key) if row is not None else None
-    return shown.value if shown is not None else None
-
-
 def _cell(value: Value | None, scale: Scale) -> TableCell:
-    return load_tables.cell(None if value is None else show(value, scale))
+    return None if value is None else number(value, scale, bare=True)
 
 
 def _notes(view: View, missing: Sequence[Cell]) -> Iterator[str]:
     """Why cells have no number, each reason once."""
     reasons: dict[str, list[Cell]] = {}
     for cell in missing:
-        value = _value(view, COLLECTIVE_TIME.name, cell.name)
+        value = view.value(COLLECTIVE_TIME.name, cell.name)
         if isinstance(value, Absent):
             reasons.setdefault(value.detail, []).append(cell)
     for why, cells in reasons.items():
@@ -97,11 +92,11 @@ def _links(view: View) -> tuple[Table, ...]:
     """alpha, 1/beta and the crossover size of each operation, or why there are none."""
     groups = {cell.group: cell for cell in view.collectives}
     fitted = (ALPHA.name, BETA.name, CROSSOVER_SIZE.name)
-    known = {name: cell for name, cell in groups.items() if any(isinstance(_value(view, metric, name), Estimate) for metric in fitted)}
+    known = {name: cell for name, cell in groups.items() if any(isinstance(view.value(metric, name), Estimate) for metric in fitted)}
     reasons: dict[str, dict[str, None]] = {}
     for name, cell in groups.items():
         for metric in fitted:
-            value = _value(view, metric, name)
+            value = view.value(metric, name)
             if isinstance(value, Absent) and value.reason == "insufficient":
                 reasons.setdefault(value.detail, {})[f"{cell.op} on {cell.workers}"] = None
     notes = tuple(f"Not fitted ({', '.join(where)}): {why}." for why, where in reasons.items())
@@ -110,9 +105,9 @@ def _links(view: View) -> tuple[Table, ...]:
     rows = tuple(
         (
             *_texts(cell.op, str(cell.workers), PLACES[cell.place]),
-            _cell(_value(view, ALPHA.name, name), MICROSECONDS),
-            _cell(_inverse(_value(view, BETA.name, name)), GIGABYTES),
-            _cell(_value(view, CROSSOVER_SIZE.name, name), BYTES),
+            _cell(view.value(ALPHA.name, name), MICROSECONDS),
+            _cell(_inverse(view.value(BETA.name, name)), GIGABYTES),
+            _cell(view.value(CROSSOVER_SIZE.name, name), BYTES),
         )
         for name, cell in known.items()
     )
@@ -132,8 +127,6 @@ def _links(view: View) -> tuple[Table, ...]:
 
 
 def _inverse(value: Value | None) -> Value | None:
-    from dataclasses import replace
-
     if not isinstance(value, Estimate):
         return value
     low, high = (1.0 / end if end > 0 else float("inf") for end in (value.high, value.low))

@@ -1,4 +1,4 @@
-"""How fast is the way to other hosts, and does everything arrive?"""
+"""How fast is the path to other hosts, and does everything arrive?"""
 
 from fireassay.spec.kind import DIMENSION_QUESTIONS, STATUS_MEANINGS, Kind
 
@@ -10,15 +10,15 @@ KIND = Kind(
     questions={
         **DIMENSION_QUESTIONS,
         "correctness": "Was the result right?",
-        "performance": "How fast is the way to the other hosts?",
-        "cost": "What did looking cost?",
+        "performance": "How fast is the path to the other hosts?",
+        "cost": "What did probing cost?",
         "reliability": "Does everything arrive?",
     },
     meanings={
         **STATUS_MEANINGS,
         "PASS": "every host answered, and every number has an interval over rounds",
         "FAIL": "a host never answered",
-        "INCONCLUSIVE": "something that was asked for has no number that can be relied on",
+        "INCONCLUSIVE": "something that was requested has no reliable number",
     },
     chooses=False,
     probes_hosts=True,

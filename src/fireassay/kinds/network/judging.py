@@ -21,7 +21,7 @@ from fireassay.verdict.phrases import launch_words, machine_words
 from fireassay.verdict.status import forced
 from fireassay.verdict.types import DimensionResult, Finding, Recommendation, Status
 
-NOTHING_TO_PICK: Final = "a look at the network compares no configurations of a workload"
+NOTHING_TO_PICK: Final = "a network probe compares no configurations of a workload"
 
 
 def overall(measured: RecordData, results: Results, findings: Sequence[Finding]) -> Status:
@@ -59,7 +59,7 @@ def _dimensions(measured: RecordData, results: Results, findings: Sequence[Findi
         status="NOT_MEASURED" if not lost else "FAIL" if worst == "FAIL" else "PASS",
         sentence="nobody answered" if not lost else f"{count(sum(one.n_trials for one in lost), 'echoes')}, {count(len(bad), 'warnings')}",
     )
-    nothing = DimensionResult(status="NOT_MEASURED", sentence="a look at the network computes nothing")
+    nothing = DimensionResult(status="NOT_MEASURED", sentence="a network probe computes nothing")
     return {
         name: {
             "correctness": nothing,

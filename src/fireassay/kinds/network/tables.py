@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from fireassay.estimates.estimate import Value
-from fireassay.estimates.format import Scale, number, show
+from fireassay.estimates.format import Scale, number
 from fireassay.frames.links.network_probe import BACK, Interface, Network
 from fireassay.metrics.network import ECHOES_LOST, LINK_RATE, ROUND_TRIP
-from fireassay.reports import load_tables
 from fireassay.reports.page import Cell, Head, Table, Words
+from fireassay.reports.page import number as number_cell
 
 MILLISECONDS: Final = Scale(factor=1e3, after=" ms")
 MEGABITS: Final = Scale(factor=8e-6, after=" Mbit/s")
@@ -53,13 +53,13 @@ def tables(network: Network, values: Mapping[str, Mapping[str, Value]]) -> tuple
         stub=2,
         heads=tuple(Head(text=text) for text in head),
         rows=tuple(_interface(interface) for interface in network.interfaces),
-        notes=("Counters: by how much they grew in all rounds, whoever used them.",),
+        notes=("Counters: their growth over all rounds, by any program.",),
     )
     return (by_host, by_interface) if network.interfaces else (by_host,)
 
 
 def _cell(value: Value | None, scale: Scale) -> Cell:
-    return load_tables.cell(None if value is None else show(value, scale))
+    return None if value is None else number_cell(value, scale, bare=True)
 
 
 def _grown(value: float) -> str:

@@ -1,4 +1,4 @@
-"""How do serving engines bear a load?"""
+"""How do serving engines perform under a load?"""
 
 from fireassay.spec.kind import Kind
 
@@ -8,7 +8,7 @@ KIND = Kind(
     precedence=100,
     applies=lambda experiment: experiment.serving is not None,
     questions={
-        "correctness": "Are the answers right, and did everybody get their own?",
+        "correctness": "Are the answers right, and did each client get its own?",
         "performance": "How fast is it, and under how much load?",
         "cost": "What does an answer cost?",
         "reliability": "Does it survive?",
@@ -16,5 +16,10 @@ KIND = Kind(
     configurations="loads",
     workers="Replicas",
     own_cost="Client",
+    names_scores=False,
+    interleaving="both in one record, as serving.targets",
     sends_requests=True,
+    own_processes=False,  # servers may predate the launch
+    same_examples=False,  # a higher load uses more prompts of a file; quality pairs examples by id
+    quality_remedy="examine the answers at this load: an engine may truncate, quantise or batch differently when it is full",
 )

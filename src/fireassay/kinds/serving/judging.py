@@ -10,6 +10,7 @@ to pass: PASS then means that every load was measured validly, and every sentenc
 from __future__ import annotations
 
 from fireassay.kinds.serving.dimensions import dimensions, gated, unmeasured
+from fireassay.kinds.serving.methods import METHODS
 from fireassay.kinds.serving.recommendation import recommend
 from fireassay.kinds.serving.sentence import sentence
 from fireassay.verdict.admissible import admissible
@@ -31,4 +32,4 @@ def status(evidence: Evidence, _: tuple[Recommendation, ...] = ()) -> Status:
     return "FAIL" if all(standing == "FAIL" for standing in standings) else "INCONCLUSIVE"
 
 
-JUDGING = Judging(dimensions=dimensions, recommend=recommend, status=status, sentence=sentence)
+JUDGING = Judging(dimensions=dimensions, recommend=recommend, status=status, sentence=sentence, methods=METHODS)

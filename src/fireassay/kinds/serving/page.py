@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final
 
-from fireassay.kinds.serving import sheets as excel_serving
-from fireassay.reports import load_tables
+from fireassay.kinds.serving import sheets as load_sheets
+from fireassay.kinds.serving import tables
 from fireassay.reports.charts import quality
-from fireassay.reports.charts.record_charts import Charts
+from fireassay.reports.charts.record_charts import Charts, charts_of
 from fireassay.reports.charts.serving import curve, goodput, panel, percentiles, timeline
 from fireassay.reports.page import Bullet, Cell, Prose, Section
 from fireassay.reports.pages import record
 from fireassay.reports.pages.record_sheets import sheets
-from fireassay.reports.pages.results import results
+from fireassay.reports.pages.results import Paper, facts, results, sentence
 from fireassay.reports.view import LaunchRow, View
 from fireassay.verdict.types import DIMENSIONS
 
@@ -21,16 +21,6 @@ COLUMNS: Final[tuple[tuple[str, Callable[[LaunchRow], Cell]], ...]] = (
     ("Requests due", lambda row: f"{row.due:,}"),
     ("Answered", lambda row: f"{row.answered:,}"),
     ("Failed", lambda row: f"{row.due - row.answered:,}"),
-)
-
-
-CHARTS: Final[Charts] = (
-    ("load-curve", curve.draw),
-    ("load-goodput", goodput.draw),
-    ("load-percentiles", percentiles.draw),
-    ("load-timeline", timeline.draw),
-    ("load-panel", panel.draw),
-    ("quality", lambda view: quality.draw(view) if view.quality_metric else ()),
 )
 
 
@@ -50,24 +40,23 @@ def page(view: View) -> tuple[Section, ...]:
         *record.environment(view),
         record.conditions(view),
         record.methods(view),
-        *sheets(view, excel_serving.sheets(view), excel_serving.launches),
-        *results(view),
+        *sheets(view, load_sheets.sheets(view), load_sheets.launches),
+        *results(view, PAPER),
     )
 
 
 def _numbers(view: View) -> Section:
-    tables = load_tables.numbers(view)
-    capacity = (Prose(text=sentence, weight="lead") for sentence in load_tables.capacity(view))
-    return Section(key="numbers", title="Numbers", content=(*record.titled(tables), *capacity))
+    capacity = (Prose(text=text, weight="lead") for text in tables.capacity(view))
+    return Section(key="numbers", title="Numbers", content=(*record.titled(tables.numbers(view)), *capacity))
 
 
 def _details(view: View) -> tuple[Section, ...]:
-    tables = load_tables.details(view)
-    return (Section(key="behind", title="Behind the numbers", content=tables),) if tables else ()
+    details = tables.details(view)
+    return (Section(key="behind", title="Behind the numbers", content=details),) if details else ()
 
 
 def _reasons(view: View) -> tuple[Bullet, ...]:
-    """All that did not pass, the same status of a dimension once; of sentences that differ the first stands as an example."""
+    """Everything that did not pass, once per status of a dimension; if sentences differ, the first serves as an example."""
     groups: dict[tuple[str, str, str], dict[str, list[str]]] = {}
     for row in view.vector:
         for dimension in DIMENSIONS:
@@ -84,6 +73,23 @@ def _example(view: View, sentences: dict[str, list[str]]) -> str:
     return sentence if len(sentences) == 1 else f"for example at {view.label(keys[0])}: {sentence}"
 
 
-def charts(_: View) -> Charts:
+def _method(view: View) -> Iterator[str]:
+    yield from facts(view, "Certificates")
+    clock = next(fact.text for fact in view.conditions if fact.name == "Clock")
+    yield f"The requests were fixed before the load began, and {clock}."
+    yield "A percentile or a rate is one number per launch or pooled over launches, as its method says; intervals are over launches."
+    yield "Requests during warm-up and drain are not counted; a failed request meets no objective."
+
+
+PAPER: Final = Paper(
+    workload=("Engines", "Model", "Task", "Scenarios", "Prompts", "Load", "Objectives", "Clock", "Prices", "Faults"),
+    method=_method,
+    performance=lambda view: (sentence(view.sentence), *tables.capacity(view)),
+    table="paper",
+)
+
+
+def charts(view: View) -> Charts:
     """The charts of such a record."""
-    return CHARTS
+    of_load = charts_of(curve, goodput, percentiles, timeline, panel)
+    return (*of_load, *charts_of(quality)) if view.quality_metric else of_load

@@ -18,7 +18,7 @@ from fireassay.verdict.judging import Evidence
 from fireassay.verdict.phrases import launch_words, machine_words
 from fireassay.verdict.types import DIMENSIONS, DimensionResult, Finding, GateResult, Recommendation, Verdict
 
-NOTHING_ASKED: Final = "no objective was asked for, so there is nothing to pass: measured validly"
+NOTHING_ASKED: Final = "no objective was requested, so there is nothing to pass: measured validly"
 
 
 def sentence(evidence: Evidence, verdict: Verdict) -> str:

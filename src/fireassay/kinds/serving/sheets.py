@@ -15,7 +15,7 @@ import polars as pl
 import polars.selectors as cs
 
 from fireassay.estimates.estimate import Estimate
-from fireassay.reports import load_tables
+from fireassay.kinds.serving import tables
 from fireassay.reports.page import Blocks, Cell, Figure, Raw, Section, Table, heads, said
 from fireassay.reports.view import Column, View
 from fireassay.units import NS_PER_S
@@ -57,7 +57,7 @@ def sheets(view: View) -> tuple[Section, ...]:
     scenarios = tuple(dict.fromkeys(column.scenario for column in view.columns))
     return (
         *(_data(f"Summary {scenario}".strip(), partial(_summary, view, scenario)) for scenario in scenarios),
-        *(_data(table.title, partial(_as_text, table)) for table in load_tables.details(view)),
+        *(_data(table.title, partial(_as_text, table)) for table in tables.details(view)),
         _data("Requests", partial(_requests, view)),
     )
 
@@ -125,8 +125,7 @@ def launches(view: View) -> Blocks:
 
 
 def _row(view: View, column: Column) -> Iterator[Cell]:
-    assert view.serving is not None
-    counted = view.serving.requests.filter((pl.col("configuration") == column.key) & pl.col("counted") & (pl.col("role") == "timed"))
+    counted = view.load.requests.filter((pl.col("configuration") == column.key) & pl.col("counted") & (pl.col("role") == "timed"))
     well = counted.filter("ok")
     yield from (column.scenario, column.engine, column.load, counted.height, well.height)
     for _, row in view.shown_in("workbook"):
@@ -145,8 +144,7 @@ def _number(value: object) -> Cell:
 
 
 def _requests(view: View) -> Blocks:
-    assert view.serving is not None
-    rows = view.serving.requests
+    rows = view.load.requests
     first = rows.group_by("launch").agg(pl.col("scheduled_ns").min().alias("_first"))
     due = (pl.col("scheduled_ns") - pl.col("_first")) / NS_PER_S
     shown = rows.head(MOST_ROWS).join(first, on="launch", maintain_order="left").with_columns(due_s=due)

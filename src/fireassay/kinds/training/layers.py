@@ -4,7 +4,7 @@
     B gradient    the first gradient against one worker's from the same samples; float64 decides, float32 nearly, less is advice; of a few
                   later ones a factor
     C hashes      parameters, optimizer and random states of the ranks, from step 0 on; exact
-    D trajectory  losses that are no numbers; the last losses against the base's: advice, since equal curves hide wrong gradients
+    D trajectory  non-finite losses; the last losses against the base's: advice, since equal curves hide wrong gradients
                   (docs/definitions.md)
 
 A layer that was not run says what it would have needed.  The named fault is `fireassay.verdict.evidence.training_faults`'s.

@@ -2,12 +2,41 @@
 
 from __future__ import annotations
 
-from fireassay.reports.charts.record_charts import of_launches
+from typing import Final
+
+from fireassay.reports.charts import cost_time, launch_order, launch_timeline, quality
+from fireassay.reports.charts.record_charts import Charts, charts_of
+from fireassay.reports.charts.training import (
+    communication_model,
+    efficiency,
+    fault,
+    phases,
+    profile,
+    rank_time,
+    ranks,
+    speedup,
+    step_timeline,
+)
 from fireassay.reports.page import Section
 from fireassay.reports.pages import record
 from fireassay.reports.pages.record_sheets import sheets
 from fireassay.reports.pages.results import results
 from fireassay.reports.view import View
+
+CHARTS: Final[Charts] = charts_of(
+    speedup,
+    communication_model,
+    efficiency,
+    phases,
+    ranks,
+    step_timeline,
+    quality,
+    cost_time,
+    rank_time,
+    fault,
+    launch_timeline,
+    launch_order,
+)
 
 
 def page(view: View) -> tuple[Section, ...]:
@@ -31,4 +60,8 @@ def page(view: View) -> tuple[Section, ...]:
     )
 
 
-charts = of_launches
+def charts(view: View) -> Charts:
+    """Only the chart of the profile if all launches are profiled, since the others need timed ones."""
+    if view.launches and all(launch.role == "profile" for launch in view.launches):
+        return charts_of(profile)
+    return (*charts_of(profile), *CHARTS) if view.profiles else CHARTS

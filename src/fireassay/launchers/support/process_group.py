@@ -21,16 +21,16 @@ import time
 _asked_to_end: list[int] = []
 
 
-def free_port() -> int:
-    """A port that was free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+def reserved_port() -> socket.socket:
+    """A bound socket: while it is open the system gives its port to nobody, yet rank 0 may listen there (socket(7), SO_REUSEADDR)."""
+    holder = socket.socket()
+    holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    holder.bind(("127.0.0.1", 0))
+    return holder
 
 
-def start_all(command: list[str], workers: int, incarnation: int) -> dict[int, int]:
+def start_all(command: list[str], workers: int, incarnation: int, port: int) -> dict[int, int]:
     """Start the workers; returns process ID -> rank."""
-    port = str(free_port())
     pids = {}
     for rank in range(workers):
         variables = {
@@ -39,7 +39,7 @@ def start_all(command: list[str], workers: int, incarnation: int) -> dict[int, i
             "LOCAL_RANK": str(rank),
             "LOCAL_WORLD_SIZE": str(workers),
             "MASTER_ADDR": "127.0.0.1",
-            "MASTER_PORT": port,
+            "MASTER_PORT": str(port),
             "TORCHELASTIC_RESTART_COUNT": str(incarnation),
         }
         process = subprocess.Popen(command, env={**os.environ, **variables})
@@ -80,7 +80,8 @@ def main(words: list[str]) -> int:
     signal.signal(signal.SIGTERM, lambda number, _: _asked_to_end.append(number))
     failure = 0
     for incarnation in range(restarts + 1):
-        failure = wait_all(start_all(command, workers, incarnation), grace_s)
+        with reserved_port() as holder:
+            failure = wait_all(start_all(command, workers, incarnation, holder.getsockname()[1]), grace_s)
         if not failure or _asked_to_end:
             break
     return 128 + _asked_to_end[0] if _asked_to_end else failure

@@ -184,7 +184,7 @@ def check(experiment: Experiment) -> None:
             )
         )
     if settings.numa != "none" and (reason := pinned_worker.may_prefer_memory()):
-        raise EnvironmentLacks(f'launcher.numa = "{settings.numa}" cannot be had here: {reason}')
+        raise EnvironmentLacks(f'launcher.numa = "{settings.numa}" is not available here: {reason}')
 
 
 def placed(request: Request, machine: Machine | None = None, numbers: Collection[int] | None = None) -> dict[str, object]:

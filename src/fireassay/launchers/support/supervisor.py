@@ -252,7 +252,7 @@ class Supervisor:
             return
         if not data:
             self.selector.unregister(self.control)
-            self.stop("the coordinator is gone")
+            self.stop("the coordinator has exited")
             return
         self._obey(data)
 
@@ -260,7 +260,7 @@ class Supervisor:
         *lines, self.unread = (self.unread + data).split(b"\n")
         for line in lines:
             order = json.loads(line)["do"]
-            self.stop("the coordinator asked for it")
+            self.stop("requested by the coordinator")
             if order == "kill":
                 self._kill_in(0.0)
 

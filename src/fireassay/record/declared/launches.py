@@ -9,20 +9,18 @@ LAUNCHES = Table(
     "a launch",
     (
         LAUNCH,
-        Column("slot", "int32", "place in the plan, from 0"),
+        Column("slot", "int32", "position in the plan, from 0"),
         Column("attempt", "int32", "0 for the first try of this slot, then one more for every try after an interruption"),
         Column("configuration", "string", "name of the configuration, for example workers=2"),
         Column("workers", "int32", "number of worker processes"),
         Column("block", "int32", "block of the randomised complete block design"),
-        Column("order", "int32", "place inside the block"),
+        Column("order", "int32", "position in the block"),
         Column(
-            "role",
-            "string",
-            "timed, communication (calibrates it), sweep (collectives alone), profile (a close look) or fault; only timed ones are timed",
+            "role", "string", "timed, communication (calibrates it), sweep (collectives alone), profile or fault; only timed ones are timed"
         ),
         Column("seed", "int64", "training seed handed to the script; equal inside a block"),
         Column("begin_ns", "int64", "monotonic time just before the launcher was started"),
-        Column("end_ns", "int64", "monotonic time when the last process of the launch was gone"),
+        Column("end_ns", "int64", "monotonic time when the last process of the launch had exited"),
         Column("begin_utc", "string", "wall clock at begin_ns, ISO 8601, UTC"),
         Column(
             "status",
@@ -32,7 +30,7 @@ LAUNCHES = Table(
         Column("reason", "string", "why the status is not ok; empty if it is ok"),
         Column("exit_code", "int32", "exit code of the engine; null if it was killed or never started", nullable=True),
         Column("restarts", "int32", "how often the engine restarted the workers"),
-        Column("placement", "string", "JSON: hosts, processors and devices that the launch was given"),
+        Column("placement", "string", "JSON: hosts, processors and devices assigned to the launch"),
     ),
     order=("launch",),
 )
@@ -45,12 +43,12 @@ TRIALS = Table(
         Column("begin_ns", "int64", "monotonic time just before the first call"),
         Column("end_ns", "int64", "monotonic time when the last call had ended"),
         Column("calls", "int64", "calls that were timed together; the time of one is (end_ns - begin_ns) / calls"),
-        Column("warm_up", "int32", "1: made before the measuring, to warm caches; never counted"),
+        Column("warm_up", "int32", "1: warm-up, before the measurement; never counted"),
         Column("exit_code", "int32", "exit code of a command, -signal if a signal ended it; null for a function", nullable=True),
         Column("user_ns", "int64", "processor time in user mode of these calls, children included", nullable=True),
         Column("system_ns", "int64", "processor time in the kernel, likewise", nullable=True),
         Column("max_rss_bytes", "int64", "largest resident memory of the command or process", nullable=True),
-        Column("involuntary_switches", "int64", "how often the scheduler took the processor away", nullable=True),
+        Column("involuntary_switches", "int64", "number of involuntary context switches", nullable=True),
     ),
     order=("launch", "trial"),
 )
@@ -64,13 +62,12 @@ EXAMPLES = Table(
         Column("metric", "string", "name of the score, for example accuracy"),
         Column("example", "string", "id of the example, the same in every launch"),
         Column("prediction", "string", "what the model answered", nullable=True),
-        Column("target", "string", "what was right", nullable=True),
+        Column("target", "string", "the reference answer", nullable=True),
         Column("score", "float64", "score of this example"),
         Column(
             "cluster",
             "string",
-            "what it shares with other examples (a passage, a user, a problem), so that they may be lost together; "
-            "null: nothing is known to be shared",
+            "its cluster, whose members may be lost together (a passage, a user, a problem); null: none known",
             nullable=True,
         ),
     ),
@@ -78,33 +75,31 @@ EXAMPLES = Table(
 )
 CLOCKS = Table(
     "clocks",
-    "a look at another host's clock: a question that left, and its answer",
+    "a reading of another host's clock: a query and its answer",
     (
         LAUNCH,
         RANK,
         INCARNATION,
-        Column("host", "string", "host that asked"),
-        Column("peer", "string", "host that was asked: rank 0's"),
-        Column("sent_ns", "int64", "when the question left, by the asking host's clock"),
-        Column("heard_ns", "int64", "when it came, by the other's clock"),
-        Column("answered_ns", "int64", "when the answer left, by the other's clock"),
-        Column("received_ns", "int64", "when it was back, by the asking host's clock"),
+        Column("host", "string", "host that sent the query"),
+        Column("peer", "string", "host that answered: that of rank 0"),
+        Column("sent_ns", "int64", "when the query left, by the querying host's clock"),
+        Column("heard_ns", "int64", "when it arrived, by the other host's clock"),
+        Column("answered_ns", "int64", "when the answer left, by the other host's clock"),
+        Column("received_ns", "int64", "when the answer arrived, by the querying host's clock"),
         Column(
-            "bound_ns",
-            "int64",
-            "by how much the offset ((heard - sent) + (answered - received)) / 2 can be off: half of the way there and back",
+            "bound_ns", "int64", "by how much the offset ((heard - sent) + (answered - received)) / 2 can be off: half of the round trip"
         ),
     ),
     order=("launch", "rank", "incarnation", "sent_ns"),
 )
 EVENTS = Table(
     "events",
-    "something that happened",
+    "an event",
     (
         LAUNCH,
         Column("ns", "int64", "monotonic time at which it began"),
-        Column("duration_ns", "int64", "how long it took; null for a point in time", nullable=True),
-        Column("host", "string", "host on which it happened"),
+        Column("duration_ns", "int64", "duration; null for a point in time", nullable=True),
+        Column("host", "string", "host on which it occurred"),
         Column("rank", "int32", "global rank; null for the coordinator", nullable=True),
         Column("incarnation", "int32", "incarnation of the worker; null for the coordinator", nullable=True),
         Column(
@@ -114,7 +109,7 @@ EVENTS = Table(
         ),
         Column("step", "int64", "step to which it belongs", nullable=True),
         Column("value", "float64", "a number that belongs to it", nullable=True),
-        Column("detail", "string", "JSON with whatever else is known"),
+        Column("detail", "string", "JSON with further details"),
     ),
     order=("launch", "ns", "rank", "incarnation", "kind"),
 )
@@ -129,7 +124,7 @@ TELEMETRY = Table(
         Column("counter", "string", "name of the counter, for example energy or steal"),
         Column("value", "float64", "the reading"),
         Column("unit", "string", "unit of the reading"),
-        Column("method", "string", "counter, sampled, modelled, self or scraped (said by a server)"),
+        Column("method", "string", "counter, sampled, modelled, self or scraped (reported by a server)"),
     ),
     order=("launch", "ns", "host", "device", "counter"),
 )

@@ -14,7 +14,7 @@ ARRIVALS = Table(
         Column("kind", "string", "normal, canary, identity, rerun or needle"),
         Column("stream", "int32", "closed loop: which of the concurrent streams sends it", nullable=True),
         Column("session", "int64", "conversation to which it belongs", nullable=True),
-        Column("turn", "int32", "place in its conversation, from 0", nullable=True),
+        Column("turn", "int32", "position in its conversation, from 0", nullable=True),
         Column(
             "due_ns",
             "int64",
@@ -22,19 +22,16 @@ ARRIVALS = Table(
             nullable=True,
         ),
         Column("pause_ns", "int64", "pause before it, after the request that it follows"),
-        Column("pause_kind", "string", "what the pause is: none, think, tool or retrieval"),
-        Column("tokens_in", "int64", "prompt tokens that were asked for", nullable=True),
-        Column("tokens_out", "int64", "output tokens that were asked for", nullable=True),
-        Column("seed", "int64", "from which its text is made"),
+        Column("pause_kind", "string", "kind of the pause: none, think, tool or retrieval"),
+        Column("tokens_in", "int64", "requested prompt tokens", nullable=True),
+        Column("tokens_out", "int64", "requested output tokens", nullable=True),
+        Column("seed", "int64", "seed of its text"),
         Column("replica", "int32", "the replica that it must go to; null: any", nullable=True),
         Column(
-            "example",
-            "string",
-            "id of the prompt, the same wherever the same text is sent; null where every text is its own",
-            nullable=True,
+            "example", "string", "id of the prompt, the same wherever the same text is sent; null if every text is unique", nullable=True
         ),
         Column("expected", "string", "what the answer must contain (a canary's nonce) or equal (a reference answer)", nullable=True),
-        Column("cluster", "string", "what its prompt shares with others, as in examples (quality.cluster)", nullable=True),
+        Column("cluster", "string", "cluster of its prompt, as in examples (quality.cluster)", nullable=True),
     ),
     order=("launch", "request"),
 )
@@ -49,7 +46,7 @@ REQUESTS = Table(
         Column("kind", "string", "normal, canary, identity, rerun or needle"),
         Column("stream", "int32", "closed loop: which of the concurrent streams sent it", nullable=True),
         Column("session", "int64", "conversation to which it belongs", nullable=True),
-        Column("turn", "int32", "place in its conversation, from 0", nullable=True),
+        Column("turn", "int32", "position in its conversation, from 0", nullable=True),
         Column("replica", "int32", "replica that it was sent to", nullable=True),
         Column(
             "transport",
@@ -70,10 +67,8 @@ REQUESTS = Table(
             "ok, refused, 4xx, 5xx, reset, timeout, malformed, truncated, error (inside a 200), cancelled, unsent or lost (client died)",
         ),
         Column("http_status", "int32", "HTTP status code", nullable=True),
-        Column(
-            "error", "string", "what went wrong, in the server's words where it said any; redacted, at most 500 characters", nullable=True
-        ),
-        Column("finish_reason", "string", "why the answer ended, by the server: stop, length ...", nullable=True),
+        Column("error", "string", "the error, in the server's words if it sent any; redacted, at most 500 characters", nullable=True),
+        Column("finish_reason", "string", "why the answer ended, as reported by the server: stop, length ...", nullable=True),
         Column("tokens_in", "int64", "prompt tokens by the server's usage", nullable=True),
         Column("tokens_out", "int64", "output tokens by the server's usage", nullable=True),
         Column("tokens_reasoning", "int64", "of these, reasoning tokens", nullable=True),
@@ -87,14 +82,12 @@ REQUESTS = Table(
         Column("chunk_chars", "list<int64>", "per chunk: characters of text"),
         Column("bytes_out", "int64", "bytes of the request's body", nullable=True),
         Column("bytes_in", "int64", "bytes of the answer's body", nullable=True),
-        Column("text", "string", "the answer's text; null if it was not kept or there is none", nullable=True),
+        Column("text", "string", "the answer's text; null if there is none or it was not kept", nullable=True),
         Column("reasoning", "string", "the answer's reasoning text, likewise", nullable=True),
-        Column("logprobs", "list<float64>", "log probabilities of the answer's tokens, where they were asked for"),
-        Column("tokenize_ns", "int64", "how long the prompt's tokens took, where the model is in this process", nullable=True),
+        Column("logprobs", "list<float64>", "log probabilities of the answer's tokens, if requested"),
+        Column("tokenize_ns", "int64", "tokenisation time of the prompt, if the model runs in this process", nullable=True),
         Column("prefill_ns", "int64", "likewise, from then until the first token of the answer was known", nullable=True),
-        Column(
-            "chunk_uncertainty_ns", "list<int64>", "per chunk: how much before its chunk_ns it may have been complete; empty: not known"
-        ),
+        Column("chunk_uncertainty_ns", "list<int64>", "per chunk: how much before its chunk_ns it may have been complete; empty: unknown"),
     ),
     order=("launch", "request"),
 )
@@ -106,7 +99,7 @@ TOKEN_COUNTS = Table(
         Column("request", "int64", "number of the request in the launch's schedule"),
         Column("tokens_in", "int64", "prompt tokens of the text that was sent, chat template included", nullable=True),
         Column("tokens_out", "int64", "tokens of the answer's text, reasoning included", nullable=True),
-        Column("chunk_tokens", "list<int64>", "per chunk that bears text: its tokens; empty if not counted"),
+        Column("chunk_tokens", "list<int64>", "per chunk with text: its tokens; empty if not counted"),
     ),
     order=("launch", "request"),
 )

@@ -16,7 +16,7 @@ STEPS = Table(
         Column("end_ns", "int64", "monotonic time at which the next step could begin"),
         Column("data_ns", "int64", "waiting for the batch", nullable=True),
         Column("forward_ns", "int64", "forward pass and loss", nullable=True),
-        Column("backward_ns", "int64", "backward pass, with whatever communication overlaps it", nullable=True),
+        Column("backward_ns", "int64", "backward pass, including overlapping communication", nullable=True),
         Column("optimizer_ns", "int64", "optimizer step", nullable=True),
         Column(
             "checkpoint_ns",
@@ -24,7 +24,7 @@ STEPS = Table(
             "pauses inside this step: saving or loading a checkpoint, evaluating; readers subtract them",
             nullable=True,
         ),
-        Column("exposed_comm_ns", "int64", "time that communication added to the step; null: not seen, or not watched", nullable=True),
+        Column("exposed_comm_ns", "int64", "time that communication added to the step; null: not observed", nullable=True),
         Column("items", "float64", "units of work done by this rank in this step", nullable=True),
         Column("method", "string", "how phases were timed: monotonic, cuda_event or simulated (computed, not measured)"),
     ),
@@ -64,26 +64,26 @@ FINGERPRINTS = Table(
 )
 GRADIENTS = Table(
     "gradients",
-    "a parameter's gradient in the first step, before clipping, or in a later one that was looked at, as the optimizer got it",
+    "a parameter's gradient in the first step, before clipping, or in a later sampled one, as passed to the optimizer",
     (
         LAUNCH,
         RANK,
         INCARNATION,
         Column("step", "int64", "number of the step, from 0"),
-        Column("parameter", "string", "name of the parameter in the model, without what wrappers put before it"),
-        Column("size", "int64", "its elements; 0 without a gradient"),
-        Column("precision", "string", "what it was computed in: float64, float32, tf32, bfloat16, float16"),
+        Column("parameter", "string", "name of the parameter in the model, without prefixes of wrappers"),
+        Column("size", "int64", "number of its elements; 0 without a gradient"),
+        Column("precision", "string", "precision of the computation: float64, float32, tf32, bfloat16, float16"),
         Column("norm", "float64", "Euclidean norm; null: the parameter had no gradient", nullable=True),
         Column(
             "sums",
             "list<float64>",
-            "its elements, or if there are more than 251 that many sums of them with fixed signs (docs/decisions/0022); "
+            "its elements, or if there are more than 251, that many sums of them with fixed signs (docs/decisions/0022); "
             "of later steps up to 16 evenly spaced elements (0042)",
         ),
         Column(
             "part", "int32", "the part of the parameter on this rank: equal numbers, equal elements; size, norm and sums are the part's"
         ),
-        Column("parts", "int32", "parts that make up the parameter; 1: the rank holds all of it"),
+        Column("parts", "int32", "number of parts of the parameter; 1: the rank holds all of it"),
         Column(
             "start",
             "int64",

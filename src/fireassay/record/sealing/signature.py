@@ -34,7 +34,7 @@ def sign(record: Path, key: Path) -> Path:
     """
     seal = _content(record, "SEAL", f"{record} is not sealed, so there is nothing to sign. `assay resume` seals it.")
     if not key.is_file():
-        raise RecordError(f"{key} is no file. Give a private key of ssh, for example ~/.ssh/id_ed25519.")
+        raise RecordError(f"{key} is not a file. Give an SSH private key, for example ~/.ssh/id_ed25519.")
     signature = _ask(["-Y", "sign", "-f", str(key.absolute()), "-n", NAMESPACE], seal, f"cannot sign with {key}")
     path = record / NAME
     try:
@@ -51,17 +51,19 @@ def signer(record: Path, signers: Path) -> str:
         EnvironmentLacks: there is no ssh-keygen.
         RecordError: there is no signature, it does not match this seal, or the key belongs to no allowed signer.
     """
-    seal = _content(record, "SEAL", f"{record} is not sealed, so no signature can be of it.")
+    seal = _content(record, "SEAL", f"{record} is not sealed, so it cannot have a signature.")
     _content(record, NAME, f"{record} is not signed. `assay sign` signs it.")
     if not signers.is_file():
-        raise RecordError(f"{signers} is no file. Give one with a line for each known signer: NAME KEY-TYPE KEY.")
+        raise RecordError(f"{signers} is not a file. Give a file with one line per known signer: NAME KEY-TYPE KEY.")
     known, signature = str(signers.absolute()), str((record / NAME).absolute())
     output = _ask(
-        ["-Y", "find-principals", "-f", known, "-s", signature], seal, f"the signature of {record} is by no signer that {signers} knows"
+        ["-Y", "find-principals", "-f", known, "-s", signature], seal, f"the signature of {record} is by a signer that is not in {signers}"
     )
     name = output.decode("utf-8", "replace").splitlines()[0].strip()
     _ask(
-        ["-Y", "verify", "-f", known, "-I", name, "-n", NAMESPACE, "-s", signature], seal, f"the signature of {record} is not of this seal"
+        ["-Y", "verify", "-f", known, "-I", name, "-n", NAMESPACE, "-s", signature],
+        seal,
+        f"the signature of {record} does not match its seal",
     )
     return name
 
@@ -76,7 +78,7 @@ def _content(record: Path, name: str, missing: str) -> bytes:
     if path.is_symlink() or not path.is_file():
         raise RecordError(missing)
     if path.stat().st_size > LONGEST:
-        raise RecordError(f"{path} has {path.stat().st_size} bytes, which no {name} has.")
+        raise RecordError(f"{path} has {path.stat().st_size} bytes, too many for {name}.")
     return path.read_bytes()
 
 
@@ -85,7 +87,7 @@ def _ask(arguments: Sequence[str], seal: bytes, trouble: str) -> bytes:
     program = shutil.which("ssh-keygen")
     if program is None:
         raise EnvironmentLacks(
-            "ssh-keygen is not installed, which makes and checks signatures. Install OpenSSH's client (package openssh-client)."
+            "ssh-keygen is not installed; it makes and checks signatures. Install the OpenSSH client (package openssh-client)."
         )
     try:
         done = subprocess.run([program, *arguments], input=seal, capture_output=True, timeout=PATIENCE_S, check=False)

@@ -74,7 +74,7 @@ def _file_problems(path: Path, sealed: Mapping[str, Mapping[str, Any]]) -> list[
     problems += [f"{name}: is missing. Restore it from a copy of the record." for name in set(sealed) - present]
     problems += [_compare(path, name, sealed[name]) for name in present & set(sealed)]
     if (path / "streams").exists():
-        problems.append(f"streams/: was left behind when sealing was cut short; `assay resume {path}` removes it.")
+        problems.append(f"streams/: is left over from an interrupted sealing; `assay resume {path}` removes it.")
     return sorted(filter(None, problems))
 
 
@@ -86,4 +86,4 @@ def _compare(path: Path, name: str, sealed: Mapping[str, Any]) -> str:
         same = files.digest(path / name) == sealed["sha256"]
     except OSError as error:
         return f"{name}: cannot be read: {error.strerror}."
-    return "" if same else f"{name}: was changed: its SHA-256 is not the one that was sealed."
+    return "" if same else f"{name}: was changed: its SHA-256 differs from the sealed one."

@@ -55,7 +55,7 @@ def allowed(size: int) -> int:
     try:
         return int(float(setting) * MIB)
     except (ValueError, OverflowError):
-        raise RecordError(f"{VARIABLE} is {setting[:40]!r}, which is no number of MiB. Write for example {VARIABLE}=8000.") from None
+        raise RecordError(f"{VARIABLE} is {setting[:40]!r}, which is not a number of MiB. Write for example {VARIABLE}=8000.") from None
 
 
 def check_parts(record: Path, parts: Sequence[str], name: str) -> None:
@@ -147,10 +147,10 @@ def check_stream(path: Path) -> None:
     """
     status = path.lstat()
     if status.st_size > (most := allowed(min(status.st_size, BLOCK * status.st_blocks))):
-        raise RecordError(f"{path} has {status.st_size / MIB:,.0f} MiB, more than may be read ({most / MIB:,.0f}). {_MEND}")
+        raise RecordError(f"{path} has {status.st_size / MIB:,.0f} MiB, more than the allowed {most / MIB:,.0f}. {_MEND}")
 
 
-_MEND: Final = f"If you trust the record, set {VARIABLE} to the MiB of memory that one of its tables may take."
+_MEND: Final = f"If you trust the record, set {VARIABLE} to the memory in MiB that one of its tables may take."
 
 
 def too_large(record: Path, name: str, memory: int, size: int) -> RecordError:
@@ -175,7 +175,7 @@ def _looked_at(record: Path, part: str, name: str) -> tuple[int, int, int]:
         memory = largest = 0
         for group in map(metadata.row_group, range(metadata.num_row_groups)):
             if not 0 <= group.num_rows <= metadata.num_rows:
-                raise ValueError("its footer counts its rows in two ways")
+                raise ValueError("its footer gives two different row counts")
             for column in map(group.column, range(group.num_columns)):
                 pages = _pages(file.fileno(), size, column)
                 text = column.physical_type in ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
@@ -189,7 +189,7 @@ def _check_footer(descriptor: int, size: int, name: str) -> None:
     end = os.pread(descriptor, 8, max(0, size - 8))
     length = int.from_bytes(end[:4], "little")
     if size < 12 or end[4:] != b"PAR1" or length > size - 12:
-        raise ValueError("it does not end as a Parquet file")
+        raise ValueError("it does not end with the Parquet magic bytes")
     if length > max(FOOTER, size // 64):
         raise ValueError(f"its footer has {length / MIB:.1f} MiB")
     thrift = Thrift(os.pread(descriptor, min(length, 64), size - 8 - length))
@@ -204,14 +204,14 @@ def _pages(descriptor: int, size: int, column: Any) -> list[int]:
     offset, values = min(offsets, default=0), 0
     end = offset + column.total_compressed_size
     if column.num_values < 0 or not 4 <= offset <= end <= size:
-        raise ValueError("a column lies outside of the file")
+        raise ValueError("a column lies outside the file")
     page_sizes: list[int] = []
     for head in _heads(descriptor, offset, end):
         page_sizes.append(number(head, UNCOMPRESSED))
         data = structure(head, DATA) or structure(head, DATA_2)
         values += number(data, VALUES)
         if number(data, 4 if DATA_2 in head else 2) == REPEATS:
-            raise ValueError("a page is written in a way that assay does not read")
+            raise ValueError("a page has an encoding that assay does not read")
         if len(page_sizes) > FEW_PAGES + column.num_values // VALUES_PER_PAGE:
             raise ValueError("a column has more pages than values")
     if values != column.num_values:
@@ -230,7 +230,7 @@ def _heads(descriptor: int, offset: int, end: int) -> Iterator[dict[int, Any]]:
                 break
             except IndexError:
                 if length >= min(LONGEST_HEAD, end - offset):
-                    raise ValueError("a page's head has no end") from None
+                    raise ValueError("a page header does not end") from None
                 length *= 16
         body = number(head, COMPRESSED)
         if COMPRESSED not in head:

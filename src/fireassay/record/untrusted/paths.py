@@ -31,7 +31,7 @@ def problem_of_name(name: str) -> str:
     """Why a record's file name is unacceptable; empty if it stays below the record's folder."""
     parts = name.split("/")
     if not all(parts) or ".." in parts or "." in parts or "\\" in name or "\0" in name:
-        return f"it names the file {name[:200]!r}, which is outside of a record"
+        return f"it names the file {name[:200]!r}, which is outside the record"
     return ""
 
 
@@ -125,7 +125,7 @@ def refuse_all_but_plain_files(record: Path) -> None:
         if not stat.S_ISREG(status.st_mode):
             raise _no_file(Path(entry.path), status.st_mode)
         if status.st_nlink > 1:
-            raise RecordError(f"{entry.path} has a second name elsewhere (a hard link), so it is not written to. Copy the record first.")
+            raise RecordError(f"{entry.path} has another hard link, so it is not written to. Copy the record first.")
 
 
 def walk(folder: Path) -> Iterator[os.DirEntry[str]]:
@@ -194,7 +194,7 @@ def _link_or(error: OSError, folder: int, name: str, path: Path) -> Exception:
 
 
 def _link(path: Path) -> RecordError:
-    return RecordError(f"{path} is a symbolic link; a record holds none, and none is followed. Put the file itself in its place.")
+    return RecordError(f"{path} is a symbolic link, which a record must not hold. Replace it with the file itself.")
 
 
 _KINDS: Final = (
@@ -208,4 +208,4 @@ _KINDS: Final = (
 
 def _no_file(path: Path, mode: int) -> RecordError:
     what = next((words for fits, words in _KINDS if fits(mode)), "something else")
-    return RecordError(f"{path} is {what}, where a record holds a file. Restore it from a copy.")
+    return RecordError(f"{path} is {what}, but a record holds a plain file there. Restore it from a copy.")

@@ -12,8 +12,7 @@ import tomllib
 from typing import Any, Final, NoReturn
 
 DEEPEST: Final = 64  # assay's own files go to 10
-LONGEST_KEY: Final = 4096  # characters of a line without quote, bracket or value: parsing is quadratic in the number of dots
-MOST_DOTS: Final = 64
+MOST_DOTS: Final = 64  # in a key: parsing is quadratic in their number
 
 
 def json_of(content: bytes) -> Any:
@@ -21,7 +20,7 @@ def json_of(content: bytes) -> Any:
     try:
         value = json.loads(content, object_pairs_hook=_once, parse_constant=_no_number)
     except RecursionError:
-        raise ValueError("it is nested too deep") from None
+        raise ValueError("it is nested too deeply") from None
     except UnicodeDecodeError:
         raise ValueError("it is not UTF-8") from None
     _check(value)
@@ -38,7 +37,7 @@ def toml_of(content: bytes) -> dict[str, Any]:
     try:
         value = tomllib.loads(text)
     except RecursionError:
-        raise ValueError("it is nested too deep") from None
+        raise ValueError("it is nested too deeply") from None
     _check(value, finite=False)  # TOML allows inf, and a limit may be infinite
     return value
 
@@ -48,12 +47,12 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(result) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for number, name in enumerate(names) if name in set(names[:number]))
-        raise ValueError(f"the key {twice[:60]!r} stands twice in one object")
+        raise ValueError(f"the key {twice[:60]!r} is duplicated in one object")
     return result
 
 
 def _no_number(text: str) -> NoReturn:
-    raise ValueError(f"{text} is no number of JSON")
+    raise ValueError(f"{text} is not a JSON number")
 
 
 def _check(value: Any, *, finite: bool = True) -> None:
@@ -67,15 +66,15 @@ def _check(value: Any, *, finite: bool = True) -> None:
             elif isinstance(item, list):
                 inner.extend(item)
             elif finite and isinstance(item, float) and not math.isfinite(item):
-                raise ValueError("a number in it is too large to be one")
+                raise ValueError("a number in it is too large")
         if not inner:
             return
         level = inner
-    raise ValueError("it is nested too deep")
+    raise ValueError("it is nested too deeply")
 
 
 def _refuse_long_keys(text: str) -> None:
     for number, line in enumerate(text.splitlines(), 1):
         head = line.partition("=")[0]
         if head.count(".") > MOST_DOTS and not head.lstrip().startswith(("#", '"', "'")):
-            raise ValueError(f"the key in line {number} is nested too deep")
+            raise ValueError(f"the key in line {number} is nested too deeply")

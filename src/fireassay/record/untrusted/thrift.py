@@ -17,7 +17,7 @@ def number(told: dict[int, Any], field: int) -> int:
     """A count or length in a struct; 0 if absent. Raises ValueError if it is not a number, or negative."""
     value = told.get(field, 0)
     if type(value) is not int or value < 0:
-        raise ValueError("a page's head is nothing of the kind")
+        raise ValueError("a page header is malformed")
     return value
 
 
@@ -25,7 +25,7 @@ def structure(told: dict[int, Any], field: int) -> dict[int, Any]:
     """A nested struct; empty if absent. Raises ValueError if it is not a struct."""
     value = told.get(field, {})
     if not isinstance(value, dict):
-        raise ValueError("a page's head is nothing of the kind")
+        raise ValueError("a page header is malformed")
     return value
 
 
@@ -38,18 +38,18 @@ class Thrift:
     def length_of_second_field(self) -> int:
         """The length of the list that is a struct's second field, after a number."""
         if self._data[:1] != b"\x15":
-            raise ValueError("its footer does not begin as one")
+            raise ValueError("its footer is malformed")
         self.at = 1
         self._varint()
         if self._data[self.at] != 0x19:
-            raise ValueError("its footer does not begin as one")
+            raise ValueError("its footer is malformed")
         self.at += 1
         return self._list_head()[0]
 
     def struct(self, deep: int = 0) -> dict[int, Any]:
         """The struct at the cursor; advances past it."""
         if deep > DEEPEST:
-            raise ValueError("a page's head is nested too deep")
+            raise ValueError("a page header is nested too deeply")
         fields: dict[int, Any] = {}
         number = 0
         while head := self._data[self.at]:
@@ -73,7 +73,7 @@ class Thrift:
             return None
         widths = {_BYTE: 1, _DOUBLE: 8}
         if kind not in (*widths, _BINARY):
-            raise ValueError("a page's head is nothing of the kind")
+            raise ValueError("a page header is malformed")
         width = widths.get(kind) or self._varint()
         self.at += width
         if self.at > len(self._data):
@@ -99,4 +99,4 @@ class Thrift:
                 return value
             shift += 7
             if shift > 63:
-                raise ValueError("a number without end")
+                raise ValueError("an unterminated number")

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import Scale, scale_for
+from fireassay.metrics.metric import ALL
 from fireassay.reports.charts import vega
 from fireassay.reports.view import MetricRow, View
 
@@ -79,6 +80,56 @@ def above(text: str) -> vega.Spec:
     return vega.title(text, anchor="start", fontWeight="normal", fontSize=FONT_SIZE, color=colour("muted"), offset=8)
 
 
+BY_ROLE: Final = vega.color("role:N", scale=None, legend=None)  # rows hold the placeholder of their colour
+
+
+def limits(low: float, top: float, *, logarithmic: bool = False, **options: Any) -> vega.Spec:
+    """A scale that ends exactly at these values; the logarithmic one has base 2."""
+    return vega.scale(**({"type": "log", "base": 2} if logarithmic else {}), domain=[low, top], nice=False, **options)
+
+
+def horizontal(low: float, top: float, title: str | None, **axis: Any) -> vega.Channel:
+    """The horizontal channel of a field between limits."""
+    scale = limits(low, top)
+    return lambda field: vega.x(f"{field}:Q", scale=scale, axis=number_axis(title=title, **axis))
+
+
+def vertical(low: float, top: float, *, logarithmic: bool = False, **scale: Any) -> vega.Channel:
+    """The vertical channel of a field between limits."""
+    ends = limits(low, top, logarithmic=logarithmic, **scale)
+    return lambda field: vega.y(f"{field}:Q", scale=ends, axis=number_axis(title=None))
+
+
+def log_ticks(low: float, top: float) -> list[float]:
+    """1, 2 and 5 times the powers of ten within the limits."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(top)) + 1)
+    return [tick for power in powers for m in (1, 2, 5) if low <= (tick := round(m * 10.0**power, 12)) <= top]
+
+
+def segments(name: str, parts: Iterable[tuple[str, float]], factor: float = 1.0, least: float = 0.0) -> Rows:
+    """A stacked bar: (role, length) end to end, without those up to `least`."""
+    rows: Rows = []
+    at = 0.0
+    for role, length in parts:
+        if length > least:
+            rows.append({"y": name, "from": at * factor, "to": (at + length) * factor, "role": colour(role)})
+        at += length
+    return rows
+
+
+def bars(rows: Rows, names: Sequence[str], x: vega.Spec, *, padding: float = 0.3, **mark: Any) -> vega.Chart:
+    """Horizontal bars from `from` to `to`, one line per name."""
+    y = vega.y("y:N", sort=names, scale=vega.scale(domain=names, paddingInner=padding), axis=vega.axis(title=None, grid=False))
+    drawn = vega.chart(rows).mark("bar", **{"stroke": colour("paper"), "strokeWidth": 1, **mark})
+    return drawn.encode(x=x, x2="to:Q", y=y, color=BY_ROLE)
+
+
+def used(rows: Rows, parts: Iterable[tuple[str, str]]) -> tuple[Key, ...]:
+    """Key entries of the bars that occur in rows, from (role, text)."""
+    roles = {row["role"] for row in rows}
+    return tuple(Key(mark="bar", role=role, text=text) for role, text in parts if colour(role) in roles)
+
+
 def sized(chart: vega.Chart, height: int = HEIGHT) -> vega.Chart:
     """The chart fitted to the common width, including axes."""
     return chart.properties(width=WIDTH, height=height, autosize={"type": "fit", "contains": "padding"})
@@ -107,6 +158,12 @@ def in_words(view: View, row: MetricRow) -> str:
     return f"{row.title}: " + "; ".join(f"{label} {cell.full}" for label, cell in cells if cell is not None) + "."
 
 
+def of_whole(view: View, *names: str) -> str:
+    """The values of the whole experiment in words, without metrics that have none."""
+    rows = [row for name in names if (row := view.metric(name)) is not None]
+    return " ".join(f"{row.title}: {row.cells[ALL].full}." for row in rows if ALL in row.cells)
+
+
 def bounded(value: Estimate) -> bool:
     """Whether the interval is bounded on both sides."""
     return math.isfinite(value.low) and math.isfinite(value.high)
@@ -130,6 +187,12 @@ def interval_row(value: Estimate, factor: float, floor: float, ceiling: float) -
         shown["high"] = min(value.high * factor, ceiling)
     cut = has_interval(value) and value.high * factor > ceiling
     return {**shown, "hollow": not has_interval(value), "cut": cut}
+
+
+def interval_rows(view: View, values: Mapping[str, Estimate], factor: float, floor: float, ceiling: float) -> Rows:
+    """`interval_row` of every configuration, with its worker count."""
+    workers = {column.key: column.workers for column in view.columns}
+    return [{"x": workers[key], **interval_row(value, factor, floor, ceiling)} for key, value in values.items()]
 
 
 def top_of(values: Iterable[Estimate], factor: float, margin: float = 1.08) -> float:
@@ -187,7 +250,7 @@ def interval_key(values: Iterable[Estimate], view: View, what: str, role: str = 
     keys = []
     if any(has_width(value) for value in listed):
         reach = REACH * max(value.value for value in listed)
-        further = "; without a cap it goes on" if any(has_width(value) and value.high > reach for value in listed) else ""
+        further = "; without a cap, it continues" if any(has_width(value) and value.high > reach for value in listed) else ""
         keys.append(Key(mark="point", role=role, text=f"{what}, bar: {view.confidence} interval{further}"))
     elif any(has_interval(value) for value in listed):
         keys.append(Key(mark="circle", role=role, text=f"{what}, exact"))
@@ -279,8 +342,6 @@ def dots(rows: Rows, x: vega.Spec, y: vega.Channel, role: str = "main") -> vega.
     return vega.chart(rows).mark("circle", size=22, opacity=0.55, color=colour(role)).encode(x=x, y=y("y"))
 
 
-def common_scale(row: MetricRow, rows: Sequence[MetricRow] = ()) -> Scale:
+def common_scale(row: MetricRow) -> Scale:
     """The scale of a metric's row in the tables, so that chart and table agree."""
-    cells = [cell for metric_row in (row, *rows) for cell in metric_row.cells.values()]
-    values = [cell.value.value for cell in cells if isinstance(cell.value, Estimate)]
-    return next((cell.scale for cell in cells if cell.measured), scale_for(row.unit, values))
+    return next((cell.scale for cell in row.cells.values() if cell.measured), scale_for(row.unit, ()))

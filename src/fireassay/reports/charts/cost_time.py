@@ -23,6 +23,8 @@ from fireassay.reports.charts.chart import (
     in_words,
     interval_row,
     level,
+    limits,
+    log_ticks,
     number_axis,
     sized,
     top_of,
@@ -30,6 +32,7 @@ from fireassay.reports.charts.chart import (
 )
 from fireassay.reports.view import View
 
+NAME = "cost-time"
 TITLE = "Cost against time"
 PLACES = ((15, -13), (-15, -13), (15, 14), (-15, 14), (0, -20), (0, 21))  # offsets of a number from its point, pixels
 CLEARANCE = 14.0
@@ -103,18 +106,12 @@ def _channel(
         low, top = min(shown) / 1.5, top * 1.1
         drawn = vega.scale(type="log", domain=[low, top], nice=False)
         return (
-            lambda field: channel(f"{field}:Q", scale=drawn, axis=number_axis(title=title, values=_log_ticks(low, top))),
+            lambda field: channel(f"{field}:Q", scale=drawn, axis=number_axis(title=title, values=log_ticks(low, top))),
             (low, top),
             lambda value: math.log(value / low) / math.log(top / low),
         )
-    plain = vega.scale(domain=[0, top], nice=False)
+    plain = limits(0, top)
     return (lambda field: channel(f"{field}:Q", scale=plain, axis=number_axis(title=title)), (0.0, top), lambda value: value / top)
-
-
-def _log_ticks(low: float, top: float) -> list[float]:
-    """1, 2 and 5 times the powers of ten within the limits."""
-    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(top)) + 1)
-    return [tick for power in powers for m in (1, 2, 5) if low <= (tick := round(m * 10.0**power, 12)) <= top]
 
 
 def _layers(rows: Rows, x: vega.Channel, y: vega.Channel) -> list[vega.Chart]:

@@ -9,7 +9,7 @@ import math
 
 from fireassay.estimates.format import given
 from fireassay.reports.charts import vega
-from fireassay.reports.charts.chart import Drawing, Key, Missing, Rows, colour, level, markers, number_axis, sized
+from fireassay.reports.charts.chart import Drawing, Key, Missing, Rows, colour, horizontal, level, markers, sized
 from fireassay.reports.rows.comparison import ChangeRow, ComparisonView
 
 TITLE = "Changes against the first side"
@@ -26,11 +26,7 @@ def draw(view: ComparisonView) -> Drawing | Missing:
     low, high = _reach(rows, band)
     names = [_label(row, view) for row in rows]
     groups = [_rows([row for row in rows if row.struck == struck_out], view, low, high) for struck_out in (False, True)]
-
-    def x(field: str) -> vega.Spec:
-        axis = number_axis(title=f"change against {view.sides[0]}, %")
-        return vega.x(f"{field}:Q", scale=vega.scale(domain=[low, high], nice=False), axis=axis)
-
+    x = horizontal(low, high, f"change against {view.sides[0]}, %")
     y = vega.y("label:N", sort=names, axis=vega.axis(title=None, labelLimit=190, grid=False))
     inside = vega.chart([{"from": -band / (1 + band / 100), "to": band}]).mark("rect", opacity=0.25, color=colour("band"))
     none = vega.chart([{"at": 0}]).mark("rule", strokeWidth=1, color=colour("muted"))
@@ -39,7 +35,7 @@ def draw(view: ComparisonView) -> Drawing | Missing:
         if group:
             base = vega.chart(group)
             layers += [*level(base, x, y, role), *markers(base, x("value"), y, role)]
-    further = "; without a cap it goes on" if any(row["cut"] for group in groups for row in group) else ""
+    further = "; without a cap, it continues" if any(row["cut"] for group in groups for row in group) else ""
     keys = [Key(mark="point", role="main", text=f"change, bar: {view.confidence} interval{further}")]
     keys += [Key(mark="point", role="rest", text="struck out")] if groups[1] else []
     keys.append(Key(mark="band", role="band", text=f"equivalent: within {given(band)} %"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fireassay.estimates.format import Scale, count, scale_for, show
 from fireassay.reports.charts import vega
-from fireassay.reports.charts.chart import Drawing, Key, Missing, Rows, above, colour, number_axis, sized
+from fireassay.reports.charts.chart import Drawing, Key, Missing, Rows, above, colour, limits, sized, vertical
 from fireassay.verdict.checking.history import History
 
 
@@ -48,12 +48,8 @@ def _rows(history: History, scale: Scale) -> Rows:
 def _layers(history: History, rows: Rows, scale: Scale, low: float, high: float) -> list[vega.Chart]:
     n = len(rows)
     axis = vega.axis(title="record, in order of creation", tickMinStep=1, tickCount=min(n, 8), format="d", grid=False)
-    x = vega.x("x:Q", scale=vega.scale(domain=[0.5, n + 0.5], nice=False), axis=axis)
-    y_scale = vega.scale(domain=[low, high], zero=False, nice=False)
-
-    def y(field: str) -> vega.Spec:
-        return vega.y(f"{field}:Q", scale=y_scale, axis=number_axis(title=None))
-
+    x = vega.x("x:Q", scale=limits(0.5, n + 0.5), axis=axis)
+    y = vertical(low, high, zero=False)
     base, held = vega.chart(rows), vega.chart([row for row in rows if not row["off"]])
     levels = [{"x": a + 0.5, "end": b + 0.5, "y": mean * scale.factor} for a, b, mean in history.levels]
     line = vega.chart(levels).mark("rule", strokeWidth=2, color=colour("second"))

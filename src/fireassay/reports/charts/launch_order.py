@@ -6,10 +6,11 @@ import statistics
 
 from fireassay.estimates.format import reading
 from fireassay.reports.charts import vega
-from fireassay.reports.charts.chart import Drawing, Key, Missing, Rows, above, colour, look, number_axis, sized
+from fireassay.reports.charts.chart import BY_ROLE, Drawing, Key, Missing, Rows, above, colour, limits, look, sized, vertical
 from fireassay.reports.series.training import OrderPoint
 from fireassay.reports.view import View
 
+NAME = "launch-order"
 TITLE = "Launches in the order they ran"
 
 
@@ -68,22 +69,18 @@ def _rows(view: View, by_step: bool) -> Rows:
 def _layers(rows: Rows, low: float, high: float) -> list[vega.Chart]:
     last = max(row["x"] for row in rows)
     x_axis = vega.axis(title="launch, in order of starting", tickMinStep=1, tickCount=min(last, 8), format="d", grid=False)
-    x = vega.x("x:Q", scale=vega.scale(domain=[0.5, last + 0.5], nice=False), axis=x_axis)
-
-    def y(field: str) -> vega.Spec:
-        return vega.y(f"{field}:Q", scale=vega.scale(domain=[low, high], zero=False, nice=False), axis=number_axis(title=None))
-
+    x = vega.x("x:Q", scale=limits(0.5, last + 0.5), axis=x_axis)
+    y = vertical(low, high, zero=False)
     base = vega.chart(rows)
     fine, bad = base.transform_filter("datum.kind === 'ok'"), base.transform_filter("datum.kind === 'bad'")
-    tint = vega.color("role:N", scale=None, legend=None)
     usual = vega.chart([{"at": 100}]).mark("rule", strokeWidth=1, color=colour("muted"))
-    bars = fine.mark("rule", strokeWidth=1.5, opacity=0.7).encode(x=x, y=y("low"), y2="high:Q", color=tint)
+    bars = fine.mark("rule", strokeWidth=1.5, opacity=0.7).encode(x=x, y=y("low"), y2="high:Q", color=BY_ROLE)
     point = fine.mark("point", filled=True, size=75, opacity=1)
     cross = bad.mark("point", shape="cross", angle=45, filled=True, size=110, opacity=1, color=colour("bad"))
     return [
         usual.encode(y=y("at")),
         bars,
-        point.encode(x=x, y=y("value"), color=tint, shape=vega.shape("shape:N", scale=None, legend=None)),
+        point.encode(x=x, y=y("value"), color=BY_ROLE, shape=vega.shape("shape:N", scale=None, legend=None)),
         cross.encode(x=x, y=y("value")),
     ]
 

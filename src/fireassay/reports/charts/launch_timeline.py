@@ -10,6 +10,7 @@ from fireassay.reports.charts.chart import WIDTH, Drawing, Key, Missing, Rows, c
 from fireassay.reports.series.training import Timeline
 from fireassay.reports.view import View
 
+NAME = "launch-timeline"
 TITLE = "Step times over each launch"
 MOST_PANELS = 15
 ACROSS = 3

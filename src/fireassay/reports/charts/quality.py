@@ -17,16 +17,17 @@ from fireassay.reports.charts.chart import (
     colour,
     dot_key,
     estimates,
+    horizontal,
     in_words,
     interval_key,
     interval_row,
     level,
     markers,
-    number_axis,
     sized,
 )
 from fireassay.reports.view import View
 
+NAME = "quality"
 TITLE = "Quality and its margin"
 
 
@@ -60,14 +61,7 @@ def _chart(view: View, differences: Mapping[str, Estimate], margin: float) -> ve
         for k, v in differences.items()
         for i, launch in enumerate(v.launch_values if len(v.launch_values) > 1 else ())
     ]
-
-    def x(field: str) -> vega.Spec:
-        return vega.x(
-            f"{field}:Q",
-            scale=vega.scale(domain=[low, high], nice=False),
-            axis=number_axis(title=f"difference of {view.quality_metric or 'quality'} to {view.label(view.base)}"),
-        )
-
+    x = horizontal(low, high, f"difference of {view.quality_metric or 'quality'} to {view.label(view.base)}")
     y = vega.y(
         "label:N", sort=labels, axis=vega.axis(title=None, labelLimit=120, grid=False), scale=vega.scale(paddingInner=0.3, paddingOuter=0.4)
     )

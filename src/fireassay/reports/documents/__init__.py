@@ -9,6 +9,8 @@ import importlib
 import pkgutil
 from typing import TYPE_CHECKING, Any
 
+from fireassay.errors import Problem, SpecError
+
 if TYPE_CHECKING:
     from fireassay.reports.documents.values import Document
 
@@ -24,9 +26,10 @@ def document(verb: str) -> Document[Any]:
     """The document that `assay VERB --json` prints.
 
     Raises:
-        BadInput: the verb has no declared document.
+        SpecError: the verb has no declared document.
     """
     declared = documents()
     if verb not in declared:
-        raise BadInput(f"no document is declared for {verb!r}; choose one of {', '.join(declared)}")
+        problem = Problem(where="--document", found=repr(verb), allowed=f"a verb whose JSON has a schema: {', '.join(declared)}")
+        raise SpecError((problem,), "the command line")
     return declared[verb]

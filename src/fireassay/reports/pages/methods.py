@@ -40,7 +40,7 @@ def _score(view: View) -> str:
 
 def _rules(view: View) -> Table:
     rows = tuple(
-        (rule.number, rule.demand, Mark(word=rule.answer, tone=ANSWERS[rule.answer]), rule.evidence, rule.mend) for rule in view.rules
+        (rule.number, rule.demand, Mark(word=rule.answer, tone=ANSWERS[rule.answer]), rule.evidence, rule.remedy) for rule in view.rules
     )
     return Table(name="rules", heads=heads("#", "Rule", "Answer", "Evidence", "To do"), rows=rows)
 

@@ -398,7 +398,7 @@ def methods(view: View, depth: Depth = "appendix") -> Section:
                 mark=Mark(word=rule.answer, tone=ANSWERS[rule.answer]),
                 title=f"{rule.number}. {rule.demand}",
                 text=f"{rule.evidence[:1].upper()}{rule.evidence[1:]}",
-                todo=rule.mend,
+                todo=rule.remedy,
                 folded=True,
             )
             for rule in view.rules

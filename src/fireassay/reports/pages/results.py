@@ -7,44 +7,86 @@ a wrong result or undecided quality is named with the reason, without any number
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Final
 
+from fireassay import catalog
 from fireassay.estimates.format import count
 from fireassay.metrics.metric import ALL
+from fireassay.metrics.metric import Table as PlaceTable
 from fireassay.metrics.training.scaling import AMDAHL_CEILING, EFFICIENCY, HELD_OUT_ERROR, SERIAL_FRACTION, SPEEDUP, USL_PEAK
 from fireassay.metrics.training.time import THROUGHPUT
-from fireassay.reports import grouping, load_tables
+from fireassay.reports import grouping
 from fireassay.reports.page import Blocks, Cell, Number, Page, Prose, Section, Table, heads
 from fireassay.reports.pages.page_plugin import RecordPage
 from fireassay.reports.view import DIMENSION_TITLES, Column, View
 from fireassay.verdict.types import DIMENSIONS
 
-LOAD_FACTS = ("Engines", "Model", "Task", "Scenarios", "Prompts", "Load", "Objectives", "Clock", "Prices", "Faults")
-WORKLOAD_FACTS = ("Workload", "Configurations", "Scaling", "Quality", "Faults")
+DIMENSION_SECTIONS: Final = (("Correctness", "correctness"), ("Cost and energy", "cost"), ("Reliability", "reliability"))
+LAUNCH_VALUES: Final = "A launch's value is the median of its steady trials; intervals are Student t on the logarithms of the launch values"
+Sentences = Callable[[View], Iterable[str]]
 
 
-def results(view: View) -> tuple[Section, ...]:
+def _method_of_launches(_: View) -> tuple[str, ...]:
+    return (f"{LAUNCH_VALUES}, and speedups are taken inside blocks.",)
+
+
+def _speedups(view: View) -> Iterator[str]:
+    for column in (candidate for candidate in _reported(view) if candidate.key != view.base):
+        numbers = [
+            f"{row.title.lower()} {shown.full}"
+            for name in (SPEEDUP.name, EFFICIENCY.name, THROUGHPUT.name)
+            if (row := view.metric(name)) and (shown := row.cells.get(column.key)) and shown.measured
+        ]
+        if numbers:
+            yield sentence(f"{column.label}: {'; '.join(numbers)}")
+    for name in (SERIAL_FRACTION.name, AMDAHL_CEILING.name, USL_PEAK.name, HELD_OUT_ERROR.name):
+        row = view.metric(name)
+        shown = row.cells.get(ALL) if row else None
+        if row is not None and shown is not None and shown.measured and len(_reported(view)) == len(view.columns):
+            yield sentence(f"{row.title}: {shown.full}")
+
+
+def _scope(view: View) -> Iterator[str]:
+    """What was not measured, and the range in which the numbers hold."""
+    missing = [d for d in DIMENSIONS if any(row.cells[d].status == "NOT_MEASURED" for row in view.vector)]
+    if missing:
+        names = ", ".join(DIMENSION_TITLES[dimension].lower() for dimension in missing)
+        yield f"Not measured, at least in part: {names}."
+    beyond = view.kind.configurations
+    yield f"The numbers hold for this workload on this system; nothing is extrapolated beyond the measured {beyond}."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paper:
+    """The parts of the section that depend on the kind of record; the defaults are those of a launched workload."""
+
+    workload: tuple[str, ...] = ("Workload", "Configurations", "Scaling", "Quality", "Faults")  # conditions that describe it
+    method: Sentences = _method_of_launches
+    performance: Sentences = _speedups
+    dimensions: tuple[tuple[str, str], ...] = DIMENSION_SECTIONS  # (title, dimension) of the sections after the results
+    scope: Sentences = _scope  # the last sentences of the limits
+    table: PlaceTable = "results"  # metrics that are columns of it
+
+
+def results(view: View, paper: Paper = Paper()) -> tuple[Section, ...]:  # frozen
     """System, workload, method, results, correctness, cost, reliability, limits."""
-    return tuple(_section(title, content) for title, content in _parts(view))
+    return tuple(_section(title, content) for title, content in _parts(view, paper))
 
 
-def _parts(view: View) -> Iterator[tuple[str, Callable[[], tuple[Iterable[str], Table | None]]]]:
+def _parts(view: View, paper: Paper) -> Iterator[tuple[str, Callable[[], tuple[Iterable[str], Table | None]]]]:
     if view.status == "INVALID":
         reasons = [finding.evidence for finding in view.findings if finding.severity == "invalid"]
-        sentences = ("No number of this record may be reported: an audit found it inadmissible.", *map(_sentence, reasons))
+        sentences = ("No number of this record may be reported: an audit found it inadmissible.", *map(sentence, reasons))
         yield "Results", lambda: (sentences, None)
         return
     yield "System", lambda: (_system(view), None)
-    yield "Workload", lambda: (_workload(view), None)
-    yield "Method", lambda: (_method(view), None)
-    if view.timing:
-        yield "Results", lambda: ((view.sentence,), _table(view))
-    else:
-        yield "Results", lambda: (_performance(view), _table(view))
-        yield "Correctness", lambda: (_of_dimension(view, "correctness"), None)
-        yield "Cost and energy", lambda: (_of_dimension(view, "cost"), None)
-        yield "Reliability", lambda: (_of_dimension(view, "reliability"), None)
-    yield "Limits", lambda: (_limits(view), None)
+    yield "Workload", lambda: (facts(view, *paper.workload), None)
+    yield "Method", lambda: (_method(view, paper), None)
+    yield "Results", lambda: ((*_unreported(view), *paper.performance(view)), _table(view, paper.table))
+    for title, dimension in paper.dimensions:
+        yield title, lambda dimension=dimension: (_of_dimension(view, dimension), None)  # type: ignore[misc]
+    yield "Limits", lambda: ((*_limits(view), *paper.scope(view)), None)
 
 
 def _section(title: str, content: Callable[[], tuple[Iterable[str], Table | None]]) -> Section:
@@ -57,121 +99,68 @@ def _section(title: str, content: Callable[[], tuple[Iterable[str], Table | None
 
 
 def page(view: View) -> Page:
-    """The results section alone."""
-    return Page(title="", sections=tuple(replace(section, depth="front") for section in results(view)))
+    """The results section alone, as the record's kind writes it."""
+    sections = [section for section in catalog.part("kinds", view.kind.name, "page", "page")(view) if section.depth == "paper"]
+    return Page(title="", sections=tuple(replace(section, depth="front") for section in sections or results(view)))
 
 
 def _system(view: View) -> Iterator[str]:
     known = {field.name: field.text for field in view.artifact if field.known}
     for name in ("Processors", "Accelerators", "Memory", "Environment", "Code"):
         if name in known:
-            yield _sentence(f"{name}: {known[name]}")
+            yield sentence(f"{name}: {known[name]}")
 
 
-def _workload(view: View) -> Iterator[str]:
-    for fact in view.conditions:
-        if fact.name in (LOAD_FACTS if view.kind.sends_requests else WORKLOAD_FACTS):
-            yield _sentence(f"{fact.name}: {fact.text}")
+def facts(view: View, *names: str) -> Iterator[str]:
+    """Conditions of the record as sentences."""
+    yield from (sentence(f"{fact.name}: {fact.text}") for fact in view.conditions if fact.name in names)
 
 
-def _method(view: View) -> Iterator[str]:
-    for fact in view.conditions:
-        if fact.name in ("Launches", "Intervals"):
-            yield _sentence(f"{fact.name}: {fact.text}")
-    if view.kind.sends_requests:
-        yield from _method_of_load(view)
-        return
-    value = "A launch's value is the median of its steady trials; intervals are Student t on the logarithms of the launch values"
-    yield f"{value}." if view.timing else f"{value}, and speedups are taken inside blocks."
+def _method(view: View, paper: Paper) -> Iterator[str]:
+    yield from facts(view, "Launches", "Intervals")
+    yield from paper.method(view)
     yield f"Record {view.record}, {view.state}, {view.seal_words}, assay {view.assay_version}."
 
 
-def _method_of_load(view: View) -> Iterator[str]:
-    yield from (_sentence(f"{fact.name}: {fact.text}") for fact in view.conditions if fact.name == "Certificates")
-    clock = next(fact.text for fact in view.conditions if fact.name == "Clock")
-    yield f"What is sent was fixed before the load began, and {clock}."
-    yield "A percentile or a rate is one number per launch or pooled over launches, as its method says; intervals are over launches."
-    yield "Requests during warm-up and drain are not counted; a failed request meets no objective."
-    yield f"Record {view.record}, {view.state}, {view.seal_words}, assay {view.assay_version}."
-
-
-def _performance(view: View) -> Iterator[str]:
+def _unreported(view: View) -> Iterator[str]:
     for column in view.columns:
         if not view.reportable(column.key):
             cell = next(row.cells["correctness"] for row in view.vector if row.column == column)
-            yield _sentence(f"{column.label}: no number is reported, for its correctness is {cell.word} ({cell.sentence})")
-    if view.kind.sends_requests:
-        yield _sentence(view.sentence)
-        yield from load_tables.capacity(view)
-        return
-    for column in (candidate for candidate in _reported(view) if candidate.key != view.base):
-        numbers = [
-            f"{row.title.lower()} {shown.full}"
-            for name in (SPEEDUP.name, EFFICIENCY.name, THROUGHPUT.name)
-            if (row := view.metric(name)) and (shown := row.cells.get(column.key)) and shown.measured
-        ]
-        if numbers:
-            yield _sentence(f"{column.label}: {'; '.join(numbers)}")
-    for name in (SERIAL_FRACTION.name, AMDAHL_CEILING.name, USL_PEAK.name, HELD_OUT_ERROR.name):
-        row = view.metric(name)
-        shown = row.cells.get(ALL) if row else None
-        if row is not None and shown is not None and shown.measured and len(_reported(view)) == len(view.columns):
-            yield _sentence(f"{row.title}: {shown.full}")
+            yield sentence(f"{column.label}: no number is reported, for its correctness is {cell.word} ({cell.sentence})")
 
 
 def _of_dimension(view: View, dimension: str) -> Iterator[str]:
     if all(row.cells[dimension].status == "NOT_MEASURED" for row in view.vector):
-        yield _sentence(f"Not measured: {view.vector[0].cells[dimension].sentence}")
+        yield sentence(f"Not measured: {view.vector[0].cells[dimension].sentence}")
         return
-    by_sentence: dict[tuple[str, str], list[str]] = {}  # many loads share a sentence
+    by_sentence: dict[tuple[str, str], list[str]] = {}  # configurations often share a sentence
     for row in view.vector:
         if dimension == "correctness" or view.reportable(row.column.key):
             cell = row.cells[dimension]
             by_sentence.setdefault((cell.word, cell.sentence), []).append(row.column.key)
-    for (word, sentence), keys in by_sentence.items():
-        if not view.kind.sends_requests:
-            yield from (_sentence(f"{view.label(key)}: {word} ({sentence})") for key in keys)
-        else:
-            yield _sentence(f"{grouping.places(view, keys)}: {word} ({sentence})")
+    for (word, text), keys in by_sentence.items():
+        yield sentence(f"{grouping.places(view, keys)}: {word} ({text})")
 
 
 def _limits(view: View) -> Iterator[str]:
-    if view.kind.sends_requests:
-        yield from _limits_found(view)
-    for finding in () if view.kind.sends_requests else view.findings:
-        if finding.severity in ("fail", "warning"):
-            yield _sentence(f"{finding.where}: {finding.evidence}")
-    for rule in view.rules:
-        if rule.answer in ("in part", "not kept"):
-            yield _sentence(f"{rule.demand} ({rule.answer}): {rule.evidence}")
-    if view.timing:
-        yield from (_sentence(f"{fact.name}: {fact.text}") for fact in view.timing if fact.name != "spread")
-        yield "The numbers hold for this command or function on this system."
-        return
-    missing = [d for d in DIMENSIONS if any(row.cells[d].status == "NOT_MEASURED" for row in view.vector)]
-    if missing:
-        names = ", ".join(DIMENSION_TITLES[dimension].lower() for dimension in missing)
-        yield f"Not measured, at least in part: {names}."
-    beyond = view.kind.configurations
-    yield f"The numbers hold for this workload on this system; nothing is extrapolated beyond the measured {beyond}."
-
-
-def _limits_found(view: View) -> Iterator[str]:
     for group in grouping.findings(view):
         if group.severity in ("fail", "warning"):
-            yield from (_sentence(f"{statement.where}: {statement.sentence}") for statement in group.told)
+            yield from (sentence(f"{statement.where}: {statement.sentence}") for statement in group.told)
+    for rule in view.rules:
+        if rule.answer in ("in part", "not kept"):
+            yield sentence(f"{rule.demand} ({rule.answer}): {rule.evidence}")
 
 
-def _table(view: View) -> Table | None:
+def _table(view: View, table: PlaceTable) -> Table | None:
     columns = _reported(view)
-    rows = [row for _, row in view.shown_in("paper" if view.kind.sends_requests else "results")]
+    rows = [row for _, row in view.shown_in(table)]
     used = [row for row in rows if any((shown := row.cells.get(c.key)) and shown.measured for c in columns)]
     if not columns or not used:
         return None
     body: tuple[tuple[Cell, ...], ...] = tuple(
         (column.label, *(Number(shown=row.cells[column.key]) if column.key in row.cells else None for row in used)) for column in columns
     )
-    of = "" if view.timing else f"{count(len(columns), 'configurations')}, "
+    of = f"{count(len(columns), 'configurations')}, " if view.columns[1:] else ""
     return Table(
         name="results",
         title=f"{view.name}: {of}{view.confidence} intervals in brackets",
@@ -184,8 +173,8 @@ def _reported(view: View) -> tuple[Column, ...]:
     return tuple(column for column in view.columns if view.reportable(column.key))
 
 
-def _sentence(text: str) -> str:
-    """Add a capital and a full stop."""
+def sentence(text: str) -> str:
+    """With a capital and a full stop."""
     stripped = text.strip()
     return f"{stripped[:1].upper()}{stripped[1:]}{'' if stripped.endswith(('.', '!', '?')) else '.'}"
 

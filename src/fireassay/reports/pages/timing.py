@@ -25,7 +25,7 @@ def page(summaries: Sequence[tuple[Summary, str]], comparison: Comparison | None
 def _sections(summaries: Sequence[tuple[Summary, str]], comparison: Comparison | None) -> Iterator[Section]:
     for index, (summary, _) in enumerate(summaries, 1):
         title = summary.label if len(summaries) > 1 else "Time"
-        yield Section(key=f"command-{index}", title=title, content=(Facts(rows=tuple(lines(summary, what="starts"))),))
+        yield Section(key=f"command-{index}", title=title, content=(Facts(rows=tuple(lines(summary))),))
     if comparison is not None:
         here = f" at {comparison.configuration}"  # a command has only one configuration
         sentences = [change.sentence.replace(here, "", 1) for change in comparison.changes if change.primary]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -11,23 +10,14 @@ import polars as pl
 from fireassay.estimates.format import reading
 from fireassay.frames.record_data import RecordData
 from fireassay.reports.rows.types import LaunchRow
-from fireassay.reports.series.serving import ServingSeries
 from fireassay.units import NS_PER_S
 
 
-def launches(measured: RecordData, labels: Mapping[str, str], served: ServingSeries | None) -> tuple[LaunchRow, ...]:
-    rows = _launch_rows(measured, labels)
-    if served is None:
-        return rows
-    tallies = ((row, served.tallies.get(row.number)) for row in rows)
-    return tuple(replace(row, due=tally.due, answered=tally.answered) if tally else row for row, tally in tallies)
-
-
-def _launch_rows(measured: RecordData, labels: Mapping[str, str]) -> tuple[LaunchRow, ...]:
+def launches(measured: RecordData, labels: Mapping[str, str]) -> tuple[LaunchRow, ...]:
+    """Every launch in start order; `labels`: configuration key -> label."""
     steps = measured.global_steps.group_by("launch").agg(pl.len().alias("steps"), pl.col("step_s").median().alias("step_s"))
     steady = measured.steady_steps.group_by("launch").agg(pl.col("step_s").median().alias("steady_s"))
-    launches = measured.table("launches").sort("launch")
-    joined = launches.join(steps, on="launch", how="left").join(steady, on="launch", how="left").sort("launch")
+    joined = measured.table("launches").join(steps, on="launch", how="left").join(steady, on="launch", how="left").sort("launch")
     return tuple(_launch_row(row, measured, labels) for row in joined.iter_rows(named=True))
 
 

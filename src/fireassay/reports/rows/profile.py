@@ -106,7 +106,7 @@ def rank_lines(rank: Mapping[str, Any], most: int) -> Iterator[str]:
     yield from _rows("operators by their own time on the processor", rank["operators"], most)
     for device in rank["memory"]:
         since = " more than when the window began" if device["device"] == "cpu" else ""
-        yield f"  memory: at most {reading(device['peak_bytes'], BYTES)}{since} on {device['device']}, asked for {device['allocations']} times"
+        yield f"  memory: at most {reading(device['peak_bytes'], BYTES)}{since} on {device['device']}, {device['allocations']} allocations"
     if "allocator" in rank:
         held = rank["allocator"]
         yield (

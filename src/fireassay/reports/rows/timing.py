@@ -30,6 +30,7 @@ class Summary:
     """A timing, folded; seconds and bytes."""
 
     label: str
+    trial: str  # "starts" of a command or "trials" of a function
     time: Value
     processor: Value
     memory: Value
@@ -54,6 +55,7 @@ def summary(measured: RecordData, judgement: Judgement, label: str) -> Summary:
     floor, floor_memory = _floor(measured), starter_bytes(measured)
     return Summary(
         label=label,
+        trial="starts" if measured.experiment.workload.runner == "command" else "trials",
         time=time,
         processor=processor,
         memory=memory,
@@ -84,7 +86,7 @@ def _floor(measured: RecordData) -> float | None:
 
 def _notes(measured: RecordData, judgement: Judgement, rows: pl.DataFrame, time: Value, floor: float | None) -> Iterator[str]:
     if measured.experiment.timing.keep_output:
-        yield "what it printed went through assay into the record, and the time includes that: leave --show-output off to time it alone"
+        yield "its output went through assay into the record, and the time includes that: omit --show-output to time it alone"
     yield from _about_trials(measured, rows)
     if isinstance(time, Estimate):
         yield from _about_launches(measured, time)
@@ -100,7 +102,7 @@ def _notes(measured: RecordData, judgement: Judgement, rows: pl.DataFrame, time:
 
 def _about_trials(measured: RecordData, rows: pl.DataFrame) -> Iterator[str]:
     if (failed := rows.filter(pl.col("exit_code") != 0).height) > 0:
-        yield f"{failed:,} of {count(rows.height, 'trials')} ended with an exit code other than 0, which was to be ignored"
+        yield f"{failed:,} of {count(rows.height, 'trials')} ended with an exit code other than 0, ignored as requested"
     launch_states = list(states(asked_to_count(measured)).values())
     warm = [state.warmup for state in launch_states if state.kind == "warm-up"]
     if warm:
@@ -108,9 +110,9 @@ def _about_trials(measured: RecordData, rows: pl.DataFrame) -> Iterator[str]:
     for kind in ("slow-down", "no steady state"):
         n_affected = sum(state.kind == kind for state in launch_states)
         if n_affected > len(launch_states) / 2:
-            yield f"{kind} inside {n_affected} of {count(len(launch_states), 'launches')}: look at the trials for what changes"
+            yield f"{kind} inside {n_affected} of {count(len(launch_states), 'launches')}: see what changes in the trials"
     if (n_outliers := outliers(rows)) > 0:
-        yield f"{count(n_outliers, 'outliers')} among {count(rows.height, 'trials')}, far above the median of their launch; counted all the same"
+        yield f"{count(n_outliers, 'outliers')} among {count(rows.height, 'trials')}, far above the median of their launch; they are counted"
 
 
 def _about_launches(measured: RecordData, time: Estimate) -> Iterator[str]:
@@ -130,19 +132,19 @@ def _about_launches(measured: RecordData, time: Estimate) -> Iterator[str]:
 # ---- text ----------------------------------------------------------------------------------------------------------
 
 
-def text(made: Summary, *, what: str) -> str:
-    """Some lines for people; `what` names a trial: "starts" or "trials"."""
-    return "\n".join([made.label, *(f"  {name:<10}{words}" for name, words in lines(made, what=what))])
+def text(made: Summary) -> str:
+    """Some lines for people."""
+    return "\n".join([made.label, *(f"  {name:<10}{words}" for name, words in lines(made))])
 
 
-def lines(made: Summary, *, what: str) -> list[tuple[str, str]]:
+def lines(made: Summary) -> list[tuple[str, str]]:
     """The name and the words of each line."""
-    rows = [("time", _time(made)), ("spread", _spread(made, what))]
+    rows = [("time", _time(made)), ("spread", _spread(made))]
     if isinstance(made.processor, Estimate):
         rows.append(("processor", f"{show(made.processor).full}, user and kernel time"))
     rows.append(("memory", _memory(made)))
     if made.floor is not None:
-        thing = "starting an empty command" if what == "starts" else "calling an empty function"
+        thing = "starting an empty command" if made.trial == "starts" else "calling an empty function"
         rows.append(("floor", f"{reading(made.floor, SECONDS)} for {thing}; not subtracted"))
     rows += [("note", note) for note in made.notes]
     return [(name, words) for name, words in rows if words]
@@ -154,7 +156,7 @@ def _time(result: Summary) -> str:
     return f"{show(result.time).full}, {percent(result.time.confidence, 4)} over {count(result.launches, 'launches')}"
 
 
-def _spread(result: Summary, what: str) -> str:
+def _spread(result: Summary) -> str:
     if isinstance(result.time, Absent) or result.fastest is None:
         return ""
     launches = result.time.launch_values or (result.time.value,)  # equal whole numbers have no values of their own
@@ -163,7 +165,7 @@ def _spread(result: Summary, what: str) -> str:
     each = f"{result.per_launch:,} in each launch" if result.per_launch is not None else "in all"
     if result.calls > 1:
         each += f" of {count(result.calls, 'calls')}"
-    return f"launches {low} to {high}; {count(result.trials, what)} {fastest} to {slowest}, {each}, after {result.warm_ups:,} to warm up"
+    return f"launches {low} to {high}; {count(result.trials, result.trial)} {fastest} to {slowest}, {each}, after {result.warm_ups:,} to warm up"
 
 
 def _memory(result: Summary) -> str:

@@ -1,6 +1,6 @@
-"""What is in the tree from which all reports are made?  Frozen rows, every text already written.
+"""What is in the tree from which every report is made?  Frozen rows with their text.
 
-The raw value stays beside its text for JSON, Excel and the pictures.
+Raw values stay next to their text for JSON, Excel and charts.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from fireassay.estimates.estimate import Estimate, Value
 from fireassay.estimates.format import Shown
 from fireassay.frames.links.network_probe import Network
 from fireassay.frames.links.pairs import Pairs
-from fireassay.metrics.metric import ALL
-from fireassay.metrics.metric import Shown as Place
-from fireassay.metrics.metric import Table as PlaceTable
+from fireassay.metrics.metric import ALL, Table
+from fireassay.metrics.metric import Shown as Placement
 from fireassay.reports.series import training as series
 from fireassay.reports.series.serving import ServingSeries
 from fireassay.reports.words import WHOLE
@@ -28,7 +28,7 @@ from fireassay.verdict.types import DIMENSIONS, LayerState, Status
 
 @dataclass(frozen=True, kw_only=True)
 class Column:
-    """A configuration: its key in records and JSON, what people call it, and its worker count."""
+    """A configuration: its key in records and JSON, its label, and its worker count."""
 
     key: str
     label: str
@@ -36,7 +36,7 @@ class Column:
     engine: str = ""  # of a load
     scenario: str = ""
     load: float | None = None  # requests in flight, or requests per second
-    group: str = ""  # of a load: engine and scenario, as far as there are several
+    group: str = ""  # of a load: engine and scenario, each only if there are several
     brief: str = ""  # of a load: the label without the group
 
 
@@ -71,7 +71,7 @@ class MetricRow:
     primary: bool
     cells: Mapping[str, Shown]
     tool: str = ""  # the load generator that defines it so; empty for a definition of ours
-    shown: tuple[Place, ...] = ()  # the columns in which it stands
+    shown: tuple[Placement, ...] = ()  # its columns in tables
 
     @property
     def known(self) -> bool:
@@ -105,7 +105,7 @@ class LayerRow:
 
 @dataclass(frozen=True, kw_only=True)
 class FindingRow:
-    """What an audit found."""
+    """A finding of an audit."""
 
     rule: str
     severity: str
@@ -127,7 +127,7 @@ class RecommendationRow:
 
 @dataclass(frozen=True, kw_only=True)
 class LaunchRow:
-    """One launch as it happened. `wall_s` and `step_s` are raw readings, with their texts beside them."""
+    """One launch as it happened. `wall_s` and `step_s` are raw readings, `wall` and `step` their texts."""
 
     number: int
     configuration: str
@@ -173,21 +173,8 @@ class EnvironmentGroup:
 
     @property
     def changed(self) -> int:
-        """How many facts differ between before and after."""
+        """The number of facts that differ between before and after."""
         return sum(row.changed for row in self.rows)
-
-    @property
-    def surprising(self) -> bool:
-        """Whether something changed that is no counter: a version, a commit, a setting."""
-        return any(row.changed and not (_numeric(row.before) and _numeric(row.after)) for row in self.rows)
-
-
-def _numeric(text: str) -> bool:
-    try:
-        float(text.replace("−", "-"))
-    except ValueError:
-        return False
-    return True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,7 +195,7 @@ class View:
     assay_version: str
     state: str
     sealed: bool
-    seal: str  # SHA-256 of the sealed manifest; empty where it is not known
+    seal: str  # SHA-256 of the sealed manifest; empty if unknown
     seal_words: str  # sealed, and by which digest, or not sealed
     confidence: str
     status: Status
@@ -226,9 +213,9 @@ class View:
     environment: tuple[EnvironmentGroup, ...]
     conditions: tuple[Fact, ...]
     overhead: tuple[tuple[str, Shown], ...]  # the instrument's own cost, per configuration or for the whole experiment
-    # `rules`, worked out by whoever shows them
+    # `rules`, computed only if shown
     answers: Callable[[], tuple[Rule, ...]] = field(repr=False, compare=False)
-    artifact: tuple[ArtifactField, ...]  # what a paper's checklist asks for
+    artifact: tuple[ArtifactField, ...]  # the fields of a paper's artifact checklist
     series: series.Series
     efficiency_gate: float | None
     quality_metric: str | None
@@ -236,35 +223,36 @@ class View:
     serving: ServingSeries | None = None  # of a record about serving
     load_word: str = ""  # of a load: what `Column.load` counts, "concurrency" or "rate"
     foreign: tuple[Fact, ...] = ()  # of an imported record: its origin, its meanings, what its tool reported
-    collectives: tuple[CollectiveCell, ...] = ()  # of a record that times collectives: what was asked for
-    network: Network | None = None  # of a look at the network
+    collectives: tuple[CollectiveCell, ...] = ()  # of a record that times collectives: the requested cells
+    network: Network | None = None  # of a network probe
     pairs: tuple[Pairs, ...] = ()  # of a record that times messages between pairs of ranks
     layers: tuple[LayerRow, ...] = ()  # of a training on several workers: does it compute what one worker computes?
-    profiles: tuple[Mapping[str, Any], ...] = ()  # profiled launches: see `fireassay.reports.profiled`
+    profiles: tuple[Mapping[str, Any], ...] = ()  # profiled launches: see `fireassay.reports.rows.profile`
     kind: Kind
-    wanted: tuple[str, ...] = DIMENSIONS  # the dimensions that were asked about
-    timing: tuple[Fact, ...] = ()  # of a record that times a command or a function: what the time rests on
+    wanted: tuple[str, ...] = DIMENSIONS  # the requested dimensions
+    timing: tuple[Fact, ...] = ()  # of a record that times a command or a function: the basis of its time
 
     @cached_property
     def dimensions(self) -> tuple[str, ...]:
-        """The dimensions that are shown: those asked about, and those in which something is wrong."""
+        """The dimensions to show: the requested ones, and those in which something is wrong."""
         wrong = {d for row in self.vector for d, cell in row.cells.items() if cell.status in ("FAIL", "INVALID")}
         return tuple(d for d in DIMENSIONS if d in self.wanted or d in wrong)
 
     @property
     def dimensions_title(self) -> str:
-        """What their table is called."""
+        """The title of their table."""
         return "Four dimensions" if self.dimensions == DIMENSIONS else "Asked about"
 
     @property
     def shown_layers(self) -> tuple[LayerRow, ...]:
-        """The layers of correctness, where that is shown."""
+        """The layers of correctness, if that dimension is shown."""
         return self.layers if "correctness" in self.dimensions else ()
 
     @property
-    def of_links(self) -> bool:
-        """Whether it is about what lies between workers or hosts, and not about a workload."""
-        return bool(self.collectives) or self.network is not None
+    def load(self) -> ServingSeries:
+        """The series of a load; records of other kinds have none."""
+        assert self.serving is not None
+        return self.serving
 
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
@@ -273,12 +261,12 @@ class View:
 
     @property
     def questions(self) -> Mapping[str, str]:
-        """What each dimension asks."""
+        """The question of each dimension."""
         return self.kind.questions
 
     @property
     def primary(self) -> tuple[MetricRow, ...]:
-        """The metrics of the summary table, of the dimensions that are shown."""
+        """The metrics of the summary table, in the dimensions to show."""
         return tuple(row for row in self.metrics if row.primary and row.dimension in self.dimensions)
 
     def of_dimension(self, dimension: str) -> tuple[MetricRow, ...]:
@@ -292,24 +280,35 @@ class View:
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """Engines and scenarios, each once, as far as there are several."""
+        """Engines and scenarios, each once, if there are several."""
         return tuple(dict.fromkeys(column.group for column in self.columns))
 
     def metric(self, name: str) -> MetricRow | None:
         """A metric by name."""
         return next((row for row in self.metrics if row.name == name), None)
 
-    def shown_in(self, table: PlaceTable) -> tuple[tuple[Place, MetricRow], ...]:
+    def value(self, name: str, key: str) -> Value | None:
+        """A metric's value at a configuration; None if it was not computed there."""
+        row = self.metric(name)
+        shown = row.cells.get(key) if row is not None else None
+        return None if shown is None else shown.value
+
+    def estimate(self, name: str, key: str) -> Estimate | None:
+        """A metric's estimate at a configuration, if measured."""
+        value = self.value(name, key)
+        return value if isinstance(value, Estimate) else None
+
+    def shown_in(self, table: Table) -> tuple[tuple[Placement, MetricRow], ...]:
         """The columns of a table of metrics, from the left."""
-        places = [(place, row) for row in self.metrics for place in row.shown if place.table == table]
-        return tuple(sorted(places, key=lambda pair: pair[0].position))
+        columns = [(placement, row) for row in self.metrics for placement in row.shown if placement.table == table]
+        return tuple(sorted(columns, key=lambda pair: pair[0].position))
 
     def label(self, key: str) -> str:
-        """What people call a configuration."""
+        """The label of a configuration."""
         return next((column.label for column in self.columns if column.key == key), WHOLE if key == ALL else key)
 
     def reportable(self, key: str) -> bool:
-        """Whether a configuration's numbers may stand in a paper: the record is admissible, its result was not found wrong."""
+        """Whether a configuration's numbers may be published: the record is admissible, and its result was not found wrong."""
         row = next(row for row in self.vector if row.column.key == key)
         return self.status != "INVALID" and row.cells["correctness"].status in ("PASS", "NOT_MEASURED")
 

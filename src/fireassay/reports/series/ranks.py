@@ -65,8 +65,6 @@ class StepTimeline:
 
 def phases(measured: RecordData) -> tuple[RankPhases, ...]:
     """The ranks of the largest worker count that has steady steps and more than one rank; at most `MOST_RANKS`."""
-    if not measured.kind.trains:
-        return ()
     for configuration, level in sorted(zip(measured.configurations, measured.levels, strict=True), key=lambda pair: -pair[1]):
         if level > 1 and (ranks := _phases(measured, configuration)):
             return ranks
@@ -109,8 +107,6 @@ def between(measured: RecordData) -> tuple[tuple[str, float], ...]:
 
     Median over launches of the median over steady steps of the mean over ranks, as for `comm_exposed`.
     """
-    if not measured.kind.trains:
-        return ()
     rows = measured.table("waits").filter(pl.col("phase").eq(BETWEEN) & pl.col("waiting_ns").is_not_null())
     if rows.height == 0:
         return ()

@@ -138,10 +138,9 @@ class ServingSeries:
     requests: pl.DataFrame = field(repr=False)  # one row per request, `Served.requests`
 
 
-def build(measured: RecordData) -> ServingSeries | None:
-    """The series of a serving record; None for others."""
-    if measured.experiment.serving is None:
-        return None
+def build(measured: RecordData) -> ServingSeries:
+    """The series of a serving record."""
+    assert measured.experiment.serving is not None
     requests = measured.served.requests
     timed = requests.join(measured.timed.select("launch"), on="launch", how="semi")
     return ServingSeries(

@@ -187,13 +187,15 @@ class Series:
 
 
 def build(measured: RecordData, results: Mapping[str, Mapping[str, Value]]) -> Series:
-    """All series of a record."""
+    """The series of any record."""
+    return Series(timelines=_timelines(measured), order=_order(measured), faults=_faults(measured, results), scaling=_scaling(measured))
+
+
+def of_training(series: Series, measured: RecordData, results: Mapping[str, Mapping[str, Value]]) -> Series:
+    """With the series that only the ranks of a training have."""
     ranks = rank_series.phases(measured)
-    return Series(
-        timelines=_timelines(measured),
-        order=_order(measured),
-        faults=_faults(measured, results),
-        scaling=_scaling(measured),
+    return replace(
+        series,
         spent=_spent(measured),
         ranks=ranks,
         step=rank_series.timeline(measured, ranks),
@@ -204,7 +206,7 @@ def build(measured: RecordData, results: Mapping[str, Mapping[str, Value]]) -> S
 
 def _wall(measured: RecordData, results: Mapping[str, Mapping[str, Value]]) -> WallSeries | None:
     """The curve of the model of communication, as far as its shortest step or eight times the measured range."""
-    if not measured.kind.trains or isinstance(wall_model := model(measured), Absent):
+    if isinstance(wall_model := model(measured), Absent):
         return None
     held = held_out(measured)
     best, serial = wall_model.fitted.middle.fastest(), results[SERIAL_FRACTION.name]["all"]
@@ -241,7 +243,7 @@ def _wall(measured: RecordData, results: Mapping[str, Mapping[str, Value]]) -> W
 
 
 def _spent(measured: RecordData) -> tuple[Spent, ...]:
-    if not measured.kind.trains or measured.table("steps").height == 0:
+    if measured.table("steps").height == 0:
         return ()
     spent = []
     for role in ("timed", "fault"):

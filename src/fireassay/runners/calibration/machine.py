@@ -1,7 +1,7 @@
 """How well does this machine measure?  Clock, sleep, environment, and many launches of the same fixed work.
 
 The launches go through the installed harness itself: the runner `function`, its supervisor and its record, with the fixed work
-of `instruments/fixed_work.py`.  Nothing is judged here, and nothing on the machine is changed.
+of `instruments/machine/fixed_work.py`.  Nothing is judged here, and nothing on the machine is changed.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def _nothing_to_start(data: Data) -> Iterator[Problem]:
             where="workload.script",
             found=shown(script),
             allowed=f'nothing where workload.runner = "{RUNNER}"',
-            fix="Leave it out: assay's own program makes the calls.",
+            fix="Remove it: assay's own program makes the calls.",
         )
 
 
@@ -60,8 +60,8 @@ def _only_of_a_training(data: Data) -> Iterator[Problem]:
         yield Problem(
             where="measure.communication",
             found="true",
-            allowed="false where no training is run",
-            fix="Take it out; the links alone are measured by `assay comm`.",
+            allowed="false, since no training is run",
+            fix="Remove it; `assay comm` measures the links alone.",
         )
 
 
@@ -73,7 +73,7 @@ def _root_is_a_rank(data: Data) -> Iterator[Problem]:
         yield Problem(
             where="collectives.root",
             found=shown(root),
-            allowed=f"a rank of every level: below {min(levels)}",
+            allowed=f"a rank that exists at every level: below {min(levels)}",
             fix="Ranks are numbered from 0.",
         )
 
@@ -87,7 +87,7 @@ def _groups_are_whole(data: Data) -> Iterator[Problem]:
             where="collectives.group_size",
             found=shown(of),
             allowed=f"a number that divides every worker count, and {uneven[0]} too",
-            fix="Every rank is in one group, and all groups have the same size.",
+            fix="Each rank belongs to one group, and all groups have the same size.",
         )
 
 
@@ -102,7 +102,7 @@ def _placements_exist(data: Data) -> Iterator[Problem]:
             where="collectives.placement",
             found=shown(placement),
             allowed=f'"both", or the one that {", ".join(without)} has',
-            fix="torch.distributed offers these operations in one placement alone.",
+            fix="torch.distributed supports only one placement for these operations.",
         )
 
 
@@ -124,7 +124,7 @@ def _sizes_can_be_read(data: Data) -> Iterator[Problem]:
 def _operations_once(data: Data) -> Iterator[Problem]:
     names = _section(data).get("operations")
     if isinstance(names, list) and all(isinstance(name, str) for name in names) and len(set(names)) != len(names):
-        yield Problem(where="collectives.operations", found=shown(names), allowed="every operation once")
+        yield Problem(where="collectives.operations", found=shown(names), allowed="each operation once")
 
 
 def _matrix_can_be_read(data: Data) -> Iterator[Problem]:
@@ -136,7 +136,7 @@ def _matrix_can_be_read(data: Data) -> Iterator[Problem]:
     except ValueError:
         enough = False
     if not enough:
-        yield Problem(where="collectives.matrix", found=shown(text), allowed="a size from 1K to 64G, such as 4M (1K is 1024)")
+        yield Problem(where="collectives.matrix", found=shown(text), allowed="a size from 1K to 64G, for example 4M (1K is 1024)")
 
 
 COLLECTIVE_RULES: tuple[Callable[[Data], Iterator[Problem]], ...] = (

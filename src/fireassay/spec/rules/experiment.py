@@ -79,7 +79,7 @@ def _something_to_start(data: Data) -> Iterator[Problem]:
             where="workload.script",
             found=NOTHING if script is None else "nothing",
             allowed="text that is not empty",
-            fix="Name the script that is to be run.",
+            fix="Name the script to run.",
         )
     if data.get("factor") is None:
         yield Problem(
@@ -96,8 +96,8 @@ def _levels_once(data: Data) -> Iterator[Problem]:
             yield Problem(
                 where=where,
                 found=shown(levels),
-                allowed="every worker count once",
-                fix=f"{', '.join(map(str, twice))} stands there more than once. Write {shown(list(dict.fromkeys(levels)))}.",
+                allowed="each worker count once",
+                fix=f"{', '.join(map(str, twice))} occurs more than once. Write {shown(list(dict.fromkeys(levels)))}.",
             )
 
 
@@ -110,8 +110,8 @@ def _first_look_within_the_most(data: Data) -> Iterator[Problem]:
         yield Problem(
             where="launches.at_most",
             found=shown(most),
-            allowed=f"at least launches.per_configuration, the launches before the first look: {first}",
-            fix=f"Set launches.at_most to {first} or more (--at-most), or begin with fewer launches (--launches).",
+            allowed=f"at least launches.per_configuration, the launches before the first interim analysis: {first}",
+            fix=f"Set launches.at_most to {first} or more (--at-most), or start with fewer launches (--launches).",
         )
 
 
@@ -152,13 +152,13 @@ def _modelled_energy_needs_watts(data: Data) -> Iterator[Problem]:
         yield Problem(
             where="energy.modelled_watts_per_worker",
             found=NOTHING,
-            allowed='a number above 0 where energy.source = "modelled"',
+            allowed='a number above 0 if energy.source = "modelled"',
             fix='Add modelled_watts_per_worker = ... below [energy], or write source = "auto".',
         )
 
 
 def _calibrating_needs_hooks(data: Data) -> Iterator[Problem]:
-    """Steps without synchronisation need the training hooks, and two or more workers."""
+    """Steps without synchronisation need the training hooks and at least two workers."""
     launches, levels = _at(data, "workload", "calibrate_communication"), _levels(data)
     if type(launches) is not int or launches < 1:
         return
@@ -167,15 +167,15 @@ def _calibrating_needs_hooks(data: Data) -> Iterator[Problem]:
         yield Problem(
             where="workload.calibrate_communication",
             found=shown(launches),
-            allowed="0 where no training is hooked",
-            fix='Leave workload.runner at "training" and workload.attach at true, or take the key out.',
+            allowed="0, since no training is hooked",
+            fix='Keep workload.runner = "training" and workload.attach = true, or remove the key.',
         )
     elif levels is not None and max(levels) < 2:
         yield Problem(
             where="workload.calibrate_communication",
             found=shown(launches),
-            allowed="0 where no level has 2 or more workers",
-            fix="One worker communicates with nobody: add a level, or take the key out.",
+            allowed="0, since no level has 2 or more workers",
+            fix="A single worker does not communicate: add a level, or remove the key.",
         )
 
 
@@ -187,7 +187,7 @@ def _fresh_folder_on_one_node(data: Data) -> Iterator[Problem]:
                 where="workload.keep_folders",
                 found="true",
                 allowed="true only together with workload.fresh_folder",
-                fix="Add workload.fresh_folder = true, or leave this out.",
+                fix="Add workload.fresh_folder = true, or remove this key.",
             )
         return
     runner, nodes = _at(data, "workload", "runner"), _at(data, "launcher", "nodes")
@@ -195,14 +195,14 @@ def _fresh_folder_on_one_node(data: Data) -> Iterator[Problem]:
         yield Problem(
             where="workload.fresh_folder",
             found="true",
-            allowed="false where no training script is launched",
-            fix='Leave it out: only workload.runner = "training" copies its folder.',
+            allowed="false, since no training script is launched",
+            fix='Remove it: only workload.runner = "training" copies its folder.',
         )
     elif (type(nodes) is int and nodes > 1) or _at(data, "launcher", "hosts"):
         yield Problem(
             where="workload.fresh_folder",
             found="true",
-            allowed="false where the workers are on several machines",
+            allowed="false, since the workers are on several machines",
             fix="Name the folder by {launch} in workload.arguments or workload.environment instead.",
         )
 
@@ -216,16 +216,16 @@ def _steps_end_a_training(data: Data) -> Iterator[Problem]:
         yield Problem(
             where="workload.steps",
             found=shown(steps),
-            allowed="nothing where no training script is launched",
-            fix='Leave it out: only a training (workload.runner = "training") has steps.',
+            allowed="no value, since no training script is launched",
+            fix='Remove it: only a training (workload.runner = "training") has steps.',
         )
     for name in ("deadline_s", "budget_usd"):
         if (gate := _at(data, "gates", name)) is not None:
             yield Problem(
                 where=f"gates.{name}",
                 found=shown(gate),
-                allowed="nothing together with workload.steps",
-                fix="Launches are ended before the job is done, so what a whole run takes is not measured: leave out one of the two.",
+                allowed="no value together with workload.steps",
+                fix="Launches end before the job is done, so a whole run is not measured: remove one of the two.",
             )
 
 
@@ -235,8 +235,8 @@ def _only_of_a_training(data: Data) -> Iterator[Problem]:
         yield Problem(
             where="verdict.only",
             found=shown(only),
-            allowed="nothing where no training is judged",
-            fix="Leave it out: other records are judged in one dimension or in all of theirs.",
+            allowed="no value, since no training is judged",
+            fix="Remove it: other records are always judged in all of their dimensions.",
         )
 
 
@@ -253,7 +253,7 @@ def _nodes_meet(data: Data) -> Iterator[Problem]:
         yield Problem(
             where="launcher.rendezvous_endpoint",
             found=NOTHING,
-            allowed=f"host:port where nodes = {nodes}",
+            allowed=f"host:port if nodes = {nodes}",
             fix='Add rendezvous_endpoint = "host:port", the same on every node.',
         )
     if type(rank) is int and rank >= nodes:
@@ -288,10 +288,10 @@ def _words_can_be_passed(data: Data) -> Iterator[Problem]:
     for name, value in (environment if isinstance(environment, Mapping) else {}).items():
         words.append((f"workload.environment.{name}", value))
         if not isinstance(name, str) or not name or "=" in name or "\0" in name:
-            yield Problem(where="workload.environment", found=shown(name), allowed="a name without = and zero bytes, not empty")
+            yield Problem(where="workload.environment", found=shown(name), allowed="a name without = and null bytes, not empty")
     for where, word in words:
         if isinstance(word, str) and "\0" in word:
-            yield Problem(where=where, found=shown(word), allowed="text without zero bytes")
+            yield Problem(where=where, found=shown(word), allowed="text without null bytes")
 
 
 Rule = Callable[[Data], Iterator[Problem]]

@@ -36,8 +36,8 @@ def _restarts(data: Data) -> Iterator[Problem]:
         yield Problem(
             where="launcher.max_restarts",
             found="0",
-            allowed="a whole number of at least 1 where there are faults",
-            fix="Leave it out (3), or ask for no faults: without a restart nothing recovers.",
+            allowed="a whole number of at least 1 if there are faults",
+            fix="Remove it (default 3), or remove the faults: without a restart nothing recovers.",
         )
     most = most if isinstance(most, int) else MAX_RESTARTS
     for index, fault in tables(data, "faults"):
@@ -53,8 +53,8 @@ def _restarts(data: Data) -> Iterator[Problem]:
             yield Problem(
                 where=f"faults[{index}].times",
                 found=str(times),
-                allowed=f"1 for a fault that ends no worker, as {kind.name}",
-                fix="Leave it out: it strikes again in each further start of the workers, and nothing starts them again here.",
+                allowed=f"1 for a fault that ends no worker (here: {kind.name})",
+                fix="Remove it: it strikes again after each restart of the workers, and this fault restarts none.",
             )
 
 
@@ -84,7 +84,7 @@ def _fault_finds_its_target(where: str, fault: Data, targets: list[Data]) -> Ite
         yield Problem(
             where=f"{where}.kind",
             found=f"{shown(kind.name)} for {strange[0].get('name', 'server')}, which assay does not start",
-            allowed=f"{', '.join(started)} only where the target has a command",
+            allowed=f"{', '.join(started)} only if the target has a command",
             fix='Add command to the target, or write kind = "command" with a line that reaches the server.',
         )
     replica = fault.get("replica")
@@ -110,7 +110,7 @@ def _fault_falls_into_the_load(where: str, fault: Data, data: Data) -> Iterator[
         yield Problem(
             where=f"{where}.at_s",
             found=f"{at_s:g}",
-            allowed=f"less than this fault's load_s, {load_s:g}",
+            allowed=f"less than load_s of this fault, {load_s:g}",
             fix="Strike earlier, or let the load last longer.",
         )
     load = number(fault.get("load"), -1.0)
@@ -119,8 +119,8 @@ def _fault_falls_into_the_load(where: str, fault: Data, data: Data) -> Iterator[
         yield Problem(
             where=f"{where}.load",
             found=f"{load:g}",
-            allowed=f"one of the loads {', '.join(f'{item:g}' for item in loads)}" if loads else "none where there are no loads",
-            fix="Leave it out for the one in the middle.",
+            allowed=f"one of the loads {', '.join(f'{item:g}' for item in loads)}" if loads else "none, since there are no loads",
+            fix="Remove it to use the middle one.",
         )
 
 

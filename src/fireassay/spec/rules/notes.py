@@ -33,7 +33,7 @@ def _notes(experiment: Experiment, today: date) -> Iterator[str]:
         )
     # A file written by assay (--toml, a record's) holds the default too, which its user did not choose.
     if experiment.launches.precision is None and experiment.launches.at_most != AT_MOST:
-        yield "launches.at_most is not used, because there is no launches.precision: the number of launches is fixed."
+        yield "launches.at_most is ignored without launches.precision: the number of launches is fixed."
     of_collectives = experiment.workload.runner == "collectives"
     quality_wanted = "correctness" in experiment.verdict.wanted
     if experiment.quality is None and quality_wanted and experiment.serving is None and not of_collectives:
@@ -42,9 +42,9 @@ def _notes(experiment: Experiment, today: date) -> Iterator[str]:
             "Add [quality] with metric and margin (--quality-metric), and probe.examples(ids, scores) to the script."
         )
     if experiment.prices is not None and experiment.prices.as_of > today:
-        yield f"prices.date is {experiment.prices.as_of}, after today ({today}): the price is taken as it is written."
+        yield f"prices.date is {experiment.prices.as_of}, after today ({today}): the price is used as written."
     if experiment.energy.modelled_watts_per_worker is not None and experiment.energy.source != "modelled":
-        yield (f'energy.modelled_watts_per_worker is not used, because energy.source is "{experiment.energy.source}" and not "modelled".')
+        yield (f'energy.modelled_watts_per_worker is ignored, because energy.source is "{experiment.energy.source}" and not "modelled".')
     if experiment.serving is not None and not experiment.serving.objectives.any:
         yield (
             "no objectives are given, so no load can pass or fail: latency and throughput are reported, goodput is not. "
@@ -52,7 +52,7 @@ def _notes(experiment: Experiment, today: date) -> Iterator[str]:
         )
     if experiment.serving is not None and experiment.serving.prompts.answer_field and experiment.quality is None:
         yield (
-            "reference answers are given, and no [quality]: no answer is scored. "
+            "reference answers are given without [quality]: no answer is scored. "
             "Add [quality] with metric and margin (assay load: --quality-metric exact_match --margin 0.01)."
         )
     yield from _open_ports(experiment)
@@ -65,11 +65,11 @@ def _open_ports(experiment: Experiment) -> Iterator[str]:
     launcher, workload = experiment.launcher, experiment.workload
     if launcher.nodes > 1 or launcher.hosts:
         yield (
-            "the workers of several machines meet over ports that are open to the whole network, and nobody is asked who he is: "
-            "use a network whose machines you all trust."
+            "the workers of several machines meet over ports that are open to the whole network, without authentication: use a "
+            "network on which you trust every machine."
         )
     elif max(experiment.factor.levels) > 1 and not workload.attach and experiment.serving is None:
         yield (
             "workload.attach is false, so the port at which the workers of a PyTorch script meet is open to the network: "
-            "only what is attached to a script can keep it on this machine."
+            "only the attached hooks can restrict it to this machine."
         )

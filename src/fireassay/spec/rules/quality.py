@@ -29,8 +29,8 @@ def uncomputable(data: Data) -> Iterator[Problem]:
         yield Problem(
             where="quality",
             found=f"a table, where workload.runner is {shown(runner)}",
-            allowed="no [quality]: nothing reports scores there",
-            fix="Leave it out, or measure the quality where a script or an engine gives answers.",
+            allowed="no [quality]: this runner reports no scores",
+            fix="Remove it, or measure quality with a script or an engine that gives answers.",
         )
     elif runner == "serving" and isinstance(data.get("serving"), Mapping):
         yield from _of_load(quality, table(data, "serving"))
@@ -50,14 +50,14 @@ def _of_load(quality: Data, serving: Data) -> Iterator[Problem]:
         yield Problem(
             where="quality.metric",
             found=shown(metric),
-            allowed=f"one of {', '.join(SCORED)}: what a load can score by itself",
+            allowed=f"one of {', '.join(SCORED)}, the scores that a load can compute itself",
             fix=did_you_mean(metric, SCORED) or 'Write metric = "exact_match" or "contains" below [quality].',
         )
     if not prompts.get("answer_field"):
         yield Problem(
             where="serving.prompts.answer_field",
             found=NOTHING,
-            allowed="the field of the reference answer, where there is [quality]",
+            allowed="the field of the reference answer, required by [quality]",
             fix='Write source = "FILE.jsonl" and answer_field = "answer" below [serving.prompts] (--prompts, --answer-field), or leave '
             "[quality] out.",
         )
@@ -75,13 +75,13 @@ def _of_load(quality: Data, serving: Data) -> Iterator[Problem]:
         yield Problem(
             where="serving.scenarios",
             found=shown(scenarios) if scenarios else NOTHING,
-            allowed=f'"{DATASET}" alone, where there is [quality]: made-up prompts have no right answer',
+            allowed=f'"{DATASET}" only, since [quality] needs reference answers and synthetic prompts have none',
             fix=f'Write scenarios = ["{DATASET}"] below [serving], and measure other lengths without [quality].',
         )
     if table(serving, "client").get("keep_text") is False:
         yield Problem(
             where="serving.client.keep_text",
             found="false",
-            allowed="true, where there is [quality]: the text is scored",
-            fix="Leave out keep_text below [serving.client].",
+            allowed="true, since [quality] scores the text",
+            fix="Remove keep_text from [serving.client].",
         )

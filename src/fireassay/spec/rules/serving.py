@@ -62,7 +62,7 @@ def _with_its_runner(data: Data) -> Iterator[Problem]:
         yield Problem(
             where="serving",
             found=NOTHING,
-            allowed='a table where workload.runner = "serving"',
+            allowed='a table if workload.runner = "serving"',
             fix='Add [serving] with concurrency = [1, 8], and [[serving.targets]] with urls = ["http://localhost:8000"].',
         )
 
@@ -74,8 +74,8 @@ def _without_a_factor(data: Data) -> Iterator[Problem]:
     yield Problem(
         where="factor",
         found="a table",
-        allowed="no [factor] where there is [serving]",
-        fix="Leave it out: what a load varies is serving.concurrency or serving.rate, serving.scenarios and serving.targets.",
+        allowed="no [factor] together with [serving]",
+        fix="Remove it: a load varies serving.concurrency or serving.rate, serving.scenarios and serving.targets.",
     )
 
 
@@ -106,7 +106,7 @@ def _of_target(where: str, target: Data, named: bool) -> Iterator[Problem]:
             where=f"{where}.urls",
             found=shown(urls),
             allowed="urls or command, not both",
-            fix="Leave out urls: replicas that assay starts get ports of their own.",
+            fix="Remove urls: assay assigns the ports of the replicas that it starts.",
         )
     if not (urls or command or named or inside) and is_list(target, "urls") and is_list(target, "command"):
         yield Problem(
@@ -121,7 +121,7 @@ def _of_target(where: str, target: Data, named: bool) -> Iterator[Problem]:
                 where=f"{where}.{name}",
                 found=shown(target[name]),
                 allowed=f"{name} only with command",
-                fix="One URL for each replica says how many there are." if name == "replicas" else "Give the router's own URL.",
+                fix="The number of URLs gives the number of replicas." if name == "replicas" else "Give the router's own URL.",
             )
     for index, url in enumerate(urls):
         yield from _url(f"{where}.urls[{index}]", url)
@@ -148,18 +148,18 @@ def _url(where: str, url: object) -> Iterator[Problem]:
 def _said_once(data: Data) -> Iterator[Problem]:
     serving = _serving(data)
     names = [target.get("name", "server") for _, target in tables(serving, "targets")]
-    lists = [("serving.targets", names, "every engine with a name of its own", True)]
-    lists += [(f"serving.{key}", items(serving, key), "every one once", False) for key in ("scenarios", "concurrency", "rate")]
+    lists = [("serving.targets", names, "a unique name for each engine", True)]
+    lists += [(f"serving.{key}", items(serving, key), "each one once", False) for key in ("scenarios", "concurrency", "rate")]
     for where, values, allowed, named in lists:
         plain = [value for value in values if isinstance(value, str | int | float)]
         twice = [value for value, count in Counter(plain).items() if count > 1]
         if twice:
-            ending = "a name to each" if named else f"{shown(list(dict.fromkeys(plain)))}"
+            ending = "each a unique name" if named else f"{shown(list(dict.fromkeys(plain)))}"
             yield Problem(
                 where=where,
                 found=shown(plain),
                 allowed=allowed,
-                fix=f"{', '.join(map(shown, twice))} stands there more than once. {'Give' if named else 'Write'} {ending}.",
+                fix=f"{', '.join(map(shown, twice))} occurs more than once. {'Give' if named else 'Write'} {ending}.",
             )
 
 
@@ -211,7 +211,7 @@ def _stages(data: Data) -> Iterator[Problem]:
         yield Problem(
             where="serving.arrivals.stages",
             found=NOTHING,
-            allowed='a list that is not empty where process = "stages"',
+            allowed='a list that is not empty if process = "stages"',
             fix="Add [[serving.arrivals.stages]] with duration_s = 30, rate = 5.",
         )
     if process != "stages" and stages:
@@ -230,7 +230,7 @@ def _stages(data: Data) -> Iterator[Problem]:
         yield Problem(
             where="serving.arrivals.duration_s",
             found=f"{duration_s:g}",
-            allowed=f"as long as the stages together: {total_s:g}",
+            allowed=f"the total duration of the stages: {total_s:g}",
             fix=f"Write duration_s = {total_s:g} below [serving.arrivals].",
         )
 
@@ -241,7 +241,7 @@ def _a_trace(data: Data) -> Iterator[Problem]:
         yield Problem(
             where="serving.arrivals.trace",
             found=NOTHING,
-            allowed='a file where process = "trace"',
+            allowed='a file if process = "trace"',
             fix='Write trace = "FILE" below [serving.arrivals].',
         )
     if process != "trace" and isinstance(trace, str) and trace:
@@ -258,8 +258,8 @@ def _offline_is_counted(data: Data) -> Iterator[Problem]:
         yield Problem(
             where="serving.arrivals.requests",
             found=NOTHING,
-            allowed='a whole number where process = "offline"',
-            fix="Everything is due at once, so say how much: requests = 24576 is what MLPerf asks for.",
+            allowed='a whole number if process = "offline"',
+            fix="All requests are due at once, so give their number: MLPerf requires requests = 24576.",
         )
 
 
@@ -272,7 +272,7 @@ def _conversations(data: Data) -> Iterator[Problem]:
                 where=f"serving.prompts.{name}",
                 found=shown(value),
                 allowed=f"{alone} where arrivals.process is {shown(process)}",
-                fix="Conversations of a trace stand in its own file, as session." if process == "trace" else "Leave it out.",
+                fix="The conversations of a trace are defined in its file, by session." if process == "trace" else "Leave it out.",
             )
 
 
@@ -334,8 +334,8 @@ def _token_times_need_a_stream(data: Data) -> Iterator[Problem]:
             yield Problem(
                 where=f"serving.objectives.{name}",
                 found=shown(value),
-                allowed=f"none with {why}: tokens are not seen to come",
-                fix="Write e2e_s, the time of the whole answer.",
+                allowed=f"none with {why}: token times are not observable",
+                fix="Write e2e_s, the latency of the whole answer.",
             )
 
 
@@ -352,7 +352,7 @@ def _checks_of_answers(data: Data) -> Iterator[Problem]:
                 where=f"serving.correctness.{name}",
                 found=shown(value),
                 allowed=f"none with task = {shown(task)}",
-                fix="They compare texts. Leave it out, or ask for text.",
+                fix="They compare texts. Remove it, or use a task that returns text.",
             )
         elif not kept:
             yield _text_needed(f"serving.correctness.{name}", value)
@@ -368,7 +368,7 @@ def _text_needed(where: str, value: object) -> Problem:
         where=where,
         found=f"{shown(value)} with client.keep_text = false",
         allowed="the answers' text, kept",
-        fix="Leave out keep_text below [serving.client].",
+        fix="Remove keep_text from [serving.client].",
     )
 
 
@@ -395,7 +395,7 @@ def _transport(data: Data) -> Iterator[Problem]:
                 where="serving.client.transport",
                 found=f'"{transport}" with {name}',
                 allowed="auto or library",
-                fix="assay's own HTTP speaks HTTP/1.1 straight to the server. Leave transport out.",
+                fix="assay's own HTTP speaks HTTP/1.1 straight to the server. Remove transport.",
             )
 
 

@@ -58,7 +58,7 @@ Place = Literal["in", "out"]
 
 
 def one_size(text: str) -> int:
-    """Bytes of "1K", "64KiB", "16M", "1000". ValueError names what is allowed."""
+    """Bytes of "1K", "64KiB", "16M", "1000". ValueError lists the allowed forms."""
     match = re.fullmatch(r"\s*([0-9]+)\s*([BKMG]?)(?:iB|B)?\s*", text, re.IGNORECASE)
     size = int(match[1]) * UNITS[match[2].upper()] if match is not None else 0
     if not 1 <= size <= LARGEST:
@@ -67,7 +67,7 @@ def one_size(text: str) -> int:
 
 
 def sizes_of(text: str, factor: int) -> tuple[int, ...]:
-    """The sizes of "1K" or "1K:16M", the range in steps of `factor`. ValueError names what is allowed."""
+    """The sizes of "1K" or "1K:16M", the range in steps of `factor`. ValueError lists the allowed forms."""
     low, colon, high = text.partition(":")
     if not colon:
         return (one_size(low),)
@@ -85,20 +85,20 @@ def _operations(text: str) -> list[str]:
 
 
 class Collectives(Model):
-    """Which collectives are timed. Only for workload.runner = "collectives"."""
+    """The collectives to time. Only for workload.runner = "collectives"."""
 
     operations: Annotated[
         tuple[Operation, ...],
         BeforeValidator(listed),
         flag("--ops", "A,B", 'operations, or "all" nine ({default})', read=_operations, comm=20),
-    ] = Field(("all_reduce",), min_length=1, description=f"Which operations: {', '.join(OPERATIONS)}.")
+    ] = Field(("all_reduce",), min_length=1, description=f"Operations: {', '.join(OPERATIONS)}.")
     sizes: Annotated[
         Words, flag("--sizes", "1K:256M", "sizes in bytes as nccl-tests counts them, or a range; 1K is 1024 ({default})", comm=30)
     ] = Field(
         ("1K:16M",), min_length=1, description='Sizes in bytes as nccl-tests counts them: "1K", "16M", or a range "1K:16M". 1K is 1024.'
     )
-    factor: Annotated[int, flag("--factor", "N", "step of a range: each size so many times the one before ({default})", comm=40)] = Field(
-        4, ge=2, le=1024, description="Step of a range: each size is so many times the one before."
+    factor: Annotated[int, flag("--factor", "N", "factor between the sizes of a range ({default})", comm=40)] = Field(
+        4, ge=2, le=1024, description="Factor between consecutive sizes of a range."
     )
     dtype: Annotated[
         Literal[
@@ -119,53 +119,58 @@ class Collectives(Model):
     ] = Field("float32", description=f"Element type. {', '.join(IMPORTED)}: only in imported results.")
     backend: Annotated[
         Literal["gloo", "nccl", "mpi", "auto"],
-        flag("--backend", "NAME", "gloo, nccl, mpi, or auto: nccl where every rank has a GPU ({default})", comm=60),
-    ] = Field("gloo", description="The backend of torch.distributed. auto: nccl where every rank has a GPU, else gloo.")
+        flag("--backend", "NAME", "gloo, nccl, mpi, or auto: nccl if every rank has a GPU ({default})", comm=60),
+    ] = Field("gloo", description="The backend of torch.distributed. auto: nccl if every rank has a GPU, else gloo.")
     placement: Annotated[
         Literal["both", "in", "out"],
-        flag("--placement", "WHERE", "the result in place of the input, elsewhere or both: in, out, both ({default})", comm=70),
-    ] = Field("both", description="Where the result lies: in place of the input, elsewhere, or both where torch.distributed lets choose.")
-    warm_up: Annotated[int, flag("--warm-up", "N", "calls before the timed ones, never counted ({default})", comm=80)] = Field(
-        5, ge=1, le=10_000, description="Calls before the timed ones, of every operation and size. Kept, never counted."
+        flag("--placement", "WHERE", "result in place (in), in another buffer (out), or both ({default})", comm=70),
+    ] = Field(
+        "both", description="Placement of the result: in place of the input, in another buffer, or both if torch.distributed allows both."
+    )
+    warm_up: Annotated[int, flag("--warm-up", "N", "warm-up calls before the timed ones, never counted ({default})", comm=80)] = Field(
+        5, ge=1, le=10_000, description="Warm-up calls before the timed ones, for each operation and size. Recorded, never counted."
     )
     seconds: Annotated[float, flag("--seconds", "S", "how long the timed calls of a size last in a launch ({default:g})", comm=90)] = Field(
         0.2, gt=0.0, le=3600.0, description="How long the timed calls of one operation and size should last in a launch."
     )
     batches: int = Field(
-        5, ge=1, le=1000, description="Loops of calls without a pause into which they are cut at least; all ranks begin each together."
+        5,
+        ge=1,
+        le=1000,
+        description="Minimum number of loops of back-to-back calls into which they are divided; all ranks begin each loop together.",
     )
     calls: Annotated[int, flag("--calls", "N", "most calls back to back after a barrier ({default})", comm=100)] = Field(
-        100, ge=1, le=10_000, description="Most calls of a loop."
+        100, ge=1, le=10_000, description="Maximum number of calls in a loop."
     )
-    memory_mib: Annotated[float, flag("--memory", "MIB", "memory of a rank that calls rotate through ({default:g})", comm=110)] = Field(
+    memory_mib: Annotated[float, flag("--memory", "MIB", "memory per rank that calls rotate through ({default:g})", comm=110)] = Field(
         64.0,
         gt=0.0,
         le=1_048_576.0,
-        description="Memory of a rank through which the calls of a loop rotate, as in nccl-tests, so that each has data of its own.",
+        description="Memory per rank through which the calls of a loop rotate, as in nccl-tests, so that each call uses different data.",
     )
-    root: Annotated[int, flag("--root-rank", "RANK", "who broadcasts, gathers, scatters and reduces ({default})", comm=120)] = Field(
+    root: Annotated[int, flag("--root-rank", "RANK", "rank that broadcasts, gathers, scatters and reduces ({default})", comm=120)] = Field(
         0, ge=0, le=100_000, description="The rank that broadcasts, gathers, scatters and reduces."
     )
-    group_size: Annotated[int, flag("--group-size", "N", "ranks of a group; groups call together (all ranks)", comm=130)] = Field(
+    group_size: Annotated[int, flag("--group-size", "N", "ranks per group; groups run at the same time (all ranks)", comm=130)] = Field(
         0,
         ge=0,
         le=100_000,
-        description="Ranks of a group, numbered one after the other; the calls of all groups run at the same time, as with the split of "
-        "nccl-tests. 0: all ranks are one group.",
+        description="Consecutive ranks per group; the calls of all groups run at the same time, as with the split of nccl-tests. 0: "
+        "all ranks are one group.",
     )
     matrix: Annotated[
         str,
         flag(
             "--matrix",
             "SIZE",
-            "messages between every ordered pair of ranks too, the larger ones of this size (4M): latency, bandwidth, who is near whom",
+            "also time messages between every ordered pair of ranks, the larger ones of this size (4M): latency, bandwidth, topology",
             bare="4M",
             comm=260,
         ),
     ] = Field(
         "",
-        description='Size of the larger messages between every ordered pair of ranks, as "4M": latency and bandwidth of each link, and '
-        "which ranks are near one another. Empty: pairs are not measured.",
+        description='Size of the larger messages between every ordered pair of ranks, as "4M": latency and bandwidth of each link, '
+        "and which ranks are close to each other. Empty: pairs are not measured.",
     )
 
     @property

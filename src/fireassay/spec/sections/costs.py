@@ -23,7 +23,7 @@ def iso_date(value: object) -> object:
 
 
 class Prices(Model):
-    """What a worker costs. Prices are inputs, with a date and a source."""
+    """The price of a worker, with its date and source."""
 
     usd_per_worker_hour: Annotated[
         float,
@@ -34,21 +34,20 @@ class Prices(Model):
         description="The date of the price.", alias="date"
     )
     source: Annotated[str, flag("--price-source", "TEXT", "where the price is from", run=290, load=430)] = Field(
-        min_length=1, description="Where the price comes from: a price list, a contract, an assumption."
+        min_length=1, description="Source of the price: a price list, a contract, an assumption."
     )
 
     model_config = ConfigDict(populate_by_name=True)
 
 
 class Energy(Model):
-    """Where joules come from."""
+    """Source of energy measurements."""
 
     source: Annotated[
         Literal["auto", "none", "rapl", "nvml", "modelled"], flag("--energy", "SOURCE", "auto, none, rapl, nvml or modelled", run=300)
     ] = Field(
         "auto",
-        description="auto: hardware counters where the machine has them, else not measured. "
-        "modelled: a labelled estimate from the key below.",
+        description="auto: hardware counters if the machine has them, else not measured. modelled: a labelled estimate from the key below.",
     )
     modelled_watts_per_worker: Annotated[
         float | None,

@@ -23,16 +23,16 @@ DEFAULT_KIND = "kill"
 
 
 class Fault(Model):
-    """What is broken on purpose, in launches of their own that are never timed."""
+    """Faults to inject, in separate launches that are never timed."""
 
-    kind: str = Field(DEFAULT_KIND, description="Which fault: the name of a file in fireassay/faults.")
+    kind: str = Field(DEFAULT_KIND, description="The fault: the name of a file in fireassay/faults.")
     levels: WorkerCounts = Field((), description="Worker counts that get one fault launch each. Default: the largest level.")
     after_checkpoints: int | None = Field(
         None,
         ge=0,
         le=1_000_000,
-        description="How many checkpoints must have been saved before the fault may strike. Default: 1; a training whose launches before saved "
-        "none that was seen is struck in the middle of its steps.",
+        description="Number of checkpoints that must have been saved before the fault may strike. Default: 1; if no earlier launch "
+        "was seen to save one, the fault strikes in the middle of the steps.",
     )
     within_steps: int = Field(
         10, ge=1, le=1_000_000_000, description="The fault strikes at a random step, at most this many steps after that checkpoint."
@@ -41,19 +41,19 @@ class Fault(Model):
         None,
         ge=0,
         le=1_000_000_000,
-        description="Training: strikes after exactly this step instead; 0: before the first. The two keys above then have no meaning.",
+        description="Training: strike after exactly this step instead; 0: before the first. The two keys above are then ignored.",
     )
     times: int = Field(
         1,
         ge=1,
         le=1000,
-        description="Training: how often it strikes: once in each of the first so many incarnations of the workers, in each at the same "
-        "place. For faults after which the workers are started again.",
+        description="Training: number of strikes, one in each of the first incarnations of the workers, at the same step. For faults "
+        "after which the workers are restarted.",
     )
     during: Literal["", "checkpoint"] = Field(
         "", description='Training: "checkpoint" strikes while a checkpoint is being saved, the one after after_checkpoints.'
     )
-    rank: int | None = Field(None, ge=0, description="Training: which rank is hit. Default: drawn at random.")
+    rank: int | None = Field(None, ge=0, description="Training: the rank that is hit. Default: drawn at random.")
     signal: Literal["KILL", "TERM", "ABRT", "SEGV"] = Field("KILL", description="The signal sent, for kinds that send one.")
     at_s: float = Field(
         10.0, ge=0.0, le=LONGEST_S, description="Serving: seconds after the measured part of the load began at which the fault strikes."
@@ -62,21 +62,21 @@ class Fault(Model):
         5.0,
         ge=0.0,
         le=LONGEST_S,
-        description="Seconds until it is undone, for kinds that can be (a killed replica is then started again; a killed worker by its "
-        "engine, at once).",
+        description="Seconds until it is undone, for reversible kinds (a killed replica is then restarted; a killed worker is "
+        "restarted by its engine at once).",
     )
     load_s: float | None = Field(
         None,
         gt=0.0,
         le=LONGEST_S,
-        description="Serving: how long the measured part of its launch lasts, seconds. Default: 20 s beyond the "
+        description="Serving: duration of the measured part of its launch, seconds. Default: 20 s beyond the "
         "fault's end, or serving.arrivals.duration_s if that is longer.",
     )
     load: float | None = Field(
-        None, gt=0.0, description="Serving: the load, one of serving.concurrency or serving.rate. Default: the one in the middle."
+        None, gt=0.0, description="Serving: the load, one of serving.concurrency or serving.rate. Default: the middle one."
     )
-    target: str = Field("", description="Serving: the engine that is hit. Default: every one, in launches of their own.")
-    replica: int | None = Field(None, ge=0, description="Serving: which replica is hit, from 0. Default: drawn at random.")
+    target: str = Field("", description="Serving: the engine that is hit. Default: each engine, in a separate launch.")
+    replica: int | None = Field(None, ge=0, description="Serving: the replica that is hit, from 0. Default: drawn at random.")
 
     @classmethod
     def complete(cls) -> type[Self]:

@@ -27,52 +27,50 @@ _Size = Annotated[int | None, Field(ge=1, le=10**9)]
 
 
 class Flops(Model):
-    """What a step's floating-point operations are, and the peak of the devices that they are held against."""
+    """The floating-point operations of a step, and the device peak that they are compared with."""
 
     convention: Convention = Field(
         "counter",
         description="counter: the products of the first step are counted. palm, torchtitan, megatron, megatron_2021: by the formula of "
-        "that name from the keys below. none: neither. Numbers of different conventions are never compared.",
+        "that name from the keys below. none: no FLOPs. Numbers of different conventions are never compared.",
     )
     parameters: float | None = Field(
         None,
         gt=0.0,
         le=1e18,
-        description="Parameters of the model, embeddings included; of a mixture of experts those that one token uses.",
+        description="Parameters of the model, including embeddings; for a mixture of experts those that one token uses.",
     )
     embedding_parameters: float | None = Field(
-        None, ge=0.0, le=1e18, description="Parameters of its embedding, 0 where it shares those of the output."
+        None, ge=0.0, le=1e18, description="Parameters of its embedding; 0 if it is tied to the output."
     )
     layers: _Size = Field(None, description="Layers of the transformer.")
     hidden: _Size = Field(None, description="Its hidden size.")
-    heads: _Size = Field(None, description="Attention heads, those of the queries.")
-    groups: _Size = Field(None, description="Heads of the keys and values. Default: as many as queries have.")
+    heads: _Size = Field(None, description="Attention (query) heads.")
+    groups: _Size = Field(None, description="Key-value heads. Default: as many as query heads.")
     head_dim: _Size = Field(None, description="Size of a head.")
     feed_forward: _Size = Field(None, description="Width of the feed-forward layer.")
     gated: bool = Field(False, description="Whether the feed-forward layer is gated (SwiGLU: three products, not two).")
-    vocabulary: _Size = Field(None, description="Size of the vocabulary, padding included.")
+    vocabulary: _Size = Field(None, description="Size of the vocabulary, including padding.")
     sequence: _Size = Field(None, description="Tokens of a sequence.")
     tokens_per_step: int | None = Field(
-        None,
-        ge=1,
-        description="Tokens of a step of all workers together. Default: its items, which are sequences unless workload.work is tokens.",
+        None, ge=1, description="Tokens per step over all workers. Default: its items, which are sequences unless workload.work is tokens."
     )
     precision: Precision | None = Field(
         None, description="Element type of the products. Default: as the counter saw it, which needs a model that is not compiled."
     )
     peak: Literal["datasheet", "measured"] = Field(
         "datasheet",
-        description="datasheet: the device's peak as its maker publishes it, dense; a device that is not known has none. measured: "
+        description="datasheet: the device's peak as its maker publishes it, dense; an unknown device has none. measured: "
         "the fastest square product on the device itself, made once after the first step.",
     )
     peak_tflops: float | None = Field(
         None, gt=0.0, description="Instead: the peak of one device in the precision used, 10^12 operations per second, dense."
     )
-    peak_source: str | None = Field(None, min_length=1, description="Where peak_tflops comes from.")
+    peak_source: str | None = Field(None, min_length=1, description="Source of peak_tflops.")
 
 
 def flops_say_enough(data: Mapping[str, Any]) -> Iterator[Problem]:
-    """Report a formula without its numbers, or a peak without its source."""
+    """Report a formula without its parameters, or a peak without its source."""
     section = data.get("flops")
     if not isinstance(section, Mapping):
         return
@@ -82,23 +80,23 @@ def flops_say_enough(data: Mapping[str, Any]) -> Iterator[Problem]:
             yield Problem(
                 where=f"flops.{name}",
                 found=NOTHING,
-                allowed=f"a number where flops.convention is {shown(convention)}",
+                allowed=f"a number, since flops.convention is {shown(convention)}",
                 fix=f"That formula needs {', '.join(NEEDS[str(convention)])}.",
             )
     if section.get("peak_tflops") is not None and section.get("peak_source") is None:
         yield Problem(
             where="flops.peak_source",
             found=NOTHING,
-            allowed="text where there is flops.peak_tflops",
-            fix="Say where the peak comes from: a datasheet, with its page. Dense, not with sparsity.",
+            allowed="text if flops.peak_tflops is given",
+            fix="Give the source of the peak: a datasheet, with its page. Use the dense peak, without sparsity.",
         )
     if section.get("peak_tflops") is not None and section.get("peak") == "measured":
-        yield Problem(where="flops.peak", found=shown("measured"), allowed="one peak", fix="Leave out flops.peak or flops.peak_tflops.")
+        yield Problem(where="flops.peak", found=shown("measured"), allowed="one peak", fix="Remove flops.peak or flops.peak_tflops.")
     heads, groups = section.get("heads"), section.get("groups")
     if type(heads) is int and type(groups) is int and groups > 0 and (groups > heads or heads % groups):
         yield Problem(
             where="flops.groups",
             found=shown(groups),
             allowed=f"a divisor of flops.heads = {heads}",
-            fix="Each group of queries shares one head of keys and values.",
+            fix="Each group of query heads shares one key-value head.",
         )

@@ -16,13 +16,13 @@ from fireassay.spec.model import LONGEST_S, NAME_PATTERN, Model, Words, listed
 class Host(Model):
     """A node of a job that assay starts on several machines (launcher.kind = "nodes")."""
 
-    name: str = Field(min_length=1, max_length=80, pattern=NAME_PATTERN, description="What the record calls this host.")
+    name: str = Field(min_length=1, max_length=80, pattern=NAME_PATTERN, description="Name of this host in the record.")
     address: str = Field(min_length=1, description="Address at which the other nodes reach it; the first holds the rendezvous.")
     prefix: Words = Field(
-        (), description='Words before every command that is to run there: ["ssh", "a"], ["ip", "netns", "exec", "a"]. None: here.'
+        (), description='Command prefix that runs a command there: ["ssh", "a"], ["ip", "netns", "exec", "a"]. None: on this machine.'
     )
     environment: dict[str, str] = Field(
-        default_factory=dict, description="Further variables of its workers, for example GLOO_SOCKET_IFNAME."
+        default_factory=dict, description="Additional environment variables of its workers, for example GLOO_SOCKET_IFNAME."
     )
 
 
@@ -30,10 +30,10 @@ class Launcher(Model):
     """Where the workers run."""
 
     kind: Annotated[str, flag("--launcher", "NAME", "where the workers run ({default})", run=330, profile=50, comm=190)] = Field(
-        "local", description="Which launcher: the name of a file in fireassay/launchers."
+        "local", description="The launcher: the name of a file in fireassay/launchers."
     )
     max_restarts: Annotated[int, flag("--max-restarts", "N", "restarts allowed in a fault launch ({default})", run=340)] = Field(
-        3, ge=0, le=1000, description="How often the engine may restart the workers in a fault launch. Timed launches: never."
+        3, ge=0, le=1000, description="Maximum number of restarts of the workers in a fault launch. Timed launches: none."
     )
     threads_per_worker: Annotated[int, flag("--threads", "N", "threads of every worker ({default})", run=350, profile=60, comm=170)] = (
         Field(1, ge=1, le=4096, description="OMP_NUM_THREADS of every worker.")
@@ -43,26 +43,24 @@ class Launcher(Model):
         flag("--pin", "HOW", "processors of a worker: none, spread or compact", run=360, profile=70, comm=180),
     ] = Field(
         "none",
-        description="Which processors a worker may run on. none: as the system likes. spread: each worker has processors "
-        "of its own, physical cores and NUMA nodes taken in turn. compact: neighbours first.",
+        description="CPU affinity of the workers. none: left to the operating system. spread: each worker gets its own processors, "
+        "physical cores and NUMA nodes taken in turn. compact: neighbours first.",
     )
-    numa: Literal["none", "local"] = Field(
-        "none", description="local: a pinned worker takes memory from the NUMA nodes of its processors first."
-    )
-    nodes: Annotated[int, flag("--nodes", "N", "nodes that take part ({default})", run=370, profile=80, comm=200)] = Field(
-        1, ge=1, le=100_000, description="How many nodes take part. Above 1 give the three keys below on every node."
+    numa: Literal["none", "local"] = Field("none", description="local: a pinned worker prefers memory of its processors' NUMA nodes.")
+    nodes: Annotated[int, flag("--nodes", "N", "number of nodes ({default})", run=370, profile=80, comm=200)] = Field(
+        1, ge=1, le=100_000, description="Number of nodes. If above 1, set the three keys below on every node."
     )
     node_rank: Annotated[int, flag("--node-rank", "N", "this node's number, from 0", run=380, profile=90, comm=210)] = Field(
         0, ge=0, description="This node's rank."
     )
     rendezvous_endpoint: Annotated[
-        str | None, flag("--rendezvous-endpoint", "HOST:PORT", "where several nodes meet", run=390, profile=100, comm=220)
+        str | None, flag("--rendezvous-endpoint", "HOST:PORT", "rendezvous of several nodes, host:port", run=390, profile=100, comm=220)
     ] = Field(None, description="host:port of the rendezvous for more than one node.")
     rendezvous_id: Annotated[
         str | None, flag("--rendezvous-id", "ID", "the job's id, shared by all nodes", run=400, profile=110, comm=230)
     ] = Field(None, description="The rendezvous id shared by all nodes of the job.")
     hosts: Annotated[tuple[Host, ...], BeforeValidator(listed)] = Field(
-        (), description='For kind "nodes": the machines, each with the words by which a command is started there.'
+        (), description='For kind "nodes": the machines, each with its command prefix.'
     )
 
 
@@ -77,10 +75,10 @@ class Limits(Model):
     experiment_timeout_s: Annotated[float | None, flag("--total-timeout", "S", "seconds after which no further launch starts", run=420)] = (
         Field(None, gt=0.0, le=LONGEST_S, description="Seconds after which no further launch is started.")
     )
-    grace_s: float = Field(5.0, ge=0.0, le=3600.0, description="Seconds between asking a process to end and killing it.")
+    grace_s: float = Field(5.0, ge=0.0, le=3600.0, description="Seconds between terminating a process and killing it.")
     fresh_folder_mib: float = Field(
-        1024.0, gt=0.0, le=1_048_576.0, description="How much may be copied for each launch with workload.fresh_folder, MiB."
+        1024.0, gt=0.0, le=1_048_576.0, description="Maximum size of the copy for each launch with workload.fresh_folder, MiB."
     )
     log_mib: float = Field(
-        16.0, gt=0.0, le=1_048_576.0, description="How much of a launch's output is kept, MiB: the first half and the last half."
+        16.0, gt=0.0, le=1_048_576.0, description="Maximum size of a launch's kept output, MiB: half from the beginning, half from the end."
     )

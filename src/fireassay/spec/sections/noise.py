@@ -1,4 +1,4 @@
-"""Which disturbances of the machine are too many?
+"""Which disturbances of the machine are too large?
 
 The section [noise].
 """
@@ -14,21 +14,21 @@ from fireassay.spec.model import Model
 
 
 class Noise(Model):
-    """How disturbances by other programs and by the machine itself are watched."""
+    """Detection of disturbances by other programs and by the machine itself."""
 
     sentinel_s: float = Field(
         0.05,
         ge=0.0,
         le=10.0,
-        description="Seconds of fixed work that the coordinator times before and after each launch, to see whether the "
-        "machine itself got slower. 0: no sentinel.",
+        description="Seconds of fixed work that the coordinator times before and after each launch, to detect a slower machine. 0: "
+        "no sentinel.",
     )
-    repeat: Annotated[int, flag("--repeat", "N", "how often a launch that was disturbed is made again ({default})", run=70)] = Field(
+    repeat: Annotated[int, flag("--repeat", "N", "maximum repetitions of a disturbed launch ({default})", run=70)] = Field(
         0,
         ge=0,
         le=100,
-        description="How often a launch that was disturbed is made again. The disturbed one stays in the record under the "
-        "status contaminated. 0: it is flagged and counted all the same.",
+        description="Maximum number of repetitions of a disturbed launch. The disturbed one stays in the record with status "
+        "contaminated. 0: it is flagged but still counted.",
     )
     most_foreign: float = Field(0.10, gt=0.0, le=1.0, description="Share of the processors that other programs may use during a launch.")
     most_steal: float = Field(0.01, gt=0.0, le=1.0, description="Share of the processors that the hypervisor may take during a launch.")
@@ -38,7 +38,7 @@ class Noise(Model):
     )
     most_gpu_throttled: float = Field(0.01, gt=0.0, le=1.0, description="Share of a launch in which a GPU may be slowed for heat or power.")
     most_gpu_clock_lost: float = Field(
-        0.25, gt=0.0, le=1.0, description="How far a GPU's median clock during a launch may lie below that of the other launches, a share."
+        0.25, gt=0.0, le=1.0, description="Share by which a GPU's median clock during a launch may lie below that of the other launches."
     )
     sentinel_deviations: float = Field(
         3.0,

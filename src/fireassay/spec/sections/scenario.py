@@ -1,4 +1,4 @@
-"""What does a traffic scenario ask for?
+"""What does a traffic scenario specify?
 
 The grammar of genai-bench:
 
@@ -125,7 +125,7 @@ def _of_numbers(scenario: Scenario, where: str, quoted: str) -> Problem | None:
         return Problem(where=where, found=quoted, allowed=f"numbers of at most {LARGEST}")
     width, height, images = scenario.images
     if scenario.letter == "I" and 0 in (width, height, images):
-        return Problem(where=where, found=quoted, allowed="images of at least one pixel, and at least one", fix="Write I(512,512).")
+        return Problem(where=where, found=quoted, allowed="at least one image, of at least one pixel", fix="Write I(512,512).")
     if width * height > PIXELS:
         return Problem(where=where, found=quoted, allowed=f"images of at most {PIXELS} pixels")
     if scenario.letter == "U":
@@ -136,13 +136,15 @@ def _of_numbers(scenario: Scenario, where: str, quoted: str) -> Problem | None:
 def _of_range(numbers: Sequence[int], where: str, quoted: str) -> Problem | None:
     if len(numbers) == 2:
         if 0 in numbers:
-            return Problem(where=where, found=quoted, allowed="a most of at least 1", fix="It counts from 1.")
+            return Problem(where=where, found=quoted, allowed="an upper end of at least 1", fix="The lower end is 1.")
         return None
     low_in, high_in, low_out, high_out = numbers
     if low_in <= high_in and low_out <= high_out:
         return None
     ordered = (*sorted((low_in, high_in)), *sorted((low_out, high_out)))
-    return Problem(where=where, found=quoted, allowed="a least that is at most the most", fix="Write U({},{})/({},{}).".format(*ordered))
+    return Problem(
+        where=where, found=quoted, allowed="a lower end that does not exceed the upper end", fix="Write U({},{})/({},{}).".format(*ordered)
+    )
 
 
 def _letter(text: str) -> str | None:

@@ -25,54 +25,55 @@ Processes = Literal[
 
 
 class Target(Model):
-    """An engine: one or more equal replicas that answer the same requests."""
+    """An engine: one or more identical replicas that answer the same requests."""
 
     name: str = Field(
-        "server", min_length=1, max_length=40, pattern=NAME_PATTERN, description="Names the engine in configurations and reports."
+        "server", min_length=1, max_length=40, pattern=NAME_PATTERN, description="Name of the engine in configurations and reports."
     )
     backend: Annotated[str, flag("--backend", "NAME", "which dialect the server speaks ({default})", load=20)] = Field(
-        "openai", description="Which dialect it speaks: the name of a file in fireassay/traffic/backends."
+        "openai", description="The dialect it speaks: the name of a file in fireassay/traffic/backends."
     )
     urls: Words = Field(
-        (), description="Where it listens, one URL per replica. Left out: assay starts `command`, or uses workload.script as the URL."
+        (), description="Where it listens, one URL per replica. Default: assay starts `command`, or uses workload.script as the URL."
     )
-    command: Words = Field((), description="How assay starts one replica itself. {port}, {replica}, {model} and {folder} are replaced.")
-    replicas: int = Field(1, ge=1, le=10_000, description="How many replicas of `command` are started.")
+    command: Words = Field(
+        (), description="Command by which assay starts one replica. {port}, {replica}, {model} and {folder} are replaced."
+    )
+    replicas: int = Field(1, ge=1, le=10_000, description="Number of replicas of `command` to start.")
     router: Words = Field(
         (),
-        description="A reverse proxy that assay starts before the replicas. {port} is its own, {ports} theirs, with commas. "
-        "Left out: the client shares requests out itself.",
+        description="Command of a reverse proxy that assay starts in front of the replicas. {port} is its port, {ports} theirs, "
+        "comma-separated. Default: the client distributes the requests itself.",
     )
     ready: str = Field("/health", description="The path that answers 200 once a replica can serve.")
     ready_timeout_s: float = Field(300.0, gt=0.0, le=LONGEST_S, description="Seconds that a started replica may take until it is ready.")
     restart: Literal["block", "launch", "experiment"] = Field(
         "block",
-        description="When replicas that assay started are started afresh. block: before every block, so that blocks are "
-        "independent. Fault launches always have replicas of their own.",
+        description="When replicas that assay started are restarted. block: before every block, so that blocks are independent. "
+        "Fault launches always get fresh replicas.",
     )
     environment: dict[str, str] = Field(
         default_factory=dict, description="Variables set for `command`. Values that look secret are redacted in the record."
     )
     balance: Literal["round_robin", "least_in_flight", "session"] = Field(
         "round_robin",
-        description="How the client shares requests out over the replicas. session: all turns of a conversation to one replica.",
+        description="How the client distributes requests over the replicas. session: all turns of a conversation go to one replica.",
     )
-    model: str = Field("", description="The model's name in requests. Left out: serving.model.")
+    model: str = Field("", description="The model's name in requests. Default: serving.model.")
     api_key_env: Annotated[str, flag("--api-key-env", "VAR", "variable that holds the API key", load=300)] = Field(
-        "", description="The environment variable that holds the API key. The key itself is never written anywhere."
+        "", description="The environment variable that holds the API key. The key itself is never stored."
     )
     headers: Annotated[
         dict[str, str], flag("--header", "H", 'a further header, as "NAME: TEXT"; may be repeated', read=header, many=True, load=310)
     ] = Field(
-        default_factory=dict,
-        description="Further headers of every request. {env:NAME} is replaced by that variable and never written down.",
+        default_factory=dict, description="Additional headers of every request. {env:NAME} is replaced by that variable and never stored."
     )
     options: dict[str, str | int | float | bool] = Field(
-        default_factory=dict, description="What this engine alone needs: region, deployment, api_version, a body key as body.KEY ..."
+        default_factory=dict, description="Options of this engine: region, deployment, api_version, a body key as body.KEY ..."
     )
-    metrics: Annotated[Words, flag("--metrics", "URL", "a Prometheus endpoint to read meanwhile; may be repeated", many=True, load=320)] = (
-        Field((), description="Prometheus endpoints to read while the load runs, for example http://127.0.0.1:8000/metrics.")
-    )
+    metrics: Annotated[
+        Words, flag("--metrics", "URL", "a Prometheus endpoint to scrape during the load; may be repeated", many=True, load=320)
+    ] = Field((), description="Prometheus endpoints to scrape during the load, for example http://127.0.0.1:8000/metrics.")
 
     @property
     def secret_variables(self) -> tuple[str, ...]:
@@ -82,7 +83,7 @@ class Target(Model):
 
 
 class Objectives(Model):
-    """What a request must meet to be good. An absent objective is not asked for."""
+    """Objectives that a good request meets. An absent objective is not required."""
 
     ttft_s: float | None = Field(None, gt=0.0, description="Longest admissible time to the first token, seconds.")
     ttft_visible_s: float | None = Field(
@@ -102,12 +103,12 @@ class Objectives(Model):
 
 
 class Stage(Model):
-    """A part of the load with a rate of its own."""
+    """A stage of the load with its own rate."""
 
-    duration_s: float = Field(gt=0.0, le=LONGEST_S, description="How long it lasts, seconds.")
-    rate: float = Field(ge=0.0, le=1e7, description="Requests per second at its begin. Where serving.rate is given: a multiple of it.")
+    duration_s: float = Field(gt=0.0, le=LONGEST_S, description="Duration, seconds.")
+    rate: float = Field(ge=0.0, le=1e7, description="Requests per second at its start. If serving.rate is given: a multiple of it.")
     rate_to: float | None = Field(
-        None, ge=0.0, le=1e7, description="Requests per second at its end; the rate changes evenly. Left out: it stays."
+        None, ge=0.0, le=1e7, description="Requests per second at its end; the rate changes linearly. Default: it is constant."
     )
 
 
@@ -117,77 +118,79 @@ class Arrivals(Model):
     process: Annotated[Processes, flag("--arrival", "HOW", "closed, constant, poisson, gamma, users, trace, server ...", load=70)] = Field(
         "closed",
         description="closed: a fixed number in flight (serving.concurrency). constant, poisson, gamma: open, at serving.rate. "
-        "stages: poisson at the rates of arrivals.stages. trace: as in a file. users: sessions of users who think. "
+        "stages: poisson at the rates of arrivals.stages. trace: as in a file. users: user sessions with think times. "
         "single_stream, multi_stream, server, offline: the scenarios of MLPerf.",
     )
     duration_s: Annotated[
         float, flag("--duration", "T", "measured part of each load, as 120s or 2m ({default:g}s)", read=seconds, load=90)
-    ] = Field(30.0, gt=0.0, le=LONGEST_S, description="How long requests become due in a launch, seconds.")
-    requests: Annotated[int | None, flag("--requests", "N", "end a load after so many requests", load=110)] = Field(
-        None, ge=1, le=100_000_000, description="End a launch after so many requests, if that is sooner."
+    ] = Field(30.0, gt=0.0, le=LONGEST_S, description="Time during which requests become due in a launch, seconds.")
+    requests: Annotated[int | None, flag("--requests", "N", "end a load after this many requests", load=110)] = Field(
+        None, ge=1, le=100_000_000, description="End a launch after this many requests, if that is sooner."
     )
-    warm_up_s: Annotated[float, flag("--warm-up", "T", "load before it, never counted ({default:g}s)", read=seconds, load=100)] = Field(
-        2.0, ge=0.0, le=LONGEST_S, description="Load before the measured part, in addition to duration_s, seconds. Kept, never counted."
+    warm_up_s: Annotated[float, flag("--warm-up", "T", "warm-up load before it, never counted ({default:g}s)", read=seconds, load=100)] = (
+        Field(
+            2.0,
+            ge=0.0,
+            le=LONGEST_S,
+            description="Warm-up load before the measured part, in addition to duration_s, seconds. Recorded, never counted.",
+        )
     )
-    cold: Annotated[int, flag("--cold", "N", "first requests, reported apart as cold ({default})", load=120)] = Field(
-        1, ge=0, le=1000, description="Requests sent one by one to each replica before the load, and reported apart as cold."
+    cold: Annotated[int, flag("--cold", "N", "first requests, reported separately as cold ({default})", load=120)] = Field(
+        1, ge=0, le=1000, description="Requests sent one by one to each replica before the load and reported separately as cold."
     )
     cv: Annotated[float, flag("--cv", "CV", "for gamma: variation of the gaps ({default:g})", load=80)] = Field(
         1.0, gt=0.0, le=100.0, description="For gamma: coefficient of variation of the gaps. 1 is poisson, above 1 bursts."
     )
     stages: Annotated[tuple[Stage, ...], BeforeValidator(listed)] = Field(
-        (), description="For stages: the parts, in order; together as long as duration_s. The warm-up has the rate of their begin."
+        (), description="For stages: the stages in order; their durations add up to duration_s. The warm-up uses their initial rate."
     )
     trace: Annotated[str, flag("--trace", "FILE", "replay arrivals: Mooncake, BurstGPT, Azure, own JSONL", load=130)] = Field(
         "", description="For trace: the file, relative to the experiment's."
     )
-    trace_format: Literal["auto", "mooncake", "burstgpt", "azure", "jsonl"] = Field("auto", description="For trace: whose format it has.")
-    speed: Annotated[float, flag("--speed", "X", "how much faster the trace is replayed ({default:g})", load=140)] = Field(
-        1.0, gt=0.0, le=1e6, description="For trace: how much faster than recorded it is replayed."
+    trace_format: Literal["auto", "mooncake", "burstgpt", "azure", "jsonl"] = Field(
+        "auto", description="For trace: the format of the file."
+    )
+    speed: Annotated[float, flag("--speed", "X", "speed-up of the replay ({default:g})", load=140)] = Field(
+        1.0, gt=0.0, le=1e6, description="For trace: factor by which the replay is faster than the recording."
     )
     samples_per_query: int = Field(8, ge=1, le=10_000, description="For multi_stream: requests sent together.")
-    drain_s: float = Field(
-        60.0, ge=0.0, le=LONGEST_S, description="How long requests under way are waited for after the last one was due, seconds."
-    )
+    drain_s: float = Field(60.0, ge=0.0, le=LONGEST_S, description="Seconds to wait for requests in flight after the last one was due.")
 
 
 class Prompts(Model):
-    """What is sent."""
+    """The prompts to send."""
 
     source: Annotated[str, flag("--prompts", "FILE", "texts to send: text, JSONL, CSV, ShareGPT", load=180)] = Field(
         "synthetic", min_length=1, description="synthetic, or a file (text, JSONL, CSV, ShareGPT), relative to the experiment's."
     )
     format: Literal["auto", "text", "jsonl", "csv", "sharegpt"] = Field("auto", description="The file's format.")
     field: Annotated[str, flag("--prompt-field", "NAME", "field of the text in JSONL or CSV ({default})", load=190)] = Field(
-        "prompt", min_length=1, description="For JSONL and CSV: which field holds the text."
+        "prompt", min_length=1, description="For JSONL and CSV: the field with the text."
     )
     answer_field: Annotated[str, flag("--answer-field", "NAME", "field of the reference answer, for quality", load=200)] = Field(
-        "", description="For JSONL and CSV: which field holds the reference answer; scored as exact match."
+        "", description="For JSONL and CSV: the field with the reference answer; scored as exact match."
     )
     answer_tokens: int | None = Field(
-        None,
-        ge=1,
-        le=10_000_000,
-        description="For the scenario dataset: output tokens that are asked for. Left out: as many as the engine likes.",
+        None, ge=1, le=10_000_000, description="For the scenario dataset: requested output tokens. Default: left to the engine."
     )
-    image_field: str = Field("", description="For JSONL and CSV: which field holds the path of an image.")
-    documents: int = Field(1, ge=1, le=2000, description="For embeddings and rerank: documents in one request.")
-    prefix_tokens: Annotated[int, flag("--prefix-tokens", "N", "tokens that prompts share at their begin ({default})", load=240)] = Field(
-        0, ge=0, le=10_000_000, description="Tokens at the begin of every prompt that prompts share."
+    image_field: str = Field("", description="For JSONL and CSV: the field with the path of an image.")
+    documents: int = Field(1, ge=1, le=2000, description="For embeddings and rerank: documents per request.")
+    prefix_tokens: Annotated[int, flag("--prefix-tokens", "N", "tokens of the prefix that prompts share ({default})", load=240)] = Field(
+        0, ge=0, le=10_000_000, description="Tokens of the prefix that prompts share."
     )
-    prefixes: int = Field(1, ge=1, le=1_000_000, description="How many different shared beginnings there are.")
-    cache: Annotated[Literal["bust", "as_is"], flag("--cache", "HOW", "bust (every prompt begins differently) or as_is", load=250)] = Field(
+    prefixes: int = Field(1, ge=1, le=1_000_000, description="Number of different shared prefixes.")
+    cache: Annotated[Literal["bust", "as_is"], flag("--cache", "HOW", "bust (each prompt begins differently) or as_is", load=250)] = Field(
         "bust",
-        description="bust: every prompt begins differently (after a shared prefix), so that no cache of earlier launches helps. "
+        description="bust: each prompt begins differently (after a shared prefix), so that caches filled by earlier launches do not help. "
         "as_is: texts are sent as they are.",
     )
-    turns: Annotated[int, flag("--turns", "N", "requests in one conversation ({default})", load=260)] = Field(
-        1, ge=1, le=10_000, description="Requests in one conversation; each holds the ones before."
+    turns: Annotated[int, flag("--turns", "N", "requests per conversation ({default})", load=260)] = Field(
+        1, ge=1, le=10_000, description="Requests per conversation; each includes the previous ones."
     )
-    think_s: Annotated[float, flag("--think", "T", "mean pause of a user between turns ({default:g})", read=seconds, load=270)] = Field(
-        0.0, ge=0.0, le=LONGEST_S, description="Mean pause of a user between two turns, seconds; exponential."
+    think_s: Annotated[float, flag("--think", "T", "mean think time between turns ({default:g})", read=seconds, load=270)] = Field(
+        0.0, ge=0.0, le=LONGEST_S, description="Mean think time between two turns, seconds; exponential."
     )
-    tool_steps: int = Field(0, ge=0, le=10_000, description="Tool calls within a turn: each adds a request after the tool's time.")
+    tool_steps: int = Field(0, ge=0, le=10_000, description="Tool calls per turn: each adds a request after the tool time.")
     tool_s: float = Field(0.0, ge=0.0, le=LONGEST_S, description="Mean time inside a tool or a retrieval, seconds; exponential.")
     tool_tokens: int = Field(64, ge=1, le=10_000_000, description="Tokens that a tool or a retrieval adds to the context.")
 
@@ -196,88 +199,93 @@ class Client(Model):
     """The load generator itself."""
 
     processes: Annotated[int, flag("--processes", "N", "client processes ({default})", load=330)] = Field(
-        1, ge=1, le=1024, description="Client processes. What is sent does not depend on it."
+        1, ge=1, le=1024, description="Client processes. The requests sent do not depend on it."
     )
     connections: int | None = Field(
-        None, ge=1, le=1_000_000, description="Most connections to one replica. Left out: as many as are in flight."
+        None, ge=1, le=1_000_000, description="Maximum number of connections to one replica. Default: one per request in flight."
     )
-    timeout_s: Annotated[float, flag("--request-timeout", "T", "longest time of one request ({default:g}s)", read=seconds, load=340)] = (
-        Field(600.0, gt=0.0, le=LONGEST_S, description="Longest time of one request, from being sent; then it has failed.")
+    timeout_s: Annotated[float, flag("--request-timeout", "T", "timeout of one request ({default:g}s)", read=seconds, load=340)] = Field(
+        600.0, gt=0.0, le=LONGEST_S, description="Timeout of one request, from its sending; it then counts as failed."
     )
     first_byte_timeout_s: float | None = Field(
-        None, gt=0.0, le=LONGEST_S, description="Longest time until a server says anything; then the request has failed."
+        None, gt=0.0, le=LONGEST_S, description="Timeout until the first response byte; the request then counts as failed."
     )
     first_pause_s: float = Field(
         0.25,
         gt=0.0,
         le=LONGEST_S,
-        description="How long a stream waits behind 429 or 503 without Retry-After, seconds; twice as long "
-        "after each in a row. Only what follows an answer waits; an open loop sends what is due.",
+        description="Pause of a stream after 429 or 503 without Retry-After, seconds; doubled after each one in a row. Only requests "
+        "that follow an answer wait; an open loop sends what is due.",
     )
-    most_pause_s: float = Field(60.0, gt=0.0, le=LONGEST_S, description="Longest such pause, whatever Retry-After asks for, seconds.")
+    most_pause_s: float = Field(60.0, gt=0.0, le=LONGEST_S, description="Maximum pause, whatever Retry-After says, seconds.")
     dead_after_s: float | None = Field(
         10.0,
         gt=0.0,
         le=LONGEST_S,
-        description="End a load early once every request was refused for so long and nothing was heard, seconds. "
-        "Not while a fault is injected.",
+        description="Seconds without any answer and with every request refused after which a load ends early. Not while a fault is "
+        "injected.",
     )
-    response_mib: float = Field(64.0, gt=0.0, le=65536.0, description="Largest answer that is read, MiB; then the request has failed.")
+    response_mib: float = Field(
+        64.0, gt=0.0, le=65536.0, description="Maximum size of an answer, MiB; beyond it the request counts as failed."
+    )
     keep_text: bool = Field(True, description="Whether the answers' text is kept. It is needed for quality and for identity checks.")
     transport: Literal["auto", "compiled", "lean", "library"] = Field(
         "auto",
         description="compiled: assay's own HTTP/1.1 in a thread below the interpreter. lean: the same in Python. library: httpx, for "
-        "proxies and HTTP/2. auto: compiled where it is built and there is no TLS, else lean, else library.",
+        "proxies and HTTP/2. auto: compiled if it is built and TLS is not used, else lean, else library.",
     )
     proxy: str = Field("", description="URL of an HTTP proxy; needs the library transport.")
-    http2: bool = Field(False, description="Whether HTTP/2 is spoken; needs the library transport.")
-    verify_tls: Annotated[bool, flag("--no-verify-tls", "", "do not check certificates", load=460)] = Field(
-        True, description="Whether certificates are checked."
+    http2: bool = Field(False, description="Whether to use HTTP/2; needs the library transport.")
+    verify_tls: Annotated[bool, flag("--no-verify-tls", "", "do not verify certificates", load=460)] = Field(
+        True, description="Whether certificates are verified."
     )
     most_lag: float = Field(
         0.01,
         gt=0.0,
         le=1.0,
-        description="In an open loop: largest p99 of the send lag, as a share of the median latency. Beyond it the "
-        "client, not the server, was measured: INVALID.",
+        description="Open loop: maximum p99 of the send lag, as a share of the median latency. Beyond it the client was measured, "
+        "not the server: INVALID.",
     )
     free_lag_s: float = Field(
-        0.001, ge=0.0, le=LONGEST_S, description="A p99 of the send lag that is allowed however short the latencies are, seconds."
+        0.001, ge=0.0, le=LONGEST_S, description="A p99 of the send lag that is always allowed, however short the latencies are, seconds."
     )
     least_achieved: float = Field(
         0.98,
         gt=0.0,
         le=1.0,
-        description="Least share of the offered rate that must have been sent, in a closed loop of the concurrency that must have been in "
-        "flight; else INVALID.",
+        description="Minimum share of the offered rate that must have been sent (closed loop: of the concurrency that must have been "
+        "in flight); else INVALID.",
     )
     most_uncertainty: float = Field(
         0.02,
         gt=0.0,
         le=1.0,
-        description="Largest p99 of how unsure the times of a latency are, as a share of its median. Beyond it "
-        "nobody knows when the tokens came: INVALID.",
+        description="Maximum p99 of the timing uncertainty of a latency, as a share of its median. Beyond it the token times are "
+        "unknown: INVALID.",
     )
     free_uncertainty_s: float = Field(
-        0.001, ge=0.0, le=LONGEST_S, description="A p99 of that uncertainty that is allowed however short the latencies are, seconds."
+        0.001,
+        ge=0.0,
+        le=LONGEST_S,
+        description="A p99 of that uncertainty that is always allowed, however short the latencies are, seconds.",
     )
 
 
 class Correctness(Model):
-    """What is checked of the answers, on requests that are timed like all others."""
+    """Checks of the answers, on requests that are timed like all others."""
 
     canaries: Annotated[float, flag("--canaries", "P", "share of requests with a nonce, to find cross-talk", load=280)] = Field(
         0.0, ge=0.0, le=0.5, description="Share of requests that carry a unique nonce, to find misrouted responses."
     )
     identity: Annotated[int, flag("--identity", "N", "prompts sent to every replica, to compare answers", load=290)] = Field(
-        0, ge=0, le=10_000, description="Prompts that are sent to every replica, to see whether their answers are the same."
+        0, ge=0, le=10_000, description="Prompts sent to every replica, to check whether their answers agree."
     )
-    reruns: int = Field(2, ge=1, le=1000, description="How often each of these prompts is sent to each replica.")
+    reruns: int = Field(2, ge=1, le=1000, description="Number of times that each of these prompts is sent to each replica.")
     needle: bool = Field(
         False, description="Whether these prompts are sent alone, before the load, and again under load, in batches of other sizes."
     )
     grade: Literal["bitwise", "token_identical", "near_tie", "distribution_close", "none"] = Field(
-        "none", description="The weakest agreement that is enough; below it the verdict is FAIL. none: agreement is only reported."
+        "none", description="The weakest sufficient agreement; below it the verdict is FAIL. none: agreement is only reported."
     )
 
 
@@ -285,16 +293,16 @@ class Serving(Model):
     """A load on serving engines. Only for workload.runner = "serving"."""
 
     task: Annotated[str, flag("--task", "NAME", "chat, completions, embeddings, rerank, image_chat ({default})", load=30)] = Field(
-        "chat", description="What is asked for: the name of a file in fireassay/traffic/tasks."
+        "chat", description="The task: the name of a file in fireassay/traffic/tasks."
     )
     model: Annotated[str, flag("--model", "NAME", "the model's name in requests", load=10)] = Field(
         "", description="The model's name in requests."
     )
     tokenizer: Annotated[str, flag("--tokenizer", "PATH", "the model's own tokenizer.json, for exact lengths", load=170)] = Field(
-        "", description="A folder or file with the model's own tokenizer.json, for exact lengths. Left out: lengths are words."
+        "", description="A folder or file with the model's own tokenizer.json, for exact lengths. Default: lengths are words."
     )
     targets: Annotated[tuple[Target, ...], BeforeValidator(listed)] = Field(
-        (), description="The engines to be measured. Left out: one at the URL of workload.script."
+        (), description="The engines to measure. Default: one at the URL of workload.script."
     )
     scenarios: Annotated[Words, flag("--scenario", "S", 'lengths, as "D(100,100)"; may be repeated', many=True, load=40)] = Field(
         ("D(100,100)",),
@@ -308,16 +316,16 @@ class Serving(Model):
     rate: Annotated[tuple[Rate, ...], BeforeValidator(listed), flag("--rate", "5,10,20", "loads: requests per second", load=60)] = Field(
         (), description="Loads of an open loop: requests per second."
     )
-    search: Annotated[bool, flag("--search", "", "search the highest rate that meets the objectives", load=470)] = Field(
-        False, description="Whether the highest rate that meets the objectives is searched for between the rates of each block."
+    search: Annotated[bool, flag("--search", "", "search for the highest rate that meets the objectives", load=470)] = Field(
+        False, description="Whether each block searches, between the given rates, for the highest rate that meets the objectives."
     )
-    stream: Annotated[bool, flag("--no-stream", "", "ask for whole answers; there is then no TTFT", load=450)] = Field(
-        True, description="Whether answers are streamed. Without it there is no time of a first token."
+    stream: Annotated[bool, flag("--no-stream", "", "request whole answers; there is then no TTFT", load=450)] = Field(
+        True, description="Whether answers are streamed. Without streaming there is no time to first token."
     )
     temperature: Annotated[float, flag("--temperature", "T", "sampling temperature ({default:g})", load=350)] = Field(
         0.0, ge=0.0, le=10.0, description="Sampling temperature of every request."
     )
-    ignore_eos: bool = Field(True, description="Whether answers go on to the length asked for, where the engine can be told so.")
+    ignore_eos: bool = Field(True, description="Whether answers are extended to the requested length, if the engine supports it.")
     arrivals: Arrivals = Arrivals()
     prompts: Prompts = Prompts()
     objectives: Annotated[Objectives, flag("--slo", "SLO", "objectives of a good request, as ttft=0.2,tpot=50ms", read=slo, load=150)] = (

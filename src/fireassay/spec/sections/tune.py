@@ -31,21 +31,21 @@ RESERVED = ("workers", "seed", "launch")  # placeholders filled in per launch
 
 
 class Tune(Model):
-    """Knobs and how they are tried out."""
+    """Knobs and how they are tuned."""
 
     knobs: dict[KnobName, Values] = Field(
-        min_length=1, description="Knob -> its values; the first is the one that is used today, which everything is held against."
+        min_length=1, description="Knob -> its values; the first is today's, the baseline for all others."
     )
     combine: Literal["auto", "grid", "one"] = Field(
         "auto",
         description="grid: every combination. one: every value of one knob with the others as today, then the best of all together. "
-        "auto: grid where it is at most at_most.",
+        "auto: grid if it has at most at_most arms.",
     )
-    at_most: int = Field(16, ge=2, le=1000, description="Most arms that are tried out.")
+    at_most: int = Field(16, ge=2, le=1000, description="Maximum number of arms.")
     first_blocks: int = Field(2, ge=1, le=100, description="Launches of every arm in the first round; each later round has twice as many.")
-    keep: float = Field(0.5, gt=0.0, lt=1.0, description="Share of the arms that goes on to the next round, at least one.")
+    keep: float = Field(0.5, gt=0.0, lt=1.0, description="Share of the arms that advances to the next round, at least one.")
     final_blocks: int = Field(
-        5, ge=2, le=1000, description="Launches of the best arm and of today's in the last round, which alone decides."
+        5, ge=2, le=1000, description="Launches of the best arm and of today's in the last round, which alone is decisive."
     )
 
 

@@ -1,4 +1,4 @@
-"""What is run, and what is measured besides?
+"""What is run, and what is measured in addition?
 
 The sections [workload] and [measure].
 """
@@ -15,19 +15,19 @@ from fireassay.spec.model import Model, Words
 
 
 class Workload(Model):
-    """What is run."""
+    """The workload to run."""
 
     runner: Annotated[str, flag("--runner", "NAME", "which runner drives the script ({default})", run=90)] = Field(
-        "training", description="Which runner drives the workload: the name of a file in fireassay/runners."
+        "training", description="The runner: the name of a file in fireassay/runners."
     )
     script: str = Field(
         "",
         description="The script to launch, relative to the experiment's file or to the working directory; the command, function or "
-        "record of other runners; for serving the server's URL, or nothing where serving.targets names the engines.",
+        "record of other runners; for serving the server's URL, or nothing if serving.targets names the engines.",
     )
     arguments: Words = Field((), description="The script's arguments. {workers}, {seed} and {launch} are replaced for every launch.")
-    work: Annotated[str, flag("--work", "UNIT", "what one unit of useful work is called ({default})", run=100)] = Field(
-        "items", min_length=1, description="What one unit of useful work is called: samples, tokens, images ..."
+    work: Annotated[str, flag("--work", "UNIT", "name of one unit of useful work ({default})", run=100)] = Field(
+        "items", min_length=1, description="Name of one unit of useful work: samples, tokens, images ..."
     )
     environment: Annotated[
         dict[str, str],
@@ -43,20 +43,20 @@ class Workload(Model):
         "that none finds what another one left. Restarts within a launch share its copy. Links are kept; .git, virtual environments and "
         "records are left out.",
     )
-    keep_folders: bool = Field(False, description="Whether the copies of fresh_folder are kept after their launches, beside the record.")
+    keep_folders: bool = Field(False, description="Whether the copies of fresh_folder are kept after their launches, next to the record.")
     parallelism: Annotated[
         Literal["auto", "data", "sharded", "tensor", "pipeline", "local_sgd", "mixed", "none"],
-        flag("--parallelism", "HOW", "auto (by what is seen), data, sharded, tensor, pipeline, local_sgd, mixed or none", run=110),
+        flag("--parallelism", "HOW", "auto (as observed), data, sharded, tensor, pipeline, local_sgd, mixed or none", run=110),
     ] = Field(
         "auto",
-        description="How the training is spread over the workers. auto: as what the hooks see says (DistributedDataParallel, FSDP, DTensor, "
-        "stages, what the steps communicate). none: every worker trains alone. What only data parallelism has (equal replicas, one gradient, every "
-        "sample once) is judged where it is data or sharded.",
+        description="How the training is spread over the workers. auto: as the hooks observe it (DistributedDataParallel, FSDP, "
+        "DTensor, stages, communication of the steps). none: every worker trains alone. Properties of data parallelism "
+        "(equal replicas, one gradient, every sample once) are judged for data and sharded only.",
     )
     attach: bool = Field(
         True,
-        description="Whether the steps of a PyTorch script that marks none itself are seen by hooks in torch. A script that marks "
-        "its own steps is hooked for the communication of its ranks alone.",
+        description="Whether hooks in torch detect the steps of a PyTorch script that marks none itself. A script that marks its own "
+        "steps is hooked only for the communication of its ranks.",
     )
     steps: Annotated[
         int | None, flag("--steps", "N", "end each launch after N steps beyond the warm-up, of a job that runs for days", run=130)
@@ -65,21 +65,21 @@ class Workload(Model):
         ge=1,
         le=1_000_000_000,
         description="Training: end each launch after this many steps beyond warm_up_steps, as a complete launch, instead of running the job to its "
-        "end. What only a whole job shows (final quality, samples of the last epoch) is then not judged.",
+        "end. Results of a whole job (final quality, samples of the last epoch) are then not judged.",
     )
     warm_up_steps: int = Field(
         20,
         ge=0,
         le=1_000_000_000,
-        description="With workload.steps: steps before those. They are recorded too; which of them are warm-up is recognised from their times.",
+        description="With workload.steps: steps before those. They are recorded too; warm-up steps are recognised by their times.",
     )
     calibrate_communication: int = Field(
         0,
         ge=0,
         le=100,
-        description="Launches of each configuration of two or more workers, made after the timed ones and never timed, in which steps with "
-        "and without synchronising take turns (DistributedDataParallel) and the collectives are made alone: what communication adds to a step. "
-        "Three or more give it an interval.",
+        description="Launches of each configuration of two or more workers, made after the timed ones and never timed, in which "
+        "steps with and without synchronisation alternate (DistributedDataParallel) and the collectives run alone. They "
+        "show what communication adds to a step; three or more give it an interval.",
     )
 
     @property
@@ -89,7 +89,7 @@ class Workload(Model):
 
 
 class Measure(Model):
-    """What is measured beside the training itself, in launches of their own that are never timed."""
+    """Measurements in addition to the training, in separate launches that are never timed."""
 
     communication: bool = Field(
         False,

@@ -34,6 +34,7 @@ from fireassay.verdict.checking.history_rows import before_change, left_out_of, 
 from fireassay.verdict.checking.rows import Settings, about_days, correctness, design_of, primary_of, rows_of
 from fireassay.verdict.checking.types import Check, State, concluded
 from fireassay.verdict.comparison.groups import Group
+from fireassay.verdict.comparison.phrases import NOT_INTERLEAVED, UNCHANGED
 from fireassay.verdict.comparison.sessions import DAYS, Days, days_of
 from fireassay.verdict.comparison.types import Comparison, Side
 
@@ -110,8 +111,8 @@ def check_history(
 def alone(record: Side, place: str, left_out: int = 0) -> Check:
     """The check of a record without a comparable predecessor: inconclusive. `left_out`: number of incomparable ones."""
     are = "is" if left_out == 1 else "are"
-    more = f"; {count(left_out, 'earlier records')} there {are} not (see `assay compare`)" if left_out else ""
-    sentence = f"INCONCLUSIVE: {place} holds no earlier record that is comparable with {record.label}{more}."
+    more = f"; {count(left_out, 'earlier records')} there {are} not comparable (see `assay compare`)" if left_out else ""
+    sentence = f"INCONCLUSIVE: {place} has no earlier record comparable with {record.label}{more}."
     return Check(
         state="inconclusive",
         design="none",
@@ -146,7 +147,7 @@ def _started(comparison: Comparison, baseline: Side, record: Side) -> Check:
     )
     for side in (record, baseline):
         if side.measured.timed.height == 0:
-            why = f"{side.label} holds no successful timed launch"
+            why = f"{side.label} has no successful timed launch"
             return _stopped(empty, "nothing_measured", why)
         if side.inadmissible(candidate=side is record):
             invalid = [f.evidence for f in side.judgement.verdict.findings if f.severity == "invalid"]
@@ -170,13 +171,13 @@ def _stopped(empty: Check, state: State, why: str) -> Check:
 
 def _own(notes: Sequence[str]) -> tuple[str, ...]:
     """The comparison's notes, except those on days and on unchanged code, which a check words better."""
-    return tuple(note for note in notes if "were not run in turn" not in note and not note.startswith("Declared as"))
+    return tuple(note for note in notes if NOT_INTERLEAVED not in note and not note.startswith(UNCHANGED))
 
 
 def _sure(confidence: float) -> str:
     """Explain the brackets after a change and the confidence of a pass."""
     error = f"{given(100.0 * (1.0 - confidence), 3)} %"
-    return f"intervals hold with {given(100.0 * confidence, 4)} % confidence; a pass is wrong about its margin in at most {error} of cases"
+    return f"intervals have {given(100.0 * confidence, 4)} % confidence; a pass is wrong about its margin in at most {error} of cases"
 
 
 def _refusal(comparison: Comparison) -> str:
@@ -189,7 +190,7 @@ def _gaps(record: Side) -> tuple[str, ...]:
     measured = record.measured
     launches = measured.table("launches")
     bad = launches.filter((pl.col("role") == "timed") & pl.col("status").is_in(["failed", "timeout", "skipped"])).height
-    gaps = [f"{count(bad, 'launches')} of {record.label} did not end well"] if bad else []
+    gaps = [f"{count(bad, 'launches')} of {record.label} did not succeed"] if bad else []
     done = set(measured.timed["configuration"].to_list())
     missing = [name for name in measured.configurations if name not in done]
-    return (*gaps, *(f"{record.label} holds no successful launch of {name}" for name in missing))
+    return (*gaps, *(f"{record.label} has no successful launch of {name}" for name in missing))

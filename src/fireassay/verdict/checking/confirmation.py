@@ -44,9 +44,9 @@ def _state_again(row: Row | None) -> RowState:
 def _confirmed(row: Row, fresh: Row | None, again: Check) -> Row:
     state = _state_again(fresh)
     words = {
-        "regression": "confirmed by fresh launches in turn",
-        "pass": "not confirmed: fresh launches in turn exclude a regression beyond the margin",
-        "inconclusive": "neither confirmed nor refuted by fresh launches in turn",
+        "regression": "confirmed by fresh interleaved launches",
+        "pass": "not confirmed: fresh interleaved launches exclude a regression beyond the margin",
+        "inconclusive": "neither confirmed nor refuted by fresh interleaved launches",
     }
     seen = f" ({fresh.sentence})" if fresh is not None else f" ({again.sentence})"
     if fresh is None:

@@ -2,7 +2,7 @@
 
 Each record gives one value per metric and configuration: the mean of its launches, on the log scale if all are above 0.
 `fireassay.stats.series.changes` finds changes: certain ones at a false-alarm rate of 1 % per series over its whole life, which stay as
-records are added; suspected ones at 1 % per look, which may go. The p-values of the clearest change of each series are corrected
+records are added; suspected ones at 1 % per analysis, which may vanish. The p-values of the clearest change of each series are corrected
 over all series (Benjamini and Hochberg); a series that is not significant has no certain change.
 A step in the last one or two records is only suspected, whatever its size. Records are ordered by creation time.
 Cannot tell: the cause of a change; anything with fewer than 10 records.
@@ -83,7 +83,7 @@ class History:
     def moved(self, change: Change) -> str:
         """A change in words: "rose by 20 % (p = 0.001)"."""
         if change.p_value is None:
-            return "suspected: fewer than 3 records carry it"
+            return "suspected: fewer than 3 records support it"
         before, after = self.around(change)
         word = "rose" if after > before else "fell"
         by = (
@@ -91,7 +91,7 @@ class History:
             if self.scale == "ratio"
             else f"from {given(before, 4)} to {given(after, 4)}"
         )
-        sure = "" if change.kind == "change" else "suspected, and not certain yet: "
+        sure = "" if change.kind == "change" else "suspected, not yet certain: "
         return f"{sure}{word} {by} (p = {given(change.p_value, 2)})"
 
     def span(self, change: Change) -> str:
@@ -177,12 +177,12 @@ def _history(sides: Sequence[Side], metric: str, configuration: str, scale: Scal
     )
 
 
-def rates(found: Sequence[History]) -> str:
+def rates(series: Sequence[History]) -> str:
     """The chance of false changes in these histories, in one sentence."""
-    tested = sum(history.p_adjusted is not None for history in found)
+    tested = sum(history.p_adjusted is not None for history in series)
     return (
         f"expected by chance in {tested} series without a change: {given(LEVEL * tested, 2)} certain changes over their whole "
-        f"life (up to 500 records), however often they are looked at, and {given(LEVEL * tested, 2)} suspected ones at each look"
+        f"life (up to 500 records) across all interim analyses, and {given(LEVEL * tested, 2)} suspected changes at each analysis"
     )
 
 

@@ -57,7 +57,7 @@ def row_of_history(
         return replace(_row_of_change(base, history, doubtful), state="inconclusive", suspected=True)
     if difference is None:
         before = count(len(_reference(history)), "comparable records")
-        sentence = f"{history.title} at {history.configuration}: {before} before this one; {LEAST_RECORDS} are needed"
+        sentence = f"{history.title} at {history.configuration}: {before} before this one; at least {LEAST_RECORDS} are needed"
         return replace(base, sentence=sentence)
     ratio = history.scale == "ratio"
     decision = decide(
@@ -81,7 +81,7 @@ def _row_of_change(base: Row, history: History, change: LevelChange) -> Row:
     worse = _is_worse(history, change)
     sentence = (
         f"{history.title} at {history.configuration}: {history.moved(change)}, which is {'worse' if worse else 'better'}; "
-        f"{count(len(history.points) - change.index, 'records')} carry it"
+        f"{count(len(history.points) - change.index, 'records')} support it"
     )
     return replace(base, state="regression" if worse else "improvement", sentence=sentence)
 
@@ -90,8 +90,7 @@ def left_out_of(history: History | None) -> list[str]:
     wild = [history.points[index].label for index in history.outliers] if history is not None else []
     if not wild:
         return []
-    words = "record far off its level is" if len(wild) == 1 else "records far off their level are"
-    return [f"{len(wild)} {words} left out: {', '.join(wild)}"]
+    return [f"{count(len(wild), 'outlying records')} left out: {', '.join(wild)}"]
 
 
 def prediction_of(history: History, record: Side) -> Difference | None:

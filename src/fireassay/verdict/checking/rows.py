@@ -53,7 +53,7 @@ def correctness(settings: Settings) -> list[Row]:
     words = {
         "HELD": "quality is held",
         "DEGRADED": "quality is degraded",
-        "INCONCLUSIVE": "whether quality is held is undecided",
+        "INCONCLUSIVE": "quality is undecided",
         "NOT_MEASURED": "quality was not measured",
     }
     at = settings.comparison.configuration
@@ -206,12 +206,12 @@ def about_days(settings: Settings, design: Design, rows: Sequence[Row]) -> list[
     if design in ("in turn", "alternating sittings"):
         return []
     if pair is not None and pair.days is not None:
-        seen = f"{count(pair.days.records, 'records')} of the history differ from day to day by {percent(pair.days.deviation, way='up')}"
-        return [f"the records are not of one session; {seen}, which is in the intervals"]
-    needed = f"without {LEAST_RECORDS} comparable records of a history"
-    remedy = "measure both in turn (--baseline-folder), or give --history"
+        variation = f"{percent(pair.days.deviation, way='up')} over {count(pair.days.records, 'records')} of the history"
+        return [f"the records are from different sessions; the intervals include the day-to-day deviation, {variation}"]
+    needed = f"without {LEAST_RECORDS} comparable records in a history,"
+    remedy = "interleave both (--baseline-folder), or give --history"
     deviation = percent(settings.days.assumed, 12)
-    return [f"the records are not of one session; {needed} a day-to-day deviation of {deviation} is assumed; {remedy}"]
+    return [f"the records are from different sessions; {needed} a day-to-day deviation of {deviation} is assumed; {remedy}"]
 
 
 def sentence_of(
@@ -220,7 +220,7 @@ def sentence_of(
     """ "Throughput at workers=2, between these two sessions: −12.0 % [−15.1, −8.8] against the baseline"."""
     shown = f"{where}: {difference_text(found)} against {against}"
     if suspected:
-        return f"{shown}; suspected to be worse, and launches of one day cannot carry that"
+        return f"{shown}; suspected to be worse, which launches of one day cannot establish"
     if state == "pass" and found.scale == "ratio":
         margin = decision.margin or 0.0
         worse = decision.equivalence_low if better == "higher" else decision.equivalence_high
@@ -229,10 +229,10 @@ def sentence_of(
         return f"{shown}; {beyond}: the one-sided bound is {bound}"
     if state == "inconclusive":
         needed = decision.launches_needed
-        more = f"; {count(needed, 'launches')} on each side would decide" if needed else ""
+        more = f"; {count(needed, 'launches')} per side would decide" if needed else ""
         effect = decision.minimum_detectable_effect
         seen = (
-            f", and only changes of {percent(effect, way='up')} or more would be seen"
+            f", and only changes of {percent(effect, way='up')} or more would be detected"
             if math.isfinite(effect) and found.scale == "ratio"
             else ""
         )

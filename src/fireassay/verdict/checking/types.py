@@ -1,7 +1,7 @@
 """What does a check find?
 
-Rows, each with its state; the rows that decide give the overall state and its sentence. The worst counts: a regression, then what was
-not measured, then what is open; an improvement only if no deciding row is any of these. Nothing passes without a deciding row, or
+Rows, each with its state; the deciding rows give the overall state and its sentence. The worst counts: a regression, then a missing
+value, then an inconclusive row; an improvement only if no deciding row is any of these. Nothing passes without a deciding row, or
 with a gap.
 """
 
@@ -110,10 +110,10 @@ def _sentence(check: Check, state: State, rows: Sequence[Row]) -> str:
     if check.exploratory:
         word = f"EXPLORATORY {word}"
     if state == "inconclusive" and not any(row.state == "inconclusive" for row in rows) and check.gaps:
-        text = f"{'; '.join(check.gaps)}; a pass would leave that out"
-    how = {"in turn": " Measured in turn.", "none": ""}.get(check.design, f" Judged by {check.design}{_again(check)}.")
-    return f"{word}: {text}.{how}"
+        text = f"{'; '.join(check.gaps)}; a pass would hide this"
+    basis = {"in turn": " Based on interleaved launches.", "none": ""}.get(check.design, f" Based on {check.design}{_again(check)}.")
+    return f"{word}: {text}.{basis}"
 
 
 def _again(check: Check) -> str:
-    return "" if check.confirmation in ("not needed", "unconfirmed") else ", and by fresh launches in turn"
+    return "" if check.confirmation in ("not needed", "unconfirmed") else " and fresh interleaved launches"

@@ -72,16 +72,16 @@ QUANTITIES: tuple[Quantity, ...] = (
     ),
     _quantity(
         "time of every step or request",
-        "each repetition's time in its order, with the cold ones",
-        "probe.steps(loader) in the script: warm-up is recognised, step_time_p99 is refused where the trials are too few",
+        "the time of every repetition in order, including the cold ones",
+        "probe.steps(loader) in the script: warm-up is detected, and step_time_p99 is refused where trials are too few",
         "warm_up",
         "tail",
         "percentile",
     ),
     _quantity(
         "latency of every request under the load",
-        "each request's latency while the throughput is measured, against the objective",
-        "assay load URL --rate 5,10 --slo ttft=0.5: every request is kept, and counted against the objective",
+        "the latency of each request while throughput is measured, against the objective",
+        "assay load URL --rate 5,10 --slo ttft=0.5: every request is recorded and counted against the objective",
         "goodput",
         "tail",
         "percentile",
@@ -89,7 +89,7 @@ QUANTITIES: tuple[Quantity, ...] = (
     ),
     _quantity(
         "phases of every step",
-        "waiting for data, computing and updating, each read from a synchronised device",
+        "waiting for data, computing and updating, each timed on a synchronised device",
         "probe.steps(loader) and probe.phase in the script: data_time, and device events where there is a GPU",
         "data_time",
         "synchronised",
@@ -99,13 +99,13 @@ QUANTITIES: tuple[Quantity, ...] = (
     ),
     _quantity(
         "items of every step",
-        "how much work a step of each side does, over all workers",
+        "the work per step on each side, over all workers",
         "probe.log(items=n) in the script: scaling.mode is checked against it",
         "work",
     ),
     _quantity(
         "time at the predicted number of workers",
-        "one more measured point, where the claim reaches to",
+        "one more measured point, as far as the claim extends",
         "assay run with that number in factor.levels",
         "measured_there",
     ),
@@ -117,7 +117,7 @@ QUANTITIES: tuple[Quantity, ...] = (
     ),
     _quantity(
         "counters of the machine in every launch",
-        "foreign load, steal and throttling while the launches ran",
+        "foreign load, steal and throttling during the launches",
         "assay run on Linux: the audit `contention` reads them",
         "counters",
     ),
@@ -169,7 +169,7 @@ def smallest_set(facts: frozenset[str], among: tuple[Quantity, ...] = QUANTITIES
 
 def _examined(audit: Audit, claim: Claim) -> Pitfall:
     assert audit.claim is not None
-    findings = audit.claim(claim)
+    findings = tuple(audit.claim(claim))
     grave = any(finding.severity in GRAVE for finding in findings)
     state: State = "fallen into" if grave else "not examined" if findings else "clear"
     reason = "" if grave or not findings else "; ".join(finding.evidence for finding in findings)
@@ -184,7 +184,7 @@ def _sentence(status: Soundness, pitfalls: tuple[Pitfall, ...]) -> str:
         return f"Unsound as stated, because of {_named(fallen)}."
     if status == "cannot be judged":
         return f"Cannot be judged as stated: it leaves open {_named(left)}."
-    return f"Sound as stated: none of {len(pitfalls)} pitfalls applies to what was said."
+    return f"Sound as stated: none of {len(pitfalls)} pitfalls applies."
 
 
 def _named(titles: list[str]) -> str:

@@ -62,7 +62,7 @@ def of_record(measured: RecordData, results: Results) -> tuple[Pitfall, ...]:
             if audit.name in unexaminable:
                 pitfalls.append(_pitfall(audit, (), unexaminable[audit.name]))
                 continue
-            findings = audit.examine(measured, results)
+            findings = tuple(audit.examine(measured, results))
             unseen = audit.blind(measured, results) if audit.blind is not None else _unseen(findings)
             pitfalls.append(_pitfall(audit, findings, unseen or ""))
     return ordered(pitfalls)

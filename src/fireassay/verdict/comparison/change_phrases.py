@@ -1,4 +1,4 @@
-"""How is a change worded: direction, size with interval, and what could have been found?
+"""How is a change worded: direction, size with interval, and smallest detectable change?
 
 Changes between a half and double are given in per cent, beyond that as "times"; where only a difference exists, in the metric's unit.
 No change acts as a limit for rounding: an interval that excludes it is printed so. Only `fireassay.estimates.format` turns numbers into text.
@@ -72,15 +72,15 @@ def detectable_text(change: Change) -> str:
     """The smallest change that this comparison detects with 80 % power; always printed."""
     effect = change.minimum_detectable_effect
     if effect is None or not math.isfinite(effect):
-        return "could have found nothing with so few launches"
-    return f"could have found {reading(effect, FRACTION if change.ratio is not None else _unit(change), way='up')}"
+        return "too few launches to detect any change"
+    return f"detectable change {reading(effect, FRACTION if change.ratio is not None else _unit(change), way='up')}"
 
 
 def needed_text(change: Change) -> str:
     """How many launches would decide; empty if decided or unknown."""
     if change.launches_needed is None:
         return ""
-    return f"about {count(change.launches_needed, 'launches')} a side would decide"
+    return f"about {count(change.launches_needed, 'launches')} per side would decide"
 
 
 def probability_text(p: float | None) -> str:

@@ -196,7 +196,7 @@ def _unknown(name: str, known: set[str], keys: set[str]) -> Problem:
         where="--varying",
         found=repr(name),
         fix=remedy,
-        allowed=f"a condition, the beginning of a group of them, or one of {', '.join(ALIASES)}; docs/reference/conditions.md lists them",
+        allowed=f"a condition, a prefix of a group of conditions, or one of {', '.join(ALIASES)}; docs/reference/conditions.md lists them",
     )
 
 

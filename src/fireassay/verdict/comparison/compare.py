@@ -60,7 +60,7 @@ def compare(
         force: compare even if conditions differ; all results are then marked exploratory.
         primary: deciding metric; default: the one named by the baseline's experiment.
         at: deciding configuration; default: the largest one common to all sides.
-        days: variation between sessions; default: unknown, so an assumption is used.
+        days: variation between sessions; default: unknown, so a deviation is assumed.
 
     Raises:
         SpecError: unknown condition, metric or configuration; names the closest match.
@@ -187,8 +187,8 @@ def _check_labels(labels: Sequence[str]) -> None:
                 Problem(
                     where="sides",
                     found=", ".join(labels) or "none",
-                    allowed="two or more, each with a name of its own",
-                    fix="A comparison needs a baseline and something to compare with it.",
+                    allowed="two or more, with distinct names",
+                    fix="Give a baseline and at least one other side.",
                 ),
             ),
             "the comparison",

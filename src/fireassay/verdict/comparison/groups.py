@@ -194,7 +194,7 @@ def _scores(group: Group, metric: str) -> pl.DataFrame:
     measured = group.measured
     timed = measured.timed.filter(pl.col("configuration") == group.configuration).select("launch", "block")
     # serving scores the answers, by the metric that the record's own experiment names
-    rows = measured.scores if measured.kind.sends_requests else measured.scores_of(metric)
+    rows = measured.scores_of(metric) if measured.kind.names_scores else measured.scores
     return timed.join(rows, on="launch").sort("launch", "example")
 
 
@@ -205,7 +205,7 @@ def _decide(a: Group, b: Group, ours: pl.DataFrame, theirs: pl.DataFrame, spec: 
     if odd:
         return f"{count(odd, 'examples')} were scored on one side only"
     if len(examples) < 2:
-        return "one example carries no interval"
+        return "one example gives no interval"
     clusters = clusters_of(pl.concat([ours, theirs]), examples)
     wrong = clusters if isinstance(clusters, Absent) else undeclared(clusters, spec.cluster)
     if wrong is not None or isinstance(clusters, Absent):
@@ -213,7 +213,7 @@ def _decide(a: Group, b: Group, ours: pl.DataFrame, theirs: pl.DataFrame, spec: 
     key = "block" if in_turn(a, b) else "launch"
     first, second = (_matrix(frame, key, len(examples)) for frame in (ours, theirs))
     if first is None or second is None:
-        return "some launch lacks the score of an example, or has one that is no finite number"
+        return "a launch lacks the score of an example, or has one that is not finite"
     r, c = (np.stack(list(side.values())) for side in (first, second))
     sign, most = (-1.0 if spec.direction == "lower" else 1.0), spec.largest_change
     most = most or largest_change(r, c, clusters)
@@ -232,7 +232,7 @@ def _matrix(frame: pl.DataFrame, key: str, examples: int) -> dict[int, np.ndarra
 
 
 def _undecided(why: str) -> Quality:
-    return Quality(held="INCONCLUSIVE", sentence=f"whether quality was held is not known: {why}")
+    return Quality(held="INCONCLUSIVE", sentence=f"whether quality was held is unknown: {why}")
 
 
 def _said(decided: Decision, metric: str, margin: float) -> Quality:

@@ -83,7 +83,7 @@ def _pair(metric: Metric, a: Group, b: Group, held: Quality, rules: Rules, *, pr
         else found_between(a, b, metric.name, confidence=rules.confidence, smallest_effect=rules.smallest_effect, days=rules.days)
     )
     if result is None and not untested:
-        untested, reason = "not tested", "it has no value for each launch, so it is listed and not tested"
+        untested, reason = "not tested", "no value per launch, so it is listed but not tested"
     return Pair(metric=metric, a=a, b=b, held=held, found=result, primary=primary, untested=untested, reason=reason)
 
 

@@ -13,14 +13,16 @@ from fireassay.verdict.comparison.groups import Group, Quality, in_turn
 from fireassay.verdict.comparison.types import Change, Comparison, Mismatch
 
 MOST_FLAGS: Final = 5  # of a refusal, spelled out in its sentence
+NOT_INTERLEAVED: Final = "were not interleaved"  # in the note on sessions
+UNCHANGED: Final = "Declared as studied, but the same on all sides"  # start of a note
 
 
 def refused_sentence(sides: Sequence[str], refused: Sequence[Mismatch]) -> str:
     parts = [f"{m.field} differs ({' / '.join(shortened(value) for value in m.values)})" for m in refused[:3]]
     more = f" and {count(len(refused) - 3, 'more fields')}" if len(refused) > 3 else ""
     few = len(refused) <= MOST_FLAGS
-    flags = " ".join(f"--varying {m.field}" for m in refused) if few else "--varying with each of them, or a group of them"
-    tail = f". If that is what is studied: {flags}, or --force" if all(m.override for m in refused) else ""
+    flags = " ".join(f"--varying {m.field}" for m in refused) if few else "--varying for each of them, or for a group"
+    tail = f". If this is what you study, add {flags}, or --force" if all(m.override for m in refused) else ""
     return f"{_listed(sides)} are not comparable: {'; '.join(parts)}{more}{tail}."
 
 
@@ -42,7 +44,7 @@ def sentence_of(made: Comparison, deciding: Sequence[Group], held: Mapping[tuple
     studied = f" Studied: {', '.join(made.varying)}." if made.varying else ""
     head = ""
     if made.exploratory:
-        head = f"{EXPLORATORY}, forced although {', '.join(m.field for m in made.refused)} differ: "
+        head = f"{EXPLORATORY}, forced although these differ: {', '.join(m.field for m in made.refused)}. "
     prefix = "" if len({group.configuration for group in deciding}) > 1 else f"At {where}: "
     if "engine" in made.varying and base.measured is deciding[-1].measured:
         prefix = f"At {shared_load(base)}: "
@@ -75,11 +77,11 @@ def notes_of(made: Comparison, deciding: Sequence[Group], held: Mapping[tuple[st
     unpaired = [group.label for group in deciding[1:] if not in_turn(base, group)]
     if unpaired:
         notes.append(
-            f"{', '.join(unpaired)} and {base.label} were not run in turn: sessions differ by themselves, and that is in the intervals; "
-            "a cause is not shown."
+            f"{', '.join(unpaired)} and {base.label} {NOT_INTERLEAVED}: the intervals include the variation between sessions, and a difference "
+            "does not show its cause."
         )
     if not made.floor:
-        notes.append("The noise floor of the machine is not known: run `assay doctor` before measuring.")
+        notes.append("The noise floor of the machine is unknown: run `assay doctor` before measuring.")
     notes += [_mismatch_note(m) for m in made.mismatches if m.kind != "context" and not m.refuses]
     notes += _price_notes(made) + _unknown_notes(deciding) + _idle_notes(made, deciding)
     return tuple(notes)
@@ -92,18 +94,18 @@ def _mismatch_note(mismatch: Mismatch) -> str:
 
 def _price_notes(comparison: Comparison) -> list[str]:
     differ = any(mismatch.field == "prices" for mismatch in comparison.mismatches)
-    return ["The prices differ: a difference in cost is also one of prices."] if differ else []
+    return ["The prices differ: a difference in cost includes the difference in prices."] if differ else []
 
 
 def _unknown_notes(deciding: Sequence[Group]) -> list[str]:
     if all(group.side is deciding[0].side for group in deciding):
         return []
     names = unknown_on_all([group.side for group in deciding])
-    return [f"Recorded on no side, so not compared: {', '.join(names)}."] if names else []
+    return [f"Not recorded on any side, so not compared: {', '.join(names)}."] if names else []
 
 
 def _idle_notes(comparison: Comparison, deciding: Sequence[Group]) -> list[str]:
     """Declared conditions that do not differ: perhaps the wrong records are compared."""
     if not comparison.varying or len({id(group.measured) for group in deciding}) == 1 or any(m.declared for m in comparison.mismatches):
         return []
-    return [f"Declared as studied, but the same on all sides: {', '.join(comparison.varying)}."]
+    return [f"{UNCHANGED}: {', '.join(comparison.varying)}."]

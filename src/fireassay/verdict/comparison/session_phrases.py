@@ -13,9 +13,9 @@ from fireassay.verdict.comparison.sessions import Found
 from fireassay.verdict.comparison.types import Occasion
 
 TWO_SESSIONS: Final = "between these two sessions"
-SUSPECTED: Final = "the launches of the two sessions differ, which their days alone may explain"
+SUSPECTED: Final = "the launches differ, but variation between the two sessions may explain it"
 CODE: Final = frozenset(name for name, meant in ALIASES.items() if meant == ALIASES["code"])
-_OCCASIONS: Final = {"history": TWO_SESSIONS, "assumed": TWO_SESSIONS, "alternating": "in sittings made alternately"}
+_OCCASIONS: Final = {"history": TWO_SESSIONS, "assumed": TWO_SESSIONS, "alternating": "in alternating sittings"}
 
 
 def occasion_of(found: Found, baseline: Group, side: Group, varying: Sequence[str]) -> Occasion:
@@ -43,15 +43,15 @@ def allowance(found: Found | None) -> str:
     sessions = count(found.days.records, "other sessions")
     if found.difference.scale == "difference":
         return f"with the variation between {sessions}"
-    return f"with the {percent(found.days.deviation, way='up')} by which {sessions} differ"
+    return f"with the {percent(found.days.deviation, way='up')} variation between {sessions}"
 
 
 def way_on(found: Found | None, baseline: Group, side: Group, varying: Sequence[str]) -> str:
     """What would decide; "" if both were interleaved."""
     if found is None or not found.apart:
         return ""
-    history = f" or give {LEAST_RECORDS} or more comparable sessions (--history)" if found.days is None else ""
-    return f"to decide, measure both in turn ({_in_turn(baseline, side, varying)}){history}"
+    history = f" or provide {LEAST_RECORDS} or more comparable sessions (--history)" if found.days is None else ""
+    return f"to decide, interleave both ({_in_turn(baseline, side, varying)}){history}"
 
 
 def _in_turn(baseline: Group, side: Group, varying: Sequence[str]) -> str:
@@ -60,11 +60,9 @@ def _in_turn(baseline: Group, side: Group, varying: Sequence[str]) -> str:
     if measured.experiment.workload.runner == "command":
         return "assay time -- FIRST --- SECOND"
     if measured.foreign is not None:
-        return "in one session of the program that made them"
+        return "in one session of the program that measured them"
     if set(varying) <= CODE:  # both code versions run with the record's settings
         labels = (side.label, baseline.label)
         record, other = labels if not any(" " in label for label in labels) else ("RECORD", "BASELINE")
         return f"assay check {record} --against {other} --confirm always"
-    if measured.kind.sends_requests:
-        return "both in one record, as serving.targets"
-    return "both in one session, as knobs of assay tune"
+    return measured.kind.interleaving

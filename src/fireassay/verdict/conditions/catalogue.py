@@ -62,8 +62,8 @@ COMMON: Final[tuple[Condition, ...]] = (
     identity("scaling.mode", lambda m, _: m.mode, "strong scaling fixes the whole work, weak scaling that of a worker", SPEC),
     identity("scaling.base", experiment.base, "speedups are relative to this configuration", SPEC),
     identity("scaling.time", experiment.of("scaling", "time"), "a speedup of steps is not one of whole runs", SPEC),
-    identity("quality.metric", experiment.of("quality", "metric"), "quality is held or lost in this score", SPEC),
-    identity("quality.direction", experiment.of("quality", "direction"), "it says which of two scores is the better one", SPEC),
+    identity("quality.metric", experiment.of("quality", "metric"), "quality is judged by this score", SPEC),
+    identity("quality.direction", experiment.of("quality", "direction"), "it determines which of two scores is better", SPEC),
     identity("quality.margin", experiment.of("quality", "margin"), "a result that may lose more quality is easier to make fast", SPEC),
     identity("launcher.kind", experiment.of("launcher", "kind"), "the launcher decides what starts the workers, and how", SPEC),
     identity("launcher.threads_per_worker", experiment.of("launcher", "threads_per_worker"), "more threads are more hardware", SPEC),
@@ -138,7 +138,7 @@ COMMON: Final[tuple[Condition, ...]] = (
         same=within(MEMORY),
         how=PERCENT,
     ),
-    hardware("gpu.driver", environment.of("gpu", "nvidia", "driver"), "the driver brings compilers and libraries of its own", BEFORE),
+    hardware("gpu.driver", environment.of("gpu", "nvidia", "driver"), "the driver brings its own compilers and libraries", BEFORE),
     hardware(
         "host.kernel",
         environment.leading(environment.of("host", "kernel"), 2),
@@ -147,7 +147,7 @@ COMMON: Final[tuple[Condition, ...]] = (
         how="major.minor",
     ),
     hardware("host.virtualisation", environment.of("host", "virtualisation"), "a hypervisor costs time and takes some", BEFORE),
-    hardware("host.container", environment.container, "a container has limits and file systems of its own", BEFORE),
+    hardware("host.container", environment.container, "a container has its own limits and file systems", BEFORE),
     hardware(
         "cgroup.cpu_quota", environment.quota, "a quota stops the processes that used it up", BEFORE, same=within(0.01), how="within 1 %"
     ),
@@ -174,7 +174,7 @@ COMMON: Final[tuple[Condition, ...]] = (
     condition(
         "workload.variables.*",
         environment.variables,
-        "it can change a measurement; what must not differ belongs into workload.environment",
+        "it can change a measurement; what must not differ belongs in workload.environment",
         BEFORE,
     ),
     condition("host.os", environment.of("host", "os"), "system libraries change between releases", BEFORE),
@@ -268,9 +268,9 @@ COMMON: Final[tuple[Condition, ...]] = (
         same=within(0.01),
         how="within 1 %",
     ),
-    condition("assay.version", environment.manifest("assay_version"), "another version may record otherwise", "manifest.json"),
+    condition("assay.version", environment.manifest("assay_version"), "another version may record differently", "manifest.json"),
     context("record.name", environment.manifest("name"), "a name means nothing", "manifest.json"),
-    context("record.seal", lambda m, _: m.seal or None, "it says which record it is", "SHA-256 of manifest.json"),
+    context("record.seal", lambda m, _: m.seal or None, "it identifies the record", "SHA-256 of manifest.json"),
     context("record.created_utc", environment.manifest("created_utc"), "records are made at different times", "manifest.json"),
     context("host.name", environment.of("host", "name"), "machines of one kind have different names", BEFORE),
     context("host.uptime_s", environment.of("host", "uptime_s"), "it grows", BEFORE),
@@ -306,7 +306,7 @@ def known_names() -> tuple[str, ...]:
 _HEADINGS: Final[Mapping[ConditionClass, str]] = {
     "identity": "Identity: must be equal; a difference refuses the comparison",
     "hardware": "Hardware and software: must be equal within a tolerance; a difference refuses the comparison",
-    "condition": "Conditions: a difference beyond the tolerance is said, and refuses nothing",
+    "condition": "Conditions: a difference beyond the tolerance is reported, and refuses nothing",
     "context": "Context: recorded only",
 }
 
@@ -319,7 +319,7 @@ def reference(aliases: Mapping[str, Iterable[str]]) -> str:
         "<!-- generated from src/fireassay/verdict/conditions/catalogue.py by `make docs`; do not edit -->",
         "",
         "Two records are compared only if they were made under the same conditions, but for what is studied. This is the whole",
-        "catalogue. A name that ends in `.*` is a family: every key is a field of its own. The decision behind it is",
+        "catalogue. A name that ends in `.*` is a family: every key is a separate field. The decision behind it is",
         "[0013](../decisions/0013-what-refuses-a-comparison.md).",
     ]
     for kind, heading in _HEADINGS.items():

@@ -46,9 +46,9 @@ class Agreement:
     where: str  # the worst: "example 3 of launch 0, replica 1, after 12 characters"; empty if all texts are equal
 
 
-def graded(one: Agreement) -> str:
-    """The grade in words: one, or the range the record leaves open."""
-    return one.shown if one.shown == one.possible else f"{one.shown} at least, {one.possible} at best"
+def graded(agreement: Agreement) -> str:
+    """The grade in words: a grade, or the range the record leaves open."""
+    return agreement.shown if agreement.shown == agreement.possible else f"{agreement.shown} at least, {agreement.possible} at best"
 
 
 def agreements(measured: RecordData) -> dict[str, Agreement]:
@@ -109,14 +109,14 @@ def _equal(ours: Sequence[float], theirs: Sequence[float]) -> _Pair:
 def _apart(first: Mapping[str, Any], other: Mapping[str, Any]) -> _Pair:
     common = len(commonprefix([first["text"], other["text"]]))
     where = f"example {other['example']} of launch {other['launch']}, replica {other['replica']}, after {common} characters"
-    places = [_place(row, common) for row in (first, other)]
-    if None in places or places[0] != places[1]:
+    indices = [_index(row, common) for row in (first, other)]
+    if None in indices or indices[0] != indices[1]:
         return _Pair(shown=0, possible=2, where=where)
-    grade = _graded(first["logprobs"], other["logprobs"], places[0] or 0)
+    grade = _graded(first["logprobs"], other["logprobs"], indices[0] or 0)
     return _Pair(shown=grade, possible=grade, where=where)
 
 
-def _place(row: Mapping[str, Any], characters: int) -> int | None:
+def _index(row: Mapping[str, Any], characters: int) -> int | None:
     """Index of the token at which the texts diverge; None if chunks are not tokens or log probabilities are missing."""
     lengths = [n for n, kind in zip(row["chunk_chars"], row["chunk_kind"], strict=True) if kind in TEXT]
     if not row["logprobs"] or len(lengths) != len(row["logprobs"]) or sum(lengths) != len(row["text"]):

@@ -101,9 +101,9 @@ def of_settings(launch: int, step: int, name: str, values: Mapping[int, Any]) ->
     return Cause(
         fault="learning_rate_differs_by_rank" if rate else "optimizer_settings_differ_by_rank",
         evidence=f"the {name} in step {step} of launch {launch} is {listed}",
-        remedy="give every rank the same learning rate and schedule, from the step and not from the rank, and step the scheduler equally often on all"
+        remedy="give every rank the same learning rate and schedule, derived from the step and not from the rank, and step the scheduler equally often on all"
         if rate
-        else "make the optimizer alike on every rank",
+        else "configure the optimizer alike on every rank",
     )
 
 
@@ -174,8 +174,8 @@ def _changed(parting: Parting) -> Cause | None:
         fault="parameters_changed_on_one_rank",
         evidence=f"{', '.join(apart[:MANY])}{more} of {count(len(names), 'parameters')} {'is' if len(apart) == 1 else 'are'} not the same on all ranks after "
         f"{count(parting.step, 'steps')} of launch {parting.launch}{odd}; all were after {parting.equal}, and the gradients of {_steps(equal)} are equal: "
-        "no update did it",
-        remedy="look for code that writes parameters on some ranks only (load_state_dict, averaging, clamping, tying); where there is none, suspect the "
+        "no update caused it",
+        remedy="find code that writes parameters on some ranks only (load_state_dict, averaging, clamping, tying); if there is none, suspect the "
         "memory or the device of the odd rank: a flipped bit looks like this",
     )
 
@@ -196,7 +196,7 @@ def _exonerated(parting: Parting, equal: Sequence[int]) -> bool:
 
 def _seen_apart(parting: Parting) -> str:
     equal = _equal_steps(parting)
-    but = f"; the gradients of {_steps(equal)} are equal, those of the others were not looked at" if equal else ""
+    but = f"; the gradients of {_steps(equal)} are equal, those of the others were not examined" if equal else ""
     return f"parameter hashes are equal at the start and differ after {count(parting.step, 'steps')} (launch {parting.launch}){but}"
 
 

@@ -12,7 +12,7 @@ from fireassay.frames.training.correctness.first_gradients import Compared, Firs
 from fireassay.frames.training.correctness.hashed_state import hashes
 from fireassay.frames.training.correctness.sample_ledger import Epoch, epochs
 from fireassay.frames.training.correctness.sample_weights import weights
-from fireassay.verdict.types import Severity
+from fireassay.verdict.types import Finding, Severity
 
 Layer = Literal["ledger", "gradient", "hashes"]
 
@@ -26,6 +26,10 @@ class Diagnosis:
     severity: Severity
     evidence: str
     remedy: str
+
+    def finding(self, configuration: str) -> Finding:
+        """The diagnosis as a finding of an audit."""
+        return Finding(self.fault, self.severity, configuration, self.evidence, self.remedy)
 
 
 @dataclass(frozen=True, kw_only=True)

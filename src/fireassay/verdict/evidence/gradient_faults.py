@@ -106,15 +106,15 @@ def other_gradient(evidence: Evidence, name: str) -> Diagnosis | None:
             fault="reduced_in_less_precision",
             layer="gradient",
             severity="warning",
-            evidence=f"{numbers}; every element that is known is a number of {less}: the ranks' gradients were averaged in {less}",
+            evidence=f"{numbers}; every known element is representable in {less}: the ranks' gradients were averaged in {less}",
             remedy="average in float32 (no compressing communication hook, reduce_dtype of FSDP), if the saving is not worth the rounding",
         )
     return Diagnosis(
         fault="gradient_differs",
         layer="gradient",
         severity="note" if not known_ids else "fail" if error > known.certain else "warning",
-        evidence=numbers if known_ids else f"{numbers}; but whether the samples were the same is not known",
-        remedy="compare in float64: what is left there is a fault of the distribution",
+        evidence=numbers if known_ids else f"{numbers}; but it is unknown whether the samples were the same",
+        remedy="compare in float64: a difference that remains is a fault of the distribution",
     )
 
 
@@ -226,8 +226,8 @@ def rounding(evidence: Evidence, name: str) -> Diagnosis | None:
                 layer="gradient",
                 severity="note",
                 evidence=f"launches {other.launch} and {first.launch} began alike, and their gradients differ by {error:.1e} of their length: "
-                f"sums were made in another order, which {first.precision} rounds differently",
-                remedy="nothing is wrong; deterministic algorithms make runs repeatable bit for bit, at a price",
+                f"sums were formed in another order, which {first.precision} rounds differently",
+                remedy="nothing is wrong; deterministic algorithms make runs repeatable bit for bit, at a cost",
             )
     return None
 

@@ -130,5 +130,5 @@ def _same_numbers(rows: pl.DataFrame, severity: Severity, why: str) -> Diagnosis
         severity=severity,
         evidence=f"random states are equal on ranks at step {row['step']} of launch {row['launch']} ({row['different']} different ones on "
         f"{row['ranks']} ranks; {why}): every rank drops the same units",
-        remedy="add the rank to the seed after the model is made, or say probe.watch(model, random='equal') if it is meant",
+        remedy="add the rank to the seed after the model is built, or declare probe.watch(model, random='equal') if it is intended",
     )

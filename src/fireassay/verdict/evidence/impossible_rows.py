@@ -19,10 +19,10 @@ from fireassay.record.tables import TABLES
 from fireassay.verdict.types import Finding
 
 REMEDY: Final = (
-    "these rows were not measured as they stand: get the record again from whoever made it, or measure again; "
+    "these rows cannot have been measured: get the record again from its author, or measure again; "
     "if assay wrote them on your machine, report it"
 )
-FOREIGN: Final = "another program wrote down these times and counts, by its own rules"
+FOREIGN: Final = "another program recorded these times and counts by its own rules"
 ENDED: Final = ("ok", "contaminated")  # launches whose begin and end the coordinator recorded
 WORKER: Final = ["launch", "rank", "incarnation"]
 
@@ -32,7 +32,7 @@ def impossible(rule: str, table: str, bad: pl.DataFrame, words: str) -> tuple[Fi
     if bad.height == 0:
         return ()
     first = bad.sort([name for name in TABLES[table].order if name in bad.columns]).row(0, named=True)
-    more = f"; so in {count(bad.height, 'rows')}" if bad.height > 1 else ""
+    more = f"; {count(bad.height, 'rows')} in all" if bad.height > 1 else ""
     return (
         Finding(
             rule=rule,

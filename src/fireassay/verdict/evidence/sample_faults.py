@@ -76,7 +76,7 @@ def denominators(evidence: Evidence, name: str) -> Diagnosis | None:
     same = off.filter((pl.col("launch") == row["launch"]) & (pl.col("step") == row["step"]))["alike"].all()
     numbers = (
         f"{given(row['denominator'])} in step {row['step']} of launch {row['launch']}, where {given(row['total'])} items on {row['workers']} workers "
-        f"ask for {given(row['total'] / row['workers'])}; that is off by {given(row['off'], digits=3)}"
+        f"require {given(row['total'] / row['workers'])}; that is off by {given(row['off'], digits=3)}"
     )
     if same:
         return Diagnosis(

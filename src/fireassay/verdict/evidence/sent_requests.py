@@ -6,17 +6,12 @@ launch's load begins at its event `load_begin`; nothing becomes due later than w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-
 import polars as pl
 
 from fireassay.frames.record_data import RecordData
 from fireassay.spec.plan import measured_seconds, plan
 from fireassay.spec.sections.serving import Serving
 from fireassay.units import NS_PER_S
-from fireassay.verdict.types import Finding, Severity
-
-MOST_NAMED = 8  # launches named in a finding
 
 
 def serving_of(measured: RecordData) -> Serving:
@@ -69,31 +64,6 @@ def length_ns(measured: RecordData) -> int:
     return round((arrivals.warm_up_s + arrivals.duration_s) * NS_PER_S)
 
 
-def by_configuration(measured: RecordData, frame: pl.DataFrame) -> Iterator[tuple[str, pl.DataFrame]]:
-    """The rows of each configuration that has any, in report order."""
-    for name in measured.configurations:
-        group = frame.filter(pl.col("configuration") == name)
-        if group.height:
-            yield name, group
-
-
-def most(hit: int, whole: int) -> bool:
-    """Whether at least half of the launches are affected: one outlier is named but does not condemn the rest."""
-    return 2 * hit >= whole
-
-
-def in_launches(launches: Iterable[int]) -> str:
-    """ "launch 3", "launches 0, 2"."""
-    numbers = sorted(set(launches))
-    shown = ", ".join(map(str, numbers[:MOST_NAMED])) + (" ..." if len(numbers) > MOST_NAMED else "")
-    return f"launch {shown}" if len(numbers) == 1 else f"launches {shown}"
-
-
-def finding(rule: str, severity: Severity, configuration: str | None, evidence: str, remedy: str) -> Finding:
-    """A finding of a serving audit."""
-    return Finding(rule=rule, severity=severity, configuration=configuration, evidence=evidence, remedy=remedy)
-
-
 def seconds(column: str, since: str) -> pl.Expr:
     """Seconds between two nanosecond columns."""
     return (pl.col(column) - pl.col(since)) / NS_PER_S
@@ -103,9 +73,3 @@ def number(values: pl.Series) -> float | None:
     """The median of a series; None if empty."""
     median = values.median()
     return float(median) if isinstance(median, int | float) else None
-
-
-def some(names: Sequence[str], shown: int = 3) -> str:
-    """ "a, b, c and 2 more"."""
-    more = len(names) - shown
-    return ", ".join(names[:shown]) + (f" and {more} more" if more > 0 else "")

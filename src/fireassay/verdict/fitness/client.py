@@ -23,8 +23,8 @@ FOREIGN: Final = 0.15  # cores in use by other programs, at most
 TIMER_MS: Final = 2.0  # timer lateness; the audit send_lag compares it with the latencies of a run
 WORDS: Final = {"ttft_ms": "time to first token", "itl_ms": "time between tokens"}
 WITHIN: Final = 0.99  # share of first tokens that must arrive within the reported uncertainty
-STATES: Final[Mapping[str, str]] = {"": "", "stopped": "stopped again and again", "busy": "beside a busy loop on every processor"}
-WRONG: Final = "tell us: this client is surer of its times than it may be; until then trust no time that it tells on this machine"
+STATES: Final[Mapping[str, str]] = {"": "", "stopped": "stopped repeatedly", "busy": "next to a busy loop on every processor"}
+WRONG: Final = "report it: this client understates its uncertainty; until it is fixed, trust no time that it reports on this machine"
 QUIET: Final = "end other programs, or measure at a quieter time"
 
 
@@ -57,7 +57,7 @@ def _uncertainty(result: Mapping[str, Any]) -> Iterator[Check]:
     name = f"uncertainty at {count(int(result['streams']), 'streams')}{how and ', '}{how}"
     within, unsure = result.get("within"), result.get("unsure_ms")
     if within is None or not unsure:
-        words = "nothing says how unsure its times are: no answer came in time, or its kernel does not stamp"
+        words = "the uncertainty of its times is unknown: no answer came in time, or its kernel does not stamp"
         yield Check(name=name, fitness="unknown", evidence=words, mend="give it more time: assay doctor client --seconds 120")
         return
     evidence = (
@@ -75,7 +75,7 @@ def _errors(result: Mapping[str, Any]) -> Iterator[Check]:
         yield _error(f"{key.removesuffix('_ms').upper()} at {count(streams, 'streams')}", words, result[key], result)
     if result["unpaired"]:
         evidence = f"{count(int(result['unpaired']), 'answers')} at {count(streams, 'streams')} were not what the server had sent"
-        yield Check(name="answers", fitness="unfit", evidence=evidence, mend="tell us: this is our own client at fault")
+        yield Check(name="answers", fitness="unfit", evidence=evidence, mend="report it: this is a defect in assay's client")
 
 
 def _error(name: str, words: str, spread: Mapping[str, float], result: Mapping[str, Any]) -> Check:
@@ -84,7 +84,7 @@ def _error(name: str, words: str, spread: Mapping[str, float], result: Mapping[s
             name=name, fitness="unknown", evidence="no answer came in time", mend="give it more time: assay doctor client --seconds 120"
         )
     fitness = _worst(spread[key] / limit for key, limit in LIMITS_MS.items())
-    evidence = f"a {words} is off by {number(spread['p50'], 2)} ms in the middle, by at most {number(spread['p99'], 2)} ms in 99 of 100"
+    evidence = f"a {words} is off by {number(spread['p50'], 2)} ms at the median, by at most {number(spread['p99'], 2)} ms in 99 of 100"
     foreign = result.get("foreign_cores")
     disturbed = isinstance(foreign, int | float) and foreign > FOREIGN
     if disturbed:
@@ -96,8 +96,8 @@ def _mend(result: Mapping[str, Any], disturbed: bool) -> str:
     if disturbed:
         return QUIET
     if result["streams"] == 1:
-        return "the processor sleeps between tokens and wakes up late: turn deep idle states off, or load it with more streams"
-    return "share the streams out over more client processes (serving.client.processes), on a machine with more processors"
+        return "the processor sleeps between tokens and wakes up late: disable deep idle states, or load it with more streams"
+    return "distribute the streams over more client processes (serving.client.processes), on a machine with more processors"
 
 
 def _worst(shares: Iterator[float]) -> Fitness:
@@ -131,6 +131,6 @@ def _who(limit: str) -> str:
 
 def _timer(timer: Mapping[str, float] | None) -> Iterator[Check]:
     if timer:
-        evidence = f"a request leaves {number(timer['p50'], 2)} ms after it is due in the middle, at most {number(timer['p99'], 2)} ms in 99 of 100"
+        evidence = f"a request leaves {number(timer['p50'], 2)} ms after it is due at the median, at most {number(timer['p99'], 2)} ms in 99 of 100"
         fitness: Fitness = "fit" if timer["p99"] <= TIMER_MS else "noisy"
         yield Check(name="timer", fitness=fitness, evidence=evidence, mend="" if fitness == "fit" else QUIET)

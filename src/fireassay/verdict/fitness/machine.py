@@ -77,7 +77,7 @@ def _check(name: str, fitness: Fitness, evidence: str, remedy: str) -> Check:
 
 # ---- the A/A test ----------------------------------------------------------------------------------------------------
 
-QUIET = "end other programs, measure at a quieter time or on a machine of your own, and make launches longer"
+QUIET = "end other programs, measure at a quieter time or on a dedicated machine, and make launches longer"
 
 
 def _alike(result: Alike | None, launches: int) -> Iterator[Check]:
@@ -95,10 +95,10 @@ def _alike(result: Alike | None, launches: int) -> Iterator[Check]:
     yield _check(
         "detectable",
         _against(effect, "minimum_detectable_effect"),
-        f"a change of {percent(effect, 3, way='up')} is found in 80 % of comparisons of {SIDE} launches a side",
+        f"a change of {percent(effect, 3, way='up')} is detected in 80 % of comparisons of {SIDE} launches per side",
         f"use more launches, or: {QUIET}",
     )
-    yield _rate("false alarms", result.false_alarms, "in turn", "compare in turn, and tell us: this is our own test at fault")
+    yield _rate("false alarms", result.false_alarms, "in turn", "compare in turn, and report it: this is a defect in assay's test")
     yield _rate(
         "false alarms apart", result.false_alarms_apart, "one after the other", "compare in turn (one session), never record by record"
     )
@@ -154,22 +154,22 @@ def _clock(clock: Mapping[str, Any]) -> Iterator[Check]:
 
 SHARES: Final = (
     ("other programs", "foreign", "foreign", "of the processors", "end them, or measure at another time"),
-    ("steal", "steal", "steal", "of the processors taken by the hypervisor", "use a machine of your own, or one with dedicated processors"),
+    ("steal", "steal", "steal", "of the processors taken by the hypervisor", "use a dedicated machine, or one with dedicated processors"),
     (
         "pressure cpu",
         "pressure_cpu",
         "pressure",
-        "of the time somebody waited for a processor",
+        "of the time some task waited for a processor",
         "run fewer programs, or fewer workers than processors",
     ),
     (
         "pressure io",
         "pressure_io",
         "pressure",
-        "of the time somebody waited for a disk",
-        "end what reads and writes; put data on a disk of its own",
+        "of the time some task waited for a disk",
+        "end programs that read and write; put data on a separate disk",
     ),
-    ("pressure memory", "pressure_memory", "pressure", "of the time somebody waited for memory", "use less memory, or a larger machine"),
+    ("pressure memory", "pressure_memory", "pressure", "of the time some task waited for memory", "use less memory, or a larger machine"),
     ("throttling", "throttled", "throttled", "of the time stopped by a quota", "raise the processor quota of the container"),
 )
 
@@ -178,7 +178,7 @@ def _shares(shares: Mapping[str, Any]) -> Iterator[Check]:
     for name, key, limit, words, remedy in SHARES:
         value = shares.get(key)
         if not isinstance(value, float | int):
-            yield Check(name=name, fitness="unknown", evidence="this machine does not say", mend="")
+            yield Check(name=name, fitness="unknown", evidence="not reported by this machine", mend="")
         else:
             yield _check(name, _against(float(value), limit), f"{percent(float(value), 3)} {words}", remedy)
 
@@ -198,14 +198,14 @@ def _settings(context: Mapping[str, Any]) -> Iterator[Check]:
         yield _setting(name, context.get(key), is_fit, remedy)
     used = _swap_used(context)
     if used is None:
-        yield Check(name="swap", fitness="unknown", evidence="this machine does not say", mend="")
+        yield Check(name="swap", fitness="unknown", evidence="not reported by this machine", mend="")
     else:
         yield _check("swap", "noisy" if used else "fit", "in use" if used else "not in use", "free memory, then swapoff -a and swapon -a")
 
 
 def _setting(name: str, value: Any, is_fit: Fits, remedy: str) -> Check:
     if value is None or (isinstance(value, Mapping) and "absent" in value):
-        return Check(name=name, fitness="unknown", evidence="this machine does not say", mend="")
+        return Check(name=name, fitness="unknown", evidence="not reported by this machine", mend="")
     shown = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
     return _check(name, "fit" if is_fit(value) else "noisy", shown, remedy)
 

@@ -6,10 +6,8 @@ The whole interval of `cost` must lie below gates.budget_usd.
 from __future__ import annotations
 
 from fireassay.estimates.estimate import Absent
-from fireassay.estimates.over_launches import exact
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import EVERYTHING, Results
-from fireassay.units import USD
 from fireassay.verdict.gates.support.gate import Gate, threshold
 from fireassay.verdict.types import GateResult
 
@@ -21,9 +19,8 @@ def check(measured: RecordData, results: Results) -> tuple[GateResult, ...]:
     most = measured.experiment.gates.budget_usd
     if most is None:
         return ()
-    bound = exact(most, unit=USD, name="gate", n_launches=0, n_trials=0, how="threshold")
     return tuple(
-        threshold("budget", name, "cost", results.get("cost", {}).get(name, NOT_COMPUTED), bound, "at most")
+        threshold("budget", name, "cost", results.get("cost", {}).get(name, NOT_COMPUTED), most, "at most")
         for name in measured.configurations
     )
 

@@ -5,10 +5,8 @@ The whole interval of `wall_time` must lie below gates.deadline_s.
 
 from __future__ import annotations
 
-from fireassay.estimates.over_launches import exact
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
-from fireassay.units import SECONDS
 from fireassay.verdict.gates.support.gate import Gate, threshold
 from fireassay.verdict.types import GateResult
 
@@ -18,8 +16,7 @@ def check(measured: RecordData, results: Results) -> tuple[GateResult, ...]:
     most = measured.experiment.gates.deadline_s
     if most is None:
         return ()
-    bound = exact(most, unit=SECONDS, name="gate", n_launches=0, n_trials=0, how="threshold")
-    return tuple(threshold("deadline", name, "wall time", results["wall_time"][name], bound, "at most") for name in measured.configurations)
+    return tuple(threshold("deadline", name, "wall time", results["wall_time"][name], most, "at most") for name in measured.configurations)
 
 
-GATE = Gate(name="deadline", question="Does a run end in time?", check=check)
+GATE = Gate(name="deadline", question="Does a run finish in time?", check=check)

@@ -10,10 +10,8 @@ from dataclasses import replace
 
 from fireassay.estimates.estimate import Absent, Value
 from fireassay.estimates.format import percent
-from fireassay.estimates.over_launches import exact
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
-from fireassay.units import FRACTION
 from fireassay.verdict.gates.support.gate import Gate, threshold
 from fireassay.verdict.types import GateResult
 
@@ -23,11 +21,10 @@ def check(measured: RecordData, results: Results) -> tuple[GateResult, ...]:
     least = measured.experiment.gates.efficiency
     if least is None or "performance" not in measured.experiment.verdict.wanted:
         return ()
-    bound = exact(least, unit=FRACTION, name="gate", n_launches=0, n_trials=0, how="threshold")
     efficiency = results["efficiency"]
     return tuple(
         above_floor(
-            threshold("efficiency", name, "efficiency", efficiency[name], bound, "at least"), efficiency[name], least, measured.noise_floor
+            threshold("efficiency", name, "efficiency", efficiency[name], least, "at least"), efficiency[name], least, measured.noise_floor
         )
         for name in measured.configurations
     )

@@ -7,11 +7,10 @@ or above serving.objectives.attainment, FAIL if it lies below, else INCONCLUSIVE
 from __future__ import annotations
 
 from fireassay.estimates.estimate import Absent
-from fireassay.estimates.over_launches import exact
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.metrics.serving.objectives import SLO_ATTAINMENT
-from fireassay.units import FRACTION
+from fireassay.verdict.evidence.sent_requests import serving_of
 from fireassay.verdict.gates.support.gate import Gate, threshold
 from fireassay.verdict.types import GateResult
 
@@ -20,14 +19,12 @@ NOT_COMPUTED = Absent(reason="not_measured", detail="the share of requests withi
 
 def check(measured: RecordData, results: Results) -> tuple[GateResult, ...]:
     """One result per configuration; none without objectives."""
-    serving = measured.experiment.serving
-    if serving is None or not serving.objectives.any:
+    wanted = serving_of(measured).objectives
+    if not wanted.any:
         return ()
-    least = serving.objectives.attainment
-    bound = exact(least, unit=FRACTION, name="gate", n_launches=0, n_trials=0, how="threshold")
     met = results.get(SLO_ATTAINMENT.name, {})
     return tuple(
-        threshold("objectives", name, "requests within the objectives", met.get(name, NOT_COMPUTED), bound, "at least")
+        threshold("objectives", name, "requests within the objectives", met.get(name, NOT_COMPUTED), wanted.attainment, "at least")
         for name in measured.configurations
     )
 

@@ -87,7 +87,7 @@ def _judged(quality: Quality, decision: Decision, value: Estimate) -> tuple[Stat
 
 def _needed(decision: Decision) -> str:
     if math.isinf(decision.smallest_supported_margin):
-        return "the changes of single examples have a tail of which no mean can be told; say the largest that there can be: quality.largest_change"
+        return "the changes of single examples are too heavy-tailed for a mean; give the largest possible change: quality.largest_change"
     ways = []
     if decision.launches_needed is not None:
         ways.append(f"{decision.launches_needed} launches per configuration")

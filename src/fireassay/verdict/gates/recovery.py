@@ -9,13 +9,15 @@ Under load, requests must meet their objectives as before the fault (without obj
 
 from __future__ import annotations
 
+from typing import Final
+
 import polars as pl
 
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import count, show
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.recovery import strikes
-from fireassay.metrics.metric import WORKLOADS, Results
+from fireassay.metrics.metric import EVERYTHING, WORKLOADS, Results
 from fireassay.metrics.serving.faults import RECOVERY_TIME, REQUESTS_LOST, SLO_AFTER, SLO_BEFORE, SLO_DURING
 from fireassay.verdict.gates.support.gate import Gate
 from fireassay.verdict.types import GateResult, Status
@@ -25,13 +27,12 @@ def check(measured: RecordData, results: Results) -> tuple[GateResult, ...]:
     """One result per configuration that had a fault launch."""
     launches = measured.table("launches").filter(pl.col("role") == "fault")
     struck = set(strikes(measured)["launch"].to_list())
+    check_launches = next(of_kind for of_kind, about in CHECKS if measured.kind.concerns(about))
     gate_results = []
     for name in measured.configurations:
         rows = launches.filter((pl.col("configuration") == name) & pl.col("status").is_in(["ok", "failed", "timeout"]))
         if rows.height:
-            gate_results.append(
-                _one(rows, struck, results, name) if not measured.kind.sends_requests else _load(rows, struck, results, name)
-            )
+            gate_results.append(check_launches(rows, struck, results, name))
     return tuple(gate_results)
 
 
@@ -114,4 +115,5 @@ def _result(configuration: str, status: Status, sentence: str) -> GateResult:
     return GateResult(gate="recovery", configuration=configuration, status=status, sentence=sentence)
 
 
+CHECKS: Final = ((_load, ("serving",)), (_one, EVERYTHING))  # with the kinds of record that each concerns
 GATE = Gate(name="recovery", question="Did the job survive its faults?", check=check, about=WORKLOADS)

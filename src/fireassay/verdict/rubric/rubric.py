@@ -82,7 +82,7 @@ def rubric(timings: Timings, limits: Limits, *, predict_at: float | None = None)
 def _askable(timings: Timings, limits: Limits) -> None:
     requested = [name for name, value in (("--deadline", limits.deadline_s), ("--budget", limits.budget_usd)) if value is not None]
     if timings.rate and requested:
-        remedy = "Say --work N, the units of work of a whole run."
+        remedy = "Use --work N, the units of work of a whole run."
         problems = tuple(
             Problem(where=name, found="a table of throughputs", allowed="a table with the time of each row", fix=remedy)
             for name in requested
@@ -99,9 +99,9 @@ def _above_nothing(base: Timing, timings: Timings, limits: Limits) -> None:
         (
             Problem(
                 where=f"row {base.row}, column quality",
-                found=f"{factor * base.quality:.6g}, the quality of the row that others are compared with",
-                allowed=f"more than the tolerance, {factor * limits.tolerance:g}: else no loss could be seen",
-                fix="Look at how it was scored; leave the column out if quality was not measured, or say a smaller --tolerance.",
+                found=f"{factor * base.quality:.6g}, the quality of the base row",
+                allowed=f"more than the tolerance, {factor * limits.tolerance:g}: otherwise no loss can be detected",
+                fix="Check how it was scored; leave the column out if quality was not measured, or use a smaller --tolerance.",
             ),
         ),
         timings.source,
@@ -119,7 +119,7 @@ def _mode(timings: Timings) -> tuple[Mode, tuple[Timing, ...]]:
     works = [row.work if row.work is not None else row.steps for row in rows]
     known = [work for work in works if work is not None]
     if len(known) < len(rows) or all(row.work is None for row in rows):
-        return _told(timings, rows)
+        return _stated_mode(timings, rows)
     mode: Mode = "mixed"
     if all(math.isclose(work, known[0], rel_tol=CLOSE) for work in known):
         mode = "strong"
@@ -132,7 +132,7 @@ def _mode(timings: Timings) -> tuple[Mode, tuple[Timing, ...]]:
     return mode, rows
 
 
-def _told(timings: Timings, rows: tuple[Timing, ...]) -> tuple[Mode, tuple[Timing, ...]]:
+def _stated_mode(timings: Timings, rows: tuple[Timing, ...]) -> tuple[Mode, tuple[Timing, ...]]:
     """Work that the table does not give: equal in all rows, or proportional to workers for weak scaling."""
     if timings.scaling == "weak":
         return "weak", tuple(replace(row, work=float(row.workers)) for row in rows)

@@ -1,6 +1,6 @@
 """Which laws do the rows of an external table follow, and what do they predict?
 
-Amdahl's law for strong scaling, Gustafson's for weak, and for throughputs the law that AICc prefers (`stats/scaling_fits.py`); refused
+Amdahl's law for strong scaling, Gustafson's for weak, and for throughputs the law that AICc prefers (`stats/models/scaling_laws.py`); refused
 rows are excluded. A fit with a negative serial fraction and superlinear rows is no fit: no law here covers that.
 """
 
@@ -113,7 +113,7 @@ def predicted(measured: Points | None, base: Timing, mode: Mode, workers: float,
         answer: Choice | Refused = Refused(reason="refused", sentence="the rows did different amounts of work")
     elif superlinear:
         counts = ", ".join(str(count) for count in superlinear)
-        answer = Refused(reason="refused", sentence=f"the speedup at {counts} is more than linear, which no law of scaling knows")
+        answer = Refused(reason="refused", sentence=f"the speedup at {counts} is superlinear, which no scaling law covers")
     else:
         answer = _choice(measured, mode)
     result = answer if measured is None or isinstance(answer, Refused) else predict(answer.chosen, measured, workers)
@@ -135,7 +135,7 @@ def _answered(throughput: Interval, of_base: float, base_workers: int, workers: 
         low=throughput.low,
         high=throughput.high,
         sentence=f"predicted at p = {workers:g}: S = {text} relative to {base_workers} (by the scatter of the rows "
-        f"round the curve: {ends})",
+        f"around the curve: {ends})",
     )
 
 

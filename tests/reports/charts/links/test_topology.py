@@ -22,7 +22,7 @@ from tests.reports.schema import checked
 def drawn(ranks: int = 2, hosts: bool = True) -> Drawing:
     names = tuple("a" if rank < 2 * ranks else "b" for rank in range(4 * ranks)) if hosts else ()
     found = matrix(record(kinds(2, 2, ranks), hosts=names))
-    drawing = topology.draw(found, pairs.classes(found))
+    drawing = topology.maps(found, pairs.classes(found))
     assert isinstance(drawing, Drawing)
     return drawing
 
@@ -59,7 +59,7 @@ def test_a_pair_without_a_number_has_a_dash_and_the_range_of_the_shades_is_said(
     found = matrix(record(kinds(2, 2, 1)))
     unknown = replace(found.links[0], bandwidth=Absent(reason="insufficient", detail="none"))
     found = replace(found, links=(unknown, *found.links[1:]))
-    drawing = topology.draw(found, pairs.classes(found))
+    drawing = topology.maps(found, pairs.classes(found))
     assert isinstance(drawing, Drawing)
     checked(drawing.chart)
     latency, bandwidth = drawing.chart.spec["concat"]
@@ -70,6 +70,6 @@ def test_a_pair_without_a_number_has_a_dash_and_the_range_of_the_shades_is_said(
 
 def test_too_many_ranks_are_a_sentence() -> None:
     found = replace(matrix(record(kinds(2, 1, 2))), ranks=65)
-    drawing = topology.draw(found, pairs.classes(found))
+    drawing = topology.maps(found, pairs.classes(found))
     assert isinstance(drawing, Missing)
     assert "65 ranks" in drawing.reason

@@ -23,7 +23,7 @@ def found(waits: Mapping[int, Sequence[Sequence[float]]], step: float = 0.1) -> 
                 for place in range(60):
                     wait = {"data": own[place % len(own)]}
                     made.steps(number, rank=rank, seconds=[step], first=place, start_s=place * step, phases_s=wait)
-    return AUDIT.examine(made.measured(), {})
+    return tuple(AUDIT.examine(made.measured(), {}))
 
 
 def test_a_part_is_told_from_a_tenth_on_with_its_gain_and_its_knob() -> None:
@@ -38,7 +38,7 @@ def test_a_part_is_told_from_a_tenth_on_with_its_gain_and_its_knob() -> None:
 def test_a_loader_that_lets_every_fourth_step_wait_is_told_although_the_usual_step_does_not() -> None:
     """80 of 100 ms in every fourth step: 20 ms of a step on average, 1.25 times."""
     (one,) = found({1: [[0.0, 0.0, 0.0, 0.08]] * 3})
-    assert "a usual step waits 0 s: it comes in bursts" in one.evidence
+    assert "a typical step waits 0 s: waiting comes in bursts" in one.evidence
     assert "20.0 ms of a step on average, 20 % of it; without it a step would be at most 1.25 times as fast" in one.evidence
 
 
@@ -52,7 +52,7 @@ def test_what_was_not_measured_is_no_bottleneck(launches: int) -> None:
     made = Handmade(levels=(1,), blocks=launches)
     for block in range(launches):
         made.steps(made.launch(workers=1, block=block), seconds=[0.1] * 60)
-    assert AUDIT.examine(made.measured(), {}) == ()
+    assert tuple(AUDIT.examine(made.measured(), {})) == ()
 
 
 def test_data_that_does_not_scale_is_told_against_the_base() -> None:

@@ -29,4 +29,4 @@ def test_a_long_start_says_how_long_a_job_must_be_for_it_not_to_matter() -> None
     assert found.evidence.startswith("40% of the paid time")
     assert "once a job takes 200 rank-seconds instead of 10" in found.evidence
     made.steps(0, seconds=[1.5], first=12, start_s=0.0, incarnation=0)  # it trained from the beginning
-    assert AUDIT.examine(made.measured(), {}) == ()
+    assert tuple(AUDIT.examine(made.measured(), {})) == ()

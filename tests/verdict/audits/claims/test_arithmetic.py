@@ -1,4 +1,4 @@
-"""arithmetic: numbers that contradict one another, and numbers that cannot be."""
+"""arithmetic: contradictory numbers, and numbers that cannot be."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_goodput_is_a_part_and_rates_per_worker_add_up() -> None:
     assert "numbers_contradict" in found(claim(numbers=[goodput, RATE | {"unit": "requests/s", "value": 44.0}]))
     each = RATE | {"unit": "tokens/s/GPU", "value": 3100.0}
     assert (
-        "make 24800, published is 18000"
+        "add up to 24800; the published total is 18000"
         in the_finding(claim(numbers=[each, RATE | {"unit": "tokens/s", "value": 18000.0}]), "numbers_contradict").evidence
     )
     assert "numbers_contradict" not in found(claim(numbers=[each, RATE | {"unit": "tokens/s", "value": 24800.0}]))

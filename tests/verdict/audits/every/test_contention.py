@@ -41,7 +41,7 @@ def test_foreign_load_is_named_with_its_share_its_limit_and_its_launches() -> No
     (finding,) = judged(loaded(busy=15.0)).verdict.findings
     assert (finding.rule, finding.severity) == ("foreign_load", "warning")
     assert finding.evidence == (
-        "other programs used up to 13.9 % of the processors; at most 10 % are allowed; it hit 3 of 10 timed launches (launches 0-2)"
+        "other programs used up to 13.9 % of the processors; at most 10 % are allowed; it affected 3 of 10 timed launches (launches 0-2)"
     )
 
 
@@ -125,7 +125,7 @@ def test_a_drift_needs_six_blocks() -> None:
 
 def test_heat_is_named_where_a_temperature_rose_too() -> None:
     assert all("a GPU's temperature rose by 21 degrees" in said for said in drifts(with_sentinels(8, 0.01, celsius=3.0)))
-    assert all("no temperature was read" in said for said in drifts(with_sentinels(8, 0.01)))
+    assert all("no temperature was recorded" in said for said in drifts(with_sentinels(8, 0.01)))
 
 
 def test_a_change_too_small_to_matter_is_no_drift() -> None:
@@ -138,7 +138,7 @@ def test_launches_that_were_made_again_are_counted() -> None:
     made.launch(workers=1, block=0, wall_s=20.0, status="contaminated", reason="other programs used 40 %")
     (finding,) = judged(made).verdict.findings
     assert (finding.rule, finding.severity) == ("contaminated", "note")
-    assert finding.evidence == "1 launch was disturbed and made again (launch 10); the first: other programs used 40 %"
+    assert finding.evidence == "1 launch was disturbed and repeated (launch 10); the first: other programs used 40 %"
 
 
 def test_what_the_meter_could_not_read_is_said_with_its_reason() -> None:
@@ -146,7 +146,7 @@ def test_what_the_meter_could_not_read_is_said_with_its_reason() -> None:
     made.manifest["environment"] = {"before": {"pressure_io": {"absent": "/proc/pressure/io: not there"}}}
     (finding,) = judged(made).verdict.findings
     assert (finding.rule, finding.severity) == ("noise_not_readable", "note")
-    assert finding.evidence == "not watched: psi_io (/proc/pressure/io: not there)"
+    assert finding.evidence == "not monitored: psi_io (/proc/pressure/io: not there)"
 
 
 def test_without_counters_it_says_that_nothing_would_be_seen() -> None:

@@ -13,7 +13,7 @@ def made() -> Handmade:
 
 
 def test_a_record_without_trouble_has_no_finding() -> None:
-    assert AUDIT.examine(made().measured(), {}) == ()
+    assert tuple(AUDIT.examine(made().measured(), {})) == ()
 
 
 def test_a_probe_that_gave_up_and_rows_that_were_dropped_are_named_with_their_place() -> None:
@@ -32,4 +32,4 @@ def test_what_a_failed_launch_lost_does_not_count_since_its_numbers_are_not_used
     record = Handmade(levels=(1,), blocks=1)
     record.launch(workers=1, status="failed")
     record.event(0, "probe_error", 1.0, rank=0, incarnation=0, detail={"error": "KeyError"})
-    assert AUDIT.examine(record.measured(), {}) == ()
+    assert tuple(AUDIT.examine(record.measured(), {})) == ()

@@ -34,7 +34,7 @@ def test_a_failed_launch_is_named_with_its_reason_and_does_not_count() -> None:
     judgement = judged(made)
     assert rules(judgement) == {"failed_launches": ["workers=2"]}
     (finding,) = judgement.verdict.findings
-    assert finding.evidence == "2 launches did not end well; the first (launch 10): the script exited with 3"
+    assert finding.evidence == "2 launches did not succeed; the first (launch 10): the script exited with 3"
     assert judgement.verdict.status == "PASS"
 
 
@@ -65,10 +65,10 @@ def test_a_claim_with_five_launches_and_an_interval_is_clear() -> None:
     [
         ({"launches": NOTHING, "trials": NOTHING}, "no number of launches is given"),
         ({"launches": NOTHING}, "500 trials inside a launch say nothing about the next launch"),
-        ({"launches": 3, "planned_launches": 3}, "3 launches; 5 carry an interval worth relying on"),
+        ({"launches": 3, "planned_launches": 3}, "3 launches; a reliable interval needs 5"),
         ({"interval": NOTHING}, "no interval is given"),
-        ({"interval": {"low": 5.8, "high": 6.2, "kind": "standard_deviation"}}, "what is given is a standard deviation"),
-        ({"interval": {"low": 5.8, "high": 6.2}}, "it is not said what the interval is"),
+        ({"interval": {"low": 5.8, "high": 6.2, "kind": "standard_deviation"}}, "a standard deviation is given, which is not an interval"),
+        ({"interval": {"low": 5.8, "high": 6.2}}, "the kind of interval is not stated"),
     ],
 )
 def test_a_claim_without_launches_or_interval_has_too_little_evidence(change: dict[str, object], words: str) -> None:

@@ -32,8 +32,8 @@ def test_the_confidence_that_pays_for_the_looking_is_said_and_every_interval_has
     (finding,) = [found for found in judgement.verdict.findings if found.rule == "looks"]
     assert finding.severity == "note"
     assert finding.evidence == (
-        "launches were added until the intervals were narrow (2 looks); every interval is made at 97.5 %, so that 95 % hold "
-        "however often was looked"
+        "launches were added until the intervals were narrow (2 interim analyses); every interval is computed at 97.5 %, so that 95 % coverage "
+        "holds across all of them"
     )
     speedup = judgement.results["speedup"]["workers=2"]
     plain = judged(good()).results["speedup"]["workers=2"]
@@ -45,12 +45,12 @@ def test_the_confidence_that_pays_for_the_looking_is_said_and_every_interval_has
 
 @pytest.mark.parametrize(
     ("ended", "said"),
-    [("at_most", "launches.at_most was reached"), ("budget", "limits.experiment_timeout_s was over"), ("failed", "the launches failed")],
+    [("at_most", "launches.at_most was reached"), ("budget", "limits.experiment_timeout_s elapsed"), ("failed", "the launches failed")],
 )
 def test_intervals_that_stayed_wide_are_a_warning_with_the_reason(ended: str, said: str) -> None:
     findings = [found for found in judged(looked(5, 8, ended=ended)).verdict.findings if found.severity == "warning"]
     assert [found.rule for found in findings] == ["precision_not_reached"]
-    assert findings[0].evidence == f"{said} before the intervals were as narrow as asked for: after 8 blocks: wide"
+    assert findings[0].evidence == f"{said} before the intervals were as narrow as requested: after 8 blocks: wide"
 
 
 def test_intervals_that_became_narrow_are_no_warning() -> None:

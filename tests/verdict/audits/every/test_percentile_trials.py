@@ -30,11 +30,11 @@ def test_a_record_that_refused_its_percentiles_has_nothing_to_examine() -> None:
     made = good()
     states = {pitfall.name: pitfall for pitfall in of_record(made.measured(), judged(made).results)}
     assert states["percentile_trials"].state == "not examined"
-    assert states["percentile_trials"].reason.startswith("no percentile of the tail is shown")
+    assert states["percentile_trials"].reason.startswith("no tail percentile is shown")
 
 
 @pytest.mark.parametrize(("trials", "rules"), [(367, ["too_few_trials"]), (368, [])])
 def test_a_percentile_that_is_shown_on_too_few_trials_is_inadmissible(trials: int, rules: list[str]) -> None:
     shown = Estimate(value=1.0, low=0.9, high=1.1, unit="s", confidence=0.95, n_launches=5, n_trials=trials, method="m", signature="s")
-    found_here = AUDIT.examine(good().measured(), {"step_time_p99": {"workers=1": shown}})
+    found_here = tuple(AUDIT.examine(good().measured(), {"step_time_p99": {"workers=1": shown}}))
     assert [finding.rule for finding in found_here] == rules

@@ -29,4 +29,4 @@ def test_each_of_its_marks_alone_is_enough() -> None:
 
 def test_a_measured_record_is_let_pass() -> None:
     assert rules(judged(good())) == {}
-    assert AUDIT.examine(good().measured(), {}) == ()
+    assert tuple(AUDIT.examine(good().measured(), {})) == ()

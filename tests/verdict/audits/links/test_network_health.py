@@ -25,13 +25,13 @@ def test_a_healthy_network_has_no_finding() -> None:
     ("seen", "rule", "words"),
     [
         (Seen(answered=9), "echoes_lost", "10 % of 30 echoes did not come back"),
-        (Seen(unbroken=0.0), "path_mtu", "packets of 1500 bytes, the size of eth0, do not get there unbroken"),
-        (Seen(there=50e6, scatter=0.01), "one_way_slower", "to a only 50.0 MB/s, 2.0 times less than the other way"),
-        (Seen(back=40e6, scatter=0.01), "one_way_slower", "from a only 40.00 MB/s, 2.5 times less than the other way"),
+        (Seen(unbroken=0.0), "path_mtu", "packets of 1500 bytes, the MTU of eth0, do not arrive unfragmented"),
+        (Seen(there=50e6, scatter=0.01), "one_way_slower", "to a only 50.0 MB/s, 2.0 times less than in the other direction"),
+        (Seen(back=40e6, scatter=0.01), "one_way_slower", "from a only 40.00 MB/s, 2.5 times less than in the other direction"),
         (Seen(busy=0.97), "host_busy", "97 % busy"),
         (Seen(way={"interface": "eth0", "duplex": "half"}), "half_duplex", "eth0 runs at half duplex"),
         # 200 MB in two seconds are 138,122 segments of 1448 bytes; 3,000 of them are 2.2 %
-        (Seen(again=3000), "sent_again", "to a: 9,000 segments were sent again, about 2.2 % of them"),
+        (Seen(again=3000), "sent_again", "to a: 9,000 segments were retransmitted, about 2.2 % of them"),
     ],
 )
 def test_each_fault_is_named_with_its_number(seen: Seen, rule: str, words: str) -> None:
@@ -40,7 +40,7 @@ def test_each_fault_is_named_with_its_number(seen: Seen, rule: str, words: str) 
     if rule != "sent_again":
         assert words in found[rule].evidence
     else:  # both directions are told; the dictionary holds the last
-        assert "9,000 segments were sent again, about 2.2 % of them" in found[rule].evidence
+        assert "9,000 segments were retransmitted, about 2.2 % of them" in found[rule].evidence
     assert found[rule].severity == "warning"
     assert found[rule].remedy
 
@@ -62,7 +62,7 @@ def test_a_slower_interface_is_named() -> None:
 
 def test_counters_that_grew_are_told_and_those_that_did_not_are_not() -> None:
     found = findings(look({"a": WELL}, grew={"errors": 4.0}))
-    assert found["interface_errors"].evidence == "eth0: 12 packets were damaged while it was looked at"
+    assert found["interface_errors"].evidence == "eth0: 12 packets were damaged during the measurement"
     assert "interface_dropped" not in found
 
 

@@ -12,12 +12,7 @@ from tests.metrics.trials_made import timing
 from tests.verdict.forging import GOOD, MS, Change, a_timing, expect_found, forged, implausible, put, rules
 
 FORGED: tuple[tuple[str, str, Change, str], ...] = (
-    (
-        "more processor time than there was",
-        "telemetry",
-        put("value", pl.col("value") * 50, device="launch", counter="cpu_time"),
-        "processor_time",
-    ),
+    ("impossible processor time", "telemetry", put("value", pl.col("value") * 50, device="launch", counter="cpu_time"), "processor_time"),
 )
 
 
@@ -30,7 +25,7 @@ def test_a_step_of_300_us_with_920_us_of_processor_time_is_invalid_on_two_proces
     """Two processors have 600 us in 300; 1 % and 50 us are allowed on top."""
     found = implausible(a_timing(wall_us=300.0, used_us=920.0))
     assert [finding.rule for finding in found] == ["processor_time"]
-    assert "table trials, launch 0, trial 0: 920002 ns of processor time in 300000 ns on 2 processors; so in 100 rows" in found[0].evidence
+    assert "table trials, launch 0, trial 0: 920002 ns of processor time in 300000 ns on 2 processors; 100 rows in all" in found[0].evidence
     assert judge(a_timing(wall_us=300.0, used_us=920.0)).verdict.status == "INVALID"
 
 

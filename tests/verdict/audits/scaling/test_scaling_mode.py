@@ -88,7 +88,7 @@ def test_a_claim_whose_batches_fit_its_mode_is_clear() -> None:
 def test_a_claim_whose_batches_contradict_its_mode_is_inadmissible(mode: str, batch: int, expected: str) -> None:
     finding = the_finding(claim({"scaling": mode, "global_batch": batch}), "scaling_mode_contradicted")
     assert finding.severity == "invalid"
-    assert finding.evidence == f"{mode} scaling needs a global batch of {expected} at 8 workers; said: {batch}"
+    assert finding.evidence == f"{mode} scaling needs a global batch of {expected} at 8 workers; stated: {batch}"
 
 
 def test_a_claim_that_does_not_say_its_mode_is_left_open() -> None:

@@ -50,7 +50,7 @@ def test_a_failure_says_what_was_found_and_where() -> None:
     (finding,) = found("agreement", asked(OTHER, "near_tie", logprobs=(-0.1,)).measured())
     assert finding.severity == "fail"
     assert finding.evidence == (
-        "the agreement of answers to equal prompts is graded fail, near_tie is asked for: 1 of 2 answers to 1 prompt differ, the worst: "
+        "the agreement of answers to equal prompts is graded fail, near_tie is required: 1 of 2 answers to 1 prompt differ, the worst: "
         "example 7 of launch 0, replica 1, after 0 characters"
     )
 

@@ -29,7 +29,7 @@ def test_what_is_not_told_is_no_finding() -> None:
 def test_another_model_is_named_with_its_answers_over_all_launches() -> None:
     (finding,) = answered({"meta/llama-3": 10, "small": 1}, {"small": 3, "meta/llama-3": 1})
     assert (finding.rule, finding.severity, finding.configuration) == ("another_model", "warning", "concurrency=1")
-    assert finding.evidence == ('"meta/llama-3" was asked for, and of 15 answers that name their model others are by "small" (4 answers)')
+    assert finding.evidence == ('"meta/llama-3" was requested; of 15 answers that name their model, others are by "small" (4 answers)')
 
 
 @pytest.mark.parametrize("name", ["llama-3", "/models/Llama-3", "meta/llama-3-20260101", "llama-3:awq"])

@@ -20,7 +20,7 @@ def test_a_cold_request_five_times_as_slow_is_a_note() -> None:
     (finding,) = found("cold_start", started(0.5).measured())
     assert (finding.rule, finding.severity, finding.configuration) == ("cold_start", "note", "rate=5")
     assert finding.evidence == (
-        "the first requests after a start took 500 ms to the first text, 5 times the load's median of 100 ms; they stand in no other number"
+        "the first requests after a start took 500 ms to the first text, 5 times the load's median of 100 ms; they are in no other number"
     )
 
 

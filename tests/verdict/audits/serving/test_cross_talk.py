@@ -30,9 +30,7 @@ def test_swapped_answers_fail_and_are_named() -> None:
     swapped = (NONCES[1], NONCES[0], NONCES[2])
     (finding,) = [one for one in found("cross_talk", canaries(swapped).measured()) if one.severity == "fail"]
     assert finding.rule == "cross_talk"
-    assert finding.evidence == (
-        "2 answers held what another request had been given, the first: request 0 of launch 0 got the nonce of request 1"
-    )
+    assert finding.evidence == ("2 answers contain another request's nonce, the first: request 0 of launch 0 got the nonce of request 1")
 
 
 def test_one_swap_among_simulated_canaries_is_enough() -> None:

@@ -64,7 +64,7 @@ def test_a_clock_from_sending_is_a_warning_only_where_requests_are_due_by_themse
 
 def test_an_error_rate_that_is_always_0_is_held_against_the_rows(tmp_path: Path) -> None:
     (finding,) = (f for f in found("foreign", one(tmp_path, "run.json", genai_bench(failed={1, 2}))) if f.rule == "foreign_error_rate")
-    assert finding.evidence == "genai-bench tells an error rate of 0, as it always does, although 2 requests of 40 failed"
+    assert finding.evidence == "genai-bench reports an error rate of 0, as it always does, although 2 requests of 40 failed"
     assert finding.configuration == "concurrency=8"
 
 

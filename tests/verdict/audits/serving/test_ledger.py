@@ -105,7 +105,7 @@ def test_launches_that_failed_are_not_held_to_their_schedule() -> None:
 def test_without_a_schedule_it_says_that_it_cannot_look() -> None:
     bare = changed(clean(), "arrivals", lambda frame: frame.clear())
     assert rules("ledger", bare) == [("ledger_not_measured", "note")]
-    assert blind("ledger", bare) == "the record holds no schedule"
+    assert blind("ledger", bare) == "the record has no schedule"
     assert blind("ledger", clean()) is None
 
 

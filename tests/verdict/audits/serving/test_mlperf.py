@@ -29,7 +29,7 @@ def test_other_arrivals_are_not_mlperfs() -> None:
 def test_a_short_run_is_not_one_of_mlperf() -> None:
     rule, words = evidence(run("single_stream", 100, seconds=30.0))
     assert rule == "mlperf_not_valid"
-    assert words == "MLPerf SingleStream would not take this run: a launch lasts 30.1 s, at least 600 s are asked for"
+    assert words == "MLPerf SingleStream would not accept this run: a launch lasts 30.1 s, at least 600 s are required"
 
 
 def test_single_stream_needs_64_queries_and_multi_stream_662() -> None:
@@ -49,8 +49,8 @@ def test_a_server_run_needs_more_queries_the_more_are_late() -> None:
 
 
 def test_a_server_run_without_a_bound_is_none() -> None:
-    assert "no latency bound is asked for" in evidence(run("server", 662))[1]
+    assert "no latency bound is set" in evidence(run("server", 662))[1]
 
 
 def test_offline_needs_its_samples() -> None:
-    assert "600 samples, at least 24,576 are asked for" in evidence(run("offline", 600, arrivals={"requests": 600}))[1]
+    assert "600 samples, at least 24,576 are required" in evidence(run("offline", 600, arrivals={"requests": 600}))[1]

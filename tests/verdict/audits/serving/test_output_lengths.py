@@ -26,7 +26,7 @@ def test_a_tenth_that_is_cut_is_named() -> None:
     (finding,) = found("output_lengths", answered(10).measured())
     assert (finding.rule, finding.severity) == ("lengths_not_as_asked", "warning")
     assert finding.evidence == (
-        "10 % of 100 answers are more than 10 % from the length asked for, 10 of them shorter; median 100 tokens, asked for 100"
+        "10 % of 100 answers are more than 10 % from the requested length, 10 of them shorter; median 100 tokens, requested 100"
     )
 
 
@@ -55,4 +55,4 @@ def test_lengths_by_the_tokenizer_count_where_the_server_tells_none() -> None:
 def test_without_any_length_it_cannot_look() -> None:
     made = ServingMade(rate=(10.0,), blocks=1)
     made.request(made.launch(), 0.0, tokens_out=None)
-    assert blind("output_lengths", made.measured()) == "no answer's length was both asked for and counted"
+    assert blind("output_lengths", made.measured()) == "no answer's length was both requested and counted"

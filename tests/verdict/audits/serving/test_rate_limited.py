@@ -31,9 +31,7 @@ def test_a_server_that_takes_everything_limits_nothing() -> None:
 def test_a_limit_is_named_with_what_it_cost(status: int) -> None:
     (finding,) = found("rate_limited", limited(20, status=status).measured())
     assert (finding.rule, finding.severity, finding.configuration) == ("rate_limited", "warning", "concurrency=1")
-    assert finding.evidence == (
-        f"20 requests of 200 were told to come later (10 %: 20 with {status}); streams waited 40 s behind them in all"
-    )
+    assert finding.evidence == (f"20 requests of 200 were rejected (10 %: 20 with {status}); streams waited 40 s after them in total")
 
 
 def test_a_single_refusal_is_a_note() -> None:

@@ -1,4 +1,4 @@
-"""Request times that cannot be: forged into an honest load, which is sealed again."""
+"""Request impossible times: forged into an honest load, which is sealed again."""
 
 from __future__ import annotations
 

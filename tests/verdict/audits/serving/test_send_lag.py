@@ -67,7 +67,7 @@ def test_requests_that_were_never_sent_lower_the_achieved_load() -> None:
     assert found("send_lag", held(2).measured()) == ()
     (finding,) = found("send_lag", held(3).measured())
     assert (finding.rule, finding.severity) == ("load_not_achieved", "invalid")
-    assert finding.evidence.startswith("only 97 % of the load asked for was sent; at least 98 % are needed")
+    assert finding.evidence.startswith("only 97 % of the requested load was sent; at least 98 % are needed")
 
 
 def test_a_client_that_falls_behind_sends_at_a_lower_rate() -> None:
@@ -78,7 +78,7 @@ def test_a_client_that_falls_behind_sends_at_a_lower_rate() -> None:
         record.request(launch, 0.05 * place, lag_s=0.005 * place, ttft_s=100.0)  # so slow that the lag itself is no sign
     (finding,) = found("send_lag", record.measured())
     assert finding.rule == "load_not_achieved"
-    assert finding.evidence.startswith("only 90.9 % of the load asked for was sent")
+    assert finding.evidence.startswith("only 90.9 % of the requested load was sent")
 
 
 def test_in_a_closed_loop_a_free_stream_that_waits_is_lost_load() -> None:
@@ -91,7 +91,7 @@ def test_in_a_closed_loop_a_free_stream_that_waits_is_lost_load() -> None:
         record.request(launch, float(place), lag_s=0.025, ttft_s=0.5, gap_s=0.5, tokens_out=2, stream=0, follows=place > 0)
     (finding,) = found("send_lag", record.measured())
     assert finding.rule == "load_not_achieved"
-    assert finding.evidence.startswith("only 97.2 % of the concurrency asked for was in flight")
+    assert finding.evidence.startswith("only 97.2 % of the requested concurrency was in flight")
 
 
 def closed(lag_s: float, requests: int = 100, latency_s: float = 0.64, streams: int = 32) -> ServingMade:
@@ -147,5 +147,5 @@ def test_requests_that_the_server_refused_were_sent() -> None:
 def test_a_record_without_times_of_sending_cannot_be_examined() -> None:
     record = ServingMade(rate=(20.0,), blocks=1)
     record.launch()
-    assert blind("send_lag", record.measured()) == "no request of a timed launch says when it was sent"
+    assert blind("send_lag", record.measured()) == "no request of a timed launch has a sending time"
     assert blind("send_lag", clean()) is None

@@ -32,8 +32,8 @@ def test_the_limit_is_a_share_of_the_median_of_each_latency() -> None:
     (finding,) = found("stamp_uncertainty", made(unsure_s=0.0021).measured())
     assert (finding.rule, finding.severity, finding.configuration) == ("times_uncertain", "invalid", "rate=20")
     assert finding.evidence == (
-        "TTFT is not known well enough: p99 of its uncertainty 2.10 ms, of a median of 100 ms; at most 2 ms (2 %, or what is always "
-        "allowed) is admissible; in 3 of 3 launches (launches 0, 1, 2)"
+        "TTFT is too uncertain: p99 of its uncertainty 2.10 ms, at a median of 100 ms; at most 2 ms (2 %, or the fixed "
+        "allowance) is admissible; in 3 of 3 launches (launches 0, 1, 2)"
     )
 
 
@@ -60,7 +60,7 @@ def test_gaps_are_judged_where_an_objective_names_them() -> None:
     assert found("stamp_uncertainty", made(unsure_s=0.0015).measured()) == ()
     record = made(unsure_s=0.0015, asked={"objectives": Objectives(itl_s=0.5)})
     (finding,) = found("stamp_uncertainty", record.measured())
-    assert finding.evidence.startswith("ITL is not known well enough: p99 of its uncertainty 3 ms")
+    assert finding.evidence.startswith("ITL is too uncertain: p99 of its uncertainty 3 ms")
 
 
 def test_the_first_visible_text_is_judged_where_an_objective_names_it() -> None:
@@ -94,12 +94,12 @@ def test_one_request_in_a_hundred_may_be_unsure() -> None:
 def test_what_nobody_knows_is_a_note_and_neither_certain_nor_invalid() -> None:
     record = made(unsure_s=None).measured()
     assert rules("stamp_uncertainty", record) == [("uncertainty_unknown", "note")]
-    assert blind("stamp_uncertainty", record) == "nothing says how unsure the times of the answers are"
+    assert blind("stamp_uncertainty", record) == "the uncertainty of the answers' times is unknown"
     assert blind("stamp_uncertainty", clean()) is None
 
 
 @pytest.mark.parametrize(
-    ("transport", "remedy"), [("library", "transport"), ("process", "behind a server"), ("foreign", "behind a server")]
+    ("transport", "remedy"), [("library", "transport"), ("process", "serve the model"), ("foreign", "serve the model")]
 )
 def test_the_remedy_depends_on_why_the_uncertainty_is_unknown(transport: str, remedy: str) -> None:
     record = made(unsure_s=None).measured()

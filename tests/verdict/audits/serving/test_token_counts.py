@@ -24,7 +24,7 @@ def test_equal_counts_and_one_token_without_text_are_fine() -> None:
 def test_a_usage_five_per_cent_too_high_is_named() -> None:
     (finding,) = found("token_counts", counted(said=105, by_tokenizer=100).measured())
     assert (finding.rule, finding.severity) == ("token_counts_differ", "warning")
-    assert finding.evidence == "the server tells 5,250 output tokens for 50 requests, the tokenizer counts 5,000: more by 5 %"
+    assert finding.evidence == "the server reports 5,250 output tokens for 50 requests, the tokenizer counts 5,000: more by 5 %"
 
 
 def test_prompts_that_the_server_cut_are_named() -> None:

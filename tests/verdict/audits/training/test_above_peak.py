@@ -14,7 +14,7 @@ from tests.metrics.flops_made import made, part
 
 def findings(record: Handmade) -> list[tuple[str, str, str]]:
     measured = record.measured()
-    found = AUDIT.examine(measured, {"mfu": MFU.compute(measured, {})})
+    found = tuple(AUDIT.examine(measured, {"mfu": MFU.compute(measured, {})}))
     return [(one.severity, one.evidence, one.remedy) for one in found]
 
 
@@ -35,7 +35,7 @@ def test_less_than_all_is_nothing_to_say() -> None:
 @pytest.mark.parametrize(
     ("flops", "word"),
     [
-        (Flops(peak_tflops=0.1, peak_source="a guess"), "flops.peak_tflops is of another device"),
+        (Flops(peak_tflops=0.1, peak_source="a guess"), "flops.peak_tflops is that of another device"),
         (Flops(precision="float64"), "flops.precision"),
     ],
 )

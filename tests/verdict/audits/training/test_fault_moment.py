@@ -15,4 +15,4 @@ def test_a_fault_in_the_middle_of_the_steps_is_told_with_the_moment_that_was_pla
 
 
 def test_a_fault_at_its_moment_is_not() -> None:
-    assert AUDIT.examine(struck().measured(), {}) == ()
+    assert tuple(AUDIT.examine(struck().measured(), {})) == ()

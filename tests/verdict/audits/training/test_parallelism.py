@@ -44,7 +44,7 @@ def test_workers_without_a_group_are_named_in_every_configuration() -> None:
 
 def test_what_was_declared_is_said_beside_it() -> None:
     (finding,) = AUDIT.examine(made("data", group=0).measured(), {})
-    assert finding.evidence.startswith("declared is data parallelism, but no process group was created")
+    assert finding.evidence.startswith("data parallelism is declared, but no process group was created")
 
 
 def test_workers_that_were_declared_to_be_alone_are_a_note() -> None:
@@ -63,7 +63,7 @@ def test_what_everybody_does_is_not_worth_a_word(said: dict[str, Any]) -> None:
 def test_another_parallelism_is_said_once() -> None:
     one = made(levels=(1, 2, 4), stage=True)
     assert found(one) == [("parallelism_recognised", "note", None)]
-    assert AUDIT.examine(one.measured(), {})[0].evidence.startswith("this is pipeline parallelism: stages of torch's pipeline")
+    assert next(iter(AUDIT.examine(one.measured(), {}))).evidence.startswith("this is pipeline parallelism: stages of torch's pipeline")
 
 
 def test_what_is_not_known_is_said_with_what_is_therefore_not_judged() -> None:

@@ -203,7 +203,7 @@ def test_the_batch_that_is_dropped_may_be_one_of_those_that_a_step_accumulates()
 
 def test_a_dropped_batch_is_said_of_several_workers_only_where_they_dropped_it() -> None:
     alone = judged(two_epochs([[*MIXED, 16, 17], [16, 17, *MIXED]], 18, batch=8, alone=[MIXED, MIXED[::-1]])).verdict
-    assert next(f for f in alone.findings if f.rule == "last_batch_dropped").evidence.endswith("by one worker")
+    assert next(f for f in alone.findings if f.rule == "last_batch_dropped").evidence.endswith("with one worker")
 
 
 def test_the_same_shuffled_order_in_every_epoch_is_a_warning_and_an_unshuffled_one_is_none() -> None:
@@ -250,7 +250,7 @@ def test_the_epoch_that_a_restart_interrupted_is_judged_neither_for_losses_nor_f
         made.samples(number, [first, first + 1], step=step, incarnation=1, epoch=2)
     found = {one.rule: one for one in AUDIT.examine(made.measured(), {})}
     assert found["epoch_interrupted"].severity == "note"
-    assert "4 samples were used again and 2 by no rank" in found["epoch_interrupted"].evidence
+    assert "4 samples were used again and 2 by no recorded rank" in found["epoch_interrupted"].evidence
     assert "samples_duplicated" not in found
     assert "2 of 8 samples used by no rank in epoch 1" in found["samples_lost"].evidence
 

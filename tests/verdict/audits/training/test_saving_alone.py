@@ -36,12 +36,12 @@ def test_others_wait_for_three_saves_of_two_seconds(late: int) -> None:
     assert wait.share == pytest.approx(6 / 26)
     (found,) = AUDIT.examine(made(late=late).measured(), {})
     assert (found.rule, found.severity, found.configuration) == ("saving_alone", "warning", "workers=2")
-    assert found.evidence.startswith("rank 0 alone saves the checkpoints, 3 a launch of 2 s each")
+    assert found.evidence.startswith("rank 0 alone saves the checkpoints, 3 per launch of 2 s each")
 
 
 def test_a_little_is_a_note_and_next_to_nothing_is_not_told() -> None:
     assert [one.severity for one in AUDIT.examine(made(save_s=0.2).measured(), {})] == ["note"]
-    assert AUDIT.examine(made(save_s=0.01).measured(), {}) == ()
+    assert tuple(AUDIT.examine(made(save_s=0.01).measured(), {})) == ()
 
 
 def test_saving_on_every_rank_or_beside_the_training_is_waited_for_by_nobody() -> None:

@@ -23,7 +23,7 @@ def made(*, steps: bool = False, imported: bool = True) -> Handmade:
 
 
 def test_no_step_although_torch_was_imported_is_a_finding_with_the_reason() -> None:
-    found = AUDIT.examine(made().measured(), {})
+    found = tuple(AUDIT.examine(made().measured(), {}))
     assert [(one.rule, one.severity, one.configuration) for one in found] == [
         ("steps_unseen", "warning", "workers=1"),
         ("steps_unseen", "warning", "workers=2"),
@@ -40,5 +40,5 @@ def test_it_stands_before_the_other_warnings() -> None:
 
 
 def test_a_launch_with_steps_on_some_rank_and_a_script_without_torch_have_none() -> None:
-    assert AUDIT.examine(made(steps=True).measured(), {}) == ()
-    assert AUDIT.examine(made(imported=False).measured(), {}) == ()
+    assert tuple(AUDIT.examine(made(steps=True).measured(), {})) == ()
+    assert tuple(AUDIT.examine(made(imported=False).measured(), {})) == ()

@@ -29,12 +29,8 @@ def value(low: float, high: float, *, launches: int = 5, confidence: float = 0.9
     )
 
 
-def bound(number: float) -> Estimate:
-    return value(number, number, launches=0, confidence=1.0)
-
-
 def status(low: float, high: float, limit: float, side: Side, *, launches: int = 5) -> str:
-    return threshold("g", "workers=2", "it", value(low, high, launches=launches), bound(limit), side).status
+    return threshold("g", "workers=2", "it", value(low, high, launches=launches), limit, side).status
 
 
 @pytest.mark.parametrize(
@@ -56,14 +52,14 @@ def test_pass_and_fail_need_the_whole_interval_on_one_side(low: float, high: flo
 @pytest.mark.parametrize("launches", [1, 2])
 def test_fewer_than_three_launches_decide_nothing_even_if_they_agree_to_the_last_digit(launches: int) -> None:
     for low, high in ((0.9, 0.91), (0.9, 0.9), (0.1, 0.1)):
-        result = threshold("g", "workers=2", "it", value(low, high, launches=launches), bound(0.7), "at least")
+        result = threshold("g", "workers=2", "it", value(low, high, launches=launches), 0.7, "at least")
         assert result.status == "INCONCLUSIVE"
         assert result.sentence.endswith("no verdict, use at least 3")
 
 
 def test_what_is_exact_needs_no_launches() -> None:
     exact = value(1.0, 1.0, launches=1, confidence=1.0)
-    assert threshold("g", "workers=1", "it", exact, bound(0.7), "at least").status == "PASS"
+    assert threshold("g", "workers=1", "it", exact, 0.7, "at least").status == "PASS"
 
 
 @pytest.mark.parametrize(
@@ -77,12 +73,12 @@ def test_what_is_exact_needs_no_launches() -> None:
     ],
 )
 def test_an_absent_value_passes_and_fails_nothing(reason: Reason, expected: str) -> None:
-    result = threshold("g", "workers=2", "it", Absent(reason=reason, detail="why"), bound(0.7), "at least")
+    result = threshold("g", "workers=2", "it", Absent(reason=reason, detail="why"), 0.7, "at least")
     assert (result.status, result.sentence) == (expected, "it: why")
 
 
 def test_the_sentence_holds_the_value_its_interval_and_the_gate() -> None:
-    result = threshold("g", "workers=2", "efficiency", value(0.8, 0.9), bound(0.7), "at least")
+    result = threshold("g", "workers=2", "efficiency", value(0.8, 0.9), 0.7, "at least")
     assert result.sentence == "efficiency 0.850 [0.800, 0.900] meets the gate of at least 0.7"
 
 

@@ -18,6 +18,7 @@ from fireassay.reports.charts.chart import CATEGORIES, SHAPES, Drawing, Key, Mis
 from fireassay.reports.view import View
 from fireassay.spec.sections.collectives import Cell
 
+NAME = "collective-bandwidth"
 GIGA: Final = 1e-9
 CURVE_POINTS: Final = 40
 BESIDE: Final = 1.09  # horizontal factor between lines at the same size, so that intervals do not overlap
@@ -36,14 +37,14 @@ def _of(view: View, op: str) -> Drawing | Missing:
     title = f"Bandwidth of {op}"
     lines: dict[str, list[Cell]] = {}
     for cell in view.collectives:
-        if cell.op == op and _value(view, "busbw", cell.name) is not None:
+        if cell.op == op and view.estimate("busbw", cell.name) is not None:
             lines.setdefault(cell.group, []).append(cell)
     if not lines:
         row = view.metric("busbw")
         notes = dict.fromkeys(shown.note for key, shown in row.cells.items() if f"op={op} " in key) if row is not None else {}
         return Missing(title=title, reason=f"Bandwidth: not measured ({'; '.join(notes) or 'no launch recorded it'}).")
     shown = list(lines.items())[:MOST_LINES]
-    values = [value for _, cells in shown for cell in cells if (value := _value(view, "busbw", cell.name)) is not None]
+    values = [value for _, cells in shown for cell in cells if (value := view.estimate("busbw", cell.name)) is not None]
     x, y = _axes([cell for _, cells in shown for cell in cells], values)
     layers: list[vega.Chart] = []
     keys: list[Key] = []
@@ -55,22 +56,16 @@ def _of(view: View, op: str) -> Drawing | Missing:
         keys.append(Key(mark=SHAPES[index], role=CATEGORIES[index], text=name))
     if any(has_width(value) for value in values):
         keys.append(Key(mark="line", role="muted", text=f"bars: {view.confidence} interval"))
-    if any(_value(view, "alpha", group) is not None for group, _ in shown):
+    if any(view.estimate("alpha", group) is not None for group, _ in shown):
         keys.append(Key(mark="dash", role="muted", text="by the fitted latency and time per byte of a link"))
     left = len(lines) - len(shown)
     return Drawing(
         title=title,
         chart=sized(vega.layer(*layers).properties(title=above("busbw, GB/s")), HEIGHT),
         key=tuple(keys),
-        caption=f"Sizes and busbw as nccl-tests defines them; the slowest rank.{f' {left} further lines stand in the table.' if left else ''}",
+        caption=f"Sizes and busbw as nccl-tests defines them; the slowest rank.{f' {left} further lines are in the table.' if left else ''}",
         description=_words(view, shown),
     )
-
-
-def _value(view: View, metric: str, key: str) -> Estimate | None:
-    row = view.metric(metric)
-    shown = row.cells.get(key) if row is not None else None
-    return shown.value if shown is not None and isinstance(shown.value, Estimate) else None
 
 
 def _axes(cells: Sequence[Cell], values: Sequence[Estimate]) -> tuple[vega.Spec, vega.Channel]:
@@ -110,7 +105,7 @@ def _line(
     low, high, tint = min(all_values) / 2.0, max(all_values) * 2.0, colour(CATEGORIES[index])
     rows: Rows = []
     for cell in cells:
-        value = _value(view, "busbw", cell.name)
+        value = view.estimate("busbw", cell.name)
         assert value is not None
         ends = (value.low, value.high) if has_interval(value) else (value.value, value.value)
         rows.append(
@@ -126,7 +121,7 @@ def _line(
 
 
 def _curve(view: View, group: str, cells: Sequence[Cell]) -> Rows:
-    alpha, beta = _value(view, "alpha", group), _value(view, "beta", group)
+    alpha, beta = view.estimate("alpha", group), view.estimate("beta", group)
     if alpha is None or beta is None:
         return []
     op, n, first, last = cells[0].op, cells[0].workers, cells[0].size, cells[-1].size

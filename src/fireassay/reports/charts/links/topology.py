@@ -15,8 +15,10 @@ from fireassay.estimates.format import Scale, count, number, scale_for
 from fireassay.frames.links.pairs import BYTES_PER_SECOND, Classes, Link, Matrix
 from fireassay.reports.charts import vega
 from fireassay.reports.charts.chart import Drawing, Key, Missing, Rows, above, colour
+from fireassay.reports.view import View
 from fireassay.units import SECONDS
 
+NAME = "topology"
 TITLE: Final = "Ranks and their links"
 MOST_DRAWN: Final = 64  # ranks; 4096 cells
 MOST_WRITTEN: Final = 8  # ranks up to which each cell shows its number
@@ -27,7 +29,12 @@ MOST_LABELS, MOST_SLANTED = 16, 9
 WIDEST_LEVEL: Final = 3  # characters of a label that fits under its column
 
 
-def draw(found: Matrix, seen: Classes) -> Drawing | Missing:
+def draw(view: View) -> list[Drawing | Missing]:
+    """The maps of every configuration whose ranks sent messages in pairs."""
+    return [maps(pairs.matrix, pairs.classes) for pairs in view.pairs]
+
+
+def maps(found: Matrix, seen: Classes) -> Drawing | Missing:
     """Both maps, with lines between hosts, and the link classes in words."""
     title = f"{TITLE}, {count(found.ranks, 'workers')}"
     if found.ranks > MOST_DRAWN:
@@ -38,11 +45,11 @@ def draw(found: Matrix, seen: Classes) -> Drawing | Missing:
     bandwidth = [(link, link.bandwidth) for link in found.links]
     if not any(isinstance(value, Estimate) for _, value in (*latency, *bandwidth)):
         return Missing(title=title, reason="No pair was measured.")
-    maps = [_map(found, latency, "latency", dark_is_high=True), _map(found, bandwidth, "bandwidth", dark_is_high=False)]
+    both = [_map(found, latency, "latency", dark_is_high=True), _map(found, bandwidth, "bandwidth", dark_is_high=False)]
     return Drawing(
         title=title,
-        chart=vega.concat(*maps, columns=1, spacing=20),
-        caption=f"{_caption(seen)} Over all launches; the intervals of the slowest pairs stand in the table.",
+        chart=vega.concat(*both, columns=1, spacing=20),
+        caption=f"{_caption(seen)} Over all launches; the intervals of the slowest pairs are in the table.",
         description=_words(found, seen),
         key=_key(found),
     )
@@ -137,7 +144,7 @@ def _borders(matrix: Matrix) -> list[vega.Chart]:
 
 def _caption(seen: Classes) -> str:
     if seen.refused:
-        return f"No classes of pairs are told: {seen.refused}."
+        return f"Pairs are not classified: {seen.refused}."
     return " ".join(seen.sentences)
 
 

@@ -10,31 +10,42 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from fireassay.estimates.estimate import Estimate
-from fireassay.estimates.format import Scale
+from fireassay.estimates.format import Scale, given
 from fireassay.metrics.metric import Table
 from fireassay.reports.charts import vega
-from fireassay.reports.charts.chart import HEIGHT, Drawing, Key, Missing, Rows, above, colour, common_scale, sized
+from fireassay.reports.charts.chart import (
+    HEIGHT,
+    Drawing,
+    Key,
+    Missing,
+    Rows,
+    above,
+    colour,
+    common_scale,
+    interval_row,
+    limits,
+    sized,
+    top_of,
+    vertical,
+)
 from fireassay.reports.charts.serving.lines import (
     CHARACTER,
     PLOT,
     SMALL,
     Line,
-    ceiling,
     drawn,
     engines_of,
     estimate,
     estimates_of,
     line_keys,
     lines,
-    marked,
-    name_of,
     scenarios,
     side_by_side,
     titled,
-    vertical,
 )
 from fireassay.reports.view import Column, MetricRow, View
 
+NAME = "load-curve"
 TITLE: Final = "What latency throughput costs"
 LABEL_SIZE: Final = 12
 ENOUGH: Final = 0.6  # share of the loads at which any of the metrics has a number
@@ -63,8 +74,6 @@ class _Plane:
 
 def draw(view: View) -> list[Drawing | Missing]:
     """Tail time to first token over tokens per second; small multiples for several scenarios."""
-    if view.serving is None:
-        return []
     every = lines(view, lambda column: column.engine)
     across, up = _measured(view, "curve across", every), _measured(view, "curve up", every)
     plane = _Plane(across=across, up=up) if across is not None and up is not None else None
@@ -104,11 +113,11 @@ def _across(plane: _Plane) -> str:
 def _chart(view: View, plane: _Plane, scenario: str, *, small: bool) -> vega.Chart:
     engine_lines = engines_of(view, scenario)
     every = lines(view, lambda column: column.engine) if small else engine_lines  # small multiples share their axes
-    right = ceiling(estimates_of(plane.across, every), plane.wide.factor)
-    top = ceiling(estimates_of(plane.up, every), plane.high.factor)
+    right = top_of(estimates_of(plane.across, every), plane.wide.factor)
+    top = top_of(estimates_of(plane.up, every), plane.high.factor)
     title = None if small else _across(plane)
-    x = vega.x("x:Q", scale=vega.scale(domain=[0, right], nice=False), axis=vega.axis(title=title, grid=False, tickCount=3 if small else 5))
-    y = vertical(top)
+    x = vega.x("x:Q", scale=limits(0, right), axis=vega.axis(title=title, grid=False, tickCount=3 if small else 5))
+    y = vertical(0, top, clamp=True)
     layers, labelled = [], []
     for line in engine_lines:
         rows = list(_rows(plane, line, top))
@@ -127,8 +136,8 @@ def _rows(plane: _Plane, line: Line, top: float) -> Iterator[dict[str, Any]]:
     for column in line.columns:
         if (point := plane.point(column)) is not None:
             a, b = point
-            shown = marked(b, plane.high.factor, top)
-            yield {**shown, "x": a.value * plane.wide.factor, "load": name_of(column.load)}
+            shown = interval_row(b, plane.high.factor, 0.0, top)
+            yield {**shown, "x": a.value * plane.wide.factor, "load": "" if column.load is None else given(column.load)}
 
 
 def _spread(rows: Rows, right: float, top: float, size: tuple[int, int]) -> Rows:

@@ -9,12 +9,11 @@ from typing import Final
 
 from fireassay.metrics.serving.objectives import GOODPUT
 from fireassay.reports.charts import vega
-from fireassay.reports.charts.chart import Drawing, Key, Missing, absence, colour, in_words
+from fireassay.reports.charts.chart import Drawing, Key, Missing, absence, colour, in_words, top_of, vertical
 from fireassay.reports.charts.serving.lines import (
     AXIS,
     PLOT,
     SMALL,
-    ceiling,
     engines_of,
     estimates_of,
     line_keys,
@@ -23,17 +22,17 @@ from fireassay.reports.charts.serving.lines import (
     over_loads,
     scenarios,
     side_by_side,
-    vertical,
 )
 from fireassay.reports.view import MetricRow, View
 
+NAME = "load-goodput"
 TITLE: Final = "Goodput against load"
 
 
 def draw(view: View) -> list[Drawing | Missing]:
     """One chart, with small multiples for several scenarios; empty without objectives."""
     row = view.metric(GOODPUT.name)
-    if view.serving is None or row is None:
+    if row is None:
         return []
     every = lines(view, lambda column: column.engine)
     values = estimates_of(row, every)
@@ -62,13 +61,13 @@ def _chart(view: View, row: MetricRow, scenario: str, *, small: bool) -> vega.Ch
     loads = sorted({column.load or 0.0 for column in view.columns})
     offered = view.load_word == "rate"
     most = 1.08 * max(loads[-1], *(value.value for value in values)) if offered else float("inf")
-    top = ceiling(values, 1.0, most)
+    top = min(top_of(values, 1.0), most)
     beneath = []
     if offered:
         ideal = vega.chart([{"x": load, "value": load} for load in loads])
         beneath = [
             ideal.mark("line", strokeDash=[6, 3], strokeWidth=1.5, color=colour("muted")).encode(
-                x=load_axis(view, width=SMALL[0] if small else PLOT, title=not small), y=vertical(top)("value")
+                x=load_axis(view, width=SMALL[0] if small else PLOT, title=not small), y=vertical(0, top, clamp=True)("value")
             )
         ]
     title = scenario if small else ""

@@ -6,12 +6,12 @@ Lines over the load, one colour and shape per engine, small multiples by scenari
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from fireassay.estimates.estimate import Estimate
-from fireassay.estimates.format import Scale, given
+from fireassay.estimates.format import Scale
 from fireassay.reports.charts import vega
 from fireassay.reports.charts.chart import (
     CATEGORIES,
@@ -26,9 +26,10 @@ from fireassay.reports.charts.chart import (
     common_scale,
     has_interval,
     has_width,
-    number_axis,
+    interval_row,
+    limits,
     sized,
-    top_of,
+    vertical,
 )
 from fireassay.reports.view import Column, MetricRow, View
 
@@ -94,11 +95,7 @@ def load_axis(view: View, field: str = "x", *, width: int = PLOT, title: bool = 
     low, high = loads[0], loads[-1]
     wide = low > 0.0 and high / low >= LOG_FROM
     room = 0.06 * (high - low) or 0.5
-    scale = (
-        vega.scale(type="log", domain=[low / 1.2, high * 1.2], nice=False)
-        if wide
-        else vega.scale(domain=[max(0.0, low - room), high + room], nice=False)
-    )
+    scale = vega.scale(type="log", domain=[low / 1.2, high * 1.2], nice=False) if wide else limits(max(0.0, low - room), high + room)
     axis = vega.axis(
         title=AXIS[view.load_word] if title else None, values=apart(loads, wide, width), format=",.4~g", grid=False, labelOverlap=False
     )
@@ -119,11 +116,6 @@ def apart(loads: Sequence[float], wide: bool, width: int) -> list[float]:
         if pixels > letters * CHARACTER * FONT_SIZE:
             kept.append(load)
     return kept[::-1]
-
-
-def vertical(top: float, low: float = 0.0) -> vega.Channel:
-    """Factory of the vertical channel of a field."""
-    return lambda field: vega.y(f"{field}:Q", scale=vega.scale(domain=[low, top], nice=False, clamp=True), axis=number_axis(title=None))
 
 
 # ---- lines -------------------------------------------------------------------------------------------------------
@@ -151,12 +143,12 @@ def over_loads(
     beneath: Sequence[vega.Chart] = (),
 ) -> vega.Chart:
     """Lines with intervals over the load; `small` for small multiples."""
-    scale, y = common_scale(row), vertical(top)
+    scale, y = common_scale(row), vertical(0, top, clamp=True)
     x = load_axis(view, width=SMALL[0] if small else PLOT, title=not small)
     layers = [*beneath]
     for line in found:
         rows: Rows = [
-            marked(value, scale.factor, top) | {"x": column.load or 0.0}
+            interval_row(value, scale.factor, 0.0, top) | {"x": column.load or 0.0}
             for column in line.columns
             if (value := estimate(row, column)) is not None
         ]
@@ -168,20 +160,6 @@ def over_loads(
 def side_by_side(charts: Sequence[vega.Chart]) -> vega.Chart:
     """Small multiples in two columns."""
     return vega.concat(*charts, columns=2, spacing={"row": 14, "column": 14})
-
-
-def ceiling(values: Iterable[Estimate], factor: float, at_most: float = math.inf) -> float:
-    """The upper end of a vertical axis."""
-    return min(top_of(values, factor), at_most)
-
-
-def marked(value: Estimate, factor: float, top: float = math.inf) -> dict[str, Any]:
-    """A value and its interval in display units, clipped at the chart's top."""
-    shown = value.value * factor
-    known = has_interval(value)
-    low = max(0.0, value.low * factor) if known and math.isfinite(value.low) else (0.0 if known else shown)
-    high = min(value.high * factor, top) if known else shown
-    return {"value": shown, "low": low, "high": high if math.isfinite(high) else top, "hollow": not known}
 
 
 def drawn(rows: Rows, line: Line, x: vega.Spec, y: vega.Channel) -> list[vega.Chart]:
@@ -207,8 +185,3 @@ def line_keys(view: View, found: Sequence[Line], values: Sequence[Estimate]) -> 
     if any(not has_interval(value) for value in values):
         keys.append(Key(mark="hollow", role="muted", text="one launch: no interval"))
     return keys
-
-
-def name_of(load: float | None) -> str:
-    """A load as a label."""
-    return "" if load is None else given(load)

@@ -9,23 +9,11 @@ from typing import Final, Literal
 
 from fireassay.estimates.format import given
 from fireassay.reports.charts import vega
-from fireassay.reports.charts.chart import Drawing, Missing, Rows, above, common_scale
-from fireassay.reports.charts.serving.lines import (
-    SMALL,
-    Line,
-    ceiling,
-    drawn,
-    estimate,
-    estimates_of,
-    line_keys,
-    lines,
-    load_axis,
-    marked,
-    side_by_side,
-    vertical,
-)
+from fireassay.reports.charts.chart import Drawing, Missing, Rows, above, common_scale, in_words, interval_row, top_of, vertical
+from fireassay.reports.charts.serving.lines import SMALL, Line, drawn, estimate, estimates_of, line_keys, lines, load_axis, side_by_side
 from fireassay.reports.view import Column, MetricRow, View
 
+NAME = "load-panel"
 Condition = Literal["engine", "scenario", "load"]
 TITLES: Final = {"engine": "Eight numbers by engine", "scenario": "Eight numbers by scenario", "load": "Eight numbers by load"}
 ACROSS: Final = {"concurrency": "Each over the requests in flight.", "rate": "Each over the requests offered per second.", "": ""}
@@ -33,26 +21,21 @@ ACROSS: Final = {"concurrency": "Each over the requests in flight.", "rate": "Ea
 
 def draw(view: View, by: Condition = "engine") -> Drawing | Missing:
     """Two columns of four panels; grouped by load, scenarios or engines lie along the axis."""
-    if view.serving is None:
-        return Missing(title=TITLES[by], reason="This record holds no load.")
     shown = [(place, row) for place, row in view.shown_in("panel") if row.known]
     grouped = lines(view, lambda column: _group(view, column, by))
     panels = [_panel(view, place.head, row, grouped, by) for place, row in shown if estimates_of(row, grouped)]
     if not panels:
-        return Missing(title=TITLES[by], reason="None of the eight numbers was measured.")
+        return Missing(
+            title=TITLES[by], reason="None of the eight numbers was measured." if view.shown_in("panel") else "This record holds no load."
+        )
     values = [value for _, row in shown for value in estimates_of(row, grouped)]
     return Drawing(
         title=TITLES[by],
         chart=side_by_side(panels),
         key=tuple(line_keys(view, grouped, values)),
-        caption=f"{ACROSS[view.load_word] if by != 'load' else ''} Every number stands in the tables.".strip(),
-        description=" ".join(f"{row.title}: {_words(view, row)}." for _, row in shown),
+        caption=f"{ACROSS[view.load_word] if by != 'load' else ''} Every number is in the tables.".strip(),
+        description=" ".join(in_words(view, row) for _, row in shown),
     )
-
-
-def _words(view: View, row: MetricRow) -> str:
-    cells = ((column.label, row.cells.get(column.key)) for column in view.columns)
-    return "; ".join(f"{label} {cell.full}" for label, cell in cells if cell is not None)
 
 
 def conditions(view: View) -> tuple[Condition, ...]:
@@ -77,15 +60,15 @@ def _group(view: View, column: Column, by: Condition) -> str:
 
 def _panel(view: View, head: str, row: MetricRow, grouped: tuple[Line, ...], by: Condition) -> vega.Chart:
     scale = common_scale(row)
-    top = ceiling(estimates_of(row, grouped), scale.factor)
+    top = top_of(estimates_of(row, grouped), scale.factor)
     layers = []
     for line in grouped:
         rows: Rows = [
-            marked(value, scale.factor, top) | {"x": _across(view, column, by)}
+            interval_row(value, scale.factor, 0.0, top) | {"x": _across(view, column, by)}
             for column in line.columns
             if (value := estimate(row, column)) is not None
         ]
-        layers += drawn(rows, line, _axis(view, by), vertical(top)) if rows else []
+        layers += drawn(rows, line, _axis(view, by), vertical(0, top, clamp=True)) if rows else []
     unit = "" if row.unit == "1/s" else scale.label
     title = ", ".join(part for part in (head, unit) if part)
     return vega.layer(*layers).properties(width=SMALL[0], height=SMALL[1], title=above(title))

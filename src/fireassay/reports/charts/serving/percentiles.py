@@ -10,13 +10,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import Scale, scale_for
 from fireassay.reports.charts import vega
-from fireassay.reports.charts.chart import CATEGORIES, LOG_FROM, Drawing, Key, Missing, Rows, above, colour, has_width, number_axis, sized
+from fireassay.reports.charts.chart import (
+    CATEGORIES,
+    LOG_FROM,
+    Drawing,
+    Key,
+    Missing,
+    Rows,
+    above,
+    colour,
+    has_width,
+    limits,
+    log_ticks,
+    number_axis,
+    sized,
+)
 from fireassay.reports.series.serving import LATENCIES, PercentileCurve
 from fireassay.reports.view import View
 
+NAME = "load-percentiles"
 TITLES: Final = {
     "ttft_s": "Time to first token by percentile",
     "tpot_s": "Time per output token by percentile",
@@ -51,21 +65,20 @@ class _Frame:
             values=ticks,
             labelExpr=f"round((1 - pow(10, -datum.value)) * {10**6}) / {10**4} + ' %'",
         )
-        return vega.x("x:Q", scale=vega.scale(domain=[0, self.right], nice=False), axis=axis)
+        return vega.x("x:Q", scale=limits(0, self.right), axis=axis)
 
     def y(self, field: str) -> vega.Spec:
         """Vertical axis of seconds, logarithmic if they span more than a decade."""
         wide = self.high / self.low > LOG_FROM
         scale = vega.scale(type="log" if wide else "linear", domain=[self.low, self.high], nice=False)
-        steps = (base * 10.0**power for power in range(-6, 9) for base in (1, 2, 5))
-        ticks = [step for step in steps if self.low <= step <= self.high] if wide else None
+        ticks = log_ticks(self.low, self.high) if wide else None
         axis = vega.axis(title=None, format=",.4~g", values=ticks) if ticks else number_axis(title=None, format=",.4~g")
         return vega.y(f"{field}:Q", scale=scale, axis=axis)
 
 
 def draw(view: View) -> list[Drawing | Missing]:
     """One chart per latency."""
-    return [] if view.serving is None else [_of(view, latency) for latency, _ in LATENCIES]
+    return [_of(view, latency) for latency, _ in LATENCIES]
 
 
 def place(share: float) -> float:
@@ -74,8 +87,7 @@ def place(share: float) -> float:
 
 
 def _of(view: View, latency: str) -> Drawing | Missing:
-    assert view.serving is not None
-    curves = [curve for curve in view.serving.curves if curve.latency == latency]
+    curves = [curve for curve in view.load.curves if curve.latency == latency]
     if not curves:
         return Missing(title=TITLES[latency], reason="No answer had such a time.")
     chosen = _chosen(view, curves)
@@ -122,21 +134,16 @@ def _curve(view: View, frame: _Frame, curve: PercentileCurve, role: str) -> list
     rows: Rows = [{"x": place(p / 100), "value": max(s * frame.scale.factor, frame.low)} for p, s in curve.points]
     line = vega.chart(rows).mark("line", color=colour(role), strokeWidth=2).encode(x=x, y=y("value"))
     bars = _bars(view, frame, curve.configuration)
-    return [line, *([_rules(bars, role, x, y)] if bars else [])]
-
-
-def _rules(bars: Rows, role: str, x: vega.Spec, y: vega.Channel) -> vega.Chart:
-    return vega.chart(bars).mark("rule", color=colour(role), strokeWidth=2).encode(x=x, y=y("low"), y2="high:Q")
+    rules = vega.chart(bars).mark("rule", color=colour(role), strokeWidth=2).encode(x=x, y=y("low"), y2="high:Q")
+    return [line, rules] if bars else [line]
 
 
 def _bars(view: View, frame: _Frame, key: str) -> Rows:
     """Intervals of the percentiles that have one, clipped to the chart."""
     rows: Rows = []
     for percent in (50, 95, 99):
-        row = view.metric(f"{KNOWN[frame.latency]}_p{percent}")
-        shown = row.cells.get(key) if row is not None else None
-        value = shown.value if shown is not None else None
-        if isinstance(value, Estimate) and has_width(value) and place(percent / 100) <= frame.right:
+        value = view.estimate(f"{KNOWN[frame.latency]}_p{percent}", key)
+        if value is not None and has_width(value) and place(percent / 100) <= frame.right:
             low, high = value.low * frame.scale.factor, value.high * frame.scale.factor
             rows.append({"x": place(percent / 100), "low": max(low, frame.low), "high": min(high, frame.high)})
     return rows

@@ -13,6 +13,7 @@ from fireassay.reports.charts.chart import WIDTH, Drawing, Key, Missing, Rows, a
 from fireassay.reports.series.serving import LoadTimeline, Span
 from fireassay.reports.view import View
 
+NAME = "load-timeline"
 HEIGHT: Final = 130
 LOWER: Final = 80
 WIDE: Final = WIDTH - 46  # without the labels of the vertical axis
@@ -21,7 +22,7 @@ KINDS: Final = (("good", "main"), ("late", "second"), ("failed", "bad"))
 
 def draw(view: View) -> list[Drawing | Missing]:
     """One chart per launch shown, those with faults first."""
-    return [] if view.serving is None else [_of(view, line) for line in view.serving.timelines]
+    return [_of(view, line) for line in view.load.timelines]
 
 
 def _of(view: View, line: LoadTimeline) -> Drawing:
@@ -115,7 +116,7 @@ def _ends(span: Span, end: float) -> dict[str, float]:
 
 def _caption(line: LoadTimeline) -> str:
     if not line.spans:
-        return "Requests stand at the moment at which they were due, whenever they were answered."
+        return "Requests are drawn when they were due, not when they were answered."
     return f"{'; '.join(_told(span) for span in line.spans)}."
 
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import count
-from fireassay.metrics.metric import ALL
 from fireassay.metrics.training.communication_model import (
     COMMUNICATION_WALL,
     COMMUNICATION_WALL_ERROR,
@@ -33,16 +32,18 @@ from fireassay.reports.charts.chart import (
     estimates,
     in_words,
     interval_key,
-    interval_row,
-    number_axis,
+    interval_rows,
+    of_whole,
     points,
     sized,
     top_of,
+    vertical,
     worker_axis,
 )
 from fireassay.reports.series.training import WallPoint, WallSeries
 from fireassay.reports.view import View
 
+NAME = "wall"
 TITLE = "The wall of communication"
 NUMBERS = (SERIAL_FRACTION_APART.name, FASTEST_WORKERS.name, PREDICTED_SPEEDUP.name, COMMUNICATION_WALL_ERROR.name)
 
@@ -57,22 +58,14 @@ def draw(view: View) -> Drawing | Missing | tuple[()]:
     axis = replace(worker_axis(view), reach=reach)
     top = max(top_of(speedups.values(), 1.0), max(point.high or point.speedup for point in wall.points) * 1.05)
     low = 0.9 * min(1.0, *(value.value for value in speedups.values())) if axis.logarithmic else 0.0
-    x = axis.channel()
-
-    def y(field: str) -> vega.Spec:
-        scale = (
-            vega.scale(type="log", base=2, domain=[low, top], nice=False) if axis.logarithmic else vega.scale(domain=[low, top], nice=False)
-        )
-        return vega.y(f"{field}:Q", scale=scale, axis=number_axis(title=None))
-
-    workers = {column.key: column.workers for column in view.columns}
-    rows = [{"x": workers[key], **interval_row(value, 1.0, low, top)} for key, value in speedups.items()]
+    x, y = axis.channel(), vertical(low, top, logarithmic=axis.logarithmic)
+    rows = interval_rows(view, speedups, 1.0, low, top)
     layers = [*_beyond(wall, axis, low, top, x, y), *_curves(wall, low, top, x, y), *_marks(wall, low, top, x, y), *points(rows, x, y)]
     return Drawing(
         title=TITLE,
         chart=sized(vega.layer(*layers).properties(title=above("speedup")), HEIGHT),
-        caption=_caption(view, wall),
-        description=f"{in_words(view, row)} {_numbers(view)}",
+        caption=f"{of_whole(view, *NUMBERS)} Model: {wall.words}.",
+        description=f"{in_words(view, row)} {of_whole(view, *NUMBERS)}",
         key=_key(view, wall, speedups),
     )
 
@@ -141,7 +134,7 @@ def _key(view: View, wall: WallSeries, speedups: dict[str, Estimate]) -> tuple[K
     if wall.points[0].low is not None:
         keys.append(Key(mark="band", role="second", text=f"{view.confidence} interval of as many launches"))
     if wall.hides:
-        keys.append(Key(mark="dotted", role="third", text="the same, nothing hidden"))
+        keys.append(Key(mark="dotted", role="third", text="the same without overlap"))
     if wall.points[0].amdahl is not None:
         keys.append(Key(mark="dash", role="muted", text="Amdahl’s law, fitted"))
     if wall.held_workers is not None:
@@ -152,12 +145,3 @@ def _key(view: View, wall: WallSeries, speedups: dict[str, Estimate]) -> tuple[K
     if wall.fastest is not None and wall.fastest <= wall.points[-1].workers:
         keys.append(Key(mark="dotted", role="ink", text=f"shortest step: {count(wall.fastest, 'workers')}"))
     return tuple(keys)
-
-
-def _numbers(view: View) -> str:
-    rows = [view.metric(name) for name in NUMBERS]
-    return " ".join(f"{row.title}: {row.cells[ALL].full}." for row in rows if row is not None and ALL in row.cells)
-
-
-def _caption(view: View, wall: WallSeries) -> str:
-    return f"{_numbers(view)} Model: {wall.words}."

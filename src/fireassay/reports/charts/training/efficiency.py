@@ -16,16 +16,17 @@ from fireassay.reports.charts.chart import (
     estimates,
     in_words,
     interval_key,
-    interval_row,
+    interval_rows,
     launch_dots,
-    number_axis,
     points,
     sized,
     top_of,
+    vertical,
     worker_axis,
 )
 from fireassay.reports.view import View
 
+NAME = "efficiency"
 TITLE = "Efficiency and its gate"
 PERCENT = 100.0
 
@@ -36,14 +37,10 @@ def draw(view: View) -> Drawing | Missing:
     efficiencies = estimates(view, row)
     if row is None or not efficiencies:
         return Missing(title=TITLE, reason=absence(view, row, "Efficiency"))
-    axis, workers = worker_axis(view), {column.key: column.workers for column in view.columns}
+    axis = worker_axis(view)
     top = max(top_of(efficiencies.values(), PERCENT, 1.04), 108.0)
-
-    def y(field: str) -> vega.Spec:
-        return vega.y(f"{field}:Q", scale=vega.scale(domain=[0, top], nice=False), axis=number_axis(title=None))
-
-    x = axis.channel()
-    rows = [{"x": workers[key], **interval_row(value, PERCENT, 0.0, top)} for key, value in efficiencies.items()]
+    x, y = axis.channel(), vertical(0, top)
+    rows = interval_rows(view, efficiencies, PERCENT, 0.0, top)
     joined = vega.chart(rows).mark("line", strokeWidth=1.5, opacity=0.45, color=colour("main"))
     layers = [joined.encode(x=x, y=y("value"))]
     keys = [*interval_key(efficiencies.values(), view, "efficiency"), *dot_key(efficiencies.values(), "one block")]
@@ -56,9 +53,7 @@ def draw(view: View) -> Drawing | Missing:
     return Drawing(
         title=TITLE,
         chart=sized(vega.layer(*layers).properties(title=above("efficiency, %"))),
-        caption="The share of the added workers that became speed."
-        if gate is not None
-        else "The share of the added workers that became speed. No gate was asked for.",
+        caption=f"The share of the added workers that became speed.{'' if gate is not None else ' No gate was requested.'}",
         description=in_words(view, row),
         key=tuple(keys),
     )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from fireassay.estimates.format import reading, scale_for
 from fireassay.reports.charts import vega
-from fireassay.reports.charts.chart import Drawing, Key, Missing, Rows, above, colour, number_axis, sized
+from fireassay.reports.charts.chart import BY_ROLE, Drawing, Key, Missing, Rows, above, colour, horizontal, limits, number_axis, sized
 from fireassay.reports.series.training import LASTED, FaultTimeline
 from fireassay.reports.view import View
 
+NAME = "fault"
 TITLE = "A fault and the recovery from it"
 BANDS = {"detect": "bad", "restart": "rest", "reload": "fourth", "recompute": "fifth", LASTED: "bad"}
 
@@ -16,7 +17,7 @@ def draw(view: View) -> list[Drawing | Missing]:
     """One timeline per fault launch; a sentence if there was none."""
     if not view.series.faults:
         return [
-            Missing(title=TITLE, reason="No fault launch was asked for, so recovery was not measured. Add [[faults]] to the experiment.")
+            Missing(title=TITLE, reason="No fault launch was requested, so recovery was not measured. Add [[faults]] to the experiment.")
         ]
     return [_draw(view, fault) for fault in view.series.faults]
 
@@ -34,7 +35,7 @@ def _draw(view: View, fault: FaultTimeline) -> Drawing | Missing:
     return Drawing(
         title=title,
         chart=sized(chart.properties(title=above("steps finished"))),
-        caption=_caption(fault),
+        caption=" ".join(("One launch, so the phases have no interval.", *(f"Missing: {why}." for why in fault.absent))),
         description=_words(fault),
         key=_key(fault),
     )
@@ -42,14 +43,8 @@ def _draw(view: View, fault: FaultTimeline) -> Drawing | Missing:
 
 def _layers(fault: FaultTimeline, factor: float, last: float) -> list[vega.Chart]:
     top = max(steps for _, _, steps in fault.progress) * 1.06
-    x_scale, y_scale = vega.scale(domain=[0, last * 1.02], nice=False), vega.scale(domain=[0, top], nice=False)
-
-    def x(field: str) -> vega.Spec:
-        return vega.x(f"{field}:Q", scale=x_scale, axis=number_axis(title="seconds since the launch began", grid=False))
-
-    def y(field: str) -> vega.Spec:
-        return vega.y(f"{field}:Q", scale=y_scale, axis=number_axis(title=None, format="d"))
-
+    x = horizontal(0, last * 1.02, "seconds since the launch began", grid=False)
+    y = vega.y("y:Q", scale=limits(0, top), axis=number_axis(title=None, format="d"))
     bands: Rows = [{"from": p.begin_s * factor, "to": p.end_s * factor, "role": colour(BANDS[p.name])} for p in fault.phases]
     steps: Rows = [{"x": at * factor, "y": n, "incarnation": inc} for inc, at, n in fault.progress]
     band = vega.chart(bands).mark("rect", opacity=0.3)
@@ -57,11 +52,7 @@ def _layers(fault: FaultTimeline, factor: float, last: float) -> list[vega.Chart
     kill = vega.chart([{"at": at * factor} for at in (fault.fault_s or 0.0, *fault.again_s)]).mark(
         "rule", strokeWidth=2, color=colour("ink")
     )
-    return [
-        band.encode(x=x("from"), x2="to:Q", color=vega.color("role:N", scale=None, legend=None)),
-        line.encode(x=x("x"), y=y("y"), detail="incarnation:N"),
-        kill.encode(x=x("at")),
-    ]
+    return [band.encode(x=x("from"), x2="to:Q", color=BY_ROLE), line.encode(x=x("x"), y=y, detail="incarnation:N"), kill.encode(x=x("at"))]
 
 
 def _key(fault: FaultTimeline) -> tuple[Key, ...]:
@@ -79,11 +70,6 @@ def _lengths(fault: FaultTimeline) -> dict[str, str]:
     for phase in fault.phases:
         durations.setdefault(phase.name, []).append(reading(phase.end_s - phase.begin_s, "s"))
     return {name: " and ".join(lengths) for name, lengths in durations.items()}
-
-
-def _caption(fault: FaultTimeline) -> str:
-    text = "One launch, so the phases have no interval."
-    return " ".join((text, *(f"Missing: {sentence}." for sentence in fault.absent)))
 
 
 def _words(fault: FaultTimeline) -> str:

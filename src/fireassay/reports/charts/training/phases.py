@@ -8,6 +8,7 @@ from fireassay.metrics.training.phases import BACKWARD_TIME, DATA_TIME, FORWARD_
 from fireassay.metrics.training.time import STEP_TIME
 from fireassay.reports.charts import vega
 from fireassay.reports.charts.chart import (
+    BY_ROLE,
     Drawing,
     Key,
     Missing,
@@ -19,14 +20,15 @@ from fireassay.reports.charts.chart import (
     estimates,
     in_words,
     interval_key,
-    interval_row,
-    number_axis,
+    interval_rows,
     points,
     sized,
     top_of,
+    vertical,
 )
 from fireassay.reports.view import MetricRow, View
 
+NAME = "phases"
 TITLE = "Phases of a step"
 PHASES = (  # metric, name, colour; bottom to top
     (DATA_TIME.name, "data wait", "fourth"),
@@ -48,9 +50,15 @@ def draw(view: View) -> Drawing | Missing:
     if not seen.keys() - {COMM_EXPOSED.name}:  # a record of profiled launches only
         return Missing(title=TITLE, reason=absence(view, rows[UNKNOWN_TIME.name] or step, "The phases of a step"))
     scale = common_scale(step if step is not None else next(iter(seen.values())))
-    chart = vega.layer(*_bars(view, seen, scale), *_whole(view, step, scale))
+    stacked = _stacked(view, seen, scale)
+    steps = estimates(view, step)
+    top = max(top_of(steps.values(), scale.factor) if step is not None else 0.0, 1.05 * max(row["end"] for row in stacked))
+    x, y = _x(view), vertical(0, top)
+    phases = vega.chart(stacked).mark("bar", stroke=colour("paper"), strokeWidth=1)
+    whole = [{**row, "x": str(row["x"])} for row in interval_rows(view, steps, scale.factor, 0.0, top)]
+    chart = vega.layer(phases.encode(x=x, y=y("begin"), y2="end:Q", color=BY_ROLE), *points(whole, x, y, "ink"))
     keys = [Key(mark="bar", role=role, text=name) for metric, name, role in PHASES if metric in seen]
-    keys += interval_key(estimates(view, step).values(), view, "whole step", "ink")
+    keys += interval_key(steps.values(), view, "whole step", "ink")
     return Drawing(
         title=TITLE,
         chart=sized(chart.properties(title=above(f"time per step, {scale.label}"))),
@@ -70,20 +78,6 @@ def _x(view: View) -> vega.Spec:
     )
 
 
-def _y(field: str, top: float) -> vega.Spec:
-    return vega.y(f"{field}:Q", scale=vega.scale(domain=[0, top], nice=False), axis=number_axis(title=None))
-
-
-def _top(view: View, seen: dict[str, MetricRow], scale: Scale) -> float:
-    step = view.metric(STEP_TIME.name)
-    whole = top_of(estimates(view, step).values(), scale.factor) if step is not None else 0.0
-    sums: dict[str, float] = {}
-    for parts in _parts(view, seen).values():
-        for key, value in parts.items():
-            sums[key] = sums.get(key, 0.0) + value * scale.factor
-    return max(whole, 1.05 * max(sums.values()))
-
-
 def _parts(view: View, seen: dict[str, MetricRow]) -> dict[str, dict[str, float]]:
     """Metric -> configuration -> seconds in the bar.
 
@@ -100,11 +94,11 @@ def _parts(view: View, seen: dict[str, MetricRow]) -> dict[str, dict[str, float]
             if taken:
                 parts[name][key] = seconds - taken
                 left -= taken
-        parts["comm_exposed"][key] = exposed - left
+        parts[COMM_EXPOSED.name][key] = exposed - left
     return parts
 
 
-def _bars(view: View, seen: dict[str, MetricRow], scale: Scale) -> list[vega.Chart]:
+def _stacked(view: View, seen: dict[str, MetricRow], scale: Scale) -> Rows:
     """One rectangle per phase, stacked here rather than by Vega, to fix the order."""
     workers = {column.key: str(column.workers) for column in view.columns}
     at: dict[str, float] = {}
@@ -115,24 +109,12 @@ def _bars(view: View, seen: dict[str, MetricRow], scale: Scale) -> list[vega.Cha
             begin = at.get(key, 0.0)
             at[key] = begin + value * scale.factor
             rows.append({"x": workers[key], "begin": begin, "end": at[key], "role": colour(role)})
-    bars = vega.chart(rows).mark("bar", stroke=colour("paper"), strokeWidth=1)
-    fill = vega.color("role:N", scale=None, legend=None)
-    return [bars.encode(x=_x(view), y=_y("begin", _top(view, seen, scale)), y2="end:Q", color=fill)]
-
-
-def _whole(view: View, step: MetricRow | None, scale: Scale) -> list[vega.Chart]:
-    workers = {column.key: str(column.workers) for column in view.columns}
-    step_times = estimates(view, step)
-    top = top_of(step_times.values(), scale.factor) if step_times else 1.0
-    seen = {name: row for name, _, _ in PHASES if (row := view.metric(name)) is not None and estimates(view, row)}
-    top = max(top, _top(view, seen, scale))
-    rows = [{"x": workers[key], **interval_row(value, scale.factor, 0.0, top)} for key, value in step_times.items()]
-    return points(rows, _x(view), lambda field: _y(field, top), "ink")
+    return rows
 
 
 def _caption(rows: dict[str, MetricRow | None], seen: dict[str, MetricRow]) -> str:
     absent = [name for metric, name, _ in PHASES if metric not in seen and (rows[metric] is not None or metric != COMM_EXPOSED.name)]
     text = "Medians of the slowest worker; what no phase explains is “not attributed”."
     if COMM_EXPOSED.name in seen:
-        text += " Exposed communication is a part of the phases that hold it, and is taken out of them here."
+        text += " Exposed communication is part of the phases that contain it, and is subtracted from them here."
     return f"{text} Not marked by the script: {', '.join(absent)}." if absent else text

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from fireassay.estimates.format import percent, reading, scale_for
-from fireassay.reports.charts import vega
-from fireassay.reports.charts.chart import Drawing, Key, Rows, above, colour, number_axis, sized
+from fireassay.reports.charts.chart import Drawing, Rows, above, bars, horizontal, segments, sized, used
 from fireassay.reports.rows.profile import NO_OPERATOR
 from fireassay.reports.view import View
 
-TITLE: Final = "Inside of profiled steps"
+NAME = "profile"
+TITLE: Final = "Inside profiled steps"
 PARTS: Final = (
     ("compute_ns", "computing", "main"),
     ("exposed_ns", "exposed communication", "fifth"),
@@ -26,39 +26,28 @@ MOST: Final = 16  # bars
 
 def draw(view: View) -> list[Drawing]:
     """The mean step of each rank with a trace; empty without traces."""
-    bars = dict(list(_bars(view))[:MOST])
-    if not bars:
+    ranks = dict(list(_ranks(view))[:MOST])
+    if not ranks:
         return []
-    wholes = {name: sum(parts.values()) for name, parts in bars.items()}
+    wholes = {name: sum(parts.values()) for name, parts in ranks.items()}
     scale = scale_for("s", tuple(wholes.values()))
     rows: Rows = []
-    for name, parts in bars.items():
-        at = 0.0
-        for key, _, role in PARTS:
-            if parts[key]:
-                rows.append({"y": name, "from": at, "to": at + parts[key] * scale.factor, "role": colour(role)})
-                at += parts[key] * scale.factor
-    names, top = list(bars), max(wholes.values()) * scale.factor * 1.04
-    x = vega.x("from:Q", scale=vega.scale(domain=[0, top], nice=False), axis=number_axis(title=f"time per step, {scale.label}", grid=False))
-    y = vega.y("y:N", sort=names, scale=vega.scale(domain=names, paddingInner=0.3), axis=vega.axis(title=None, grid=False))
-    chart = vega.chart(rows).mark("bar", stroke=colour("paper"), strokeWidth=1)
-    chart = chart.encode(x=x, x2="to:Q", y=y, color=vega.color("role:N", scale=None, legend=None))
+    for name, parts in ranks.items():
+        rows += segments(name, ((role, parts[key]) for key, _, role in PARTS), scale.factor)
+    x = horizontal(0, max(wholes.values()) * scale.factor * 1.04, f"time per step, {scale.label}", grid=False)
+    chart = bars(rows, list(ranks), x("from"))
     return [
         Drawing(
             title=TITLE,
-            chart=sized(chart.properties(title=above("means of the profiled steps")), 70 + 30 * len(names)),
-            caption="Computing hides whatever communication runs beside it. Profiled steps are slower than timed ones: read the shares, not the times.",
-            description=" ".join(_words(view, name, parts, wholes[name]) for name, parts in bars.items()),
-            key=tuple(
-                Key(mark="bar", role=role, text=_named(view, text))
-                for key, text, role in PARTS
-                if any(parts[key] for parts in bars.values())
-            ),
+            chart=sized(chart.properties(title=above("means of the profiled steps")), 70 + 30 * len(ranks)),
+            caption="Computation hides communication that overlaps with it. Profiled steps are slower than timed ones: read the shares, not the times.",
+            description=" ".join(_words(view, name, parts, wholes[name]) for name, parts in ranks.items()),
+            key=used(rows, ((role, _named(view, text)) for _, text, role in PARTS)),
         )
     ]
 
 
-def _bars(view: View) -> Iterator[tuple[str, dict[str, float]]]:
+def _ranks(view: View) -> Iterator[tuple[str, dict[str, float]]]:
     """(bar name, seconds of each part of the mean step)."""
     several = len(view.profiles) > 1
     for launch in view.profiles:

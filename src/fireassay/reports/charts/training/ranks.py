@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from fireassay.estimates.format import reading, scale_for
-from fireassay.reports.charts import vega
-from fireassay.reports.charts.chart import Drawing, Key, Missing, Rows, above, colour, number_axis, sized
+from fireassay.reports.charts.chart import Drawing, Missing, above, bars, horizontal, segments, sized, used
 from fireassay.reports.series.ranks import PARTS, RankPhases
 from fireassay.reports.view import View
 
+NAME = "ranks"
 TITLE: Final = "Phases of each rank"
 EXPOSED: Final = "exposed"
 ROLES: Final = {"data": "fourth", "forward": "main", "backward": "second", EXPOSED: "fifth", "optimizer": "third", "rest": "rest"}
@@ -23,28 +23,20 @@ def draw(view: View) -> list[Drawing | Missing]:
         return []
     scale = scale_for("s", tuple(rank.step_s for rank in ranks))
     names = [_name(rank) for rank in ranks]
-    rows: Rows = []
-    seen: dict[str, None] = {}
-    for name, rank in zip(names, ranks, strict=True):
-        at = 0.0
-        for part, length in _parts(rank):
-            if length > 0.0:
-                seen[part] = None
-                end = at + length
-                rows.append({"y": name, "from": at * scale.factor, "to": end * scale.factor, "role": colour(ROLES[part])})
-                at = end
-    top = max(row["to"] for row in rows) * 1.04
-    x = vega.x("from:Q", scale=vega.scale(domain=[0, top], nice=False), axis=number_axis(title=f"time per step, {scale.label}", grid=False))
-    y = vega.y("y:N", sort=names, scale=vega.scale(domain=names, paddingInner=0.3), axis=vega.axis(title=None, grid=False))
-    bars = vega.chart(rows).mark("bar", stroke=colour("paper"), strokeWidth=1)
-    chart = bars.encode(x=x, x2="to:Q", y=y, color=vega.color("role:N", scale=None, legend=None))
+    rows = [
+        row
+        for name, rank in zip(names, ranks, strict=True)
+        for row in segments(name, ((ROLES[part], length) for part, length in _parts(rank)), scale.factor)
+    ]
+    x = horizontal(0, max(row["to"] for row in rows) * 1.04, f"time per step, {scale.label}", grid=False)
+    chart = bars(rows, names, x("from"))
     return [
         Drawing(
             title=TITLE,
             chart=sized(chart.properties(title=above(_above(view, ranks))), 70 + 30 * len(ranks)),
             caption=_caption(ranks),
             description=" ".join(_words(name, rank) for name, rank in zip(names, ranks, strict=True)),
-            key=tuple(Key(mark="bar", role=role, text=NAMES.get(part, part)) for part, role in ROLES.items() if part in seen),
+            key=used(rows, ((role, NAMES.get(part, part)) for part, role in ROLES.items())),
         )
     ]
 
@@ -57,8 +49,8 @@ def _above(view: View, ranks: tuple[RankPhases, ...]) -> str:
 def _caption(ranks: tuple[RankPhases, ...]) -> str:
     if any(rank.exposed_s is None for rank in ranks):
         return (
-            "Steady steps. In a synchronous training every rank's step is as long as the slowest's. What a rank waits for the others was not seen here: "
-            "it is inside of the phases, mostly of backward."
+            "Steady steps. In a synchronous training every rank's step is as long as the slowest's. Waiting for other ranks was not recorded: "
+            "it is part of the phases, mostly of backward."
         )
     return (
         "Steady steps. In a synchronous training every rank's step is as long as the slowest's: a slow rank has the longest phases of its own, and the "

@@ -27,18 +27,20 @@ from fireassay.reports.charts.chart import (
     estimates,
     in_words,
     interval_key,
-    interval_row,
+    interval_rows,
     launch_dots,
-    number_axis,
+    of_whole,
     points,
     sized,
     top_of,
+    vertical,
     worker_axis,
 )
 from fireassay.reports.series.training import CurvePoint, ScalingCurve
 from fireassay.reports.view import View
 from fireassay.stats.models.scaling import amdahl_speedup
 
+NAME = "speedup"
 TITLE = "Speedup against the ideal"
 CURVE_POINTS = 60
 
@@ -49,19 +51,12 @@ def draw(view: View) -> Drawing | Missing:
     speedups = estimates(view, row)
     if row is None or not speedups:
         return Missing(title=TITLE, reason=absence(view, row, "Speedup"))
-    axis, workers = _axis(view), {column.key: column.workers for column in view.columns}
-    base = workers[view.base]
-    top = max(top_of(speedups.values(), 1.0), max(workers.values()) / base * 1.05)
-    low = min(0.9 * min(v.value for v in speedups.values()), min(workers.values()) / base * 0.9) if axis.logarithmic else 0.0
-
-    def y(field: str) -> vega.Spec:
-        scale = vega.scale(domain=[low, top], nice=False)
-        if axis.logarithmic:
-            scale = vega.scale(type="log", base=2, domain=[low, top], nice=False)
-        return vega.y(f"{field}:Q", scale=scale, axis=number_axis(title=None))
-
-    x = axis.channel()
-    rows = [{"x": workers[key], **interval_row(value, 1.0, low, top)} for key, value in speedups.items()]
+    axis = _axis(view)
+    base = next(column.workers for column in view.columns if column.key == view.base)
+    top = max(top_of(speedups.values(), 1.0), max(axis.levels) / base * 1.05)
+    low = min(0.9 * min(v.value for v in speedups.values()), min(axis.levels) / base * 0.9) if axis.logarithmic else 0.0
+    x, y = axis.channel(), vertical(low, top, logarithmic=axis.logarithmic)
+    rows = interval_rows(view, speedups, 1.0, low, top)
     law = view.series.scaling
     curve = _amdahl(view, axis, x, y) if law is None else _law(law, top, x, y)
     layers = [*curve, _ideal(axis, base, x, y)]
@@ -69,7 +64,7 @@ def draw(view: View) -> Drawing | Missing:
     return Drawing(
         title=TITLE,
         chart=sized(vega.layer(*layers).properties(title=above("speedup")), HEIGHT),
-        caption=_caption(view),
+        caption=_model_words(view) or "No model is fitted: the record holds no serial fraction.",
         description=f"{in_words(view, row)} {_model_words(view)}".strip(),
         key=_key(view, speedups),
     )
@@ -127,9 +122,8 @@ def _ideal(axis: WorkerAxis, base: int, x: vega.Spec, y: vega.Channel) -> vega.C
 
 def _fraction(view: View) -> Estimate | None:
     """The serial fraction if within 0..1; a fit outside means that Amdahl's law does not describe the data."""
-    row = view.metric("serial_fraction")
-    value = row.cells[ALL].value if row is not None and ALL in row.cells else None
-    return value if isinstance(value, Estimate) and 0.0 <= value.value <= 1.0 else None
+    value = view.estimate("serial_fraction", ALL)
+    return value if value is not None and 0.0 <= value.value <= 1.0 else None
 
 
 def amdahl(serial: float, workers: float) -> float:
@@ -156,16 +150,9 @@ def _amdahl(view: View, axis: WorkerAxis, x: vega.Spec, y: vega.Channel) -> list
 
 def _model_words(view: View) -> str:
     """The fitted serial fraction and its ceiling, or why there is none."""
-    names, law = ["serial_fraction", "amdahl_ceiling"], view.series.scaling
-    names += ["usl_peak", "held_out_error"] if law is not None else []
-    rows = [view.metric(name) for name in names]
-    words = [f"{row.title}: {row.cells[ALL].full}." for row in rows if row is not None and ALL in row.cells]
-    if law is not None:
-        limit = f"{law.limit[0].upper()}{law.limit[1:]}." if law.limit else ""
-        words += [f"Law: {_typeset(law.why)}.", *([limit] if limit else [])]
-    return " ".join(words)
-
-
-def _caption(view: View) -> str:
-    words = _model_words(view)
-    return words or "No model is fitted: the record holds no serial fraction."
+    law = view.series.scaling
+    if law is None:
+        return of_whole(view, "serial_fraction", "amdahl_ceiling")
+    words = of_whole(view, "serial_fraction", "amdahl_ceiling", "usl_peak", "held_out_error")
+    limit = f"{law.limit[0].upper()}{law.limit[1:]}." if law.limit else ""
+    return f"{words} Law: {_typeset(law.why)}. {limit}".strip()

@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import Final
 
 from fireassay.estimates.format import count, reading, scale_for
-from fireassay.reports.charts import vega
-from fireassay.reports.charts.chart import WIDTH, Drawing, Key, Missing, Rows, above, colour, number_axis, sized
+from fireassay.reports.charts.chart import WIDTH, Drawing, Key, Missing, Rows, above, bars, colour, horizontal, sized
 from fireassay.reports.charts.training.ranks import NAMES, ROLES
 from fireassay.reports.series.ranks import EXPOSED, HIDDEN, PARTS, STILL, UNTOLD, StepTimeline
 from fireassay.reports.view import View
 
+NAME = "step-timeline"
 TITLE: Final = "One step, with its communication"
 COLOURS: Final = {**{part: ROLES[part] for part in PARTS}, STILL: "fifth", EXPOSED: "fifth", HIDDEN: "rest", UNTOLD: "sixth"}
 KEYS: Final = (
     *((part, NAMES.get(part, part)) for part in PARTS),
-    (EXPOSED, "exposed: the rank stands still for communication"),
-    (HIDDEN, "hidden: a collective beside computing"),
-    (UNTOLD, "collective under way"),
+    (EXPOSED, "exposed: the rank waits for communication"),
+    (HIDDEN, "hidden: a collective during computation"),
+    (UNTOLD, "collective in flight"),
 )
 
 FINEST: Final = 1.5 / WIDTH  # of the chart's width: a one-pixel bar, whose edges have the background colour
@@ -41,16 +41,10 @@ def draw(view: View) -> list[Drawing | Missing]:
         }
         for span in timeline.spans
     ]
-    domain = [min(0.0, *(span.begin_s for span in timeline.spans)) * scale.factor, last * scale.factor * 1.02]
-    x = vega.x(
-        "from:Q",
-        scale=vega.scale(domain=domain, nice=False),
-        axis=number_axis(title=f"{scale.label} since the first of these ranks began", grid=False),
-    )
-    y = vega.y("y:N", sort=lanes, scale=vega.scale(domain=lanes, paddingInner=0.2), axis=vega.axis(title=None, grid=False))
-    bars = vega.chart(rows).mark("bar", opacity=0.85, stroke=colour("paper"), strokeWidth=0.5)
-    chart = bars.encode(x=x, x2="to:Q", y=y, color=vega.color("role:N", scale=None, legend=None))
-    seen = _visible(timeline, (domain[1] - domain[0]) / scale.factor)
+    low, top = min(0.0, *(span.begin_s for span in timeline.spans)) * scale.factor, last * scale.factor * 1.02
+    x = horizontal(low, top, f"{scale.label} since the first of these ranks began", grid=False)
+    chart = bars(rows, lanes, x("from"), padding=0.2, opacity=0.85, strokeWidth=0.5)
+    seen = _visible(timeline, (top - low) / scale.factor)
     title = above(f"{view.label(timeline.configuration)}, step {timeline.step} of launch {timeline.launch}")
     return [
         Drawing(
@@ -79,10 +73,10 @@ def _lane(rank: int, what: str) -> str:
 
 def _caption(timeline: StepTimeline) -> str:
     """How to read the chart, and its assumptions."""
-    still = "standing still is laid at the end of its phase" if timeline.exposed_s else "what of it was exposed was not seen"
+    still = "waiting is drawn at the end of its phase" if timeline.exposed_s else "its exposed part was not recorded"
     return (
-        "A step of median length. Phases are laid one after the other from the rank's own begin, for their lengths are measured and not the "
-        f"gaps between them; {still}. A collective lasts until it was complete on the rank, waiting for others included."
+        "A step of median length. Phases are drawn end to end from the rank's begin, since their lengths are measured and the gaps "
+        f"between them are not; {still}. A collective lasts until it was complete on the rank, waiting for others included."
     )
 
 
@@ -91,7 +85,7 @@ def _words(timeline: StepTimeline) -> str:
     if not calls:
         return f"Step {timeline.step} of launch {timeline.launch}."
     begin, end = min(span.begin_s for span in calls), max(span.end_s for span in calls)
-    still = "".join(f" Rank {rank} stood still for communication for {reading(length, 's')}." for rank, length in timeline.exposed_s)
+    still = "".join(f" Rank {rank} waited for communication for {reading(length, 's')}." for rank, length in timeline.exposed_s)
     return (
         f"Step {timeline.step} of launch {timeline.launch}: {count(timeline.collectives, 'collectives')} on the ranks shown, the first begun after "
         f"{reading(begin, 's')}, the last complete after {reading(end, 's')}.{still}"

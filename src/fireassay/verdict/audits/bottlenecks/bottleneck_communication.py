@@ -28,22 +28,20 @@ from fireassay.verdict.evidence.possible_gain import LEAST_SHARE, gain_words, sh
 from fireassay.verdict.types import Finding
 
 WORTH_SAYING: Final = 0.01  # of the exposed communication
-FURTHER: Final = "more work per worker, or a faster network; `assay tune` tries them out, `assay comm` says what the network can do"
+FURTHER: Final = "more work per worker, or a faster network; `assay tune` tries them, `assay comm` measures the network"
 KNOBS: Final[Mapping[Kind | None, str]] = {
-    "data": "the size of DDP's buckets (bucket_cap_mb), accumulation with no_sync, compression of gradients",
-    "sharded": "larger units of FSDP, prefetching the next one, parameters kept after the forward pass (reshard_after_forward=False, SHARD_GRAD_OP), "
-    "sharding inside of a host and replicas between hosts (hybrid)",
-    "tensor": "ranks that share a layer on one host, sequence parallelism, fewer ranks that share a layer",
-    "pipeline": "more micro-batches, another schedule (1F1B, interleaved), stages that take equally long",
-    "local_sgd": "averages that are farther apart",
+    "data": "DDP's bucket size (bucket_cap_mb), gradient accumulation with no_sync, gradient compression",
+    "sharded": "larger FSDP units, prefetching the next unit, keeping parameters after the forward pass (reshard_after_forward=False, SHARD_GRAD_OP), "
+    "sharding within a host and replication across hosts (hybrid)",
+    "tensor": "tensor-parallel ranks on one host, sequence parallelism, a smaller tensor-parallel group",
+    "pipeline": "more micro-batches, another schedule (1F1B, interleaved), balanced stages",
+    "local_sgd": "a longer averaging interval",
 }
-BY_HAND: Final = (
-    "fewer and larger calls, asked for while the backward pass goes on (DistributedDataParallel does both), accumulation of gradients"
-)
-ANY: Final = "fewer and larger calls, computing while they are under way"
+BY_HAND: Final = "fewer and larger calls, issued during the backward pass (DistributedDataParallel does both), gradient accumulation"
+ANY: Final = "fewer and larger calls, overlapped with computation"
 WAITING_KNOB: Final = (
-    "batches that cost all ranks the same (sort or pack by length), processors that nobody else uses, garbage collection, saving and "
-    "logging at the same step on every rank; a faster network changes nothing"
+    "batches of equal cost on all ranks (sort or pack by length), dedicated processors, garbage collection, saving and "
+    "logging at the same step on every rank; a faster network does not help"
 )
 
 
@@ -75,7 +73,7 @@ def _findings(measured: RecordData, results: Results, name: str) -> Iterator[Fin
         return
     if late >= LEAST_SHARE and not slow_ranks(measured, name):
         evidence = (
-            f"ranks wait {reading(waiting, SECONDS)} of every step for whichever of them is late, {percent(late)} of it, and none is slow throughout; "
+            f"ranks wait {reading(waiting, SECONDS)} of every step for the latest of them, {percent(late)} of it, and no rank is consistently slow; "
             f"{gain_words((late, least / exposed.value * whole[0], most / exposed.value * whole[0]))}"
         )
         yield _note(name, "bottleneck_waiting", evidence, WAITING_KNOB)
@@ -88,7 +86,7 @@ def knob(found: Parallelism) -> str:
 
 
 def _note(name: str, rule: str, evidence: str, remedy: str) -> Finding:
-    return Finding(rule=rule, severity="note", configuration=name, evidence=evidence, remedy=remedy)
+    return Finding(rule, "note", name, evidence, remedy)
 
 
 def _waiting_s(measured: RecordData, results: Results, name: str) -> tuple[float, float, float]:
@@ -114,8 +112,8 @@ def _hidden(results: Results, name: str) -> str:
 
 AUDIT = Audit(
     name="bottleneck_communication",
-    title="communication that nothing hides",
-    question="Could a better overlap or a faster network make the steps shorter?",
+    title="exposed communication",
+    question="Would better overlap or a faster network shorten the steps?",
     examine=examine,
     about=("training",),
 )

@@ -22,7 +22,7 @@ from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.evidence.possible_gain import LEAST_SHARE, gain_words
 from fireassay.verdict.types import Finding
 
-KNOB: Final = "more loader workers (num_workers), prefetching, data in memory or on a faster disk; `assay tune` tries them out"
+KNOB: Final = "more loader workers (num_workers), prefetching, data in memory or on a faster disk; `assay tune` tries them"
 RARE: Final = 0.5  # waiting comes in bursts if the usual step waits less than this share of the mean
 
 
@@ -46,21 +46,16 @@ def _of(measured: RecordData, name: str, rows: pl.DataFrame, base: pl.DataFrame 
         return ()
     each, low, high = (min(max(bound, 0.0), 1.0) for bound in (share.value, share.low, share.high))
     mean, usual = _mean(rows), float(rows["usual"].to_numpy().mean())
-    remarks = [f"a usual step waits {reading(usual, SECONDS)}: it comes in bursts"] if usual < RARE * mean else []
+    remarks = [f"a typical step waits {reading(usual, SECONDS)}: waiting comes in bursts"] if usual < RARE * mean else []
     if name != measured.base and base is not None and _mean(base) > 0.0:
         remarks.append(f"{mean / _mean(base):.2g} times that of the base")
-    beside = f" ({', '.join(remarks)})" if remarks else ""
+    remark = f" ({', '.join(remarks)})" if remarks else ""
     text, ends = bracketed(each, low, high, FRACTION) if low < high else (percent(each), "")
-    return (
-        Finding(
-            rule="bottleneck_data",
-            severity="note",
-            configuration=name,
-            remedy=KNOB,
-            evidence=f"waiting for data{beside} takes {reading(mean, SECONDS)} of a step on average, {f'{text} of it {ends}'.rstrip()}; "
-            f"{gain_words((each, low, high))}",
-        ),
+    evidence = (
+        f"waiting for data{remark} takes {reading(mean, SECONDS)} of a step on average, {f'{text} of it {ends}'.rstrip()}; "
+        f"{gain_words((each, low, high))}"
     )
+    return (Finding("bottleneck_data", "note", name, evidence, KNOB),)
 
 
 def _mean(launches: pl.DataFrame) -> float:
@@ -70,8 +65,8 @@ def _mean(launches: pl.DataFrame) -> float:
 
 AUDIT = Audit(
     name="bottleneck_data",
-    title="data that holds the workers up",
-    question="Could faster loading make the steps shorter?",
+    title="slow data loading",
+    question="Would faster loading shorten the steps?",
     examine=examine,
     about=("training",),
 )

@@ -27,7 +27,7 @@ SHORT_S: Final = 20e-6  # mean kernel; a few times the cost of a launch
 NOT_COMPUTING: Final = ("communication", "copy")  # they wait for other ranks or memory: their duration is unrelated to launching
 KNOB: Final = (
     "fewer and larger kernels: torch.compile (mode reduce-overhead uses CUDA graphs), fused optimizers (fused=True), a larger batch per "
-    "worker; no .item() or print of a tensor inside of steps"
+    "worker; no .item() or printing of tensors within steps"
 )
 
 
@@ -55,20 +55,17 @@ def _of(name: str, ranks: list[Mapping[str, Any]], results: Results) -> Iterator
         return
     mean_s = sum(kernel["ns"] for kernel in kernels) / sum(kernel["calls"] for kernel in kernels) / 1e9
     if mean_s < SHORT_S:
-        yield Finding(
-            rule="bottleneck_launches",
-            severity="note",
-            configuration=name,
-            remedy=KNOB,
-            evidence=f"the device idles {fmean(idle):.0%} of the profiled steps ({min(idle):.0%} to {max(idle):.0%} of each), beside waiting for "
-            f"data, and the kernels that compute most take {reading(mean_s, SECONDS)} on average: launching them costs about as much; "
-            f"{gain_words((fmean(idle), min(idle), max(idle)))}",
+        evidence = (
+            f"the device idles {fmean(idle):.0%} of the profiled steps ({min(idle):.0%} to {max(idle):.0%} of each) when not waiting for "
+            f"data, and the dominant compute kernels take {reading(mean_s, SECONDS)} on average, about what launching them costs; "
+            f"{gain_words((fmean(idle), min(idle), max(idle)))}"
         )
+        yield Finding("bottleneck_launches", "note", name, evidence, KNOB)
 
 
 AUDIT = Audit(
     name="bottleneck_launches",
-    title="kernels that are launched too slowly",
+    title="slow kernel launches",
     question="Does the device idle because the processor cannot launch its kernels fast enough?",
     examine=examine,
     about=("training",),

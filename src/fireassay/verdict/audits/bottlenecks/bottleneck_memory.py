@@ -7,7 +7,7 @@ own; the driver and other libraries add to it. Cannot tell if hosts differ in th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import polars as pl
@@ -21,31 +21,29 @@ from fireassay.verdict.types import Finding
 
 FULL, EMPTY = 0.90, 0.50  # of the available memory
 FULL_KNOB = "a smaller batch with accumulation, activation checkpointing, lower precision, or sharding (FSDP)"
-EMPTY_KNOB = "a larger batch per worker, if the training bears it; `assay tune` tries it out with quality held"
+EMPTY_KNOB = "a larger batch per worker, if training tolerates it; `assay tune` tries it with quality held"
 
 
-def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, results: Results) -> Iterator[Finding]:
     """A warning if memory is nearly exhausted, a note if more than half of a device's is unused."""
-    findings = []
     device, host = _smallest_device(measured.before), _host(measured.before)
     together = _ranks_of_a_host(measured)
     for configuration in measured.varied:
         name, workers = configuration.name, together.get(configuration.name, configuration.workers)
-        findings += _one(name, results.get("memory_peak", {}).get(name), device, 1, "a device's memory", empty=True)
-        findings += _one(name, results.get("host_memory_peak", {}).get(name), host, workers, "the machine's memory", empty=False)
-    return tuple(findings)
+        yield from _one(name, results.get("memory_peak", {}).get(name), device, 1, "a device's memory", empty=True)
+        yield from _one(name, results.get("host_memory_peak", {}).get(name), host, workers, "the machine's memory", empty=False)
 
 
 def _one(name: str, value: object, capacity: float | None, times: int, what: str, *, empty: bool) -> list[Finding]:
     if not isinstance(value, Estimate) or not capacity:
         return []
     share = value.value * times / capacity
-    each = f"{show(value).text} of the largest rank{f' x {times} ranks of a host' if times > 1 else ''}"
+    each = f"{show(value).text} on the largest rank{f' x {times} ranks per host' if times > 1 else ''}"
     evidence = f"{each} is {share:.0%} of {what}"
     if share > FULL:
-        return [Finding(rule="bottleneck_memory", severity="warning", configuration=name, evidence=evidence, remedy=FULL_KNOB)]
+        return [Finding("bottleneck_memory", "warning", name, evidence, FULL_KNOB)]
     if empty and share < EMPTY:
-        return [Finding(rule="memory_unused", severity="note", configuration=name, evidence=evidence, remedy=EMPTY_KNOB)]
+        return [Finding("memory_unused", "note", name, evidence, EMPTY_KNOB)]
     return []
 
 
@@ -78,8 +76,8 @@ def _within(before: Mapping[str, Any], *path: str) -> Mapping[str, Any]:
 
 AUDIT = Audit(
     name="bottleneck_memory",
-    title="memory that limits, or lies idle",
-    question="Does memory limit the training, or lie idle?",
+    title="limiting or unused memory",
+    question="Does memory limit the training, or is it unused?",
     examine=examine,
     about=("training",),
 )

@@ -16,7 +16,7 @@ from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.types import Finding
 
 LEAST_SHARE, TO_FORGET = 0.20, 0.02  # of the paid time; the share that is negligible
-KNOB = "longer jobs, a cache for compiled graphs and kernels, fewer imports, data that is already local"
+KNOB = "longer jobs, a cache for compiled graphs and kernels, fewer imports, local data"
 
 
 def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
@@ -35,22 +35,18 @@ def _one(name: str, row: dict[str, float]) -> tuple[Finding, ...]:
         return ()
     each = row["whole"] / row["len"]
     enough = each * (begun / row["whole"]) / TO_FORGET
-    return (
-        Finding(
-            rule="bottleneck_start",
-            severity="note",
-            configuration=name,
-            evidence=f"{begun / row['whole']:.0%} of the paid time is over before a launch trains as usual (start {row['init'] / row['whole']:.0%}, first "
-            f"steps {row['compile'] / row['whole']:.0%}); it is below {TO_FORGET:.0%} once a job takes {enough:,.0f} rank-seconds instead of {each:,.0f}",
-            remedy=KNOB,
-        ),
+    evidence = (
+        f"{begun / row['whole']:.0%} of the paid time passes before a launch trains at its usual speed "
+        f"(start {row['init'] / row['whole']:.0%}, first steps {row['compile'] / row['whole']:.0%}); the share falls below "
+        f"{TO_FORGET:.0%} once a job takes {enough:,.0f} rank-seconds instead of {each:,.0f}"
     )
+    return (Finding("bottleneck_start", "note", name, evidence, KNOB),)
 
 
 AUDIT = Audit(
     name="bottleneck_start",
-    title="a start that takes long",
-    question="How much of a launch is over before it trains?",
+    title="slow start-up",
+    question="How much of a launch passes before it trains?",
     examine=examine,
     about=("training",),
 )

@@ -7,6 +7,8 @@ another device's is never substituted.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import bracketed, given, show
 from fireassay.frames.record_data import RecordData
@@ -18,23 +20,16 @@ LOW = 0.20
 KNOB = "a larger batch, lower precision, torch.compile or fused kernels; `assay profile` shows which operators take the time"
 
 
-def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, results: Results) -> Iterator[Finding]:
     """A note per worker count with low utilisation."""
-    findings = []
     for name in measured.configurations:
         value = results.get("mfu", {}).get(name)
         if isinstance(value, Estimate) and value.high < LOW:
-            findings.append(
-                Finding(
-                    rule="bottleneck_utilisation",
-                    severity="note",
-                    configuration=name,
-                    evidence=f"the model's own arithmetic uses {show(value).full} of the devices' peak; "
-                    f"at the peak a step would be {_gain(value)}, which nothing reaches: 0.3 to 0.5 is good",
-                    remedy=KNOB,
-                )
+            evidence = (
+                f"the model's own arithmetic uses {show(value).full} of the devices' peak; "
+                f"at the peak a step would be {_gain(value)}, which is out of reach: 0.3 to 0.5 is good"
             )
-    return tuple(findings)
+            yield Finding("bottleneck_utilisation", "note", name, evidence, KNOB)
 
 
 def _gain(value: Estimate) -> str:
@@ -46,8 +41,8 @@ def _gain(value: Estimate) -> str:
 
 AUDIT = Audit(
     name="bottleneck_utilisation",
-    title="devices that idle",
-    question="Do the devices do what they could?",
+    title="low device utilisation",
+    question="Do the devices reach a reasonable share of their peak?",
     examine=examine,
     about=("training",),
 )

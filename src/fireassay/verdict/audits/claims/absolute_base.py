@@ -6,6 +6,8 @@ without a unit is meaningless. Records hold the times of all configurations and 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from fireassay.estimates.format import given
 from fireassay.spec.claim import Claim, Number
 from fireassay.verdict.audits.support.audit import Audit, claims_only
@@ -15,25 +17,16 @@ from fireassay.verdict.stated.kinds import is_quality, is_relative, is_speed, is
 from fireassay.verdict.types import Finding
 
 
-def claim(said: Claim) -> tuple[Finding, ...]:
+def claim(said: Claim) -> Iterator[Finding]:
     """Ratios without the base's own value, numbers without a unit."""
-    findings = []
     for number in said.number:
         if is_relative(number) and not _base_is_known(said, number):
-            findings.append(
-                found(
-                    "base_not_absolute",
-                    "warning",
-                    number,
-                    "the baseline's own time or rate is not given",
-                    "publish baseline.value and baseline.unit with the ratio",
-                    "base_value",
-                )
-            )
+            evidence = "the baseline's own time or rate is not given"
+            remedy = "publish baseline.value and baseline.unit with the ratio"
+            yield found("base_not_absolute", "warning", number, evidence, remedy, "base_value")
         elif not is_relative(number) and not is_quality(number) and number.unit is None and unit_of(number).kind is None:
             words = f"number.value = {given(number.value)} has no unit"
-            findings.append(found("unit_missing", "warning", number, words, "say number.unit"))
-    return tuple(findings)
+            yield found("unit_missing", "warning", number, words, "give number.unit")
 
 
 def _base_is_known(said: Claim, number: Number) -> bool:
@@ -56,7 +49,7 @@ def _is_the_base(said: Claim, number: Number, other: Number) -> bool:
 AUDIT = Audit(
     name="absolute_base",
     title="base not given in absolute terms",
-    question="What is the ratio relative to, and in which unit is the number?",
+    question="What is the ratio relative to, and what is the number's unit?",
     examine=claims_only,
     claim=claim,
 )

@@ -23,14 +23,14 @@ from fireassay.verdict.types import Finding
 
 ROUNDING: Final = 0.05
 CENTRAL: Final = (None, "ratio", "mean", "median", "p50", "single")
-MEND: Final = "publish numbers of the same launches, each derived from the raw measurements once"
+REMEDY: Final = "publish numbers from the same launches, each derived once from the raw measurements"
 
 
 def claim(said: Claim) -> tuple[Finding, ...]:
     """Contradictions and impossible values."""
     impossible = [(number, words) for number in said.number if (words := _impossible(number))]
     alone = [
-        found("impossible_value", "invalid", number, words, "look for a wrong unit, peak or formula behind it", "launch_values")
+        found("impossible_value", "invalid", number, words, "check for a wrong unit, peak or formula", "launch_values")
         for number, words in impossible
     ]
     checks = (_gains, _efficiencies, _percentiles, _parts, _totals)
@@ -38,7 +38,7 @@ def claim(said: Claim) -> tuple[Finding, ...]:
     return (
         *alone,
         *_scores(said),
-        *(found("numbers_contradict", "invalid", number, words, MEND, "launch_values", "base_value") for number, words in pairs),
+        *(found("numbers_contradict", "invalid", number, words, REMEDY, "launch_values", "base_value") for number, words in pairs),
     )
 
 
@@ -47,13 +47,13 @@ def _impossible(number: Number) -> str:
     what = f"{number.metric} = {_written(number)}"
     whole = 100.0 if unit.kind in ("percent", "points") else 1.0 if unit.kind == "ratio" else 100.0
     if kinds.is_share(number) and not 0.0 <= value <= whole:
-        return f"{what}: a share is at most {given(whole)} of {given(whole)}"
+        return f"{what}: a share lies between 0 and {given(whole)}"
     if kinds.is_quality(number) and is_bounded(number.metric) and not 0.0 <= value <= whole:
         return f"{what}: such a score lies between 0 and {given(whole)}"
     if unit.kind == "percent" and has_word(number.metric, (), LESS) and value >= 100.0:
-        return f"{what}: nothing can be reduced by all of it or more"
+        return f"{what}: nothing can be reduced by 100 % or more"
     if value < 0.0 and unit.kind in ("time", "rate", "energy", "power", "money", "flop"):
-        return f"{what}: a {unit.kind} is not below 0"
+        return f"{what}: a {unit.kind} cannot be below 0"
     if number.trials is not None and number.launches is not None and number.trials < number.launches:
         return f"number.trials = {number.trials} counts all launches and is below number.launches = {number.launches}"
     return ""
@@ -74,7 +74,7 @@ def _scores(said: Claim) -> list[Finding]:
             "invalid",
             None,
             f"quality.{name} = {given(score)}: {quality.metric} lies between 0 and 1, or 0 and 100",
-            MEND,
+            REMEDY,
             "quality",
         )
         for name, score in odd.items()
@@ -84,17 +84,17 @@ def _scores(said: Claim) -> list[Finding]:
 def _gains(said: Claim) -> Iterator[tuple[Number, str]]:
     """Ratios, or efficiencies on a number of workers, beside the absolute values that they compare."""
     for number in said.number:
-        base, stated = number.baseline, _told(said, number)
+        base, stated = number.baseline, _stated_gain(said, number)
         if stated is None or base is None or base.value is None or base.value <= 0.0 or base.unit is None:
             continue
         ratios = {_written(other): _ratio(other, base.value, base.unit) for other in said.number if _is_side(number, other, base.unit)}
         if ratios and not any(_close(stated, ratio) for ratio in ratios.values()):
             value, ratio = next(iter(ratios.items()))
-            beside = f"{value} beside baseline.value = {given(base.value)} {base.unit}"
+            beside = f"{value} against baseline.value = {given(base.value)} {base.unit}"
             yield number, f"{number.label} says {given(stated, 3)} times; {beside} is {given(ratio, 3)} times"
 
 
-def _told(said: Claim, number: Number) -> float | None:
+def _stated_gain(said: Claim, number: Number) -> float | None:
     """The stated gain of a number without a unit of its own."""
     if is_efficiency(number):
         factor = workers_factor(said, number)
@@ -181,7 +181,7 @@ def _totals(said: Claim) -> Iterator[tuple[Number, str]]:
                 number.metric
             )
             if alike and _beside(number, other) and not _close(_base(number) * number.workers, _base(other)):
-                total = f"make {given(number.value * number.workers, 6)}, published is {_written(other)}"
+                total = f"add up to {given(number.value * number.workers, 6)}; the published total is {_written(other)}"
                 yield number, f"{_written(number)} on {count(number.workers, 'workers')} {total}"
 
 
@@ -191,8 +191,8 @@ def _close(first: float, other: float) -> bool:
 
 AUDIT = Audit(
     name="arithmetic",
-    title="numbers that contradict one another",
-    question="Do the published numbers contradict one another, or what is possible?",
+    title="contradictory numbers",
+    question="Are the published numbers contradictory or impossible?",
     examine=claims_only,
     claim=claim,
 )

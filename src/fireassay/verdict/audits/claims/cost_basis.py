@@ -27,12 +27,12 @@ def claim(said: Claim) -> tuple[Finding, ...]:
     priced = [n for n in said.number if is_cost(n) and not dated and not _says(said, n, PRICE, PRICE_IN_WORDS)]
     metered = [n for n in said.number if is_energy(n) and not _says(said, n, METER, METER_IN_WORDS)]
     return (
-        *unsaid("price_unsaid", priced, "at which price and when", "say claim.date, and the price in the number's conditions"),
+        *unsaid("price_unsaid", priced, "at which price and when", "give claim.date, and the price in the number's conditions"),
         *unsaid(
             "meter_unsaid",
             metered,
             "what the energy covers",
-            "say the meter and its scope (board, node, wall, PUE) in the number's conditions",
+            "state the meter and its scope (board, node, wall, PUE) in the number's conditions",
         ),
     )
 
@@ -45,8 +45,8 @@ def _says(said: Claim, number: Number, words: str, in_text: str) -> bool:
 
 AUDIT = Audit(
     name="cost_basis",
-    title="price or meter not said",
-    question="At which price, of which day, and with which meter was it reckoned?",
+    title="price or meter not stated",
+    question="At which price, on which day and with which meter was it calculated?",
     examine=claims_only,
     claim=claim,
 )

@@ -25,23 +25,15 @@ def claim(said: Claim) -> tuple[Finding, ...]:
     remedy = f"measure at {count(predicted.workers, 'workers')}, or claim no more than twice the measured range"
     measured = predicted.measured_up_to or _largest(said, predicted.workers)
     if measured is None:
-        words = f"the claim speaks of {count(predicted.workers, 'workers')} and does not say up to how many were measured"
+        words = f"the claim covers {count(predicted.workers, 'workers')} and does not say how many were measured"
         return (found("measured_range_unsaid", "note", None, words, remedy, "measured_there"),)
     far = predicted.workers / measured
     words = f"{count(predicted.workers, 'workers')} are {given(far, 3)} times the {measured} that were measured"
     if far > FARTHEST:
         return (found("extrapolated", "invalid", None, words, remedy, "measured_there"),)
     if predicted.points is not None and predicted.points < FEWEST_POINTS:
-        return (
-            found(
-                "too_few_points",
-                "warning",
-                None,
-                f"{words}, and the law stands on {count(predicted.points, 'worker counts')}",
-                remedy,
-                "measured_there",
-            ),
-        )
+        evidence = f"{words}, and the law is fitted to {count(predicted.points, 'worker counts')}"
+        return (found("too_few_points", "warning", None, evidence, remedy, "measured_there"),)
     return ()
 
 

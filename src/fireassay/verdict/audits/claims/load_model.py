@@ -43,23 +43,13 @@ def claim(said: Claim) -> tuple[Finding, ...]:
     counted = any(key in CLIENTS for key, _ in facts) or re.search(COUNTED, words) is not None
     if not waits or not closed or counted:
         return ()
-    return (
-        found(
-            "closed_loop_without_clients",
-            "warning",
-            waits[0],
-            "the waits were measured by a closed loop, which asks a slow server less, and its number of clients is not said",
-            "offer the load at a rate of its own (open loop), or say concurrency in number.conditions and claim the waits for it alone",
-            "tail",
-            "goodput",
-        ),
+    evidence = (
+        "the waiting times come from a closed loop, which sends a slow server fewer requests, and its number of clients is not stated"
     )
+    remedy = "offer the load at a fixed rate (open loop), or state concurrency in number.conditions and claim the waiting times for it only"
+    return (found("closed_loop_without_clients", "warning", waits[0], evidence, remedy, "tail", "goodput"),)
 
 
 AUDIT = Audit(
-    name="load_model",
-    title="closed loop",
-    question="Was the load offered whether or not the server kept up?",
-    examine=claims_only,
-    claim=claim,
+    name="load_model", title="closed loop", question="Was the load independent of the server's speed?", examine=claims_only, claim=claim
 )

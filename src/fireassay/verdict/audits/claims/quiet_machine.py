@@ -17,19 +17,16 @@ def claim(said: Claim) -> tuple[Finding, ...]:
     if not fast or said.claim.exclusive:
         return ()
     if said.claim.exclusive is False:
-        return (
-            found(
-                "machine_shared",
-                "warning",
-                None,
-                "others used the machines or the network while they were measured",
-                "measure again on machines of one's own, or watch the disturbance and publish it",
-                "counters",
-            ),
-        )
-    return unsaid("machine_unsaid", fast, "whether others used the machines", "say claim.exclusive", "counters")
+        evidence = "others used the machines or the network during the measurement"
+        remedy = "measure again on dedicated machines, or record the disturbance and publish it"
+        return (found("machine_shared", "warning", None, evidence, remedy, "counters"),)
+    return unsaid("machine_unsaid", fast, "whether others used the machines", "state claim.exclusive", "counters")
 
 
 AUDIT = Audit(
-    name="quiet_machine", title="disturbed machine", question="Was the machine the experiment's own?", examine=claims_only, claim=claim
+    name="quiet_machine",
+    title="disturbed machine",
+    question="Was the machine dedicated to the experiment?",
+    examine=claims_only,
+    claim=claim,
 )

@@ -13,7 +13,7 @@ from fireassay.verdict.audits.support.audit import Audit, claims_only
 from fireassay.verdict.evidence.claimed_numbers import found
 from fireassay.verdict.types import Finding
 
-MEND = "publish the times of every workload on both sides, or the total work over the total time"
+REMEDY = "publish the times of every workload on both sides, or the total work over the total time"
 
 
 def claim(said: Claim) -> tuple[Finding, ...]:
@@ -29,18 +29,10 @@ def _summary(number: Number) -> list[Finding]:
         return []
     if of in ("ratios", "percentages") and mean == "geometric":
         words, rule = f"a geometric mean of {of}{over} has no meaning in time or money", "geometric_mean_of_ratios"
-        return [found(rule, "warning", number, words, MEND, "numerators")]
+        return [found(rule, "warning", number, words, REMEDY, "numerators")]
     rule = "mean_of_ratios" if of in ("ratios", "percentages") else "wrong_mean"
-    return [
-        found(
-            rule,
-            "invalid",
-            number,
-            f"an {mean} mean of {of}{over}".replace("an geo", "a geo").replace("an har", "a har"),
-            MEND,
-            "numerators",
-        )
-    ]
+    evidence = f"an {mean} mean of {of}{over}".replace("an geo", "a geo").replace("an har", "a har")
+    return [found(rule, "invalid", number, evidence, REMEDY, "numerators")]
 
 
 AUDIT = Audit(name="ratio_summary", title="summary of ratios", question="Were ratios averaged?", examine=claims_only, claim=claim)

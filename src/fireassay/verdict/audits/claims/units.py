@@ -46,15 +46,8 @@ def _of_its_metric(number: Number) -> list[Finding]:
     wrong = _unfitting(number, unit)
     if not wrong:
         return []
-    return [
-        found(
-            "unit_of_another_metric",
-            "invalid",
-            number,
-            f'{number.metric} = {given(number.value)} with number.unit = "{number.unit}": {wrong}',
-            "say the number in a unit of its metric, as it was published",
-        )
-    ]
+    evidence = f'{number.metric} = {given(number.value)} with number.unit = "{number.unit}": {wrong}'
+    return [found("unit_of_another_metric", "invalid", number, evidence, "give the number in a unit of its metric, as published")]
 
 
 def _unfitting(number: Number, unit: Unit) -> str:
@@ -75,9 +68,9 @@ def _unfitting(number: Number, unit: Unit) -> str:
         or (kinds.is_quality(number) and has_word(number.metric, kinds.PROPORTIONS, ("accurac",)))
     )
     if share and unit.kind == "percent" and 0.0 < abs(number.value) <= 1.0 and not has_word(number.metric, ("error",)):
-        return f"{given(number.value)} percent is next to nothing, a fraction of 1 is meant"
+        return f"{given(number.value)} percent is almost nothing; a fraction of 1 is meant"
     if is_efficiency(number) and unit.kind == "ratio" and number.value > MOST_AS_RATIO:
-        return "no efficiency is that many times 1, percent is meant"
+        return "no efficiency is that large; percent is meant"
     return ""
 
 
@@ -91,16 +84,8 @@ def _of_its_base(number: Number) -> list[Finding]:
     why = difference(expected, parse(base.unit))
     if why is None:
         return []
-    return [
-        found(
-            "units_of_sides_differ",
-            "invalid",
-            number,
-            f'number.unit = "{number.unit}" is held against baseline.unit = "{base.unit}": {why}',
-            "give both sides in one unit that counts the same",
-            "base_value",
-        )
-    ]
+    evidence = f'number.unit = "{number.unit}" is compared with baseline.unit = "{base.unit}": {why}'
+    return [found("units_of_sides_differ", "invalid", number, evidence, "give both sides in the same unit", "base_value")]
 
 
 def _of_the_limit(said: Claim) -> list[Finding]:
@@ -114,7 +99,7 @@ def _of_the_limit(said: Claim) -> list[Finding]:
             "invalid",
             number,
             f'slo.unit = "{said.slo.unit}" limits a number in "{number.unit}"',
-            "give the limit in a unit of the number that it limits",
+            "give the limit in a unit of the number it limits",
             "goodput",
         )
         for number in mismatched[:1]
@@ -122,9 +107,5 @@ def _of_the_limit(said: Claim) -> list[Finding]:
 
 
 AUDIT = Audit(
-    name="units",
-    title="units confused",
-    question="Are the numbers in units that fit them and one another?",
-    examine=claims_only,
-    claim=claim,
+    name="units", title="confused units", question="Do the units fit the numbers and one another?", examine=claims_only, claim=claim
 )

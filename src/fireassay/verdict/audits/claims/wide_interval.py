@@ -25,7 +25,7 @@ EQUAL: Final = 0.03  # relative change treated as no change
 COMPARES: Final = (
     r"\b(faster|slower|higher|lower|better|worse|more|less|fewer|cheaper|outperform\w*|beats?|improv\w*|reduc\w*|increas\w*)\b"
 )
-MEND: Final = "measure in more launches until the interval decides it, or claim no more than the interval shows"
+REMEDY: Final = "measure in more launches until the interval decides it, or claim no more than the interval shows"
 
 
 def claim(said: Claim) -> tuple[Finding, ...]:
@@ -44,7 +44,7 @@ def _undecided(number: Number) -> list[Finding]:
     if not words:
         return []
     text = f"number.interval is {given(interval.low)} to {given(interval.high)} around {given(number.value)}: {words}"
-    return [found("interval_undecided", "warning", number, text, MEND, "launch_values")]
+    return [found("interval_undecided", "warning", number, text, REMEDY, "launch_values")]
 
 
 def _wide(number: Number, low: float, high: float) -> str:
@@ -66,7 +66,7 @@ def _no_change(number: Number, low: float, high: float) -> str:
     worst, best = min(ends), max(ends)
     if not worst <= 1.0 <= best or (worst >= 1.0 - EQUAL and best <= 1.0 + EQUAL):
         return ""
-    return "it holds no change at all"
+    return "it includes no change"
 
 
 def _one_sided(number: Number, interval: Interval) -> list[Finding]:
@@ -105,13 +105,13 @@ def _holds(number: Number, other: Number) -> bool:
 
 def _not_apart(number: Number, other: Number) -> Finding:
     words = f"{number.label} is {given(number.value)}, {other.label} {given(other.value)}, and each lies within the other's interval"
-    return found("intervals_overlap", "warning", other, words, MEND, "launch_values")
+    return found("intervals_overlap", "warning", other, words, REMEDY, "launch_values")
 
 
 AUDIT = Audit(
     name="wide_interval",
-    title="interval that decides nothing",
-    question="Does the published interval decide what the claim says?",
+    title="inconclusive interval",
+    question="Does the published interval support the claim?",
     examine=claims_only,
     claim=claim,
 )

@@ -33,15 +33,9 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     }
     if not differing:
         return ()
-    return (
-        Finding(
-            rule="placement_differs",
-            severity="warning",
-            configuration=None,
-            evidence=f"the configurations did not run in the same place: {listed(differing)}",
-            remedy="give every configuration the same hosts and the same launcher; a difference may be the machine's",
-        ),
-    )
+    evidence = f"the configurations ran in different environments: {listed(differing)}"
+    remedy = "run every configuration on the same hosts with the same launcher; otherwise a difference may be the machine's"
+    return (Finding("placement_differs", "warning", None, evidence, remedy),)
 
 
 def _placements(measured: RecordData) -> Iterator[tuple[str, str, str]]:
@@ -56,54 +50,32 @@ def _placements(measured: RecordData) -> Iterator[tuple[str, str, str]]:
                 yield configuration, fact, str(value)
 
 
-def claim(said: Claim) -> tuple[Finding, ...]:
+def claim(said: Claim) -> Iterator[Finding]:
     """Differing conditions of the two sides."""
     base, other = said.conditions.baseline, said.conditions.candidate
     if not any(is_relative(number) for number in said.number) and not (base or other):
-        return ()
+        return
     meant = studied(said)
     differing = differences(said)
-    findings = []
     if differing:
-        findings.append(
-            found(
-                "conditions_differ",
-                "invalid",
-                None,
-                f"the two sides differ in {listed(differing)}, and what is studied is {', '.join(said.claim.varying) or 'not said'}",
-                "hold every condition equal but the one that is studied, and measure both sides again",
-                "same_conditions",
-            )
-        )
+        evidence = f"the two sides differ in {listed(differing)}; under study: {', '.join(said.claim.varying) or 'not stated'}"
+        remedy = "keep every condition equal except the one under study, and measure both sides again"
+        yield found("conditions_differ", "invalid", None, evidence, remedy, "same_conditions")
     one_sided = sorted(key for key in base.keys() ^ other.keys() if not is_studied(key, meant))
     if one_sided:
-        findings.append(
-            found(
-                "condition_of_one_side",
-                "note",
-                None,
-                f"said of one side only: {', '.join(one_sided)}",
-                "say it of both sides, in [conditions.baseline] and [conditions.candidate]",
-            )
-        )
+        evidence = f"stated for one side only: {', '.join(one_sided)}"
+        remedy = "state it for both sides, in [conditions.baseline] and [conditions.candidate]"
+        yield found("condition_of_one_side", "note", None, evidence, remedy)
     if not base and not other:
-        findings.append(
-            found(
-                "conditions_unsaid",
-                "note",
-                None,
-                "the claim does not say under which conditions the two sides were measured",
-                "say precision, batch, hardware, data set and software of both sides",
-                "same_conditions",
-            )
-        )
-    return tuple(findings)
+        evidence = "the claim does not say under which conditions the two sides were measured"
+        remedy = "state precision, batch, hardware, data set and software of both sides"
+        yield found("conditions_unsaid", "note", None, evidence, remedy, "same_conditions")
 
 
 AUDIT = Audit(
     name="apples_to_oranges",
     title="apples to oranges",
-    question="Do the two sides differ in anything but what is studied?",
+    question="Do the two sides differ in anything other than what is studied?",
     examine=examine,
     claim=claim,
     about=WORKLOADS,

@@ -8,6 +8,7 @@ as many as those that count, the selection is reported. Source: MLPerf Training 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 import polars as pl
@@ -48,11 +49,11 @@ def _missing(measured: RecordData) -> list[Finding]:
     short = {name: planned - known.get(name, 0) for name in measured.configurations if known.get(name, 0) < planned}
     return [
         Finding(
-            rule="launches_missing",
-            severity="warning",
-            configuration=name,
-            evidence=f"{missing} of {count(planned, 'launches')} of the plan are not in the record, not even as failed",
-            remedy="run the plan to its end with `assay resume`; a summary over some of the launches is a selection",
+            "launches_missing",
+            "warning",
+            name,
+            f"{missing} of {count(planned, 'launches')} of the plan are missing from the record, even as failures",
+            "finish the plan with `assay resume`; a summary over some of the launches is a selection",
         )
         for name, missing in short.items()
     ]
@@ -63,24 +64,18 @@ def is_adaptive(measured: RecordData) -> bool:
     return measured.experiment.launches.precision is not None or bool(measured.manifest.get("looks"))
 
 
-def _replaced(measured: RecordData) -> list[Finding]:
+def _replaced(measured: RecordData) -> Iterator[Finding]:
     launches = measured.table("launches").filter(pl.col("role") == "timed")
-    findings = []
     for name in measured.configurations:
         rows = launches.filter(pl.col("configuration") == name)
         replaced, used = (rows.filter(pl.col("status") == status).height for status in ("contaminated", "ok"))
         if replaced and replaced >= used:
-            findings.append(
-                Finding(
-                    rule="mostly_replaced",
-                    severity="warning",
-                    configuration=name,
-                    evidence=f"{count(replaced, 'launches')} were made again because they were disturbed, {used} count: "
-                    "the numbers are those of the quiet moments",
-                    remedy="leave the machine to the experiment, or report the disturbed launches as well: they are in the record",
-                )
+            evidence = (
+                f"{count(replaced, 'launches')} were repeated because they were disturbed, {used} count: "
+                "the numbers describe the quiet moments"
             )
-    return findings
+            remedy = "dedicate the machine to the experiment, or report the disturbed launches as well: they are in the record"
+            yield Finding("mostly_replaced", "warning", name, evidence, remedy)
 
 
 def claim(said: Claim) -> tuple[Finding, ...]:
@@ -93,7 +88,7 @@ def claim(said: Claim) -> tuple[Finding, ...]:
             "statistic_unsaid",
             [n for n in said.number if statistic(n) is None and not is_quality(n)],
             "which statistic of the measurements it is",
-            "say statistic (median, mean, p99 ...) of every number",
+            "give the statistic (median, mean, p99 ...) of every number",
             "launch_values",
         ),
     )
@@ -107,16 +102,9 @@ def _in_words(said: Claim) -> list[Finding]:
     ]
     if words is None or not about:
         return []
-    return [
-        found(
-            "best_case_in_words",
-            "invalid",
-            about[0],
-            f'claim.text says "{words[0].strip()}", which is the best of several cases or runs',
-            "report every case, or the median over them with its interval",
-            "launch_values",
-        )
-    ]
+    evidence = f'claim.text says "{words[0].strip()}", which is the best of several cases or runs'
+    remedy = "report every case, or the median over them with its interval"
+    return [found("best_case_in_words", "invalid", about[0], evidence, remedy, "launch_values")]
 
 
 def _extreme(said: Claim, number: Number) -> list[Finding]:
@@ -126,46 +114,27 @@ def _extreme(said: Claim, number: Number) -> list[Finding]:
     ]
     if number.statistic != "best" and (middle or number.statistic != ("min" if lower_is_better(number) else "max")):
         return []
-    return [
-        found(
-            "best_of_n",
-            "invalid",
-            number,
-            f"it is the {number.statistic} of several measurements (number.statistic), which improves by measuring more often",
-            "report the median over launches with its interval",
-            "launch_values",
-        )
-    ]
+    evidence = f"it is the {number.statistic} of several measurements (number.statistic), which improves with more measurements"
+    return [found("best_of_n", "invalid", number, evidence, "report the median over launches with its interval", "launch_values")]
 
 
-def _picked(number: Number) -> list[Finding]:
-    findings = []
+def _picked(number: Number) -> Iterator[Finding]:
     if number.launches == 1 or number.statistic == "single":
-        findings.append(
-            found(
-                "one_launch",
-                "warning",
-                number,
-                "it comes from one launch, which says nothing about the next one",
-                "repeat it in at least 5 launches, and report the median with its interval",
-                "launch_values",
-            )
-        )
+        evidence = "it comes from one launch, which says nothing about the next one"
+        remedy = "repeat it in at least 5 launches, and report the median with its interval"
+        yield found("one_launch", "warning", number, evidence, remedy, "launch_values")
     left = (number.planned_launches or 0) - (number.launches or number.planned_launches or 0)
     if left > 0:
-        findings.append(
-            found(
-                "launches_left_out",
-                "invalid",
-                number,
-                f"{left} of {count(number.planned_launches or 0, 'launches')} were left out of it",
-                "report all launches, or the rule by which they were left out as it was written down beforehand",
-                "launch_values",
-            )
-        )
-    return findings
+        evidence = f"{left} of {count(number.planned_launches or 0, 'launches')} were left out of it"
+        remedy = "report all launches, or the exclusion rule that was written down beforehand"
+        yield found("launches_left_out", "invalid", number, evidence, remedy, "launch_values")
 
 
 AUDIT = Audit(
-    name="cherry_picked", title="cherry-picked run", question="Was a lucky launch picked?", examine=examine, claim=claim, about=EVERYTHING
+    name="cherry_picked",
+    title="cherry-picked run",
+    question="Was a favourable launch picked?",
+    examine=examine,
+    claim=claim,
+    about=EVERYTHING,
 )

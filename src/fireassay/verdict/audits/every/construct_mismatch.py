@@ -8,6 +8,7 @@ examples. Claims: runs and conditions of the individual numbers.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 
 import polars as pl
 
@@ -32,30 +33,26 @@ def _seeds(measured: RecordData) -> list[Finding]:
     mixed = seeds.filter(pl.col("seed") > 1).sort("block")["block"].to_list()
     if not mixed:
         return []
-    return [
-        Finding(
-            rule="seeds_differ",
-            severity="warning",
-            configuration=None,
-            evidence=f"in {count(len(mixed), 'blocks')} the configurations were given different seeds (block {mixed[0]}): luck is part of the difference",
-            remedy="let assay give the seeds ({seed} in workload.arguments), one for all launches of a block",
-        )
-    ]
+    evidence = (
+        f"in {count(len(mixed), 'blocks')} the configurations had different seeds (block {mixed[0]}): chance is part of the difference"
+    )
+    remedy = "let assay set the seeds ({seed} in workload.arguments), one for all launches of a block"
+    return [Finding("seeds_differ", "warning", None, evidence, remedy)]
 
 
 def _splits(measured: RecordData) -> list[Finding]:
-    if measured.kind.sends_requests:
-        return []  # a higher load uses more prompts of a file; quality pairs examples by id
+    if not measured.kind.same_examples:
+        return []
     examples = measured.scores.join(measured.timed.select("launch", "configuration"), on="launch")
     splits = {name: frozenset(examples.filter(pl.col("configuration") == name)["example"].to_list()) for name in measured.configurations}
     base = splits[measured.base]
     return [
         Finding(
-            rule="evaluation_sets_differ",
-            severity="invalid",
-            configuration=name,
-            evidence=f"{count(len(ids ^ base), 'examples')} were scored at {name} or at {measured.base} but not at both",
-            remedy="score the same held-out examples, under the same ids, in every configuration",
+            "evaluation_sets_differ",
+            "invalid",
+            name,
+            f"{count(len(ids ^ base), 'examples')} were scored at {name} or at {measured.base} but not at both",
+            "score the same held-out examples, under the same ids, in every configuration",
             needs=("quality",),
         )
         for name, ids in splits.items()
@@ -88,8 +85,8 @@ def claim(said: Claim) -> tuple[Finding, ...]:
                 "numbers_of_different_runs",
                 "invalid",
                 None,
-                f"the numbers{f' of {who}' if who else ''} were read from different runs ({'; '.join(runs)})",
-                "read every number from the same launches",
+                f"the numbers{f' of {who}' if who else ''} come from different runs ({'; '.join(runs)})",
+                "take every number from the same launches",
                 *needs,
             )
         )
@@ -101,7 +98,7 @@ def claim(said: Claim) -> tuple[Finding, ...]:
                 "note",
                 None,
                 "the claim does not say whether its numbers come from the same runs",
-                "say run of every number",
+                "state run for every number",
                 "one_configuration",
             )
         )
@@ -163,22 +160,19 @@ def _apart(ours: list[Number], others: list[Number]) -> bool:
     return bool(run_pairs) and all(run != other for run, other in run_pairs)
 
 
-def _statistics(said: Claim) -> list[Finding]:
+def _statistics(said: Claim) -> Iterator[Finding]:
     """Systems that report a metric only by different statistics."""
     by_metric: dict[str, dict[str, list[Number]]] = {}
     for (system, metric), numbers in _groups(said.number).items():
         if system:
             by_metric.setdefault(metric, {})[system] = numbers
-    findings = []
     for systems in by_metric.values():
         for (name, first), (other, second) in itertools.combinations(systems.items(), 2):
             given = [{CENTRE.get(kind, kind) for number in side if (kind := statistic(number)) is not None} for side in (first, second)]
             if all(given) and not given[0] & given[1]:
                 words = f"{first[0].metric} of {name} is a {', '.join(sorted(given[0]))}, of {other} a {', '.join(sorted(given[1]))} (number.statistic)"
-                findings.append(
-                    found("statistics_differ", "invalid", second[0], words, "give the same statistic of both", "one_configuration", "tail")
-                )
-    return findings
+                remedy = "give the same statistic for both"
+                yield found("statistics_differ", "invalid", second[0], words, remedy, "one_configuration", "tail")
 
 
 CENTRE = {"p50": "median"}

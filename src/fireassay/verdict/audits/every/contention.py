@@ -29,6 +29,7 @@ from fireassay.verdict.evidence.sent_requests import main, seconds
 from fireassay.verdict.types import Finding
 
 SURE: Final = 0.01  # p-value below which a trend is named
+OF_ANSWERS: Final = ("serving",)  # kinds of record whose drift is that of answers
 WARMER: Final = 5.0  # degrees: a smaller change is no evidence of heat
 SEEN: Final = {  # source a reader expects to be monitored -> key under which the meter reports why it is not
     "foreign": "processor_time",
@@ -47,11 +48,11 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     if noise.select(pl.any_horizontal(pl.col(name).is_not_null() for name in ("foreign", "steal")).any()).item() is not True:
         return (
             Finding(
-                rule="contention_not_measured",
-                severity="note",
-                configuration=None,
-                evidence="no host counters were recorded, so a disturbance by other programs would go unseen",
-                remedy="run on Linux with a readable /proc",
+                "contention_not_measured",
+                "note",
+                None,
+                "no host counters were recorded, so a disturbance by other programs would go unnoticed",
+                "run on Linux with a readable /proc",
             ),
             *_made_again(measured),
         )
@@ -66,13 +67,7 @@ def _over(noise: pl.DataFrame, limit: Limit) -> Finding | None:
     most = reading(float(disturbed[limit.column].max()), FRACTION, beside=(limit.most,))  # type: ignore[arg-type]
     words = limit.words.format(value=f"up to {most}")
     allowed = f"at most {asked(limit.most, FRACTION)} are allowed"
-    return Finding(
-        rule=limit.rule,
-        severity="warning",
-        configuration=None,
-        evidence=f"{words}; {allowed}; {_which(disturbed, noise)}",
-        remedy=limit.remedy,
-    )
+    return Finding(limit.rule, "warning", None, f"{words}; {allowed}; {_which(disturbed, noise)}", limit.remedy)
 
 
 def _slow_sentinel(measured: RecordData, noise: pl.DataFrame) -> Iterable[Finding]:
@@ -80,17 +75,13 @@ def _slow_sentinel(measured: RecordData, noise: pl.DataFrame) -> Iterable[Findin
     if disturbed.height:
         worst = disturbed.sort("sentinel").tail(1)
         words = sentinel_words(float(worst["sentinel_ratio"][0]), float(worst["deviations"][0]))
-        yield Finding(
-            rule="slow_sentinel",
-            severity="warning",
-            configuration=None,
-            evidence=f"{words} beside launch {worst['launch'][0]}; {_which(disturbed, noise)}",
-            remedy="find out what else runs at that time; noise.repeat makes such launches again",
-        )
+        evidence = f"{words} around launch {worst['launch'][0]}; {_which(disturbed, noise)}"
+        remedy = "find out what else runs at that time; noise.repeat repeats such launches"
+        yield Finding("slow_sentinel", "warning", None, evidence, remedy)
 
 
 def _which(disturbed: pl.DataFrame, noise: pl.DataFrame) -> str:
-    return f"it hit {disturbed.height} of {count(noise.height, 'timed launches')} ({_launches(disturbed['launch'].to_list())})"
+    return f"it affected {disturbed.height} of {count(noise.height, 'timed launches')} ({_launches(disturbed['launch'].to_list())})"
 
 
 def _launches(numbers: Sequence[int]) -> str:
@@ -113,29 +104,25 @@ def _drifts(measured: RecordData, noise: pl.DataFrame) -> Iterable[Finding]:
     series = {
         f"the {basis} times": (
             times,
-            "randomised blocks keep comparisons inside this record straight; do not compare its times with another day's",
+            "randomised blocks keep comparisons within this record valid; do not compare its times with those of another day",
         ),
         "the sentinel": (
             noise.select("launch", pl.col("sentinel").alias("value")),
-            "let the machine warm up, or find out what was added to its load",
+            "let the machine warm up first, or find out what increased its load",
         ),
     }
     for what, (values, remedy) in series.items():
         drift = _trend(measured, values)
         if drift is not None and drift.p < SURE and abs(_factor(drift)) > measured.experiment.comparison.smallest_effect:
-            yield Finding(
-                rule="drift",
-                severity="warning",
-                configuration=None,
-                remedy=remedy,
-                evidence=f"{what} {_direction(drift)} over the experiment's {count(drift.n, 'blocks')} "
-                f"(p = {given(drift.p, 2)}){_heat(measured)}",
+            evidence = (
+                f"{what} {_direction(drift)} over the experiment's {count(drift.n, 'blocks')} (p = {given(drift.p, 2)}){_heat(measured)}"
             )
+            yield Finding("drift", "warning", None, evidence, remedy)
 
 
 def _times(measured: RecordData) -> tuple[str, pl.DataFrame]:
     """The time expected to be constant between blocks: of work or, under load, of an answered request."""
-    if measured.kind.sends_requests:
+    if measured.kind.concerns(OF_ANSWERS):
         answered = main(measured, "scheduled_ns", "done_ns", "status").filter(pl.col("status") == "ok")
         middle = seconds("done_ns", "scheduled_ns").median().alias("value")
         return "answer", answered.group_by("launch").agg(middle)
@@ -172,7 +159,7 @@ def _heat(measured: RecordData) -> str:
     ordered = blocks.sort("block")
     drift = trend(ordered["block"].to_list(), ordered["value"].to_list())
     if drift is None or drift.p >= SURE or abs(drift.change) < WARMER:
-        return "; no temperature was read that would explain it" if blocks.height == 0 else ""
+        return "; no temperature was recorded that could explain it" if blocks.height == 0 else ""
     return f"; a GPU's temperature {'rose' if drift.change > 0 else 'fell'} by {number(abs(drift.change), 0)} degrees meanwhile"
 
 
@@ -182,14 +169,10 @@ def _heat(measured: RecordData) -> str:
 def _made_again(measured: RecordData) -> Iterable[Finding]:
     rows = measured.table("launches").filter(pl.col("status") == "contaminated").sort("launch")
     if rows.height:
-        disturbed = f"{count(rows.height, 'launches')} {'was' if rows.height == 1 else 'were'} disturbed and made again"
-        yield Finding(
-            rule="contaminated",
-            severity="note",
-            configuration=None,
-            evidence=f"{disturbed} ({_launches(rows['launch'].to_list())}); the first: {rows['reason'][0]}",
-            remedy="nothing, if they are few; they stay in the record and in its cost, and carry no timing",
-        )
+        disturbed = f"{count(rows.height, 'launches')} {'was' if rows.height == 1 else 'were'} disturbed and repeated"
+        evidence = f"{disturbed} ({_launches(rows['launch'].to_list())}); the first: {rows['reason'][0]}"
+        remedy = "nothing, if they are few; they stay in the record and in its cost, but in no timing"
+        yield Finding("contaminated", "note", None, evidence, remedy)
 
 
 def _unseen(measured: RecordData, noise: pl.DataFrame) -> Iterable[Finding]:
@@ -197,13 +180,9 @@ def _unseen(measured: RecordData, noise: pl.DataFrame) -> Iterable[Finding]:
     missing = {name: _reason(measured, key) for name, key in SEEN.items() if noise[name].null_count() == noise.height}
     unwatched = {name: reason for name, reason in missing.items() if reason}
     if unwatched:
-        yield Finding(
-            rule="noise_not_readable",
-            severity="note",
-            configuration=None,
-            evidence=f"not watched: {', '.join(unwatched)} ({'; '.join(dict.fromkeys(unwatched.values()))})",
-            remedy="a disturbance of that kind would go unseen here; measure where the kernel tells it",
-        )
+        evidence = f"not monitored: {', '.join(unwatched)} ({'; '.join(dict.fromkeys(unwatched.values()))})"
+        remedy = "a disturbance of that kind would go unnoticed; measure where the kernel reports it"
+        yield Finding("noise_not_readable", "note", None, evidence, remedy)
 
 
 def _reason(measured: RecordData, key: str) -> str:
@@ -214,7 +193,7 @@ def _reason(measured: RecordData, key: str) -> str:
 AUDIT = Audit(
     name="contention",
     title="disturbed machine",
-    question="Did something disturb the machine while it was measured?",
+    question="Did anything disturb the machine during the measurement?",
     examine=examine,
     about=EVERYTHING,
 )

@@ -6,6 +6,8 @@ shorter than 20 sensor periods is too short to resolve.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import polars as pl
 
 from fireassay.estimates.format import reading
@@ -18,24 +20,20 @@ from fireassay.verdict.types import Finding
 FEWEST_PERIODS = 20
 
 
-def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> Iterator[Finding]:
     """One warning for lower bounds, one for launches too short for the sensor."""
     telemetry = measured.table("telemetry")
     doubtful = telemetry.filter((pl.col("counter") == "energy_doubts") & (pl.col("value") > 0))
-    findings = []
     if doubtful.height:
         launches = doubtful["launch"].n_unique()
-        findings.append(
-            _finding(
-                "energy_lower_bound",
-                f"in {launches} launches a counter was reset or may have wrapped unseen: their joules are a lower bound",
-                "read the counters more often (energy.sample_every_s)",
-            )
+        yield _finding(
+            "energy_lower_bound",
+            f"in {launches} launches a counter was reset or may have wrapped unnoticed: their joules are a lower bound",
+            "read the counters more often (energy.sample_every_s)",
         )
     short = _too_short(measured, telemetry)
     if short is not None:
-        findings.append(short)
-    return tuple(findings)
+        yield short
 
 
 def _too_short(measured: RecordData, telemetry: pl.DataFrame) -> Finding | None:
@@ -49,18 +47,18 @@ def _too_short(measured: RecordData, telemetry: pl.DataFrame) -> Finding | None:
     return _finding(
         "energy_window_short",
         f"{short.height} launches are shorter than {FEWEST_PERIODS} periods of {reading(period, SECONDS)} of the energy sensor",
-        "run longer launches, or leave their joules out of account",
+        "run longer launches, or disregard their joules",
     )
 
 
 def _finding(rule: str, evidence: str, remedy: str) -> Finding:
-    return Finding(rule=rule, severity="warning", configuration=None, evidence=evidence, remedy=remedy)
+    return Finding(rule, "warning", None, evidence, remedy)
 
 
 AUDIT = Audit(
     name="energy_readings",
-    title="joules that are not what they seem",
-    question="Are the joules what they seem?",
+    title="unreliable energy readings",
+    question="Are the energy readings reliable?",
     examine=examine,
     about=EVERYTHING,
 )

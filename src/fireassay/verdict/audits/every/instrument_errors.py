@@ -8,6 +8,7 @@ numbers count makes the record inadmissible.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
 import polars as pl
 
@@ -18,38 +19,32 @@ from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.types import Finding
 
 
-def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> Iterator[Finding]:
     """One finding for disabled probes, one for dropped rows, in launches whose numbers count."""
     used = measured.table("launches").filter(pl.col("status") == "ok")
     events = measured.table("events").join(used, on="launch", how="semi")
     gave_up, dropped = (events.filter(pl.col("kind") == kind) for kind in ("probe_error", "rows_dropped"))
-    findings = []
     if gave_up.height:
-        findings.append(
-            _finding(
-                "probe_error",
-                gave_up,
-                f"the probe met an error and stopped recording; the first, {_where(gave_up)}: {_error(gave_up['detail'][0])}",
-                "look whether the script hands the probe what it takes (how-to: mark your script); if it does, this is a defect "
-                "of assay. These launches hold less than they should",
-            )
+        yield _finding(
+            "probe_error",
+            gave_up,
+            f"the probe met an error and stopped recording; the first, {_where(gave_up)}: {_error(gave_up['detail'][0])}",
+            "check that the script passes the probe valid arguments (how-to: mark your script); if it does, this is a defect "
+            "in assay. These launches are incomplete",
         )
     if dropped.height:
         rows = int(dropped["value"].sum())
-        findings.append(
-            _finding(
-                "rows_dropped",
-                dropped,
-                f"{count(rows, 'rows')} could not be written and are missing, first {_where(dropped)}: {dropped['detail'][0]}",
-                "give the record a faster disk, or report fewer rows",
-            )
+        yield _finding(
+            "rows_dropped",
+            dropped,
+            f"{count(rows, 'rows')} could not be written and are missing, first {_where(dropped)}: {dropped['detail'][0]}",
+            "write the record to a faster disk, or report fewer rows",
         )
-    return tuple(findings)
 
 
 def _finding(rule: str, events: pl.DataFrame, evidence: str, remedy: str) -> Finding:
     launches = ", ".join(str(launch) for launch in events["launch"].unique().sort().to_list()[:8])
-    return Finding(rule=rule, severity="invalid", configuration=None, evidence=f"{evidence} (launches {launches})", remedy=remedy)
+    return Finding(rule, "invalid", None, f"{evidence} (launches {launches})", remedy)
 
 
 def _error(detail: str | None) -> str:
@@ -68,7 +63,7 @@ def _where(events: pl.DataFrame) -> str:
 AUDIT = Audit(
     name="instrument_errors",
     title="measurements lost by the instrument",
-    question="Did the instrument itself lose anything?",
+    question="Did the instrument itself lose data?",
     examine=examine,
     about=EVERYTHING,
 )

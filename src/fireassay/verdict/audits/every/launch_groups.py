@@ -20,7 +20,7 @@ from fireassay.metrics.metric import EVERYTHING, Results
 from fireassay.stats.groups.launch_groups import SURE, Groups, groups, unseen_share
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.comparison.rules import deciding_metrics
-from fireassay.verdict.evidence.sent_requests import in_launches
+from fireassay.verdict.evidence.affected import in_launches
 from fireassay.verdict.types import Finding
 
 Found = tuple[str, Estimate, Groups]
@@ -55,25 +55,18 @@ def _finding(measured: RecordData, configuration: str, split: Found) -> Finding:
     if (far := seen.outlying) is not None:
         which = f"launch {numbers[far]}" if numbers else "one launch"
         others = seen.low if far in seen.upper else seen.high
-        return Finding(
-            rule="outlying_launch",
-            severity="warning",
-            configuration=configuration,
-            evidence=f"{name} of {which} is {reading(value.launch_values[far], value.unit)}, far from the {reading(others, value.unit)} of "
-            f"the other {k - 1}; the interval holds only if such launches are as common as one in {k}",
-            remedy=f"look at that launch's telemetry and log; {_more(k)}",
+        evidence = (
+            f"{name} of {which} is {reading(value.launch_values[far], value.unit)}, far from the {reading(others, value.unit)} of "
+            f"the other {k - 1}; the interval holds only if such launches are as common as one in {k}"
         )
+        return Finding("outlying_launch", "warning", configuration, evidence, f"check that launch's telemetry and log; {_more(k)}")
     parts = " and ".join(
         f"{len(part)} near {reading(middle, value.unit)}{_numbered(part, numbers)}"
         for part, middle in ((seen.lower, seen.low), (seen.upper, seen.high))
     )
-    return Finding(
-        rule="launches_in_two_groups",
-        severity="warning",
-        configuration=configuration,
-        evidence=f"{name} of {count(k, 'launches')} falls into two groups, {parts}: the interval describes a value between them",
-        remedy=f"find what differs between the two groups (placement, clocks, neighbours, cache) and fix it; {_more(k)}",
-    )
+    evidence = f"{name} of {count(k, 'launches')} falls into two groups, {parts}: the interval describes a value between them"
+    remedy = f"find what differs between the two groups (placement, clocks, neighbours, cache) and fix it; {_more(k)}"
+    return Finding("launches_in_two_groups", "warning", configuration, evidence, remedy)
 
 
 def _numbered(part: tuple[int, ...], numbers: list[int] | None) -> str:

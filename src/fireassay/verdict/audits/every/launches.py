@@ -7,6 +7,8 @@ Claims: launches and an interval must be published; a spread is no interval, and
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import polars as pl
 
 from fireassay.estimates.format import count, given
@@ -27,41 +29,24 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     return (*_few(measured), *_failed(measured))
 
 
-def _few(measured: RecordData) -> list[Finding]:
-    findings: list[Finding] = []
+def _few(measured: RecordData) -> Iterator[Finding]:
     if measured.experiment.profile is not None and measured.experiment.profile.only:
-        return findings  # no timed launches planned: `assay profile`
+        return  # no timed launches planned: `assay profile`
     for name in measured.configurations:
         done = measured.timed.filter(pl.col("configuration") == name).height
         if done < ENOUGH:
-            findings.append(
-                Finding(
-                    rule="few_launches",
-                    severity="warning",
-                    configuration=name,
-                    evidence=f"{count(done, 'successful launches')}; {ENOUGH} carry an interval worth relying on",
-                    remedy=f"run with launches.per_configuration = {ENOUGH} or more",
-                )
-            )
-    return findings
+            evidence = f"{count(done, 'successful launches')}; a reliable interval needs {ENOUGH}"
+            yield Finding("few_launches", "warning", name, evidence, f"run with launches.per_configuration = {ENOUGH} or more")
 
 
-def _failed(measured: RecordData) -> list[Finding]:
+def _failed(measured: RecordData) -> Iterator[Finding]:
     launches = measured.table("launches")
     bad = launches.filter(pl.col("status").is_in(["failed", "timeout", "skipped"])).sort("launch")
-    findings = []
     for name in bad["configuration"].unique(maintain_order=True).to_list():
         rows = bad.filter(pl.col("configuration") == name)
-        findings.append(
-            Finding(
-                rule="failed_launches",
-                severity="warning",
-                configuration=name,
-                evidence=f"{count(rows.height, 'launches')} did not end well; the first (launch {rows['launch'][0]}): {rows['reason'][0]}",
-                remedy="read the launch's log in the record; the failed launches are kept and cost money, but carry no timing",
-            )
-        )
-    return findings
+        evidence = f"{count(rows.height, 'launches')} did not succeed; the first (launch {rows['launch'][0]}): {rows['reason'][0]}"
+        remedy = "read the launch's log in the record; failed launches are kept and their cost counts, but they are in no timing"
+        yield Finding("failed_launches", "warning", name, evidence, remedy)
 
 
 def claim(said: Claim) -> tuple[Finding, ...]:
@@ -75,32 +60,23 @@ def _claimed(number: Number) -> list[Finding]:
         trials = f"; {count(number.trials, 'trials')} inside a launch say nothing about the next launch" if number.trials else ""
         missing.append(f"no number of launches is given{trials}")
     elif number.launches < ENOUGH:
-        missing.append(f"{count(number.launches, 'launches')}; {ENOUGH} carry an interval worth relying on")
+        missing.append(f"{count(number.launches, 'launches')}; a reliable interval needs {ENOUGH}")
     if number.interval is None:
         missing.append("no interval is given, which claims that there is no noise")
     elif number.interval.kind != "confidence":
         kind = number.interval.kind.replace("_", " ")
         missing.append(
-            f"what is given is a {kind}, which is no interval for the number"
-            if kind != "unknown"
-            else "it is not said what the interval is"
+            f"a {kind} is given, which is not an interval for the number" if kind != "unknown" else "the kind of interval is not stated"
         )
     elif number.interval.low is not None and number.interval.low == number.interval.high:
         missing.append(f"number.interval has no width ({given(number.interval.low)} to itself), which claims that there is no noise")
     elif number.interval.confidence is not None and number.interval.confidence < LEAST_CONFIDENCE:
-        missing.append(f"number.interval.confidence = {given(number.interval.confidence)}: the truth is outside of it too often")
+        missing.append(f"number.interval.confidence = {given(number.interval.confidence)}: the true value lies outside it too often")
     if not missing:
         return []
-    return [
-        said_wrong(
-            "evidence_insufficient",
-            "warning",
-            number,
-            "; ".join(missing),
-            f"measure in at least {ENOUGH} launches, and publish the interval between launches",
-            "launch_values",
-        )
-    ]
+    evidence = "; ".join(missing)
+    remedy = f"measure in at least {ENOUGH} launches, and publish the interval between launches"
+    return [said_wrong("evidence_insufficient", "warning", number, evidence, remedy, "launch_values")]
 
 
 AUDIT = Audit(

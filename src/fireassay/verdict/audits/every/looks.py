@@ -8,7 +8,7 @@ pass for narrow.
 
 from __future__ import annotations
 
-from fireassay.estimates.format import count, reading
+from fireassay.estimates.format import reading
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import EVERYTHING, Results
 from fireassay.units import FRACTION
@@ -16,9 +16,9 @@ from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.types import Finding
 
 WHY_NOT = {
-    "at_most": ("launches.at_most was reached", "raise launches.at_most, or be content with a wider launches.precision"),
-    "budget": ("limits.experiment_timeout_s was over", "raise limits.experiment_timeout_s, or be content with a wider launches.precision"),
-    "failed": ("the launches failed", "mend what the failed launches say"),
+    "at_most": ("launches.at_most was reached", "raise launches.at_most, or accept a wider launches.precision"),
+    "budget": ("limits.experiment_timeout_s elapsed", "raise limits.experiment_timeout_s, or accept a wider launches.precision"),
+    "failed": ("the launches failed", "fix what the failed launches report"),
 }
 
 
@@ -32,30 +32,21 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
 
 def _paid(measured: RecordData) -> Finding:
     requested, reported = measured.experiment.launches.confidence, measured.confidence
-    looks = count(len(measured.looks), "looks")
-    return Finding(
-        rule="looks",
-        severity="note",
-        configuration=None,
-        evidence=f"launches were added until the intervals were narrow ({looks}); every interval is made at "
-        f"{reading(reported, FRACTION)}, so that {reading(requested, FRACTION)} hold however often was looked",
-        remedy="nothing: this is what the looking costs; a fixed number of launches needs no such allowance",
+    analyses = "1 interim analysis" if len(measured.looks) == 1 else f"{len(measured.looks)} interim analyses"
+    evidence = (
+        f"launches were added until the intervals were narrow ({analyses}); every interval is computed at "
+        f"{reading(reported, FRACTION)}, so that {reading(requested, FRACTION)} coverage holds across all of them"
     )
+    remedy = "nothing: this is the price of interim analyses; a fixed number of launches needs no such allowance"
+    return Finding("looks", "note", None, evidence, remedy)
 
 
 def _too_wide(measured: RecordData, ended: str) -> tuple[Finding, ...]:
     if ended not in WHY_NOT:
         return ()
     why, remedy = WHY_NOT[ended]
-    return (
-        Finding(
-            rule="precision_not_reached",
-            severity="warning",
-            configuration=None,
-            evidence=f"{why} before the intervals were as narrow as asked for: {measured.looks[-1]['sentence']}",
-            remedy=remedy,
-        ),
-    )
+    evidence = f"{why} before the intervals were as narrow as requested: {measured.looks[-1]['sentence']}"
+    return (Finding("precision_not_reached", "warning", None, evidence, remedy),)
 
 
 AUDIT = Audit(

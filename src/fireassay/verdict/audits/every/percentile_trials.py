@@ -32,11 +32,11 @@ def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     """Percentiles shown with too few trials."""
     return tuple(
         Finding(
-            rule="too_few_trials",
-            severity="invalid",
-            configuration=name,
-            evidence=f"{metric} stands on {count(value.n_trials, 'trials')}; {least_two_sided(p, CONFIDENCE)} is the least",
-            remedy="run more steps or requests per launch, or report a lower percentile",
+            "too_few_trials",
+            "invalid",
+            name,
+            f"{metric} rests on {count(value.n_trials, 'trials')}; at least {least_two_sided(p, CONFIDENCE)} are needed",
+            "run more steps or requests per launch, or report a lower percentile",
         )
         for metric, p in TAILS.items()
         for name, value in results.get(metric, {}).items()
@@ -49,8 +49,8 @@ def blind(measured: RecordData, results: Results) -> str | None:
     values = [value for metric in TAILS for value in results.get(metric, {}).values()]
     if any(isinstance(value, Estimate) for value in values):
         return None
-    why = next((value.detail for value in values if isinstance(value, Absent)), "nothing was timed in steps or requests")
-    return f"no percentile of the tail is shown: {why}"
+    why = next((value.detail for value in values if isinstance(value, Absent)), "no steps or requests were timed")
+    return f"no tail percentile is shown: {why}"
 
 
 def claim(said: Claim) -> tuple[Finding, ...]:
@@ -62,8 +62,8 @@ def claim(said: Claim) -> tuple[Finding, ...]:
         *unsaid(
             "trials_unsaid",
             [number for number in named if number.trials is None],
-            "how many trials the percentile stands on",
-            "say trials",
+            "how many trials the percentile rests on",
+            "state trials",
             "percentile",
         ),
     )
@@ -74,16 +74,10 @@ def _few(number: Number) -> list[Finding]:
     least = least_two_sided(p, CONFIDENCE)
     if number.trials is None or number.trials >= least:
         return []
-    return [
-        found(
-            "too_few_trials",
-            "invalid",
-            number,
-            f"a {statistic(number)} of {count(number.trials, 'trials')}; {least} independent ones are the least that bound it on both sides",
-            "measure more trials, or claim a lower percentile",
-            "percentile",
-        )
-    ]
+    evidence = (
+        f"a {statistic(number)} of {count(number.trials, 'trials')}; at least {least} independent ones are needed to bound it on both sides"
+    )
+    return [found("too_few_trials", "invalid", number, evidence, "measure more trials, or claim a lower percentile", "percentile")]
 
 
 AUDIT = Audit(

@@ -19,8 +19,8 @@ from fireassay.metrics.quality import scores_of
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.types import QUALITY_AT_FLOOR, Finding
 
-MEND: Final = (
-    "look at answers of the reference (table examples or requests): the extraction, the prompts or the model is broken, or the margin too "
+REMEDY: Final = (
+    "examine the reference's answers (table examples or requests): the extraction, the prompts or the model is broken, or the margin is too "
     "wide; then measure again"
 )
 
@@ -33,21 +33,11 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     why = at_floor(scores_of(measured, measured.base), quality) or _unanswered(measured)
     if why is None:
         return ()
-    return (
-        Finding(
-            rule=QUALITY_AT_FLOOR,
-            severity="invalid",
-            configuration=measured.base,
-            remedy=MEND,
-            evidence=f"the reference cannot show a loss of quality: {why}",
-        ),
-    )
+    return (Finding(QUALITY_AT_FLOOR, "invalid", measured.base, f"the reference cannot show a loss of quality: {why}", REMEDY),)
 
 
 def _unanswered(measured: RecordData) -> str | None:
     """Under load: whether every question with a reference answer was left unanswered."""
-    if not measured.kind.sends_requests:
-        return None
     launches = measured.timed.filter(pl.col("configuration") == measured.base).select("launch")
     questions = measured.table("arrivals").filter((pl.col("kind") == "normal") & pl.col("expected").is_not_null())
     sent = measured.table("requests").join(questions.select("launch", "request"), on=["launch", "request"], how="semi")
@@ -60,7 +50,7 @@ def _unanswered(measured: RecordData) -> str | None:
 AUDIT = Audit(
     name="quality_at_floor",
     title="reference at its floor",
-    question="Is the reference's quality high enough that a loss could be seen?",
+    question="Is the reference's quality high enough to show a loss?",
     examine=examine,
     about=WORKLOADS,
 )

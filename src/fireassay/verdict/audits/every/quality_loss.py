@@ -12,20 +12,11 @@ from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.gates import quality
 from fireassay.verdict.types import Finding
 
-OF_TRAINING = "keep the global batch, the seed and the learning rate as in the base, or tune this worker count for itself"
-OF_LOADS = "look at the answers at this load: an engine may cut, quantise or batch otherwise when it is full"
-
 
 def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     """One warning per configuration shown to be worse than the margin allows."""
     return tuple(
-        Finding(
-            rule="quality_degraded",
-            severity="warning",
-            configuration=gate.configuration,
-            evidence=gate.sentence,
-            remedy=OF_LOADS if measured.kind.sends_requests else OF_TRAINING,
-        )
+        Finding("quality_degraded", "warning", gate.configuration, gate.sentence, measured.kind.quality_remedy)
         for gate in quality.GATE.check(measured, results)
         if gate.status == "FAIL"
     )

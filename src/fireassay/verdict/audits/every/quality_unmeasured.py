@@ -8,6 +8,8 @@ audit `quality_loss` judge it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from fireassay.estimates.estimate import Absent
 from fireassay.estimates.format import count, given
 from fireassay.frames.record_data import RecordData
@@ -21,7 +23,7 @@ from fireassay.verdict.stated.scores import confusion, direction_contradicts, is
 from fireassay.verdict.types import Finding
 
 CONFIDENCE = 0.95
-MEND = "score held-out items in the launches that are timed, and write the margin down beforehand"
+REMEDY = "score held-out items in the timed launches, and write the margin down beforehand"
 
 
 def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
@@ -40,43 +42,26 @@ def claim(said: Claim) -> tuple[Finding, ...]:
     better = improved(said)
     if not better:
         return ()
-    beside = _lost_in_numbers(said)
+    in_numbers = tuple(_lost_in_numbers(said))
     if said.quality is not None:
-        return (*_elsewhere(said.quality), *_lost(said.quality), *_too_few(said.quality), *beside)
-    if beside:
-        return beside
+        return (*_elsewhere(said.quality), *_lost(said.quality), *_too_few(said.quality), *in_numbers)
+    if in_numbers:
+        return in_numbers
     if any(is_quality(number) for number in said.number):
         return _unsure()
-    return (
-        found(
-            "quality_not_measured",
-            "warning",
-            better[0],
-            "nothing is said about the quality of the faster or cheaper result",
-            MEND,
-            "quality",
-        ),
-    )
+    evidence = "nothing is said about the quality of the faster or cheaper result"
+    return (found("quality_not_measured", "warning", better[0], evidence, REMEDY, "quality"),)
 
 
 def _unsure() -> tuple[Finding, ...]:
-    return (
-        found(
-            "quality_unsaid",
-            "note",
-            None,
-            "the claim gives scores, and does not say whether they come from the timed launches",
-            "add [quality] with same_launches and margin",
-            "quality",
-        ),
-    )
+    evidence = "the claim gives scores, and does not say whether they come from the timed launches"
+    return (found("quality_unsaid", "note", None, evidence, "add [quality] with same_launches and margin", "quality"),)
 
 
 def _elsewhere(quality: ClaimedQuality) -> list[Finding]:
     if quality.same_launches is False:
-        return [
-            found("quality_of_other_runs", "invalid", None, f"{quality.metric} was measured in other runs than the times", MEND, "quality")
-        ]
+        evidence = f"{quality.metric} was measured in other runs than the times"
+        return [found("quality_of_other_runs", "invalid", None, evidence, REMEDY, "quality")]
     unsaid = [
         words
         for words, value in (
@@ -89,58 +74,35 @@ def _elsewhere(quality: ClaimedQuality) -> list[Finding]:
     ]
     if not unsaid:
         return []
-    return [found("quality_unsaid", "note", None, f"of {quality.metric} the claim does not say {', '.join(unsaid)}", MEND, "quality")]
+    return [found("quality_unsaid", "note", None, f"for {quality.metric}, the claim does not say {', '.join(unsaid)}", REMEDY, "quality")]
 
 
 def _lost(quality: ClaimedQuality) -> list[Finding]:
     if direction_contradicts(quality):
-        return [
-            found(
-                "direction_contradicts_metric",
-                "warning",
-                None,
-                f'quality.direction = "{quality.direction}" says the opposite of what {quality.metric} means',
-                "leave quality.direction out, or name the score as it was published",
-                "quality",
-            )
-        ]
+        evidence = f'quality.direction = "{quality.direction}" contradicts the meaning of {quality.metric}'
+        remedy = "leave quality.direction out, or name the score as it was published"
+        return [found("direction_contradicts_metric", "warning", None, evidence, remedy, "quality")]
     if quality.baseline is None or quality.candidate is None or confusion(quality):
         return []  # `units` reports scores on two scales
     loss = quality.candidate - quality.baseline if lower_is_better(quality) else quality.baseline - quality.candidate
     change = f"{quality.metric} went from {given(quality.baseline)} to {given(quality.candidate)}"
     if loss > 0.0 and quality.margin is None:
-        return [
-            found(
-                "quality_lost_without_margin",
-                "warning",
-                None,
-                f"{change}, and no quality.margin says that so much may be lost",
-                "say the margin that was written down beforehand, or fix the loss and time it again",
-                "quality",
-            )
-        ]
+        evidence = f"{change}, and no quality.margin allows such a loss"
+        remedy = "state the margin that was written down beforehand, or fix the loss and time it again"
+        return [found("quality_lost_without_margin", "warning", None, evidence, remedy, "quality")]
     if quality.margin is None or loss <= quality.margin * (1.0 + 1e-9):
         return []
-    return [
-        found(
-            "quality_lost",
-            "invalid",
-            None,
-            f"{change}; the margin is {given(quality.margin)}",
-            "mend the loss first (learning rate, warm-up, batch), then time it again",
-            "quality",
-        )
-    ]
+    evidence = f"{change}; the margin is {given(quality.margin)}"
+    remedy = "fix the loss first (learning rate, warm-up, batch), then time it again"
+    return [found("quality_lost", "invalid", None, evidence, remedy, "quality")]
 
 
-def _lost_in_numbers(said: Claim) -> tuple[Finding, ...]:
+def _lost_in_numbers(said: Claim) -> Iterator[Finding]:
     """Scores given as numbers, with their baseline's."""
-    findings: list[Finding] = []
     for number in filter(is_quality, said.number):
         same = said.quality is not None and said.quality.metric == number.metric
         score = of_number(number, said.quality.margin if same and said.quality is not None else None)
-        findings += _lost(score) if score is not None else []
-    return tuple(findings)
+        yield from _lost(score) if score is not None else []
 
 
 def _too_few(quality: ClaimedQuality) -> list[Finding]:
@@ -151,23 +113,17 @@ def _too_few(quality: ClaimedQuality) -> list[Finding]:
     if least <= quality.margin:
         return []
     unit = " points" if score_scale == "points" else ""
-    return [
-        found(
-            "quality_items_too_few",
-            "warning",
-            None,
-            f"{count(quality.items, 'items')} bound a change by {given(least, 2)}{unit} at best, even if no answer changed; "
-            f"the margin is {given(quality.margin)}{unit}",
-            "score more items, or claim a wider margin",
-            "quality",
-        )
-    ]
+    evidence = (
+        f"{count(quality.items, 'items')} bound a change by {given(least, 2)}{unit} at best, even if no answer changed; "
+        f"the margin is {given(quality.margin)}{unit}"
+    )
+    return [found("quality_items_too_few", "warning", None, evidence, "score more items, or claim a wider margin", "quality")]
 
 
 AUDIT = Audit(
     name="quality_unmeasured",
     title="quality not measured in the same launch",
-    question="Was quality measured in the very launches that were timed, and did it hold?",
+    question="Was quality measured in the timed launches, and did it hold?",
     examine=examine,
     claim=claim,
     blind=blind,

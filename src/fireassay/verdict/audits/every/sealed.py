@@ -18,17 +18,17 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     reason = str(measured.manifest.get("reason") or "").strip()
     suffix = f": {reason}" if reason else ""
     if measured.state == "failed":
-        return (_finding("failed", f"the experiment failed{suffix}", "mend the workload and run the experiment again"),)
+        return (_finding("failed", f"the experiment failed{suffix}", "fix the workload and run the experiment again"),)
     if measured.state == "running":
-        return (_finding("running", "launches are still being made", "wait until the experiment has ended"),)
+        return (_finding("running", "launches are still running", "wait until the experiment has ended"),)
     remedy = "finish it with `assay resume RECORD`"
     if measured.state == "complete":
         return (_finding("unsealed", "all launches have ended but the record was never sealed", remedy),)
-    return (_finding("interrupted", f"the experiment was interrupted, launches of the plan are missing{suffix}", remedy),)
+    return (_finding("interrupted", f"the experiment was interrupted, and planned launches are missing{suffix}", remedy),)
 
 
 def _finding(rule: str, evidence: str, remedy: str) -> Finding:
-    return Finding(rule=f"record_{rule}", severity="invalid", configuration=None, evidence=evidence, remedy=remedy)
+    return Finding(f"record_{rule}", "invalid", None, evidence, remedy)
 
 
-AUDIT = Audit(name="sealed", title="record that is not whole", question="Is this record whole?", examine=examine, about=EVERYTHING)
+AUDIT = Audit(name="sealed", title="incomplete record", question="Is this record complete and sealed?", examine=examine, about=EVERYTHING)

@@ -26,17 +26,9 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One finding that makes a simulated record invalid."""
     if not is_simulated(measured):
         return ()
-    return (
-        Finding(
-            rule="simulated",
-            severity="invalid",
-            configuration=None,
-            evidence="simulated, not measured: every time in this record was computed by a simulator from numbers that were given to it",
-            remedy="use it to ask what would be; measure with assay run before anything is quoted",
-        ),
-    )
+    evidence = "simulated, not measured: every time in this record was computed by a simulator from numbers given to it"
+    remedy = "use it to explore what would happen; measure with assay run before quoting anything"
+    return (Finding("simulated", "invalid", None, evidence, remedy),)
 
 
-AUDIT = Audit(
-    name="simulated", title="a simulation in place of a measurement", question="Were these times measured at all?", examine=examine
-)
+AUDIT = Audit(name="simulated", title="simulation instead of measurement", question="Were these times measured at all?", examine=examine)

@@ -18,7 +18,7 @@ from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.types import Finding
 
-MOST_TOLD = 8  # ranks named in a finding
+MOST_NAMED = 8  # ranks named in a finding
 ROUNDING = 0.02  # relative, of a printed bandwidth against the one from its time
 LEAST_SHOWN = 1.0  # GB/s; below it, two printed decimals are too coarse
 HERE = "sum_is_here"  # a rank that is not the root holds the sum
@@ -59,17 +59,17 @@ def _finding(of: Mapping[str, object], seen: Mapping[int, tuple[str, int]], rows
     calls = rows.filter(pl.col("wrong") > 0).select("launch", "group", "call").unique().height
     in_place = " in place" if of["in_place"] else ""
     where = "rank" if len(ranks) == 1 else "ranks"
-    listed = ", ".join(map(str, ranks[:MOST_TOLD])) + (" ..." if len(ranks) > MOST_TOLD else "")
-    return Finding(
-        rule="collective_data_wrong",
-        severity="fail",
-        configuration=str(of["configuration"]),
-        evidence=f"{of['op']}{in_place} of {of['bytes']} bytes of {of['dtype']} on {of['size']} ranks gave wrong data in {count(calls, 'timed calls')}; in the "
+    listed = ", ".join(map(str, ranks[:MOST_NAMED])) + (" ..." if len(ranks) > MOST_NAMED else "")
+    evidence = (
+        f"{of['op']}{in_place} of {of['bytes']} bytes of {of['dtype']} on {of['size']} ranks gave wrong data in {count(calls, 'timed calls')}; in the "
         f"first (launch {rows['launch'][0]}, call {rows['call'][0]}) on {where} {listed}: {explained(seen, int(str(of['size'])))}, "
-        f"{count(max(wrong for _, wrong in seen.values()), 'wrong elements')} on the worst rank",
-        remedy="find out what lies between the ranks (library, driver, network card, an in-network reduction) before any of its numbers is used; "
-        "the rows with wrong > 0 in the table collectives say where",
+        f"{count(max(wrong for _, wrong in seen.values()), 'wrong elements')} on the worst rank"
     )
+    remedy = (
+        "find the faulty part between the ranks (library, driver, network card, an in-network reduction) before using any of these numbers; "
+        "rows with wrong > 0 in the table collectives show where"
+    )
+    return Finding("collective_data_wrong", "fail", str(of["configuration"]), evidence, remedy)
 
 
 def explained(seen: Mapping[int, tuple[str, int]], size: int) -> str:
@@ -89,13 +89,8 @@ def _unchecked(rows: pl.DataFrame) -> Iterable[Finding]:
     each = rows.group_by("configuration", "launch", "group", "call").agg(pl.col("wrong").is_not_null().any().alias("seen"))
     missing = each.filter(~pl.col("seen")).group_by("configuration").agg(pl.len().alias("calls")).sort("configuration")
     for configuration, calls in missing.iter_rows():
-        yield Finding(
-            rule="collective_data_unchecked",
-            severity="invalid",
-            configuration=configuration,
-            evidence=f"{count(calls, 'timed calls')} were not checked on any rank, so that nobody knows what was timed",
-            remedy="measure again; assay comm checks every timed call",
-        )
+        evidence = f"{count(calls, 'timed calls')} were not checked on any rank, so what was timed is unknown"
+        yield Finding("collective_data_unchecked", "invalid", configuration, evidence, "measure again; assay comm checks every timed call")
 
 
 def _of_others(measured: RecordData, rows: pl.DataFrame) -> Iterable[Finding]:
@@ -103,32 +98,25 @@ def _of_others(measured: RecordData, rows: pl.DataFrame) -> Iterable[Finding]:
     foreign = measured.foreign or {}
     seen = rows["wrong"].is_not_null().sum()
     checked = f"{seen} of {count(rows.height, 'results')} have a count of wrong elements" if seen else "no data were checked"
-    yield Finding(
-        rule="collective_check_apart",
-        severity="note" if seen else "warning",
-        configuration=None,
-        evidence=f"{foreign.get('title')} checks {(foreign.get('meanings') or {}).get('check')}; {checked}",
-        remedy="assay comm checks the timed calls themselves",
-    )
+    evidence = f"{foreign.get('title')} checks {(foreign.get('meanings') or {}).get('check')}; {checked}"
+    yield Finding("collective_check_apart", "note" if seen else "warning", None, evidence, "assay comm checks the timed calls themselves")
     for launch, nbytes, in_place, printed in foreign.get("printed") or ():
         result = rows.filter((pl.col("launch") == launch) & (pl.col("bytes") == nbytes) & (pl.col("in_place") == int(in_place)))
         op, size, seconds = result["op"][0], result["size"][0], (result["end_ns"][0] - result["begin_ns"][0]) / 1e9
         ours = busbw(op, size, nbytes, seconds) * 1e-9
         if max(ours, printed) >= LEAST_SHOWN and abs(ours - printed) > ROUNDING * max(ours, printed):
-            yield Finding(
-                rule="collective_numbers_contradict",
-                severity="warning",
-                configuration=None,
-                evidence=f"{nbytes} bytes in {seconds * 1e6:g} us on {size} ranks are a busbw of {ours:.2f} GB/s, and the file says {printed:g}",
-                remedy="see whether all of its lines of devices belong to the group that was timed",
+            evidence = (
+                f"{nbytes} bytes in {seconds * 1e6:g} us on {size} ranks are a busbw of {ours:.2f} GB/s, and the file says {printed:g}"
             )
+            remedy = "check that all of its device lines belong to the timed group"
+            yield Finding("collective_numbers_contradict", "warning", None, evidence, remedy)
             return
 
 
 AUDIT = Audit(
     name="collective_data",
     title="wrong data",
-    question="Were the data of the timed collectives right?",
+    question="Did the timed collectives give correct data?",
     examine=examine,
     about=("collectives", "training"),
 )

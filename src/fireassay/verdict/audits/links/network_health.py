@@ -25,18 +25,16 @@ BUSY = 0.9  # processor utilisation
 SEGMENT = 1448  # payload bytes of a 1514-byte frame
 
 
-def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, results: Results) -> Iterator[Finding]:
     """All problems, host by host."""
-    findings: list[Finding] = []
     for host in hosts(measured):
-        findings += _of_host(measured, results, host)
-    findings += _interfaces(measured)
-    findings += _slower(results, hosts(measured))
-    return tuple(findings)
+        yield from _of_host(measured, results, host)
+    yield from _interfaces(measured)
+    yield from _slower(results, hosts(measured))
 
 
 def _finding(rule: str, evidence: str, remedy: str, severity: Severity = "warning") -> Finding:
-    return Finding(rule=rule, severity=severity, configuration=None, evidence=evidence, remedy=remedy or "nothing is known that mends it")
+    return Finding(rule, severity, None, evidence, remedy or "no fix is known")
 
 
 def _of_host(measured: RecordData, results: Results, host: str) -> Iterator[Finding]:
@@ -48,7 +46,7 @@ def _of_host(measured: RecordData, results: Results, host: str) -> Iterator[Find
         yield _finding(
             "host_silent",
             f"{host} did not answer in any round: {tried}",
-            f"see whether {host} runs and lets this machine through: ip route get {host}",
+            f"check that {host} runs and admits this machine: ip route get {host}",
             "fail",
         )
         return
@@ -60,7 +58,7 @@ def _of_host(measured: RecordData, results: Results, host: str) -> Iterator[Find
         yield _finding(
             "echoes_lost",
             f"{host}: {show(lost).text} of {count(lost.n_trials, 'echoes')} did not come back",
-            "look for a bad cable, a full queue or a firewall that limits echoes",
+            "check for a bad cable, a full queue or a firewall that limits echoes",
         )
     yield from _again(measured, host)
     yield from _path(measured, host)
@@ -80,8 +78,8 @@ def _again(measured: RecordData, host: str) -> Iterator[Finding]:
         if share > MOST_AGAIN:
             yield _finding(
                 "sent_again",
-                f"{words}: {count(int(again), 'segments')} were sent again, about {number(share * 100, 1)} % of them",
-                "packets are lost or late on the way: look at the drops of the interfaces and switches between",
+                f"{words}: {count(int(again), 'segments')} were retransmitted, about {number(share * 100, 1)} % of them",
+                "packets are lost or delayed on the way: check the drop counters of the interfaces and switches in between",
             )
 
 
@@ -96,8 +94,8 @@ def _path(measured: RecordData, host: str) -> Iterator[Finding]:
         way = ways(measured).get(host, {})
         yield _finding(
             "path_mtu",
-            f"{host}: packets of {way.get('mtu')} bytes, the size of {way.get('interface')}, do not get there unbroken: "
-            "something on the way takes only smaller ones",
+            f"{host}: packets of {way.get('mtu')} bytes, the MTU of {way.get('interface')}, do not arrive unfragmented: "
+            "the path allows only smaller ones",
             f"set the same MTU on every machine and switch, or a smaller one here: ip link set dev {way.get('interface')} mtu SIZE",
         )
 
@@ -112,8 +110,8 @@ def _directions(results: Results, host: str) -> Iterator[Finding]:
         slow, words = (there, f"to {host}") if there.value < back.value else (back, f"from {host}")
         yield _finding(
             "one_way_slower",
-            f"{words} only {show(slow).text}, {number(ratio, 1)} times less than the other way",
-            "look for a limit on one side (shaping, a virtual machine's quota), half duplex, or a busy sender",
+            f"{words} only {show(slow).text}, {number(ratio, 1)} times less than in the other direction",
+            "check for a limit on one side (shaping, a virtual machine's quota), half duplex, or a busy sender",
         )
 
 
@@ -125,7 +123,7 @@ def _busy(measured: RecordData, host: str) -> Iterator[Finding]:
                 "host_busy",
                 f"{host}: this machine's processors were {number(share * 100, 0)} % busy during the transfer: "
                 "the rate may be theirs and not the link's",
-                "leave the machine to the measurement",
+                "dedicate the machine to the measurement",
             )
             return
 
@@ -134,11 +132,11 @@ def _interfaces(measured: RecordData) -> Iterator[Finding]:
     seen = ways(measured)
     speeds = {interface["interface"]: interface["speed_bits"] for interface in seen.values() if interface.get("speed_bits")}
     for name, interface in {interface["interface"]: interface for interface in seen.values() if interface.get("interface")}.items():
-        for counter, words in (("errors", "packets were damaged"), ("dropped", "packets were thrown away")):
+        for counter, words in (("errors", "packets were damaged"), ("dropped", "packets were dropped")):
             if (grew := grown(measured, f"net-{name}", counter)) > 0:
                 yield _finding(
                     f"interface_{counter}",
-                    f"{name}: {number(grew, 0)} {words} while it was looked at",
+                    f"{name}: {number(grew, 0)} {words} during the measurement",
                     f"see which: ip -s -s link show dev {name}; ethtool -S {name}",
                 )
         if interface.get("duplex") == "half":
@@ -148,7 +146,7 @@ def _interfaces(measured: RecordData) -> Iterator[Finding]:
                 "slower_interface",
                 f"{name} runs at {number(speeds[name] / 1e6, 0)} Mbit/s, "
                 f"another interface of this machine at {number(max(speeds.values()) / 1e6, 0)}",
-                "look at its cable and its switch's port, or send by the faster one",
+                "check its cable and its switch port, or send through the faster interface",
             )
 
 
@@ -163,14 +161,14 @@ def _slower(results: Results, names: tuple[str, ...]) -> Iterator[Finding]:
             yield _finding(
                 "slower_link",
                 f"to {host} {show(value).text}, to {best_host} {show(best).text}: {number(best.value / value.value, 1)} times as much",
-                f"look at the cable, the switch's port and the speed that {host}'s interface has negotiated",
+                f"check the cable, the switch port and the negotiated speed of {host}'s interface",
             )
 
 
 AUDIT = Audit(
     name="network_health",
-    title="a broken or slow network",
-    question="Is anything on the way to the other hosts broken, set wrongly or slow?",
+    title="broken or slow network",
+    question="Is any link to the other hosts broken, misconfigured or slow?",
     examine=examine,
     about=("network",),
 )

@@ -47,7 +47,7 @@ def _copies(measured: RecordData, table: str) -> Iterator[Finding]:
         earlier = first.setdefault(tuple(durations), launch)
         if earlier != launch:
             bad = pl.DataFrame({"launch": [launch], "_earlier": [earlier], "_rows": [len(durations)], "_longest": [durations[0]]})
-            words = "its {_rows} longest durations are those of launch {_earlier}, the longest of both {_longest} ns"
+            words = "its {_rows} longest durations equal those of launch {_earlier}; the longest is {_longest} ns"
             yield from impossible("rows_copied", table, bad, words)
             return
 
@@ -56,13 +56,13 @@ def blind(measured: RecordData, _: Results) -> str | None:
     """Blind with a single launch."""
     if measured.foreign is not None:
         return FOREIGN
-    return None if measured.table("launches").height > 1 else "there is one launch, which has nothing to repeat"
+    return None if measured.table("launches").height > 1 else "there is only one launch"
 
 
 AUDIT = Audit(
     name="copied_rows",
-    title="launches written down twice",
-    question="Are there launches whose times repeat another one's?",
+    title="copied launches",
+    question="Do any launches repeat another launch's times?",
     examine=examine,
     about=EVERYTHING,
     blind=blind,

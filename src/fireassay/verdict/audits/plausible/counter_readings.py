@@ -2,7 +2,7 @@
 
 The meter reads while a launch runs, totals that it accumulates itself never fall, and no device exceeds its power limit:
 
-    energy between two readings  <=  2000 W x (seconds + 1)        the accumulator's own limit (`instruments/energy.py`)
+    energy between two readings  <=  2000 W x (seconds + 1)        the accumulator's own limit (`instruments/machine/energy.py`)
     mean power of a GPU          <=  2 x its enforced power limit, if recorded and the readings span 5 s
 
 A violation cannot have been read: INVALID. The kernel's totals (idle time, interfaces) may fall and are not checked. Cannot tell: a counter
@@ -92,7 +92,7 @@ def _outside(measured: RecordData) -> tuple[Finding, ...]:
     early, late = inside.filter(pl.col("ns") < pl.col("begin_ns")), inside.filter(pl.col("ns") > pl.col("_until"))
     return (
         *impossible("reading_outside_launch", "telemetry", early, "read at {ns}, before the launch began at {begin_ns}"),
-        *impossible("reading_outside_launch", "telemetry", late, "read at {ns}, when the launch was over at {_until}"),
+        *impossible("reading_outside_launch", "telemetry", late, "read at {ns}; the launch was over by {_until}"),
     )
 
 
@@ -105,8 +105,8 @@ def blind(measured: RecordData, _: Results) -> str | None:
 
 AUDIT = Audit(
     name="counter_readings",
-    title="counters that cannot be",
-    question="Can the counters have been read as they stand?",
+    title="impossible counter readings",
+    question="Can the counters have been read as recorded?",
     examine=examine,
     about=EVERYTHING,
     blind=blind,

@@ -108,9 +108,7 @@ def _launches(measured: RecordData) -> tuple[Finding, ...]:
     early = measured.table("launches").join(begun, on="launch").filter(pl.col("begin_ns") < pl.col("_begun"))
     return (
         *impossible("launches_overlap", "launches", bad, "begin_ns {begin_ns} is before {_before}, the end of launch {_earlier}"),
-        *impossible(
-            "launch_begins_early", "launches", early, "begin_ns {begin_ns} is before {_begun}, when the table events says that it began"
-        ),
+        *impossible("launch_begins_early", "launches", early, "begin_ns {begin_ns} is before {_begun}, its begin in the table events"),
     )
 
 
@@ -129,11 +127,14 @@ def _outside(measured: RecordData) -> tuple[Finding, ...]:
 def _first_step(measured: RecordData) -> tuple[Finding, ...]:
     """A worker's first-step event agrees with the step's own row."""
     first_steps = measured.table("events").filter((pl.col("kind") == "first_step") & pl.col("step").is_not_null())
-    first_steps = first_steps.select(*WORKER, "step", _ns="ns", _told="duration_ns")
+    first_steps = first_steps.select(*WORKER, "step", _ns="ns", _reported="duration_ns")
     both = measured.table("steps").join(first_steps, on=[*WORKER, "step"]).with_columns(_length=pl.col("end_ns") - pl.col("begin_ns"))
-    bad = both.filter((pl.col("_ns") != pl.col("begin_ns")) | (pl.col("_told") != pl.col("_length")))
+    bad = both.filter((pl.col("_ns") != pl.col("begin_ns")) | (pl.col("_reported") != pl.col("_length")))
     return impossible(
-        "first_step_differs", "steps", bad, "it begins at {begin_ns} and takes {_length} ns, by the table events at {_ns} and {_told} ns"
+        "first_step_differs",
+        "steps",
+        bad,
+        "it begins at {begin_ns} and takes {_length} ns; by the table events it begins at {_ns} and takes {_reported} ns",
     )
 
 
@@ -151,14 +152,12 @@ def _too_early(measured: RecordData) -> tuple[Finding, ...]:
         .filter(pl.col("_ranks") == pl.col("size"))
     )
     bad = calls.join(last, on=[*keys, "size"]).filter(pl.col("end_ns") < pl.col("_entered") - SLACK_NS)
-    return impossible(
-        "collective_before_entry", "collectives", bad, "{op} was over at {end_ns}, before rank {_last} entered it at {_entered}"
-    )
+    return impossible("collective_before_entry", "collectives", bad, "{op} ended at {end_ns}, before rank {_last} entered it at {_entered}")
 
 
 AUDIT = Audit(
     name="order_of_times",
-    title="times that cannot be",
+    title="impossible times",
     question="Are a record's times possible?",
     examine=examine,
     about=EVERYTHING,

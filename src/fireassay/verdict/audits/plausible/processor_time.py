@@ -69,8 +69,8 @@ def _functions(measured: RecordData, count: int) -> tuple[Finding, ...]:
 
 
 def _launches(measured: RecordData, count: int) -> tuple[Finding, ...]:
-    """Processes of a launch at each counter reading. A load's servers may predate the launch."""
-    if measured.kind.sends_requests:
+    """Processes of a launch at each counter reading."""
+    if not measured.kind.own_processes:
         return ()
     begins = measured.table("launches").select("launch", "begin_ns")
     read = measured.table("telemetry").filter((pl.col("device") == "launch") & (pl.col("counter") == "cpu_time"))
@@ -96,7 +96,7 @@ def blind(measured: RecordData, _: Results) -> str | None:
 
 AUDIT = Audit(
     name="processor_time",
-    title="more processor time than there was",
+    title="impossible processor time",
     question="Was more processor time used than the machine has?",
     examine=examine,
     about=EVERYTHING,

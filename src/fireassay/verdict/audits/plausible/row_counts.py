@@ -49,7 +49,7 @@ def _strangers(measured: RecordData) -> Iterator[Finding]:
                 "launch_unknown",
                 table,
                 strange.group_by("launch").agg(_rows=pl.len(), _known=pl.lit(len(known))),
-                "{_rows} rows of launch {launch}, which is none of the {_known} of the table launches",
+                "{_rows} rows of launch {launch}, which is not among the {_known} of the table launches",
             )
 
 
@@ -69,9 +69,7 @@ def _arrived(measured: RecordData) -> tuple[Finding, ...]:
     rows = measured.table("arrivals").group_by("launch").agg(pl.len().alias("_rows"))
     known = rows.with_columns(_due=pl.col("launch").replace_strict(due, default=None, return_dtype=pl.Int64))
     bad = known.filter(pl.col("_rows") > pl.col("_due"))
-    return impossible(
-        "arrivals_too_many", "arrivals", bad, "it has {_rows} requests, and the schedule that was noted before the load {_due}"
-    )
+    return impossible("arrivals_too_many", "arrivals", bad, "it has {_rows} requests; the schedule recorded before the load has {_due}")
 
 
 def _tokens(measured: RecordData) -> tuple[Finding, ...]:
@@ -96,20 +94,20 @@ def _plan(measured: RecordData) -> tuple[Finding, ...]:
         if launch.role == "timed"
     ]
     planned = pl.DataFrame(slots, schema={"slot": pl.Int32, "_planned": pl.String}, orient="row")
-    label = pl.format("{} with {} workers", "configuration", "workers").alias("_told")
+    label = pl.format("{} with {} workers", "configuration", "workers").alias("_reported")
     both = measured.table("launches").filter(pl.col("role") == "timed").join(planned, on="slot").with_columns(label)
     return impossible(
         "plan_differs",
         "launches",
-        both.filter(pl.col("_told") != pl.col("_planned")),
-        "it is {_told}; slot {slot} of the plan is {_planned}",
+        both.filter(pl.col("_reported") != pl.col("_planned")),
+        "it is {_reported}; slot {slot} of the plan is {_planned}",
     )
 
 
 AUDIT = Audit(
     name="row_counts",
-    title="counts that cannot be",
-    question="Do the tables hold what the plan and the launches allow?",
+    title="impossible row counts",
+    question="Do the row counts agree with the plan and the launches?",
     examine=examine,
     about=EVERYTHING,
     blind=blind,

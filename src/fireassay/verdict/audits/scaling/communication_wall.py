@@ -2,7 +2,7 @@
 
 Amdahl's fit calls all of it serial, and the Karp-Flatt series separates them only if communication grows with the workers: a ring's latency
 does, its bandwidth term hardly does. With alpha, beta and bytes of the same record, the step at the largest worker count is divided into
-T1/p, serial work, communication, waiting, and an unexplained rest (`stats.communication_wall`). Cannot tell: the nature of the serial work;
+T1/p, serial work, communication, waiting, and an unexplained rest (`stats.models.communication_wall`). Cannot tell: the nature of the serial work;
 a model that misses the largest count by much explains nothing, and the finding says so.
 """
 
@@ -27,16 +27,16 @@ SAYS: Final[dict[Limit, str]] = {
     "serial": "serial work limits, not communication",
     "communication": "communication limits, not serial work",
     "slowest": "waiting for the slowest worker limits",
-    "serial and communication": "serial work and communication limit alike",
+    "serial and communication": "serial work and communication limit equally",
     "unexplained": "most of it is neither serial work nor communication by the model",
 }
 REMEDIES: Final[dict[Limit, str]] = {
     "nothing": "nothing to do",
-    "serial": "look for what every worker does whole in each step: loading, logging, evaluating, a part of the model that is not divided",
-    "communication": "send fewer bytes or in fewer pieces (precision, larger buckets, accumulating gradients), or hide more of it under computing",
-    "slowest": "look which worker it is, and whether always the same one; even out its work or its processors",
+    "serial": "find what every worker does in full in each step: loading, logging, evaluation, an undivided part of the model",
+    "communication": "send fewer bytes or fewer messages (precision, larger buckets, gradient accumulation), or overlap more of it with computation",
+    "slowest": "find which worker it is, and whether it is always the same; balance its work or its processors",
     "serial and communication": "both must fall: the audit's evidence says how much each takes",
-    "unexplained": "sweep the links on the same workers (measure.communication = true), and look at the phases of a step",
+    "unexplained": "sweep the links on the same workers (measure.communication = true), and examine the phases of a step",
 }
 
 
@@ -50,11 +50,11 @@ def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
     parts = divide(curve, level, step)
     rule = f"limited_by_{parts.limit.replace(' ', '_')}" if parts.limit != "unexplained" else "limits_unexplained"
     note = Finding(
-        rule=rule,
-        severity="note",
-        configuration=None,
-        evidence=f"{_division(parts, step, weak=curve.weak)}: {SAYS[parts.limit]}{_fits(measured, wall, results)}{_reach(wall, results)}",
-        remedy=REMEDIES[parts.limit],
+        rule,
+        "note",
+        None,
+        f"{_division(parts, step, weak=curve.weak)}: {SAYS[parts.limit]}{_fits(measured, wall, results)}{_reach(wall, results)}",
+        REMEDIES[parts.limit],
     )
     return (note, *_misses(results))
 
@@ -70,7 +70,7 @@ def _division(parts: Division, step_s: float, *, weak: bool) -> str:
     terms = [f"{name} {reading(value, SECONDS)}" for name, value in named.items() if abs(value) >= 0.005 * step_s]
     ideal = "T1" if weak else "T1/p"
     # modelled parts; they may differ from the measured "comm_exposed"
-    division = f"by the model: {', '.join(terms)}" if terms else "by the model nothing that shows"
+    division = f"by the model: {', '.join(terms)}" if terms else "by the model nothing visible"
     return (
         f"a step with {parts.workers:g} workers takes {reading(step_s, SECONDS)}, of which {reading(max(parts.lost_s, 0.0), SECONDS)} beyond "
         f"{ideal} ({division})"
@@ -82,7 +82,7 @@ def _fits(measured: RecordData, wall: Wall, results: Results) -> str:
     words = []
     serial, amdahl = results["serial_fraction_apart"][ALL], results["serial_fraction"][ALL]
     if isinstance(serial, Estimate) and isinstance(amdahl, Estimate) and 0.0 <= amdahl.value <= 1.0:
-        words.append(f"Amdahl's fit calls {show(amdahl).text} of the work serial, the model that knows the links {show(serial).text}")
+        words.append(f"Amdahl's fit calls {show(amdahl).text} of the work serial, the communication model {show(serial).text}")
     series = {
         level: value.value
         for level, name in zip(measured.levels, measured.configurations, strict=True)
@@ -90,10 +90,10 @@ def _fits(measured: RecordData, wall: Wall, results: Results) -> str:
     }
     how = trend(list(series), list(series.values()))
     if how == "rising":
-        words.append("the Karp-Flatt series rises, as communication or waiting makes it")
+        words.append("the Karp-Flatt series rises, as it does with communication or waiting")
     elif how != "unknown":
-        bandwidth = "; so does a ring that is bound by bandwidth" if _bandwidth_bound(wall) else ""
-        words.append(f"the Karp-Flatt series {'is flat' if how == 'flat' else 'falls'}, as serial work makes it{bandwidth}")
+        bandwidth = "; so it does with a bandwidth-bound ring" if _bandwidth_bound(wall) else ""
+        words.append(f"the Karp-Flatt series {'is flat' if how == 'flat' else 'falls'}, as it does with serial work{bandwidth}")
     return "".join(f"; {word}" for word in words)
 
 
@@ -122,22 +122,18 @@ def _misses(results: Results) -> tuple[Finding, ...]:
     error = results["communication_wall_error"][ALL]
     if not isinstance(error, Estimate) or abs(error.value) <= WORST_MISS:
         return ()
-    return (
-        Finding(
-            rule="communication_model_misses",
-            severity="warning",
-            configuration=None,
-            evidence=f"fitted without the largest worker count, the model of communication misses it by {percent(abs(error.value), beside=(WORST_MISS,))}, "
-            f"more than {percent(WORST_MISS, 12)}",
-            remedy="do not carry its predictions further; sweep the links on as many workers (measure.communication = true)",
-        ),
+    evidence = (
+        f"fitted without the largest worker count, the model of communication misses it by {percent(abs(error.value), beside=(WORST_MISS,))}, "
+        f"more than {percent(WORST_MISS, 12)}"
     )
+    remedy = "do not rely on its predictions; sweep the links on as many workers (measure.communication = true)"
+    return (Finding("communication_model_misses", "warning", None, evidence, remedy),)
 
 
 AUDIT = Audit(
     name="communication_wall",
-    title="serial work taken for communication",
-    question="Is what does not get shorter with more workers serial work, communication, or waiting?",
+    title="serial work mistaken for communication",
+    question="Is the time that more workers do not shorten serial work, communication or waiting?",
     examine=examine,
     about=("training",),
 )

@@ -48,15 +48,9 @@ def _taken(measured: RecordData, items: Mapping[int, float]) -> list[Finding]:
     if any(parallelism(measured, name).alone for name in measured.configurations):  # items are no evidence if workers train alone
         return []
     levels = ", ".join(f"{per_step:g} at {level}" for level, per_step in items.items())
-    return [
-        Finding(
-            rule="scaling_mode_taken",
-            severity="note",
-            configuration=None,
-            evidence=f"items per step grow with the workers ({levels}), so this is read as weak scaling",
-            remedy="declare it (--scaling weak), or keep the global batch fixed: where all ranks read the same samples it looks the same",
-        )
-    ]
+    evidence = f"items per step grow with the workers ({levels}), so this is read as weak scaling"
+    remedy = "declare it (--scaling weak), or keep the global batch fixed: ranks that all read the same samples look the same"
+    return [Finding("scaling_mode_taken", "note", None, evidence, remedy)]
 
 
 def _ledger_explains(results: Results, level: int, fewer: bool) -> bool:
@@ -69,13 +63,8 @@ def _finding(measured: RecordData, level: int, per_step: float, expected: float,
     evidence = f"{measured.mode} scaling needs {expected:g} items per step at {workers}; recorded: {per_step:g}"
     if measured.experiment.scaling.mode == "auto":
         evidence = f"neither strong nor weak scaling: {base:g} items per step at the base, {per_step:g} at {workers}"
-    return Finding(
-        rule="scaling_mode_mismatch",
-        severity="invalid",
-        configuration=configuration_name(level),
-        evidence=evidence,
-        remedy="keep the global batch fixed for strong scaling, the batch per worker for weak scaling, or declare the other mode",
-    )
+    remedy = "keep the global batch fixed for strong scaling, the batch per worker for weak scaling, or declare the other mode"
+    return Finding("scaling_mode_mismatch", "invalid", configuration_name(level), evidence, remedy)
 
 
 def claim(said: Claim) -> tuple[Finding, ...]:
@@ -88,7 +77,7 @@ def claim(said: Claim) -> tuple[Finding, ...]:
             "scaling_mode_unsaid",
             [number for number in scaled if number.scaling is None],
             "whether the total work or the work per worker was fixed",
-            'say scaling = "strong" or "weak", and global_batch of both sides',
+            'state scaling = "strong" or "weak", and global_batch of both sides',
             "work",
         ),
     )
@@ -117,22 +106,17 @@ def _contradicted(said: Claim, number: Number) -> list[Finding]:
     expected = base if number.scaling == "strong" else base * number.workers / (base_workers(said, number) or 1)
     if abs(batch - expected) <= TOLERANCE * expected:
         return []
-    return [
-        said_wrong(
-            "scaling_mode_contradicted",
-            "invalid",
-            number,
-            f"{number.scaling} scaling needs a global batch of {given(expected)} at {count(number.workers, 'workers')}; said: {given(batch)}",
-            "keep the global batch fixed for strong scaling, the batch per worker for weak scaling, or claim the other mode",
-            "work",
-        )
-    ]
+    evidence = (
+        f"{number.scaling} scaling needs a global batch of {given(expected)} at {count(number.workers, 'workers')}; stated: {given(batch)}"
+    )
+    remedy = "keep the global batch fixed for strong scaling, the batch per worker for weak scaling, or claim the other mode"
+    return [said_wrong("scaling_mode_contradicted", "invalid", number, evidence, remedy, "work")]
 
 
 AUDIT = Audit(
     name="scaling_mode",
     title="strong and weak scaling confused",
-    question="Is it really strong or weak scaling?",
+    question="Does the work match strong or weak scaling?",
     examine=examine,
     claim=claim,
 )

@@ -8,6 +8,8 @@ ways to fool the masses", 1991, nos. 2 and 6.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import count, given, show
 from fireassay.frames.record_data import RecordData
@@ -25,9 +27,8 @@ BITS = {"fp64": 64, "fp32": 32, "tf32": 19, "bf16": 16, "fp16": 16, "fp8": 8, "i
 BASE = "base_kind"  # condition of the experiment; best_serial: the base is the best program for one worker
 
 
-def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, results: Results) -> Iterator[Finding]:
     """A warning per configuration with superlinear speedup; one if the base had other threads."""
-    findings = []
     for name in measured.configurations:
         value = results["efficiency"][name]
         if (
@@ -37,17 +38,9 @@ def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
             and value.low > 1.0
             and not _other_work(measured, results, name)
         ):
-            findings.append(
-                Finding(
-                    rule="speedup_above_workers",
-                    severity="warning",
-                    configuration=name,
-                    evidence=f"the efficiency {show(value, beside=(1.0,)).full} is above 1: {measured.base} is slower than one worker's share of the work",
-                    remedy="look at what the base lacks: memory that fits in the caches only when shared, threads, batch; then time a stronger base",
-                    needs=("strong_base",),
-                )
-            )
-    return tuple(findings)
+            evidence = f"the efficiency {show(value, beside=(1.0,)).full} is above 1: {measured.base} is slower than one worker's share of the work"
+            remedy = "find what the base lacks: memory that fits in the caches only when divided, threads, batch; then time a stronger base"
+            yield Finding("speedup_above_workers", "warning", name, evidence, remedy, needs=("strong_base",))
 
 
 def _other_work(measured: RecordData, results: Results, name: str) -> bool:
@@ -64,44 +57,35 @@ def blind(measured: RecordData, _: Results) -> str | None:
         return None
     return (
         f"the base is this script on {count(measured.experiment.base_level, 'workers')}; whether another program is faster on one worker "
-        f'was not measured (if it is the best one known, say so: conditions.{BASE} = "best_serial")'
+        f'was not measured (if it is the best one known, declare it: conditions.{BASE} = "best_serial")'
     )
 
 
-def claim(said: Claim) -> tuple[Finding, ...]:
+def claim(said: Claim) -> Iterator[Finding]:
     """The two sides' strength, the kind of baseline, and speedups that are too good."""
     relative = [n for n in said.number if is_relative(n) and not (is_quality(n) or is_cost(n) or is_energy(n))]
     weak = {key: values for key, values in differences(said).items() if is_strength(key) and not _base_is_stronger(values)}
-    findings = []
     if weak and relative:
-        findings.append(
-            found(
-                "baseline_not_equally_optimised",
-                "invalid",
-                relative[0],
-                f"baseline and candidate differ in {listed(weak)}: part of the ratio is what the baseline was not given",
-                "give the baseline the candidate's settings, or the best it can have, and measure both again",
-                "strong_base",
-            )
-        )
-    findings += _too_good(said)
+        evidence = f"baseline and candidate differ in {listed(weak)}: part of the ratio is what the baseline lacks"
+        remedy = "give the baseline the candidate's settings, or the best it can have, and measure both again"
+        yield found("baseline_not_equally_optimised", "invalid", relative[0], evidence, remedy, "strong_base")
+    yield from _too_good(said)
     vague = [number for number in relative if number.baseline is None or number.baseline.kind in (None, "unknown")]
-    findings += unsaid(
+    yield from unsaid(
         "baseline_kind_unsaid",
         vague,
         "what kind of baseline it was",
-        "say baseline.kind: best_serial, one_worker, one_node or other_system",
+        "state baseline.kind: best_serial, one_worker, one_node or other_system",
         "strong_base",
     )
     one_worker = [number for number in relative if number.baseline is not None and number.baseline.kind == "one_worker"]
-    findings += unsaid(
+    yield from unsaid(
         "best_serial_unsaid",
         one_worker,
         "whether the distributed program on one worker is as fast as the best serial one",
-        'time the best serial program as well, or say baseline.kind = "best_serial"',
+        'time the best serial program as well, or state baseline.kind = "best_serial"',
         "strong_base",
     )
-    return tuple(findings)
 
 
 def _base_is_stronger(values: list[object]) -> bool:
@@ -150,14 +134,9 @@ def _low(said: Claim, number: Number) -> float | None:
 def _at_workers(number: Number, value: float, factor: float | None, low: float | None) -> Finding:
     certain = f", and so is its whole interval from {given(low, 3)}" if low is not None and low >= 1.0 else ""
     times = f"{given(value * factor, 3)} times as fast with {given(factor, 3)} times the workers: " if factor else ""
-    return found(
-        "speedup_at_workers",
-        "warning",
-        number,
-        f"{times}an efficiency of {given(value, 3)}, at or above what is possible if one worker is used well{certain}",
-        "look for what the baseline lacks (precision, batch, threads, compilation) before believing that communication costs nothing",
-        "strong_base",
-    )
+    evidence = f"{times}an efficiency of {given(value, 3)}, at or above what is possible if one worker is used well{certain}"
+    remedy = "find what the baseline lacks (precision, batch, threads, compilation) before believing that communication costs nothing"
+    return found("speedup_at_workers", "warning", number, evidence, remedy, "strong_base")
 
 
 AUDIT = Audit(

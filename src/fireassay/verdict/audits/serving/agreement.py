@@ -13,7 +13,7 @@ from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.evidence.answer_agreement import GRADES, Agreement, agreements
-from fireassay.verdict.evidence.sent_requests import finding, serving_of
+from fireassay.verdict.evidence.sent_requests import serving_of
 from fireassay.verdict.types import Finding
 
 
@@ -24,12 +24,12 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     if not known:
         return (
             (
-                finding(
+                Finding(
                     "agreement_not_measured",
                     "warning",
                     None,
-                    f"the grade {requested} is asked for, but no prompt was answered more than once",
-                    "serving.correctness.identity = 10",
+                    f"grade {requested} is required, but no prompt was answered more than once",
+                    "set serving.correctness.identity = 10",
                 ),
             )
             if requested != "none"
@@ -42,24 +42,18 @@ def _judged(name: str, agreement: Agreement, requested: str) -> Finding | None:
     if requested == "none":
         if not agreement.differing:
             return None
-        return finding("answers_differ", "note", name, _words(agreement), "serving.correctness.grade says which agreement is enough")
+        return Finding("answers_differ", "note", name, _words(agreement), "set serving.correctness.grade to the agreement that is enough")
     least = GRADES.index(requested)
     if GRADES.index(agreement.possible) < least:
-        return finding(
-            "agreement",
-            "fail",
-            name,
-            f"the agreement of answers to equal prompts is graded {_graded(agreement)}, {requested} is asked for: {_words(agreement)}",
-            "look whether all replicas hold the same weights, precision and template, and whether the engine's kernels depend on the batch",
+        evidence = f"the agreement of answers to equal prompts is graded {_graded(agreement)}, {requested} is required: {_words(agreement)}"
+        remedy = (
+            "check whether all replicas have the same weights, precision and template, and whether the engine's kernels depend on the batch"
         )
+        return Finding("agreement", "fail", name, evidence, remedy)
     if GRADES.index(agreement.shown) < least:
-        return finding(
-            "agreement_not_shown",
-            "warning",
-            name,
-            f"whether answers to equal prompts agree as {requested} is not known: {_words(agreement)}",
-            "an engine that tells log probabilities, one token a chunk, can show it",
-        )
+        evidence = f"it is unknown whether answers to equal prompts agree at grade {requested}: {_words(agreement)}"
+        remedy = "an engine that reports log probabilities, one token per chunk, can show it"
+        return Finding("agreement_not_shown", "warning", name, evidence, remedy)
     return None
 
 
@@ -70,7 +64,7 @@ def _graded(agreement: Agreement) -> str:
 def _words(agreement: Agreement) -> str:
     again = count(agreement.prompts, "prompts")
     if not agreement.differing:
-        return f"the texts of {agreement.answers:,} answers to {again} are equal, and nothing is told of their probabilities"
+        return f"the texts of {agreement.answers:,} answers to {again} are equal, and their probabilities were not reported"
     return f"{agreement.differing:,} of {agreement.answers:,} answers to {again} differ, the worst: {agreement.where}"
 
 
@@ -81,8 +75,8 @@ def blind(measured: RecordData, _: Results) -> str | None:
 
 AUDIT = Audit(
     name="agreement",
-    title="answers that do not agree",
-    question="Do equal prompts get answers that agree as closely as was asked?",
+    title="disagreeing answers",
+    question="Do equal prompts get answers that agree as closely as required?",
     examine=examine,
     about=("serving",),
     blind=blind,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterator
 from typing import Final
 
 import polars as pl
@@ -18,27 +19,25 @@ from fireassay.estimates.format import count
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.evidence.sent_requests import finding, some
+from fireassay.verdict.evidence.affected import some
 from fireassay.verdict.types import Finding
 
 EVENT: Final = "answer_models"
 VERSION: Final = ("-", ":", "@")  # separators before a date, a version, an adapter
-REMEDY: Final = "name the model as the engine does (`assay load URL --check` shows how), or look where the requests go"
+REMEDY: Final = "name the model as the engine does (`assay load URL --check` shows how), or check where the requests go"
 
 
-def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> Iterator[Finding]:
     """At most one finding per configuration."""
     launches = measured.table("launches").filter(pl.col("status") == "ok").select("launch", "configuration")
     events = measured.table("events").filter(pl.col("kind") == EVENT).join(launches, on="launch").sort("launch")
-    findings: list[Finding] = []
     for name in measured.configurations:
         requested, answered = "", Counter[str]()
         for detail in events.filter(pl.col("configuration") == name)["detail"]:
             requested, counts = _reported(detail)
             answered.update(counts)
         if requested and set(answered) - {requested}:
-            findings.append(_named(name, requested, answered))
-    return tuple(findings)
+            yield _named(name, requested, answered)
 
 
 def _reported(detail: str) -> tuple[str, dict[str, int]]:
@@ -55,8 +54,8 @@ def _named(configuration: str, requested: str, answered: Counter[str]) -> Findin
     alien = [model for model in others if not a_form_of(model[0], requested)]
     shown = some([f'"{name}" ({count(answers, "answers")})' for name, answers in alien or others])
     whole = count(answered.total(), "answers")
-    evidence = f'"{requested}" was asked for, and of {whole} that name their model others are by {shown}'
-    return finding("another_model" if alien else "model_by_another_name", "warning" if alien else "note", configuration, evidence, REMEDY)
+    evidence = f'"{requested}" was requested; of {whole} that name their model, others are by {shown}'
+    return Finding("another_model" if alien else "model_by_another_name", "warning" if alien else "note", configuration, evidence, REMEDY)
 
 
 def a_form_of(one: str, other: str) -> bool:
@@ -71,8 +70,8 @@ def _stem(name: str) -> str:
 
 AUDIT = Audit(
     name="answer_model",
-    title="model that answered",
-    question="Was it the model that was asked for which answered?",
+    title="answers by another model",
+    question="Did the requested model give the answers?",
     examine=examine,
     about=("serving",),
 )

@@ -12,6 +12,7 @@ tokenizer.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 import polars as pl
@@ -21,20 +22,20 @@ from fireassay.frames.record_data import RecordData
 from fireassay.frames.serving.stamp_uncertainty import TEXT
 from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.evidence.sent_requests import by_configuration, finding, main, serving_of
+from fireassay.verdict.evidence.affected import by_configuration
+from fireassay.verdict.evidence.sent_requests import main, serving_of
 from fireassay.verdict.types import Finding
 
 MANY: Final = 0.01
 LONGEST_TOKEN: Final = 32  # characters per token, for text without a token count
 MOST_BYTES: Final = 4  # per character
-STREAM: Final = "the times of their tokens are not known: TTFT is that of the whole answer. Look whether a gateway gathers the stream"
-USAGE: Final = "do not quote rates of tokens; give serving.tokenizer, so that tokens are counted here"
+STREAM: Final = "their token times are unknown: TTFT is that of the whole answer. Check whether a gateway buffers the stream"
+USAGE: Final = "do not quote token rates; set serving.tokenizer so that assay counts the tokens"
 
 
-def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> Iterator[Finding]:
     """At most one finding per configuration and kind."""
     serving = serving_of(measured)
-    findings: list[Finding] = []
     answers = main(
         measured,
         "status",
@@ -46,10 +47,11 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     )
     for name, rows in by_configuration(measured, answers.filter(pl.col("status") == "ok")):
         if serving.stream and serving.task in ("chat", "completions", "image_chat"):
-            findings += _named("not_streamed", name, rows, rows.filter("whole"), "came as one JSON though a stream was asked for", STREAM)
+            yield from _named(
+                "not_streamed", name, rows, rows.filter("whole"), "came as one JSON document although a stream was requested", STREAM
+            )
         wrong = rows.filter("wrong")
-        findings += _named("usage_impossible", name, rows, wrong, f"tell a usage that their text cannot have{_example(wrong)}", USAGE)
-    return tuple(findings)
+        yield from _named("usage_impossible", name, rows, wrong, f"report a usage that their text cannot have{_example(wrong)}", USAGE)
 
 
 def whole() -> pl.Expr:
@@ -80,13 +82,13 @@ def _named(rule: str, name: str, rows: pl.DataFrame, wrong: pl.DataFrame, what: 
         return []
     share = wrong.height / rows.height
     evidence = f"{count(wrong.height, 'answers')} of {rows.height:,} ({percent(share)}) {what}"
-    return [finding(rule, "warning" if share >= MANY else "note", name, evidence, remedy)]
+    return [Finding(rule, "warning" if share >= MANY else "note", name, evidence, remedy)]
 
 
 AUDIT = Audit(
     name="answers_as_asked",
     title="answers in another form",
-    question="Did the engine answer in the way it was asked to?",
+    question="Did the engine answer in the requested form?",
     examine=examine,
     about=("serving",),
 )

@@ -9,29 +9,19 @@ from __future__ import annotations
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.evidence.sent_requests import serving_of
 from fireassay.verdict.types import Finding
 
 
 def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """One warning for a load with certificate checks disabled."""
-    serving = measured.experiment.serving
-    if serving is None or serving.client.verify_tls:
+    if serving_of(measured).client.verify_tls:
         return ()
-    return (
-        Finding(
-            rule="certificates_unchecked",
-            severity="warning",
-            configuration=None,
-            evidence="certificates were not checked (--no-verify-tls), so that anybody may have answered in the engine's place",
-            remedy="give the client the authority that signed the engine's certificate (SSL_CERT_FILE), and leave --no-verify-tls out",
-        ),
-    )
+    evidence = "certificates were not checked (--no-verify-tls), so anyone may have answered instead of the engine"
+    remedy = "give the client the authority that signed the engine's certificate (SSL_CERT_FILE), and omit --no-verify-tls"
+    return (Finding("certificates_unchecked", "warning", None, evidence, remedy),)
 
 
 AUDIT = Audit(
-    name="certificates",
-    title="an engine that nobody checked",
-    question="Was the engine that answered the engine that was asked?",
-    examine=examine,
-    about=("serving",),
+    name="certificates", title="unverified engine", question="Did the intended engine answer?", examine=examine, about=("serving",)
 )

@@ -19,7 +19,8 @@ from fireassay.metrics.metric import Results
 from fireassay.printable import one_line
 from fireassay.units import NS_PER_S
 from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.evidence.sent_requests import by_configuration, finding, main, number, serving_of
+from fireassay.verdict.evidence.affected import by_configuration
+from fireassay.verdict.evidence.sent_requests import main, number, serving_of
 from fireassay.verdict.types import Finding
 
 HALF: Final = 0.5
@@ -31,15 +32,9 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """A finding per configuration with a load near the ceiling; a note without a ceiling."""
     known = ceilings(measured)
     if not known:
-        return (
-            finding(
-                "client_not_calibrated",
-                "note",
-                None,
-                "what this client can do on this machine is not known: it was never calibrated",
-                "run `assay doctor client` once; every later record carries the result",
-            ),
-        )
+        evidence = "this client's capacity on this machine is unknown: it was never calibrated"
+        remedy = "run `assay doctor client` once; every later record carries the result"
+        return (Finding("client_not_calibrated", "note", None, evidence, remedy),)
     return (
         *(f for name, rows in by_configuration(measured, asked(measured)) for f in _near(measured, name, rows, known)),
         *_stale(measured),
@@ -50,7 +45,7 @@ def _stale(measured: RecordData) -> Iterator[Finding]:
     stale = calibration(measured).get("stale")
     if isinstance(stale, str):
         evidence = f"what this client can do on this machine is {one_line(stale)}"
-        yield finding("client_calibration_stale", "note", None, evidence, "run `assay doctor client` again")
+        yield Finding("client_calibration_stale", "note", None, evidence, "run `assay doctor client` again")
 
 
 def calibration(measured: RecordData) -> Mapping[str, Any]:
@@ -89,14 +84,12 @@ def _near(measured: RecordData, name: str, rows: pl.DataFrame, known: Mapping[st
         if rate is None or rate <= HALF * most:
             continue
         above = rate > most
-        yield finding(
-            "client_ceiling",
-            "invalid" if above else "warning",
-            name,
+        evidence = (
             f"{given(rate, 3)} {what} per second are {percent(rate / most)} of what {count(processes, 'client processes') if processes > 1 else 'the client'} "
-            f"can carry here ({given(most, 3)}, by assay doctor client)",
-            "give the client more processes (serving.client.processes), or use a larger machine for it",
+            f"can carry here ({given(most, 3)}, by assay doctor client)"
         )
+        remedy = "give the client more processes (serving.client.processes), or use a larger machine for it"
+        yield Finding("client_ceiling", "invalid" if above else "warning", name, evidence, remedy)
 
 
 def blind(measured: RecordData, _: Results) -> str | None:
@@ -106,8 +99,8 @@ def blind(measured: RecordData, _: Results) -> str | None:
 
 AUDIT = Audit(
     name="client_ceiling",
-    title="load beyond the client",
-    question="Was the load within what this client can do on this machine?",
+    title="load beyond the client's capacity",
+    question="Was the load within this client's capacity on this machine?",
     examine=examine,
     about=("serving",),
     blind=blind,

@@ -7,6 +7,7 @@ before the experiment and not restarted.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 import polars as pl
@@ -16,30 +17,24 @@ from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.units import SECONDS
 from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.evidence.sent_requests import by_configuration, finding, number, rows, seconds
+from fireassay.verdict.evidence.affected import by_configuration
+from fireassay.verdict.evidence.sent_requests import number, rows, seconds
 from fireassay.verdict.types import Finding
 
 WORTH_SAYING: Final = 2.0
 
 
-def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> Iterator[Finding]:
     """A note per configuration with much slower cold requests."""
-    findings = []
     for name, requests in by_configuration(measured, _first(measured)):
         cold, warm = (number(requests.filter((pl.col("phase") == "cold") == is_cold)["first"]) for is_cold in (True, False))
         if cold is None or not warm or cold <= WORTH_SAYING * warm:
             continue
-        findings.append(
-            finding(
-                "cold_start",
-                "note",
-                name,
-                f"the first requests after a start took {reading(cold, SECONDS)} to the first text, {given(cold / warm, 2)} times the load's median of "
-                f"{reading(warm, SECONDS)}; they stand in no other number",
-                "nothing; warm a new replica up before it gets traffic",
-            )
+        evidence = (
+            f"the first requests after a start took {reading(cold, SECONDS)} to the first text, {given(cold / warm, 2)} times the load's median of "
+            f"{reading(warm, SECONDS)}; they are in no other number"
         )
-    return tuple(findings)
+        yield Finding("cold_start", "note", name, evidence, "nothing; warm up a new replica before it gets traffic")
 
 
 def _first(measured: RecordData) -> pl.DataFrame:

@@ -17,7 +17,8 @@ from fireassay.estimates.format import count, percent
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.evidence.sent_requests import by_configuration, finding, planned, rows
+from fireassay.verdict.evidence.affected import by_configuration
+from fireassay.verdict.evidence.sent_requests import planned, rows
 from fireassay.verdict.types import Finding
 
 SHORTEST: Final = 6  # characters; a shorter nonce could occur in any text
@@ -28,15 +29,9 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """A failure per configuration with an answer that contains another request's nonce; notes on undetectable cases."""
     nonces = _nonces(measured)
     if nonces.height == 0:
-        return (
-            finding(
-                "cross_talk_not_measured",
-                "note",
-                None,
-                "no request carried a nonce, so a misrouted response would go unseen",
-                "serving.correctness.canaries = 0.02 lets one request in fifty carry one",
-            ),
-        )
+        evidence = "no request carried a nonce, so a misrouted response would go unnoticed"
+        remedy = "set serving.correctness.canaries = 0.02, which lets one request in fifty carry one"
+        return (Finding("cross_talk_not_measured", "note", None, evidence, remedy),)
     answers = rows(measured, "text", role=None).filter(pl.col("text").is_not_null())
     swapped = _swapped(answers, nonces)
     return (*(_wrong(name, requests) for name, requests in by_configuration(measured, swapped)), *_unanswered(measured, answers, nonces))
@@ -65,32 +60,26 @@ def _swapped(answers: pl.DataFrame, nonces: pl.DataFrame) -> pl.DataFrame:
 def _wrong(name: str, swapped: pl.DataFrame) -> Finding:
     first = swapped.row(0, named=True)
     answers = swapped.select("launch", "request").n_unique()
-    return finding(
-        "cross_talk",
-        "fail",
-        name,
-        f"{count(answers, 'answers')} held what another request had been given, the first: request {first['request']} of launch "
-        f"{first['launch']} got the nonce of request {first['owner']}",
-        "do not serve with this engine: responses reach the wrong client; look at its batching and caches, and at the proxy before it",
+    evidence = (
+        f"{count(answers, 'answers')} contain another request's nonce, the first: request {first['request']} of launch "
+        f"{first['launch']} got the nonce of request {first['owner']}"
     )
+    remedy = "do not serve with this engine: responses reach the wrong client; check its batching and caches, and the proxy in front of it"
+    return Finding("cross_talk", "fail", name, evidence, remedy)
 
 
 def _unanswered(measured: RecordData, answers: pl.DataFrame, nonces: pl.DataFrame) -> Iterator[Finding]:
     canaries = answers.join(nonces, on=["launch", "request"])
     echoed = canaries.filter(pl.col("text").str.contains(pl.col("nonce"), literal=True)).height
     if canaries.height == 0:
-        yield finding(
-            "cross_talk_not_measured", "note", None, "no canary has an answer whose text was kept", "serving.client.keep_text = true"
-        )
+        evidence = "no canary has an answer whose text was kept"
+        yield Finding("cross_talk_not_measured", "note", None, evidence, "set serving.client.keep_text = true")
     elif echoed < FEW * canaries.height:
-        yield finding(
-            "canaries_unanswered",
-            "note",
-            None,
-            f"{percent(echoed / canaries.height)} of {canaries.height:,} answers to canaries hold their nonce: the model does not do as it is told, and a "
-            "swap could be seen in those alone",
-            "use a model that follows an instruction, or an engine's own echo",
+        evidence = (
+            f"{percent(echoed / canaries.height)} of {canaries.height:,} answers to canaries contain their nonce: the model ignores the instruction, and a "
+            "swap is visible in those answers only"
         )
+        yield Finding("canaries_unanswered", "note", None, evidence, "use a model that follows instructions, or an engine's own echo")
 
 
 def blind(measured: RecordData, _: Results) -> str | None:
@@ -100,7 +89,7 @@ def blind(measured: RecordData, _: Results) -> str | None:
         return "no request carried a nonce (serving.correctness.canaries)"
     texts = rows(measured, "text", role=None).join(nonces, on=["launch", "request"])
     seen = texts.filter(pl.col("text").str.contains(pl.col("nonce"), literal=True)).height
-    return None if seen else "no answer holds the nonce of its request, so a swap would look the same"
+    return None if seen else "no answer contains the nonce of its request, so a swap would look the same"
 
 
 AUDIT = Audit(

@@ -8,6 +8,7 @@ rightly share; a tiny model with random weights also repeats itself.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 import polars as pl
@@ -16,7 +17,8 @@ from fireassay.estimates.format import count, percent
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.evidence.sent_requests import by_configuration, finding, in_launches, main, planned
+from fireassay.verdict.evidence.affected import by_configuration, in_launches
+from fireassay.verdict.evidence.sent_requests import main, planned
 from fireassay.verdict.types import Finding
 
 MOST: Final = 0.05
@@ -24,24 +26,18 @@ LONG: Final = 24  # characters
 FEWEST: Final = 20  # answers
 
 
-def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> Iterator[Finding]:
     """A warning per configuration with repeated answers."""
-    findings = []
     for name, rows in by_configuration(measured, _answers(measured)):
         twice = rows.filter(pl.col("prompts") > 1)
         if rows.height < FEWEST or twice.height <= MOST * rows.height:
             continue
-        findings.append(
-            finding(
-                "answers_repeat",
-                "warning",
-                name,
-                f"{percent(twice.height / rows.height)} of {count(rows.height, 'answers')} were also given to another prompt "
-                f"({in_launches(twice['launch'])}): a cache of answers, or answers that do not depend on the prompt",
-                "look at the texts in the record; switch off caches of whole answers in front of the engine",
-            )
+        evidence = (
+            f"{percent(twice.height / rows.height)} of {count(rows.height, 'answers')} were also given to another prompt "
+            f"({in_launches(twice['launch'])}): a cache of answers, or answers that do not depend on the prompt"
         )
-    return tuple(findings)
+        remedy = "examine the texts in the record; switch off caches of whole answers in front of the engine"
+        yield Finding("answers_repeat", "warning", name, evidence, remedy)
 
 
 def _answers(measured: RecordData) -> pl.DataFrame:
@@ -63,7 +59,7 @@ def blind(measured: RecordData, _: Results) -> str | None:
 AUDIT = Audit(
     name="duplicate_answers",
     title="answers from a cache",
-    question="Were different prompts given the same answer?",
+    question="Did different prompts get the same answer?",
     examine=examine,
     about=("serving",),
     blind=blind,

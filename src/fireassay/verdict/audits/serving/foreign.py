@@ -19,7 +19,7 @@ from fireassay.estimates.format import count, given, percent
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.evidence.sent_requests import finding, main, serving_of
+from fireassay.verdict.evidence.sent_requests import main, serving_of
 from fireassay.verdict.imported import titled
 from fireassay.verdict.types import Finding, Severity
 
@@ -75,7 +75,7 @@ DEFECTS: Final[Mapping[str, tuple[Defect, ...]]] = {
             rule="foreign_first_token",
             severity="warning",
             when=_chats,
-            remedy="look at what the server sends first, or measure again",
+            remedy="check what the server sends first, or measure again",
             evidence="vLLM's benchmark takes the first message with choices for the first token, although it may be an empty role chunk: its time to "
             "the first token may be far too short, and the first gap too long (vllm#3759, vllm#15106)",
         ),
@@ -92,8 +92,8 @@ DEFECTS: Final[Mapping[str, tuple[Defect, ...]]] = {
             rule="foreign_lengths",
             severity="note",
             when=_generates,
-            remedy="compare rates of tokens only where both count them alike",
-            evidence="AIPerf counts output tokens with its own tokenizer on the text that came back, which need not give the tokens that were made",
+            remedy="compare token rates only if both count tokens alike",
+            evidence="AIPerf counts output tokens with its own tokenizer on the text that came back, which need not give the tokens that were generated",
         ),
         Defect(
             rule="foreign_skipped",
@@ -123,7 +123,7 @@ DEFECTS: Final[Mapping[str, tuple[Defect, ...]]] = {
         Defect(
             rule="foreign_wall_clock",
             severity="note",
-            remedy="look whether the clock of that machine was set meanwhile",
+            remedy="check whether that machine's clock was set during the run",
             evidence="guidellm times requests by the wall clock, which may be set while it runs",
         ),
     ),
@@ -131,7 +131,7 @@ DEFECTS: Final[Mapping[str, tuple[Defect, ...]]] = {
         Defect(
             rule="foreign_totals",
             severity="note",
-            remedy="keep what LoadGen reports beside it; nothing is made of it here",
+            remedy="keep LoadGen's own report; nothing is derived from it here",
             evidence="LoadGen calls the system under test in its own process: no network, no HTTP server and no queue before it is in its latencies",
         ),
     ),
@@ -158,38 +158,31 @@ def _doubts(foreign: Mapping[str, Any]) -> Iterator[Finding]:
     """Reasons to doubt the file itself."""
     for words in foreign.get("doubts") or ():
         grave = INVALID in words
-        yield finding("foreign_doubtful", "invalid" if grave else "warning", None, str(words), AGAIN)
+        yield Finding("foreign_doubtful", "invalid" if grave else "warning", None, str(words), AGAIN)
 
 
 def _totals(foreign: Mapping[str, Any]) -> Iterator[Finding]:
     if not foreign.get("requests"):
-        yield finding(
-            "foreign_without_requests",
-            "warning",
-            None,
-            f"the file of {titled(foreign)} holds totals only: no percentile, share or interval can be made of it, and none can be checked",
-            "import the file with the requests, if the tool writes one",
-        )
+        evidence = f"the file of {titled(foreign)} holds totals only: no percentile, share or interval can be derived from it, and none can be checked"
+        yield Finding("foreign_without_requests", "warning", None, evidence, "import the file with the requests, if the tool writes one")
 
 
 def _clock(measured: RecordData, foreign: Mapping[str, Any]) -> Iterator[Finding]:
     process = serving_of(measured).arrivals.process
     if foreign.get("clock") == "scheduled" or not foreign.get("requests") or process not in OPEN:
         return
-    yield finding(
-        "foreign_clock",
-        "warning",
-        None,
+    evidence = (
         f"every latency begins when {foreign.get('title')} sent the request, not when it was due: requests that a stall or a full client held back look "
-        "fast (coordinated omission)",
-        "quote no tail of it; measure again with a clock that starts when a request is due",
+        "fast (coordinated omission)"
     )
+    remedy = "quote no tail from it; measure again with a clock that starts when a request is due"
+    yield Finding("foreign_clock", "warning", None, evidence, remedy)
 
 
 def _known(measured: RecordData, foreign: Mapping[str, Any]) -> Iterator[Finding]:
     for defect in DEFECTS.get(str(foreign.get("tool")), ()):
         if (foreign.get("requests") or defect.rule == "foreign_totals") and defect.when(measured):
-            yield finding(defect.rule, defect.severity, None, defect.evidence, defect.remedy)
+            yield Finding(defect.rule, defect.severity, None, defect.evidence, defect.remedy)
 
 
 def _contradicted(foreign: Mapping[str, Any], results: Results) -> Iterator[Finding]:
@@ -201,14 +194,10 @@ def _contradicted(foreign: Mapping[str, Any], results: Results) -> Iterator[Find
         stated = float(reported["value"]) * UNITS.get(str(reported.get("unit")), 1.0)
         apart = abs(stated - ours.value) / ours.value
         if apart > MOST_APART:
-            sentence = f"the file tells {reported.get('name')} {given(stated)} s, but its requests give {given(ours.value)} s"
-            yield finding(
-                "foreign_contradiction",
-                "warning",
-                str(reported["configuration"]),
-                f"{sentence} by the same definition: {percent(apart)} apart",
-                "look whether the file was edited, or cut together from several",
-            )
+            sentence = f"the file reports {reported.get('name')} {given(stated)} s, but its requests give {given(ours.value)} s"
+            evidence = f"{sentence} by the same definition: {percent(apart)} apart"
+            remedy = "check whether the file was edited, or assembled from several"
+            yield Finding("foreign_contradiction", "warning", str(reported["configuration"]), evidence, remedy)
 
 
 def _errors(measured: RecordData, foreign: Mapping[str, Any]) -> Iterator[Finding]:
@@ -219,24 +208,18 @@ def _errors(measured: RecordData, foreign: Mapping[str, Any]) -> Iterator[Findin
         rows = main(measured, "status").filter(pl.col("configuration") == reported["configuration"])
         failed = rows.filter(pl.col("status") != "ok").height
         if failed:
-            yield finding(
-                "foreign_error_rate",
-                "warning",
-                str(reported["configuration"]),
-                f"genai-bench tells an error rate of 0, as it always does, although {count(failed, 'requests')} of {rows.height:,} failed",
-                "take the share of failed requests from here",
+            evidence = (
+                f"genai-bench reports an error rate of 0, as it always does, although {count(failed, 'requests')} of {rows.height:,} failed"
             )
+            remedy = "take the share of failed requests from this record"
+            yield Finding("foreign_error_rate", "warning", str(reported["configuration"]), evidence, remedy)
 
 
 def _unsaid(foreign: Mapping[str, Any]) -> Finding:
     missing = "; ".join(str(words) for words in foreign.get("missing") or ())
-    return finding(
-        "foreign_unsaid",
-        "note",
-        None,
-        f"measured by {titled(foreign)} and imported; its file does not say: {missing or 'nothing is missing'}",
-        "whatever is not said cannot be compared: vouch for it with --varying, or measure again",
-    )
+    evidence = f"measured by {titled(foreign)} and imported; its file does not say: {missing or 'nothing is missing'}"
+    remedy = "what is not stated cannot be compared: vouch for it with --varying, or measure again"
+    return Finding("foreign_unsaid", "note", None, evidence, remedy)
 
 
 AUDIT = Audit(

@@ -18,12 +18,13 @@ from fireassay.estimates.format import count
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.evidence.sent_requests import begins, by_configuration, finding, in_launches, lengths, planned, rows, serving_of
+from fireassay.verdict.evidence.affected import by_configuration, in_launches
+from fireassay.verdict.evidence.sent_requests import begins, lengths, planned, rows, serving_of
 from fireassay.verdict.types import Finding
 
 SLACK_NS: Final = 150_000_000  # before the load's end: a successor this late may count as after it
 KEYS: Final = ["launch", "request"]
-REMEDY: Final = "this is a defect of assay or of what wrote the record: measure again, and report it"
+REMEDY: Final = "this is a defect in assay or in the program that wrote the record: measure again, and report it"
 
 
 def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
@@ -31,15 +32,8 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     requests = rows(measured, "status", "done_ns", role=None)
     plan = planned(measured, "phase", "stream", "session", "turn", "due_ns", "pause_ns")
     if requests.height and plan.height == 0:
-        return (
-            finding(
-                "ledger_not_measured",
-                "note",
-                None,
-                "the record holds no schedule, so requests that were lost silently would go unseen",
-                "measure with assay; imported results seldom hold what was planned",
-            ),
-        )
+        evidence = "the record has no schedule, so silently lost requests would go unnoticed"
+        return (Finding("ledger_not_measured", "note", None, evidence, "measure with assay; imported results seldom contain the schedule"),)
     launches = measured.table("launches").filter(pl.col("status") == "ok").select("launch", "configuration")
     plan = plan.join(launches, on="launch")
     return (
@@ -68,13 +62,8 @@ def _silent(measured: RecordData, requests: pl.DataFrame, plan: pl.DataFrame) ->
 def _died(measured: RecordData, requests: pl.DataFrame) -> Iterator[Finding]:
     lost = requests.filter(pl.col("status") == "lost").sort(KEYS)
     for name, group in by_configuration(measured, lost):
-        yield finding(
-            "client_died",
-            "invalid",
-            name,
-            f"a client process died and left {count(group.height, 'requests')} without an outcome of their own ({in_launches(group['launch'])})",
-            "read the client's log in the record; the load was not the one that was asked for",
-        )
+        evidence = f"a client process died and left {count(group.height, 'requests')} without an outcome ({in_launches(group['launch'])})"
+        yield Finding("client_died", "invalid", name, evidence, "read the client's log in the record; the load was not the one requested")
 
 
 def due(measured: RecordData, requests: pl.DataFrame, plan: pl.DataFrame) -> pl.DataFrame:
@@ -137,18 +126,13 @@ def _findings(measured: RecordData, bad: pl.DataFrame, rule: str, words: str) ->
         first = requests.row(0, named=True)
         is_one = requests.height == 1
         shown = words.replace("have", "has", 1).replace("are", "is", 1).replace("were", "was", 1) if is_one else words
-        yield finding(
-            rule,
-            "invalid",
-            name,
-            f"{count(requests.height, 'requests')} {shown}, the first: request {first['request']} of launch {first['launch']}",
-            REMEDY,
-        )
+        evidence = f"{count(requests.height, 'requests')} {shown}, the first: request {first['request']} of launch {first['launch']}"
+        yield Finding(rule, "invalid", name, evidence, REMEDY)
 
 
 def blind(measured: RecordData, _: Results) -> str | None:
     """Blind without a schedule."""
-    return None if measured.table("arrivals").height else "the record holds no schedule"
+    return None if measured.table("arrivals").height else "the record has no schedule"
 
 
 AUDIT = Audit(

@@ -27,17 +27,8 @@ from fireassay.metrics.metric import Results
 from fireassay.stats.models.queueing import TOLERANCE
 from fireassay.units import NS_PER_S
 from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.evidence.sent_requests import (
-    begins,
-    by_configuration,
-    finding,
-    in_launches,
-    length_ns,
-    most,
-    planned,
-    rows,
-    serving_of,
-)
+from fireassay.verdict.evidence.affected import by_configuration, in_launches, most
+from fireassay.verdict.evidence.sent_requests import begins, length_ns, planned, rows, serving_of
 from fireassay.verdict.types import Finding
 
 LONG_ENOUGH: Final = 200.0  # mean times; the edges are then at most about 2/200 of the area, with opposite signs
@@ -83,26 +74,21 @@ def _of(measured: RecordData, name: str, flows: list[Flow]) -> Iterator[Finding]
     broken = [flow for flow in tested if flow.broken]
     if broken:
         worst = max(broken, key=lambda flow: abs(flow.residual))
-        yield finding(
-            "littles_law",
-            "invalid" if most(len(broken), len(tested)) else "warning",
-            name,
+        evidence = (
             f"{given(worst.in_flight, 3)} requests were in flight on average, but {given(worst.arrivals, 3)} planned per second at "
             f"{given(worst.mean_s, 3)} s each are {given(worst.arrivals * worst.mean_s, 3)}: {percent(abs(worst.residual), beside=(TOLERANCE,))} apart, at "
-            f"most {percent(TOLERANCE, 12)} are allowed ({in_launches(f.launch for f in broken)})",
-            "requests are missing or their times are wrong: look at the audit `ledger`, and at the requests' rows",
+            f"most {percent(TOLERANCE, 12)} are allowed ({in_launches(f.launch for f in broken)})"
         )
+        remedy = "requests are missing or their times are wrong: see the audit `ledger` and the requests' rows"
+        yield Finding("littles_law", "invalid" if most(len(broken), len(tested)) else "warning", name, evidence, remedy)
     grown = [flow for flow in flows if flow.last > GREW * flow.first and flow.last - flow.first >= GREW_BY]
     if grown and _is_open(measured):
         worst = max(grown, key=lambda flow: flow.last - flow.first)
-        yield finding(
-            "queue_grew",
-            "warning",
-            name,
+        evidence = (
             f"the requests in flight grew from {given(worst.first, 3)} in the first quarter of the window to {given(worst.last, 3)} in the last, "
-            f"in {len(grown)} of {count(len(flows), 'launches')}: the server cannot keep up, and its latencies depend on how long it was tried",
-            "quote no latency of this load; the throughput is what the server can do at most",
+            f"in {len(grown)} of {count(len(flows), 'launches')}: the server cannot keep up, and its latencies depend on the duration of the load"
         )
+        yield Finding("queue_grew", "warning", name, evidence, "quote no latency of this load; the throughput is the server's maximum")
 
 
 def _is_open(measured: RecordData) -> bool:
@@ -165,13 +151,13 @@ def blind(measured: RecordData, _: Results) -> str | None:
     flows = list(fold(measured))
     if any(flow.tested for flow in flows):
         return None
-    return f"no window is {LONG_ENOUGH:g} mean latencies long and holds {FEWEST} requests, so that the law could be tested"
+    return f"no window is long enough to test the law: {LONG_ENOUGH:g} mean latencies and {FEWEST} requests"
 
 
 AUDIT = Audit(
     name="littles_law",
-    title="rates and times that do not fit",
-    question="Do the requests, their rate and their times fit together?",
+    title="inconsistent rates and times",
+    question="Are the requests, their rate and their times consistent?",
     examine=examine,
     about=("serving",),
     blind=blind,

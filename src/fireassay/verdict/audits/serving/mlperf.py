@@ -21,13 +21,14 @@ from fireassay.spec.sections.mlperf import SAMPLES, SECONDS, requirements
 from fireassay.stats.models.early_stopping import floor, least_passes
 from fireassay.units import NS_PER_S
 from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.evidence.sent_requests import by_configuration, finding, main, serving_of
+from fireassay.verdict.evidence.affected import by_configuration
+from fireassay.verdict.evidence.sent_requests import main, serving_of
 from fireassay.verdict.types import Finding
 
 SCENARIOS: Final = ("single_stream", "multi_stream", "server", "offline")
-ASKED: Final = {process: asked for process in SCENARIOS if (asked := requirements(process)) is not None}
-NAMES: Final = {process: asked.name for process, asked in ASKED.items()}
-PERCENTILES: Final = {process: asked.percentile for process, asked in ASKED.items() if asked.percentile is not None}
+REQUIRED: Final = {process: required for process in SCENARIOS if (required := requirements(process)) is not None}
+NAMES: Final = {process: required.name for process, required in REQUIRED.items()}
+PERCENTILES: Final = {process: required.percentile for process, required in REQUIRED.items() if required.percentile is not None}
 
 
 def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
@@ -71,41 +72,32 @@ def _finding(measured: RecordData, process: str, name: str, rows: pl.DataFrame) 
     missing = list(_missing(measured, process, rows))
     shown = f"MLPerf {NAMES[process]}"
     if missing:
-        return finding(
-            "mlperf_not_valid",
-            "note",
-            name,
-            f"{shown} would not take this run: {'; '.join(missing)}",
-            f"serving.arrivals.duration_s = {SECONDS:g} or more, and enough queries; assay's own intervals hold without that",
-        )
-    return finding(
-        "mlperf_valid",
-        "note",
-        name,
-        f"duration and counts are what {shown} asks for; an accuracy run and LoadGen itself are not part of this",
-        "nothing",
-    )
+        evidence = f"{shown} would not accept this run: {'; '.join(missing)}"
+        remedy = f"serving.arrivals.duration_s = {SECONDS:g} or more, and enough queries; assay's own intervals hold without that"
+        return Finding("mlperf_not_valid", "note", name, evidence, remedy)
+    evidence = f"duration and counts are those that {shown} requires; an accuracy run and LoadGen itself are not covered"
+    return Finding("mlperf_valid", "note", name, evidence, "nothing")
 
 
 def _missing(measured: RecordData, process: str, rows: pl.DataFrame) -> Iterator[str]:
     shortest = min((float(value) for value in rows["seconds"].drop_nulls()), default=0.0)
     if shortest < SECONDS:
-        yield f"a launch lasts {given(shortest, 3)} s, at least {SECONDS:g} s are asked for"
+        yield f"a launch lasts {given(shortest, 3)} s, at least {SECONDS:g} s are required"
     if process == "offline":
         fewest = int(rows["requests"].min())  # type: ignore[arg-type]
         if fewest < SAMPLES:
-            yield f"{fewest:,} samples, at least {SAMPLES:,} are asked for"
+            yield f"{fewest:,} samples, at least {SAMPLES:,} are required"
         return
     p, fewest = PERCENTILES[process], int(rows["queries"].min())  # type: ignore[arg-type]
     if process == "server":
-        yield from _early(p, rows, asked=serving_of(measured).objectives.any)
+        yield from _early(p, rows, required=serving_of(measured).objectives.any)
     elif fewest < floor(p):
         yield f"{fewest:,} queries, the early stopping of a p{100 * p:g} needs at least {floor(p):,}"
 
 
-def _early(p: float, rows: pl.DataFrame, *, asked: bool) -> Iterator[str]:
-    if not asked:
-        yield "no latency bound is asked for (serving.objectives)"
+def _early(p: float, rows: pl.DataFrame, *, required: bool) -> Iterator[str]:
+    if not required:
+        yield "no latency bound is set (serving.objectives)"
         return
     for queries, late in rows.select("queries", "late").iter_rows():
         needed = least_passes(late, p) + late
@@ -116,8 +108,8 @@ def _early(p: float, rows: pl.DataFrame, *, asked: bool) -> Iterator[str]:
 
 AUDIT = Audit(
     name="mlperf",
-    title="not a run of MLPerf",
-    question="Would MLPerf's rules take this as a run of its scenario?",
+    title="not an MLPerf run",
+    question="Would this run meet MLPerf's rules for its scenario?",
     examine=examine,
     about=("serving",),
 )

@@ -8,6 +8,7 @@ answer is worse; reference answers do (prompts.answer_field).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 import polars as pl
@@ -16,7 +17,8 @@ from fireassay.estimates.format import count, given, percent
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.evidence.sent_requests import by_configuration, finding, main, number, planned, serving_of
+from fireassay.verdict.evidence.affected import by_configuration
+from fireassay.verdict.evidence.sent_requests import main, number, planned, serving_of
 from fireassay.verdict.types import Finding
 
 MOST: Final = 0.05  # of the answers
@@ -24,9 +26,8 @@ FAR: Final = 0.1
 FREE: Final = 2  # tokens
 
 
-def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> Iterator[Finding]:
     """One finding per configuration with answer lengths other than requested."""
-    findings = []
     forced = serving_of(measured).ignore_eos
     for name, rows in by_configuration(measured, lengths(measured)):
         apart = (pl.col("made") - pl.col("asked")).abs()
@@ -34,19 +35,16 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
         if far.height <= MOST * rows.height:
             continue
         shorter = far.filter(pl.col("made") < pl.col("asked")).height
-        findings.append(
-            finding(
-                "lengths_not_as_asked",
-                "warning" if forced else "note",
-                name,
-                f"{percent(far.height / rows.height)} of {count(rows.height, 'answers')} are more than {percent(FAR, 12)} from the length asked for, "
-                f"{shorter:,} of them shorter; median {given(number(rows['made']) or 0.0)} tokens, asked for {given(number(rows['asked']) or 0.0)}",
-                "compare only with records of the same lengths; look whether the engine takes ignore_eos or min_tokens"
-                if forced
-                else "nothing, if the model is to end where it likes; else serving.ignore_eos = true",
-            )
+        evidence = (
+            f"{percent(far.height / rows.height)} of {count(rows.height, 'answers')} are more than {percent(FAR, 12)} from the requested length, "
+            f"{shorter:,} of them shorter; median {given(number(rows['made']) or 0.0)} tokens, requested {given(number(rows['asked']) or 0.0)}"
         )
-    return tuple(findings)
+        remedy = (
+            "compare only with records of the same lengths; check whether the engine supports ignore_eos or min_tokens"
+            if forced
+            else "nothing, if the model may stop by itself; else set serving.ignore_eos = true"
+        )
+        yield Finding("lengths_not_as_asked", "warning" if forced else "note", name, evidence, remedy)
 
 
 def lengths(measured: RecordData) -> pl.DataFrame:
@@ -61,13 +59,13 @@ def lengths(measured: RecordData) -> pl.DataFrame:
 
 def blind(measured: RecordData, _: Results) -> str | None:
     """Blind without requested or counted lengths."""
-    return None if lengths(measured).height else "no answer's length was both asked for and counted"
+    return None if lengths(measured).height else "no answer's length was both requested and counted"
 
 
 AUDIT = Audit(
     name="output_lengths",
     title="answers of another length",
-    question="Are the answers as long as was asked for?",
+    question="Are the answers as long as requested?",
     examine=examine,
     about=("serving",),
     blind=blind,

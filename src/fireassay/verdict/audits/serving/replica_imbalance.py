@@ -18,7 +18,8 @@ from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.spec.plan import targets_of
 from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.evidence.sent_requests import by_configuration, finding, in_launches, main, most, seconds, serving_of
+from fireassay.verdict.evidence.affected import by_configuration, in_launches, most
+from fireassay.verdict.evidence.sent_requests import main, seconds, serving_of
 from fireassay.verdict.types import Finding
 
 BUSIEST: Final = 1.25
@@ -67,14 +68,12 @@ def _uneven(name: str, rows: pl.DataFrame) -> Iterator[Finding]:
     if uneven.height == 0 or not most(uneven.height, rows.height):
         return
     worst = uneven.sort("busiest").row(-1, named=True)
-    yield finding(
-        "replicas_uneven",
-        "warning",
-        name,
+    evidence = (
         f"replica {worst['who']} was sent {given(worst['busiest'], 3)} times its even share ({worst['most']:,} of {worst['whole']:,} requests; "
-        f"{uneven.height} of {count(rows.height, 'launches')}, {in_launches(uneven['launch'])})",
-        "look why the others took less: a replica that was not ready, or connections that stay with one",
+        f"{uneven.height} of {count(rows.height, 'launches')}, {in_launches(uneven['launch'])})"
     )
+    remedy = "find out why the others took less: a replica that was not ready, or connections that stick to one"
+    yield Finding("replicas_uneven", "warning", name, evidence, remedy)
 
 
 def _unequal(name: str, rows: pl.DataFrame) -> Iterator[Finding]:
@@ -82,14 +81,11 @@ def _unequal(name: str, rows: pl.DataFrame) -> Iterator[Finding]:
     if unequal.height == 0 or not most(unequal.height, rows.height):
         return
     worst = unequal.sort("slowest").row(-1, named=True)
-    yield finding(
-        "replicas_unequal",
-        "warning",
-        name,
+    evidence = (
         f"replica {worst['slow']} takes {given(worst['slowest'], 3)} times as long to its first text as the fastest one "
-        f"({unequal.height} of {count(rows.height, 'launches')}, {in_launches(unequal['launch'])})",
-        "look what that replica shares its processors or its device with",
+        f"({unequal.height} of {count(rows.height, 'launches')}, {in_launches(unequal['launch'])})"
     )
+    yield Finding("replicas_unequal", "warning", name, evidence, "check what that replica shares its processors or its device with")
 
 
 def blind(measured: RecordData, _: Results) -> str | None:

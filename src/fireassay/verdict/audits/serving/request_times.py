@@ -6,13 +6,14 @@
     one request at a time per stream and per session; all of them inside their launch
     due = begin of the load + scheduled offset, to the nanosecond
 
-One client stamps requests with one clock, to which kernel timestamps are converted (`traffic/sockets.py`), so a row that breaks a rule was
+One client stamps requests with one clock, to which kernel timestamps are converted (`traffic/wire/sockets.py`), so a row that breaks a rule was
 not measured: INVALID. Slack: 50 us, the possible error of a kernel timestamp. Rows of a client that died are skipped. Cannot tell: a
 latency shortened everywhere alike.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
@@ -109,7 +110,7 @@ def _chunks(requests: pl.DataFrame) -> tuple[Finding, ...]:
             "chunk_after_end",
             "requests",
             times.filter(pl.col("_last") > pl.col("_done") + SLACK_NS),
-            "a chunk came {_last} ns after it was sent, and it was done after {_done} ns",
+            "a chunk came {_last} ns after the request was sent, which was done after {_done} ns",
         ),
         *impossible("chunks_unequal", "requests", times.filter(unequal), "{_lengths} chunk times, {_kinds} kinds and {_chars} lengths"),
         *impossible(
@@ -122,7 +123,7 @@ def _chunks(requests: pl.DataFrame) -> tuple[Finding, ...]:
             "uncertainty_negative",
             "requests",
             times.filter(pl.col("_least") < 0),
-            "the time of a chunk is unsure by {_least} ns, less than 0",
+            "the uncertainty of a chunk's time is {_least} ns, less than 0",
         ),
         *_texts(times.filter(~unequal & pl.col("_bearing"))),
     )
@@ -141,14 +142,12 @@ def _falls(chunk_ns: pl.Series) -> pl.Series:
     return pl.Series(deepest)
 
 
-def _texts(times: pl.DataFrame) -> tuple[Finding, ...]:
+def _texts(times: pl.DataFrame) -> Iterator[Finding]:
     """The first and the last text are recorded twice: as times of their own and as times of their chunks."""
-    findings: list[Finding] = []
     for name, column in (("first_token_ns", "_first_text"), ("last_token_ns", "_last_text")):
-        both = times.with_columns(_told=pl.col("sent_ns") + pl.col(column))
-        bad = both.filter((pl.col(name) - pl.col("_told")).abs() > SLACK_NS)
-        findings += impossible(f"{name}_differs", "requests", bad, f"{name} is {{{name}}}, and by its chunks {{_told}}")
-    return tuple(findings)
+        both = times.with_columns(_reported=pl.col("sent_ns") + pl.col(column))
+        bad = both.filter((pl.col(name) - pl.col("_reported")).abs() > SLACK_NS)
+        yield from impossible(f"{name}_differs", "requests", bad, f"{name} is {{{name}}}; by its chunks it is {{_reported}}")
 
 
 def _at_once(rows: pl.DataFrame) -> tuple[Finding, ...]:
@@ -171,13 +170,13 @@ def _due(measured: RecordData, rows: pl.DataFrame) -> tuple[Finding, ...]:
         "due_differs",
         "requests",
         both.filter((pl.col("scheduled_ns") - pl.col("_due")).abs() > SLACK_NS),
-        "scheduled_ns is {scheduled_ns}, and by the schedule {_due}",
+        "scheduled_ns is {scheduled_ns}; by the schedule it is {_due}",
     )
 
 
 AUDIT = Audit(
     name="request_times",
-    title="request times that cannot be",
+    title="impossible request times",
     question="Are the times of the requests possible?",
     examine=examine,
     about=("serving",),

@@ -29,7 +29,8 @@ from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.units import NS_PER_S, SECONDS
 from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.evidence.sent_requests import by_configuration, finding, in_launches, main, most, rows, serving_of
+from fireassay.verdict.evidence.affected import by_configuration, in_launches, most
+from fireassay.verdict.evidence.sent_requests import main, rows, serving_of
 from fireassay.verdict.types import Finding
 
 QUANTILE: Final = 0.99
@@ -37,8 +38,8 @@ HELD: Final = ("unsent", "lost", "cancelled")  # without a sending time: the cli
 COLUMNS: Final = ("scheduled_ns", "sent_ns", "connect_ns", "last_token_ns", "done_ns", "status", "stream")
 CLOSED: Final = ("closed", "single_stream")
 REMEDY: Final = (
-    "give the client more processes (serving.client.processes) or more connections, or ask for less load; "
-    "`assay doctor client` says what this machine's client can do"
+    "give the client more processes (serving.client.processes) or more connections, or reduce the load; "
+    "`assay doctor client` measures the capacity of this machine's client"
 )
 
 
@@ -119,14 +120,11 @@ def _late(measured: RecordData, name: str, launches: pl.DataFrame) -> Iterator[F
         return
     worst = late.sort(pl.col("lag_p99_s") / pl.col("latency_s")).row(-1, named=True)
     share = worst["lag_p99_s"] / worst["latency_s"] if worst["latency_s"] else float("inf")
-    yield finding(
-        "client_bound",
-        "invalid" if most(late.height, known.height) else "warning",
-        name,
+    evidence = (
         f"requests were sent late: p99 of the lag {reading(worst['lag_p99_s'], SECONDS)}, which is {_share(share, limit)} of the median latency of "
-        f"{reading(worst['latency_s'], SECONDS)}; at most {percent(limit, 12)} are allowed; {_which(late, known)}",
-        REMEDY,
+        f"{reading(worst['latency_s'], SECONDS)}; at most {percent(limit, 12)} are allowed; {_which(late, known)}"
     )
+    yield Finding("client_bound", "invalid" if most(late.height, known.height) else "warning", name, evidence, REMEDY)
 
 
 def _short(measured: RecordData, name: str, launches: pl.DataFrame, *, closed: bool) -> Iterator[Finding]:
@@ -136,14 +134,9 @@ def _short(measured: RecordData, name: str, launches: pl.DataFrame, *, closed: b
     if short.height == 0:
         return
     worst = float(short["achieved"].min())  # type: ignore[arg-type]
-    what = "concurrency asked for was in flight" if closed else "load asked for was sent"
-    yield finding(
-        "load_not_achieved",
-        "invalid" if most(short.height, known.height) else "warning",
-        name,
-        f"only {percent(worst, 3, beside=(limit,))} of the {what}; at least {percent(limit, 12)} are needed; {_which(short, known)}",
-        REMEDY,
-    )
+    what = "requested concurrency was in flight" if closed else "requested load was sent"
+    evidence = f"only {percent(worst, 3, beside=(limit,))} of the {what}; at least {percent(limit, 12)} are needed; {_which(short, known)}"
+    yield Finding("load_not_achieved", "invalid" if most(short.height, known.height) else "warning", name, evidence, REMEDY)
 
 
 def _share(share: float, limit: float) -> str:
@@ -157,13 +150,13 @@ def _which(affected: pl.DataFrame, known: pl.DataFrame) -> str:
 def blind(measured: RecordData, _: Results) -> str | None:
     """Blind without sending times."""
     seen = fold(measured)
-    return None if seen.height and seen["lag_p99_s"].is_not_null().any() else "no request of a timed launch says when it was sent"
+    return None if seen.height and seen["lag_p99_s"].is_not_null().any() else "no request of a timed launch has a sending time"
 
 
 AUDIT = Audit(
     name="send_lag",
     title="client-bound load",
-    question="Was the server measured, or the client that sent to it?",
+    question="Was the server measured, or the client?",
     examine=examine,
     about=("serving",),
     blind=blind,

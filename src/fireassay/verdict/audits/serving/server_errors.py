@@ -7,6 +7,7 @@ truncated. Cannot tell: a wrong answer with status 200; `cross_talk`, `output_le
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 import polars as pl
@@ -16,7 +17,8 @@ from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.printable import one_line
 from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.evidence.sent_requests import by_configuration, finding, main
+from fireassay.verdict.evidence.affected import by_configuration
+from fireassay.verdict.evidence.sent_requests import main
 from fireassay.verdict.types import Finding
 
 MANY: Final = 0.01
@@ -24,24 +26,16 @@ LONGEST: Final = 100  # characters of a server's message
 NOT_SERVERS: Final = ("ok", "cancelled", "unsent", "lost")  # the client's own: reported by `send_lag` and `ledger`
 
 
-def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> Iterator[Finding]:
     """One finding per configuration with failed requests."""
-    findings = []
     for name, rows in by_configuration(measured, main(measured, "status", "error")):
         failed = rows.filter(~pl.col("status").is_in(NOT_SERVERS))
         if failed.height == 0:
             continue
         share = failed.height / rows.height
-        findings.append(
-            finding(
-                "server_errors",
-                "warning" if share >= MANY else "note",
-                name,
-                f"{failed.height:,} of {rows.height:,} requests due failed ({percent(share)}): {_classes(failed)}",
-                "read the server's log at these times; failed requests count as misses, and their time is in no latency",
-            )
-        )
-    return tuple(findings)
+        evidence = f"{failed.height:,} of {rows.height:,} requests due failed ({percent(share)}): {_classes(failed)}"
+        remedy = "read the server's log at these times; failed requests count as misses, and their time is in no latency"
+        yield Finding("server_errors", "warning" if share >= MANY else "note", name, evidence, remedy)
 
 
 def _classes(failed: pl.DataFrame) -> str:
@@ -64,7 +58,7 @@ def _quoted(words: str | None) -> str:
 AUDIT = Audit(
     name="server_errors",
     title="failed requests",
-    question="Which requests failed, and what did the server say?",
+    question="Which requests failed, and with what message?",
     examine=examine,
     about=("serving",),
 )

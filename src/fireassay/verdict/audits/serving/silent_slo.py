@@ -7,6 +7,8 @@ those of [serving.objectives], checked by the gate `objectives`. Source: MLPerf 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import given, show
 from fireassay.frames.record_data import RecordData
@@ -16,6 +18,7 @@ from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT
 from fireassay.spec.claim import Claim, Number, Objective
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.evidence.claimed_numbers import found, unsaid
+from fireassay.verdict.evidence.sent_requests import serving_of
 from fireassay.verdict.gates import objectives
 from fireassay.verdict.stated.kinds import is_rate, is_wait
 from fireassay.verdict.stated.names import has_word
@@ -23,32 +26,29 @@ from fireassay.verdict.stated.objective import Evidence, evidence, limit_of, lim
 from fireassay.verdict.types import Finding
 
 
-def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, results: Results) -> Iterator[Finding]:
     """Nothing for training; for a load, throughput reached while its objectives were broken."""
-    findings = []
-    for result in objectives.GATE.check(measured, results):
+    for result in objectives.GATE.check(measured, results) if _served(measured) else ():
         name = result.configuration
         rate = results.get(OUTPUT_THROUGHPUT.name, {}).get(name)
         if result.status == "FAIL" and isinstance(rate, Estimate):
             good = results.get(GOODPUT.name, {}).get(name)
             left = f", of which goodput is {show(good, work='requests').full}" if isinstance(good, Estimate) else ""
-            findings.append(
-                Finding(
-                    rule="objectives_broken",
-                    severity="note",
-                    configuration=name,
-                    evidence=f"{show(rate, work='tokens').full} were reached while the objectives were broken: {result.sentence}{left}",
-                    remedy="quote the goodput, or the throughput at the largest load that meets the objectives",
-                )
-            )
-    return tuple(findings)
+            evidence = f"{show(rate, work='tokens').full} were reached while the objectives were broken: {result.sentence}{left}"
+            remedy = "quote the goodput, or the throughput at the largest load that meets the objectives"
+            yield Finding("objectives_broken", "note", name, evidence, remedy)
+
+
+def _served(measured: RecordData) -> bool:
+    """Whether the gate `objectives` applies."""
+    return measured.kind.concerns(objectives.GATE.about)
 
 
 def blind(measured: RecordData, _: Results) -> str | None:
     """Blind without an objective."""
-    if measured.experiment.serving is not None:
-        return None if measured.experiment.serving.objectives.any else "no objective was asked for (serving.objectives)"
-    return None if measured.experiment.gates.deadline_s is not None else "no objective was asked for (gates.deadline_s)"
+    if _served(measured):
+        return None if serving_of(measured).objectives.any else "no objective was set (serving.objectives)"
+    return None if measured.experiment.gates.deadline_s is not None else "no objective was set (gates.deadline_s)"
 
 
 def claim(said: Claim) -> tuple[Finding, ...]:
@@ -99,33 +99,16 @@ def _answered(said: Claim, slo: Objective, about: list[Number], seen: Seen) -> t
     if any(says == "met" for _, says in seen):
         return ()
     if undecided:
-        words = f"the interval of {_said(undecided[0])} reaches over the limit of {_limit(slo, undecided[0])}"
-        return (
-            found(
-                "objective_undecided",
-                "note",
-                None,
-                words,
-                "measure more requests until the interval is on one side of the limit",
-                "goodput",
-            ),
-        )
+        words = f"the interval of {_said(undecided[0])} extends beyond the limit of {_limit(slo, undecided[0])}"
+        remedy = "measure more requests until the interval is on one side of the limit"
+        return (found("objective_undecided", "note", None, words, remedy, "goodput"),)
     if weaker:
-        words = f"the objective is on the {statistic} ({slo.objective}); what is published is {_said(weaker[0])}, which does not answer it"
-        return (
-            found(
-                "objective_answered_by_less",
-                "note" if slo.met else "warning",
-                weaker[0],
-                words,
-                f"publish the {statistic} of the same launches",
-                "goodput",
-                "tail",
-            ),
-        )
+        words = f"the objective is on the {statistic} ({slo.objective}); the claim states only that {_said(weaker[0])}"
+        remedy = f"publish the {statistic} of the same launches"
+        return (found("objective_answered_by_less", "note" if slo.met else "warning", weaker[0], words, remedy, "goodput", "tail"),)
     if slo.met is not None:
         return ()
-    return unsaid("objective_met_unsaid", about or said.number[:1], "whether the objective was met", "say slo.met", "goodput")
+    return unsaid("objective_met_unsaid", about or said.number[:1], "whether the objective was met", "state slo.met", "goodput")
 
 
 def _said(number: Number) -> str:

@@ -22,7 +22,7 @@ from fireassay.frames.record_data import RecordData, by_launch
 from fireassay.metrics.metric import Results
 from fireassay.units import NS_PER_S, SECONDS
 from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.evidence.sent_requests import begins, finding, rows
+from fireassay.verdict.evidence.sent_requests import begins, rows
 from fireassay.verdict.types import Finding
 
 BIN_NS: Final = 50_000_000
@@ -57,14 +57,12 @@ def _finding(name: str, silent: list[Silence], starts: dict[int, int]) -> Findin
     worst = max(silent, key=lambda silence: silence.seconds)
     into = (worst.begin_ns - starts.get(worst.launch, worst.begin_ns)) / NS_PER_S
     more = f"; {len(silent) - 1} more like it" if len(silent) > 1 else ""
-    return finding(
-        "stalled",
-        "warning",
-        name,
+    evidence = (
         f"for {reading(worst.seconds, SECONDS)} nothing came from any replica although requests were under way, {given(into, 3)} s into the load of "
-        f"launch {worst.launch}; three in four requests never wait longer than {reading(worst.usual_s, SECONDS)}{more}",
-        "look at the server's log and at the machine's at that moment; tails and attainment of this launch hold the stall",
+        f"launch {worst.launch}; three in four requests never wait longer than {reading(worst.usual_s, SECONDS)}{more}"
     )
+    remedy = "check the server's log and the machine's at that moment; tails and attainment of this launch include the stall"
+    return Finding("stalled", "warning", name, evidence, remedy)
 
 
 def silences(measured: RecordData) -> Iterator[Silence]:
@@ -154,7 +152,7 @@ def blind(measured: RecordData, _: Results) -> str | None:
 AUDIT = Audit(
     name="stall",
     title="stalled engine",
-    question="Was there a time in which nothing came from any replica?",
+    question="Was there a time without data from any replica?",
     examine=examine,
     about=("serving",),
     blind=blind,

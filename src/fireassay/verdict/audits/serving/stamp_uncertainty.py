@@ -25,19 +25,20 @@ from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.units import SECONDS
 from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.evidence.sent_requests import by_configuration, finding, in_launches, most, serving_of
+from fireassay.verdict.evidence.affected import by_configuration, in_launches, most
+from fireassay.verdict.evidence.sent_requests import serving_of
 from fireassay.verdict.types import Finding
 
 QUANTILE: Final = 0.99
 TITLES: Final = {"ttft": "TTFT", "tpot": "TPOT", "e2e": "E2E", "ttft_visible": "visible TTFT", "itl": "ITL"}
 REMEDY: Final = (
-    "let the client run when tokens come: fewer streams, more client processes (serving.client.processes) or a quieter machine, and the "
-    "compiled client where it is not built; `assay doctor client` says what this machine's client can do"
+    "keep the client responsive: fewer streams, more client processes (serving.client.processes) or a quieter machine, and the "
+    "compiled client if it is not built; `assay doctor client` measures the capacity of this machine's client"
 )
-UNKNOWN_REMEDY: Final = 'serving.client.transport = "auto" without a proxy and HTTP/2 tells it'
+UNKNOWN_REMEDY: Final = 'set serving.client.transport = "auto", without a proxy or HTTP/2'
 NO_SOCKET: Final = ("process", "foreign")  # an in-process model, another tool's log
 NO_SOCKET_REMEDY: Final = (
-    "put the model behind a server and load that with assay: times that no socket of assay's gave cannot be told better"
+    "serve the model and load that server with assay: uncertainty is known only for times taken at assay's own sockets"
 )
 
 
@@ -95,33 +96,33 @@ def _too_unsure(measured: RecordData, latencies: pl.DataFrame) -> Iterator[Findi
 def _finding(name: str, title: str, affected: pl.DataFrame, known: pl.DataFrame, share: float) -> Finding:
     worst = affected.sort(pl.col("unsure_s") / pl.col("allowed_s")).row(-1, named=True)
     evidence = (
-        f"{title} is not known well enough: p99 of its uncertainty {reading(worst['unsure_s'], SECONDS)}, of a median of "
-        f"{reading(worst['median_s'], SECONDS)}; at most {reading(worst['allowed_s'], SECONDS)} ({percent(share, 12)}, or what is always "
-        f"allowed) is admissible; in {affected.height} of {count(known.height, 'launches')} ({in_launches(affected['launch'])})"
+        f"{title} is too uncertain: p99 of its uncertainty {reading(worst['unsure_s'], SECONDS)}, at a median of "
+        f"{reading(worst['median_s'], SECONDS)}; at most {reading(worst['allowed_s'], SECONDS)} ({percent(share, 12)}, or the fixed "
+        f"allowance) is admissible; in {affected.height} of {count(known.height, 'launches')} ({in_launches(affected['launch'])})"
     )
-    return finding("times_uncertain", "invalid" if most(affected.height, known.height) else "warning", name, evidence, REMEDY)
+    return Finding("times_uncertain", "invalid" if most(affected.height, known.height) else "warning", name, evidence, REMEDY)
 
 
 def _unknown(measured: RecordData, latencies: pl.DataFrame) -> Iterator[Finding]:
     unknown = latencies.filter(pl.col("unsure_s").is_null())
     if unknown.height:
         launches = unknown["launch"].unique()
-        words = f"nothing says how unsure the times of {in_launches(launches)} are: not measured, and possibly large"
+        words = f"the uncertainty of the times of {in_launches(launches)} is unknown: not measured, and possibly large"
         ways = measured.table("requests").filter(pl.col("launch").is_in(launches.to_list()))["transport"].unique()
         remedy = NO_SOCKET_REMEDY if ways.is_in(NO_SOCKET).any() else UNKNOWN_REMEDY
-        yield finding("uncertainty_unknown", "note", None, words, remedy)
+        yield Finding("uncertainty_unknown", "note", None, words, remedy)
 
 
 def blind(measured: RecordData, _: Results) -> str | None:
     """Blind without any timestamp uncertainty."""
     latencies = fold(measured)
-    return None if latencies["unsure_s"].is_not_null().any() else "nothing says how unsure the times of the answers are"
+    return None if latencies["unsure_s"].is_not_null().any() else "the uncertainty of the answers' times is unknown"
 
 
 AUDIT = Audit(
     name="stamp_uncertainty",
-    title="times that nobody knows",
-    question="Is it known when the tokens came, or only by when?",
+    title="uncertain token times",
+    question="Are token arrival times known, or only upper bounds?",
     examine=examine,
     about=("serving",),
     blind=blind,

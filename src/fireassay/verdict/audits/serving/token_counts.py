@@ -17,7 +17,8 @@ from fireassay.estimates.format import count, percent
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.evidence.sent_requests import by_configuration, finding, main, serving_of
+from fireassay.verdict.evidence.affected import by_configuration
+from fireassay.verdict.evidence.sent_requests import main, serving_of
 from fireassay.verdict.types import Finding
 
 MOST: Final = 0.02
@@ -48,15 +49,15 @@ def _apart(name: str, rows: pl.DataFrame) -> Iterator[Finding]:
         if abs(reported - counted) <= MOST * counted + FREE[column] * known.height:
             continue
         by = percent(abs(reported - counted) / counted) if counted else "all of them"
-        yield finding(
-            "token_counts_differ",
-            "warning",
-            name,
-            f"the server tells {reported:,} {words} for {count(known.height, 'requests')}, the tokenizer counts {counted:,}: "
-            f"{'more' if reported > counted else 'fewer'} by {by}",
-            "look whether serving.tokenizer is this model's own, and whether the server's template adds to the prompts; rates of tokens "
-            "follow the server's count",
+        evidence = (
+            f"the server reports {reported:,} {words} for {count(known.height, 'requests')}, the tokenizer counts {counted:,}: "
+            f"{'more' if reported > counted else 'fewer'} by {by}"
         )
+        remedy = (
+            "check whether serving.tokenizer is this model's own, and whether the server's template adds to the prompts; token rates "
+            "use the server's count"
+        )
+        yield Finding("token_counts_differ", "warning", name, evidence, remedy)
 
 
 def _source(measured: RecordData, both: pl.DataFrame) -> Iterator[Finding]:
@@ -67,21 +68,14 @@ def _source(measured: RecordData, both: pl.DataFrame) -> Iterator[Finding]:
     silent = both.filter(pl.col("tokens_out").is_null())
     uncounted = silent.filter(pl.col("tokens_out_counted").is_null()).height
     if uncounted:
-        yield finding(
-            "token_counts_not_measured",
-            "note",
-            None,
-            f"for {count(uncounted, 'answers')} of {both.height:,} nobody counted output tokens: neither the server nor a tokenizer",
-            "give serving.tokenizer, the folder with the model's own tokenizer.json",
-        )
+        evidence = f"for {count(uncounted, 'answers')} of {both.height:,} neither the server nor a tokenizer counted output tokens"
+        remedy = "set serving.tokenizer to the folder with the model's own tokenizer.json"
+        yield Finding("token_counts_not_measured", "note", None, evidence, remedy)
     else:
-        yield finding(
-            "tokens_by_tokenizer",
-            "note",
-            None,
-            f"for {count(silent.height, 'answers')} of {both.height:,} the server tells no usage; their tokens were counted by the tokenizer",
-            "nothing, if the tokenizer is the model's own",
+        evidence = (
+            f"for {count(silent.height, 'answers')} of {both.height:,} the server reports no usage; the tokenizer counted their tokens"
         )
+        yield Finding("tokens_by_tokenizer", "note", None, evidence, "nothing, if the tokenizer is the model's own")
 
 
 def blind(measured: RecordData, _: Results) -> str | None:

@@ -16,10 +16,10 @@ from fireassay.estimates.format import percent
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.evidence.sent_requests import finding, main
+from fireassay.verdict.evidence.sent_requests import main
 from fireassay.verdict.types import Finding
 
-REMEDY: Final = 'serving.client.transport = "lean" where no proxy and no HTTP/2 is needed'
+REMEDY: Final = 'set serving.client.transport = "lean" if neither a proxy nor HTTP/2 is needed'
 
 
 def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
@@ -27,17 +27,15 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     sent = main(measured, "sent_ns", "transport").filter(pl.col("sent_ns").is_not_null())
     paths = dict(sent.group_by("transport").len().sort("transport").iter_rows())
     if len(paths) > 1:
-        shares = ", ".join(f"{percent(n / sent.height)} {path or 'unsaid'}" for path, n in paths.items())
-        mixed = f"requests took several paths ({shares}): their times differ by what the path costs the client"
-        return (finding("transports_mixed", "warning", None, mixed, REMEDY),)
+        shares = ", ".join(f"{percent(n / sent.height)} {path or 'unknown'}" for path, n in paths.items())
+        mixed = f"requests took several paths ({shares}): their times differ by the client's cost of the path"
+        return (Finding("transports_mixed", "warning", None, mixed, REMEDY),)
     if "library" in paths:
-        slow = (
-            "all requests went through an HTTP library, whose times are taken later than at the socket's read, and which carries less load"
-        )
-        return (finding("library_transport", "note", None, slow, REMEDY),)
+        slow = "all requests went through an HTTP library, which stamps later than the socket read and sustains less load"
+        return (Finding("library_transport", "note", None, slow, REMEDY),)
     return ()
 
 
 AUDIT = Audit(
-    name="transport", title="slower path of the client", question="Which path did the requests take?", examine=examine, about=("serving",)
+    name="transport", title="slower client path", question="Which path did the requests take?", examine=examine, about=("serving",)
 )

@@ -7,7 +7,7 @@ invalid, fail and warning mean that it fell into the pitfall; a note means that 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from fireassay.frames.record_data import RecordData
@@ -15,7 +15,7 @@ from fireassay.metrics.metric import LAUNCHED, Results
 from fireassay.spec.claim import Claim
 from fireassay.verdict.types import Finding
 
-Examination = Callable[[RecordData, Results], tuple[Finding, ...]]
+Examination = Callable[[RecordData, Results], Iterable[Finding]]
 
 
 def claims_only(_: RecordData, __: Results) -> tuple[Finding, ...]:
@@ -31,7 +31,7 @@ class Audit:
     question: str
     examine: Examination  # checks a record
     title: str = ""  # the pitfall's usual name: "weak baseline"; default: the name
-    claim: Callable[[Claim], tuple[Finding, ...]] | None = None  # checks a claim
+    claim: Callable[[Claim], Iterable[Finding]] | None = None  # checks a claim
     about: tuple[str, ...] = LAUNCHED  # kinds of record it applies to
     first: bool = False  # list its findings before others of equal severity: without them the rest is misread
     blind: Callable[[RecordData, Results], str | None] | None = None  # why a record cannot be checked; None if it can

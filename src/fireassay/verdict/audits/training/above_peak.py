@@ -7,6 +7,8 @@ one device, recomputation counted as model FLOPs, or steps timed without synchro
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import percent
 from fireassay.frames.record_data import RecordData
@@ -16,22 +18,15 @@ from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.types import Finding
 
 
-def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, results: Results) -> Iterator[Finding]:
     """One finding per configuration with a utilisation above 1."""
-    findings = []
     for name in measured.configurations:
         value = results.get("mfu", {}).get(name)
         if isinstance(value, Estimate) and value.value > 1.0:
-            findings.append(
-                Finding(
-                    rule="above_peak",
-                    severity="invalid",
-                    configuration=name,
-                    evidence=f"the model would use {percent(value.value, beside=(1.0,))} of what the devices can do ({value.signature.partition('|agg')[0]})",
-                    remedy=_likely(measured, value),
-                )
+            evidence = (
+                f"the model would use {percent(value.value, beside=(1.0,))} of the devices' peak ({value.signature.partition('|agg')[0]})"
             )
-    return tuple(findings)
+            yield Finding("above_peak", "invalid", name, evidence, _likely(measured, value))
 
 
 def _likely(measured: RecordData, value: Estimate) -> str:
@@ -39,14 +34,14 @@ def _likely(measured: RecordData, value: Estimate) -> str:
     flops, origin = measured.experiment.flops, source(measured)
     likely = []
     if origin == "given":
-        likely.append("flops.peak_tflops is of another device or precision, or of one device where a worker uses several")
+        likely.append("flops.peak_tflops is that of another device or precision, or of one device while a worker uses several")
     if origin == "measured":
         likely.append("the device was slower while its peak was measured than in the training: measure it on a quiet machine")
     if flops.precision is not None:
-        likely.append(f"the products are not made in {flops.precision}, as flops.precision says")
+        likely.append(f"the products are not computed in {flops.precision}, as flops.precision declares")
     if flops.convention != "counter":
-        likely.append("the numbers of the formula are those of another model, or flops.tokens_per_step is not that of one step")
-    likely.append("the steps' ends were seen before the device was done with them: synchronise, or let the loss be read in each step")
+        likely.append("the formula's numbers are those of another model, or flops.tokens_per_step is not that of one step")
+    likely.append("the steps were stamped before the device had finished them: synchronise, or read the loss in each step")
     return "; or ".join(likely)
 
 
@@ -61,8 +56,8 @@ def blind(measured: RecordData, results: Results) -> str | None:
 
 AUDIT = Audit(
     name="above_peak",
-    title="more work than the devices can do",
-    question="Is more work said to be done than the devices can do?",
+    title="utilisation above the peak",
+    question="Is more work reported than the devices can do?",
     examine=examine,
     about=("training",),
     blind=blind,

@@ -6,7 +6,7 @@ different models, and a checkpoint holds one rank's. A warning only, since the p
 script that equalises them before it ends passes. Below a thousandth of a standard deviation it is a note, within rounding nothing.
 
     drift = root mean square, over channels, of the difference between two ranks, in standard deviations
-    (`instruments/_batch_statistics.py`)
+    (`instruments/recorder/batch_statistics.py`)
 
 Cannot tell: whether statistics are broadcast if the script watches the model inside its wrapper; then there is no finding.
 """
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
 from itertools import combinations
 from typing import Final
 
@@ -33,7 +34,7 @@ SMALL: Final = 1e-3  # standard deviations
 ROUNDING: Final = 1e-5
 
 
-def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> Iterator[Finding]:
     """One finding per configuration with differing statistics at the end."""
     prints = measured.table("fingerprints")
     broadcasts = prints.filter(pl.col("what") == "buffers_broadcast").group_by("launch").agg(pl.col("value").max().alias("sent"))
@@ -41,14 +42,12 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     last = rows.filter(pl.col("step") == pl.col("step").max().over("launch"))
     joined = last.join(measured.timed.filter(pl.col("workers") > 1).select("launch", "configuration", "workers"), on="launch")
     kept = joined.join(broadcasts, on="launch").filter((pl.col("sent") == 0.0) & (pl.col("step") > 0)).sort("launch", "rank")
-    findings = []
     for name in measured.configurations:
         launches = kept.filter(pl.col("configuration") == name).partition_by("launch", maintain_order=True)
         drifts = [(_drift(group), group) for group in launches if group.height == group["workers"][0]]
         worst = max(drifts, key=lambda drift: drift[0], default=None)
         if worst is not None and worst[0] > ROUNDING and not why_not(measured, name, "replicas"):
-            findings.append(_finding(measured, name, *worst))
-    return tuple(findings)
+            yield _finding(measured, name, *worst)
 
 
 def _drift(rows: pl.DataFrame) -> float:
@@ -63,20 +62,18 @@ def _finding(measured: RecordData, name: str, drift: float, rows: pl.DataFrame) 
     launch, step = int(rows["launch"][0]), int(rows["step"][0])
     buffers = hashes(measured, what="buffer_hash").filter((pl.col("launch") == launch) & (pl.col("step") == step))
     of = f", {buffers['different'][0]} different ones on {buffers['ranks'][0]} ranks" if buffers.height else ""
-    return Finding(
-        rule=RULE,
-        severity="warning" if drift > SMALL else "note",
-        configuration=name,
-        evidence=f"the running statistics of batch normalisation differ between ranks by {given(drift, digits=2)} standard deviations after "
-        f"{count(step, 'steps')} of launch {launch}{of}, and nobody makes them equal: each rank evaluates, and saves, another model",
-        remedy="use SyncBatchNorm, leave broadcast_buffers on, or broadcast one rank's buffers before evaluating and saving",
+    evidence = (
+        f"the running statistics of batch normalisation differ between ranks by {given(drift, digits=2)} standard deviations after "
+        f"{count(step, 'steps')} of launch {launch}{of}, and nothing equalises them: each rank evaluates, and saves, a different model"
     )
+    remedy = "use SyncBatchNorm, leave broadcast_buffers on, or broadcast one rank's buffers before evaluating and saving"
+    return Finding(RULE, "warning" if drift > SMALL else "note", name, evidence, remedy)
 
 
 AUDIT = Audit(
     name="batch_statistics",
-    title="batch statistics that drift apart",
-    question="Do the running statistics of batch normalisation stay together?",
+    title="drifting batch statistics",
+    question="Do the running statistics of batch normalisation agree between ranks?",
     examine=examine,
     about=("training",),
 )

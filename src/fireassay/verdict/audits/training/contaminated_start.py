@@ -69,26 +69,23 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     return tuple(findings)
 
 
-Told = tuple[str, Severity, str]  # rule, severity, evidence
+Result = tuple[str, Severity, str]  # rule, severity, evidence
 
 
 def _finding(rule: str, severity: Severity, name: str | None, evidence: str, *, fresh: bool) -> Finding:
-    advice = "keep what a launch writes apart: put {launch} into its path, in workload.arguments or workload.environment"
-    return Finding(
-        rule=rule,
-        severity=severity,
-        configuration=name,
-        evidence=evidence,
-        remedy=f"{advice}"
+    advice = "keep each launch's output separate: put {launch} into its path, in workload.arguments or workload.environment"
+    remedy = (
+        f"{advice}"
         if fresh
-        else f"give every launch a fresh copy of the working folder (workload.fresh_folder = true, --fresh-folder), or {advice}",
+        else f"give every launch a fresh copy of the working folder (workload.fresh_folder = true, --fresh-folder), or {advice}"
     )
+    return Finding(rule, severity, name, evidence, remedy)
 
 
 # ---- the three signs -------------------------------------------------------------------------------------------------
 
 
-def _resumed(group: Sequence[Launch], every: Sequence[Launch]) -> Told | None:
+def _resumed(group: Sequence[Launch], every: Sequence[Launch]) -> Result | None:
     """Launches that begin with an earlier launch's later parameters."""
     pairs = [(launch, *seen) for launch in group if (seen := _source(launch, every)) is not None]
     if not pairs:
@@ -114,7 +111,7 @@ def _source(launch: Launch, every: Sequence[Launch]) -> tuple[Launch, int] | Non
     return source
 
 
-def _starts(members: Sequence[Launch]) -> Told | None:
+def _starts(members: Sequence[Launch]) -> Result | None:
     """Launches that begin differently from the first of those expected to begin alike."""
     hashed = [launch for launch in members if launch.start]
     for group in _alike(hashed):
@@ -162,7 +159,7 @@ def _apart(measured: RecordData, every: Sequence[Launch]) -> Iterator[str]:
             return
 
 
-def _counts(group: Sequence[Launch]) -> Told | None:
+def _counts(group: Sequence[Launch]) -> Result | None:
     """Launches with different step counts, among those that reported their end if any did."""
     ended = [launch for launch in group if launch.ended] or group
     stepped = [launch for launch in ended if launch.steps]

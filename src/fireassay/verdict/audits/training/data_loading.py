@@ -25,11 +25,11 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     shares = _shares(measured)
     return tuple(
         Finding(
-            rule="data_in_step_time",
-            severity="warning",
-            configuration=name,
-            evidence=f"{shares[name]:.0%} of the steady step time is waiting for data: the step time is partly the loader's",
-            remedy="prefetch with more loader processes, or compare the steps without data_time",
+            "data_in_step_time",
+            "warning",
+            name,
+            f"{shares[name]:.0%} of the steady step time is waiting for data: the step time is partly the loader's",
+            "prefetch with more loader processes, or compare the steps without data_time",
         )
         for name in measured.configurations
         if shares.get(name, 0.0) > MOST
@@ -44,7 +44,7 @@ def _shares(measured: RecordData) -> dict[str, float]:
 
 def blind(measured: RecordData, _: Results) -> str | None:
     """Blind without a data-loading phase."""
-    return None if _shares(measured) else "no step says how long it waited for its data; iterate over probe.steps(loader)"
+    return None if _shares(measured) else "no step records how long it waited for its data; iterate over probe.steps(loader)"
 
 
 def claim(said: Claim) -> tuple[Finding, ...]:
@@ -56,8 +56,8 @@ def claim(said: Claim) -> tuple[Finding, ...]:
             "data_loading_timed",
             "warning",
             number,
-            "the loading of data was timed with it, so that it measures the storage too",
-            "time the loading apart (data_time), or say that the claim is about the whole pipeline",
+            "data loading was timed with it, so it measures the storage too",
+            "time data loading separately (data_time), or state that the claim is about the whole pipeline",
             "data_time",
         )
         for number in fast
@@ -68,8 +68,8 @@ def claim(said: Claim) -> tuple[Finding, ...]:
         *unsaid(
             "data_loading_unsaid",
             [number for number in silent if number.data_loading_timed is None],
-            "whether loading data was timed",
-            "say data_loading_timed",
+            "whether data loading was timed",
+            "state data_loading_timed",
             "data_time",
         ),
     )
@@ -78,7 +78,7 @@ def claim(said: Claim) -> tuple[Finding, ...]:
 AUDIT = Audit(
     name="data_loading",
     title="data loading in the timed region",
-    question="Is the loading of data inside the timed region?",
+    question="Does the timed region include data loading?",
     examine=examine,
     claim=claim,
     blind=blind,

@@ -32,9 +32,7 @@ RULES = (
 def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per configuration."""
     return tuple(
-        Finding(rule=diagnosis.fault, severity=diagnosis.severity, configuration=name, evidence=diagnosis.evidence, remedy=diagnosis.remedy)
-        for name, diagnosis in diagnose(measured).items()
-        if diagnosis is not None and diagnosis.fault in RULES
+        diagnosis.finding(name) for name, diagnosis in diagnose(measured).items() if diagnosis is not None and diagnosis.fault in RULES
     )
 
 

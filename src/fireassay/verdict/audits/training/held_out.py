@@ -49,28 +49,22 @@ def _evaluations(measured: RecordData, configuration: str) -> list[Evaluated]:
 def _of(configuration: str, every: list[Evaluated]) -> Iterator[Finding]:
     worst = max((evaluated for evaluated in every if not evaluated.training_data), key=_trained_on, default=None)
     if worst is not None and worst.trained_on:
-        yield Finding(
-            rule="evaluation_overlaps_training",
-            severity="warning",
-            configuration=configuration,
-            evidence=_evidence(worst),
-            remedy="split the data once, by disjoint indices; the quality measured on these samples says nothing about new data",
-        )
+        evidence = _evidence(worst)
+        remedy = "split the data once, by disjoint indices; the quality measured on these samples says nothing about new data"
+        yield Finding("evaluation_overlaps_training", "warning", configuration, evidence, remedy)
         return
     training = max((evaluated for evaluated in every if evaluated.training_data), key=_trained_on, default=None)
     if training is None or not training.trained_on:
         return
     alone = not _others(every)
     severity: Severity = "warning" if alone else "note"
-    yield Finding(
-        rule="evaluated_on_training_data",
-        severity=severity,
-        configuration=configuration,
-        evidence=f"{_evidence(training)}, the data set that it is trained on{'; nothing else was evaluated' if alone else ''}",
-        remedy="evaluate held-out data, if this accuracy is to be the quality"
+    evidence = f"{_evidence(training)}, the data set that it is trained on{'; nothing else was evaluated' if alone else ''}"
+    remedy = (
+        "evaluate held-out data if this accuracy should represent quality"
         if alone
-        else "nothing is wrong, if this is the training's own accuracy; other data were evaluated too",
+        else "nothing is wrong, if this is the training's own accuracy; other data were evaluated too"
     )
+    yield Finding("evaluated_on_training_data", severity, configuration, evidence, remedy)
 
 
 def _others(every: list[Evaluated]) -> bool:
@@ -91,8 +85,5 @@ def _evidence(worst: Evaluated) -> str:
 
 
 AUDIT = Audit(
-    name="held_out",
-    title="evaluated on training data",
-    question="Was the model evaluated on samples that it had been trained on?",
-    examine=examine,
+    name="held_out", title="evaluated on training data", question="Was the model evaluated on samples it was trained on?", examine=examine
 )

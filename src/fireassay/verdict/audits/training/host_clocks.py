@@ -29,15 +29,13 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
 def _finding(name: str, clock: HostClock) -> Finding:
     looked = clock.looks >= LEAST_PINGS
     severity: Severity = "warning" if looked else "note"
-    return Finding(
-        rule="clocks_disagree" if looked else "clocks_unknown",
-        severity=severity,
-        configuration=name,
-        evidence=f"times of {clock.host} cannot be compared with other hosts' in launch {clock.launch}: {clock.trouble}",
-        remedy="look whether a host was suspended, moved or restarted during the launch"
+    evidence = f"times of {clock.host} cannot be compared with other hosts' in launch {clock.launch}: {clock.trouble}"
+    remedy = (
+        "check whether a host was suspended, moved or restarted during the launch"
         if looked
-        else "let rank 0's port be reached from the other hosts (a helper thread asks it at MASTER_ADDR), and runs last a few seconds",
+        else "make rank 0's port reachable from the other hosts (a helper thread contacts it at MASTER_ADDR), and let runs last a few seconds"
     )
+    return Finding("clocks_disagree" if looked else "clocks_unknown", severity, name, evidence, remedy)
 
 
 def blind(measured: RecordData, _: Results) -> str | None:

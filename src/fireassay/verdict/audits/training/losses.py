@@ -13,6 +13,7 @@ from fireassay.estimates.format import count
 from fireassay.frames.record_data import RecordData, effective_steps
 from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.evidence.affected import by_configuration
 from fireassay.verdict.types import Finding
 
 RULE = "loss_not_finite"
@@ -24,11 +25,7 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     losses = effective_steps(rows).join(measured.timed.select("launch", "configuration"), on="launch")
     losses = losses.with_columns(last=pl.col("step") == pl.col("step").max().over("launch", "rank"))
     broken = losses.filter(~pl.col("value").is_finite()).sort("last", "launch", "step", "rank", descending=[True, False, False, False])
-    return tuple(
-        _finding(name, group, losses)
-        for name in measured.configurations
-        if (group := broken.filter(pl.col("configuration") == name)).height
-    )
+    return tuple(_finding(name, group, losses) for name, group in by_configuration(measured, broken))
 
 
 def _finding(name: str, rows: pl.DataFrame, losses: pl.DataFrame) -> Finding:
@@ -37,18 +34,16 @@ def _finding(name: str, rows: pl.DataFrame, losses: pl.DataFrame) -> Finding:
     step = int(here["step"].min())  # type: ignore[arg-type]
     first = here.filter(pl.col("step") == step).sort("rank").row(0, named=True)
     steps, of = here["step"].n_unique(), losses.filter(pl.col("launch") == launch)["step"].n_unique()
-    return Finding(
-        rule=RULE,
-        severity="fail" if at_the_end else "warning",
-        configuration=name,
-        evidence=f"the loss is {first['value']} on rank {first['rank']} in step {step} of launch {launch}, and no finite number in {steps} of "
-        f"{count(of, 'steps')}{', the last among them' if at_the_end else ''} ({count(rows['launch'].n_unique(), 'launches')} in all)",
-        remedy="look for the first operation that overflows or divides by zero (torch.autograd.set_detect_anomaly); lower the learning rate, or clip"
-        if at_the_end
-        else "look at the batch of that step; where a gradient scaler skipped it, nothing is wrong",
+    evidence = (
+        f"the loss is {first['value']} on rank {first['rank']} in step {step} of launch {launch}, and not finite in {steps} of "
+        f"{count(of, 'steps')}{', including the last' if at_the_end else ''} ({count(rows['launch'].n_unique(), 'launches')} in all)"
     )
+    remedy = (
+        "find the first operation that overflows or divides by zero (torch.autograd.set_detect_anomaly); lower the learning rate, or clip"
+        if at_the_end
+        else "check the batch of that step; if a gradient scaler skipped it, nothing is wrong"
+    )
+    return Finding(RULE, "fail" if at_the_end else "warning", name, evidence, remedy)
 
 
-AUDIT = Audit(
-    name="losses", title="losses that are no numbers", question="Are the losses finite numbers?", examine=examine, about=("training",)
-)
+AUDIT = Audit(name="losses", title="non-finite losses", question="Are the losses finite?", examine=examine, about=("training",))

@@ -11,6 +11,7 @@ Cannot tell: a queue that drains elsewhere, nor steps faster than the device's p
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import polars as pl
 
@@ -31,25 +32,15 @@ DEVICES = ("gpu", "cuda", "tpu", "h100", "h200", "a100", "b200", "v100", "l40", 
 REMEDY = "synchronise the device before each reading of the clock, or let the probe time the phases with device events"
 
 
-def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> Iterator[Finding]:
     """At most one warning per configuration and sign."""
     signs = _signs(measured)
-    findings = []
     for name in measured.configurations:
         rows = signs.filter(pl.col("configuration") == name)
         for rule, words in _WORDS.items():
             affected = int(rows[rule].sum())
             if rows.height and 2 * affected > rows.height:
-                findings.append(
-                    Finding(
-                        rule=rule,
-                        severity="warning",
-                        configuration=name,
-                        evidence=f"{words} in {affected} of {count(rows.height, 'launches')}",
-                        remedy=REMEDY,
-                    )
-                )
-    return tuple(findings)
+                yield Finding(rule, "warning", name, f"{words} in {affected} of {count(rows.height, 'launches')}", REMEDY)
 
 
 _WORDS = {
@@ -124,7 +115,11 @@ def claim(said: Claim) -> tuple[Finding, ...]:
     return (
         *wrong,
         *unsaid(
-            "synchronisation_unsaid", silent, "whether the device had finished when the clock was read", "say synchronised", "synchronised"
+            "synchronisation_unsaid",
+            silent,
+            "whether the device had finished when the clock was read",
+            "state synchronised",
+            "synchronised",
         ),
     )
 

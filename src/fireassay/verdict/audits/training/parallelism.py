@@ -29,23 +29,17 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
 
 def _faults(name: str, layout: Parallelism) -> Iterator[Finding]:
     if layout.alone and not (layout.by == "declared" and layout.kind == "none"):
-        prefix = f"declared is {WORDS[layout.kind]}, but " if layout.by == "declared" else ""
-        yield Finding(
-            rule="nothing_is_distributed",
-            severity="fail",
-            configuration=name,
-            evidence=f"{prefix}{layout.evidence}",
-            remedy="call torch.distributed.init_process_group and wrap the model (DistributedDataParallel, fully_shard); if every worker is to train "
-            'a model of its own, declare workload.parallelism = "none"',
+        prefix = f"{WORDS[layout.kind]} is declared, but " if layout.by == "declared" else ""
+        evidence = f"{prefix}{layout.evidence}"
+        remedy = (
+            "call torch.distributed.init_process_group and wrap the model (DistributedDataParallel, fully_shard); if every worker should train "
+            'its own model, declare workload.parallelism = "none"'
         )
+        yield Finding("nothing_is_distributed", "fail", name, evidence, remedy)
     elif layout.contradicted:
-        yield Finding(
-            rule="parallelism_contradicted",
-            severity="warning",
-            configuration=name,
-            evidence=f"declared is {WORDS[layout.kind]}; seen is {WORDS[layout.seen]}: {layout.evidence}",
-            remedy="declare what the script does, or leave workload.parallelism at auto; what was declared is what is judged here",
-        )
+        evidence = f"{WORDS[layout.kind]} is declared, but {WORDS[layout.seen]} was recognised: {layout.evidence}"
+        remedy = "declare what the script does, or leave workload.parallelism at auto; the declaration is what is judged here"
+        yield Finding("parallelism_contradicted", "warning", name, evidence, remedy)
 
 
 def _notes(every: list[Parallelism]) -> Iterator[Finding]:
@@ -63,43 +57,29 @@ def _notes(every: list[Parallelism]) -> Iterator[Finding]:
 
 def _note(layout: Parallelism) -> Finding:
     if layout.kind is None:
-        return Finding(
-            rule="parallelism_not_known",
-            severity="note",
-            configuration=None,
-            evidence=f"which parallelism this is, is not known ({layout.evidence}), so replicas, gradients and samples are not judged",
-            remedy=DECLARE,
-        )
+        evidence = f"the parallelism is unknown ({layout.evidence}), so replicas, gradients and samples are not judged"
+        return Finding("parallelism_not_known", "note", None, evidence, DECLARE)
     if layout.meant:
-        return Finding(
-            rule="data_parallelism_meant",
-            severity="note",
-            configuration=None,
-            evidence=f"this is taken for data parallelism that is not carried out: {layout.evidence}",
-            remedy=f"if ranks are to train apart (local SGD with longer intervals, models of their own), {DECLARE}",
-        )
+        evidence = f"this is taken for data parallelism that has no effect: {layout.evidence}"
+        remedy = f"if ranks should train apart (local SGD with longer intervals, separate models), {DECLARE}"
+        return Finding("data_parallelism_meant", "note", None, evidence, remedy)
     how = f": {layout.evidence}" if layout.by == "recognised" else ", as declared"
-    return Finding(
-        rule="parallelism_recognised",
-        severity="note",
-        configuration=None,
-        evidence=f"this is {WORDS[layout.kind]}{how}; what only data parallelism has is not judged",
-        remedy=f"nothing is wrong; if it is not so, {DECLARE}",
-    )
+    evidence = f"this is {WORDS[layout.kind]}{how}; checks of data parallelism are skipped"
+    return Finding("parallelism_recognised", "note", None, evidence, f"nothing is wrong; if this is not the case, {DECLARE}")
 
 
 def blind(measured: RecordData, _: Results) -> str | None:
     """A record without evidence is taken to be data-parallel."""
     several = [name for name, level in zip(measured.configurations, measured.levels, strict=True) if level > 1]
     if several and all(parallelism(measured, name).by == "assumed" for name in several):
-        return "the record does not say how the training is spread over its ranks"
+        return "the record does not say how the training is distributed over its ranks"
     return None
 
 
 AUDIT = Audit(
     name="parallelism",
     title="nothing distributed",
-    question="Is the training distributed, and as it was declared?",
+    question="Is the training distributed, and as declared?",
     examine=examine,
     about=("training",),
     blind=blind,

@@ -11,6 +11,8 @@ replicas that diverge and are made equal again between checks (periodic averagin
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import polars as pl
 
 from fireassay.estimates.format import count
@@ -34,25 +36,15 @@ RULES = (
 )
 
 
-def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> Iterator[Finding]:
     """One finding per configuration with differing replicas."""
     compared = pl.concat(hashes(measured, role=role) for role in ("timed", "fault")).filter(pl.col("workers") > 1)
-    findings = []
     for name, named in diagnose(measured).items():
         apart = compared.filter((pl.col("configuration") == name) & ~pl.col("agree")).sort("incarnation", "launch", "step")
         if named is not None and named.fault in RULES:
-            findings.append(
-                Finding(
-                    rule=named.fault,
-                    severity=named.severity,
-                    configuration=name,
-                    evidence=f"{named.evidence}{_launches(apart)}",
-                    remedy=named.remedy,
-                )
-            )
+            yield Finding(named.fault, named.severity, name, f"{named.evidence}{_launches(apart)}", named.remedy)
         elif apart.height and not why_not(measured, name, "replicas"):
-            findings.append(_finding(measured, name, apart))
-    return tuple(findings)
+            yield _finding(measured, name, apart)
 
 
 def _launches(apart: pl.DataFrame) -> str:
@@ -66,29 +58,15 @@ def _finding(measured: RecordData, configuration: str, apart: pl.DataFrame) -> F
     launch, step = int(apart["launch"][0]), int(apart["step"][0])
     where = f"launch {launch}, {count(apart['launch'].n_unique(), 'launches')} in all"
     if step == 0:
-        return Finding(
-            rule="replica_seed_mismatch",
-            severity="fail",
-            configuration=configuration,
-            evidence=f"parameter hashes differ between ranks before the first step ({where})",
-            remedy="give every rank the same initial parameters: the same seed, or let DDP broadcast them (init_sync=True)",
-        )
+        evidence = f"parameter hashes differ between ranks before the first step ({where})"
+        remedy = "give every rank the same initial parameters: the same seed, or let DDP broadcast them (init_sync=True)"
+        return Finding("replica_seed_mismatch", "fail", configuration, evidence, remedy)
     if int(apart["incarnation"][0]) > 0:
-        return Finding(
-            rule="replicas_differ_after_restart",
-            severity="fail",
-            configuration=configuration,
-            evidence=f"parameter hashes are equal until the fault and differ after the restart, at step {step} ({where})",
-            remedy="load the same checkpoint on every rank before the model is wrapped, or broadcast it after loading",
-        )
+        evidence = f"parameter hashes are equal until the fault and differ after the restart, at step {step} ({where})"
+        remedy = "load the same checkpoint on every rank before the model is wrapped, or broadcast it after loading"
+        return Finding("replicas_differ_after_restart", "fail", configuration, evidence, remedy)
     reason = cause(measured, launch, step)
-    return Finding(
-        rule=reason.fault,
-        severity="fail",
-        configuration=configuration,
-        evidence=f"{reason.evidence}{_launches(apart)}",
-        remedy=reason.remedy,
-    )
+    return Finding(reason.fault, "fail", configuration, f"{reason.evidence}{_launches(apart)}", reason.remedy)
 
 
-AUDIT = Audit(name="replicas", title="replicas that differ", question="Did all replicas hold the same parameters?", examine=examine)
+AUDIT = Audit(name="replicas", title="diverged replicas", question="Did all replicas hold the same parameters?", examine=examine)

@@ -7,6 +7,8 @@ grows.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from fireassay.estimates.estimate import Estimate, Value
 from fireassay.estimates.format import show
 from fireassay.frames.record_data import RecordData
@@ -17,23 +19,14 @@ from fireassay.verdict.types import Finding
 TOLERANCE = 1e-3  # relative; rounding is about 1e-7 in float32, 4e-3 per term in bfloat16, less for a mean
 
 
-def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, results: Results) -> Iterator[Finding]:
     """A warning per configuration with a different first loss."""
     if measured.mode != "strong":
-        return ()
-    findings = []
+        return
     for name in measured.configurations:
         if (evidence := _evidence(measured, results["loss_deviation"][name])) is not None:
-            findings.append(
-                Finding(
-                    rule="first_loss_differs",
-                    severity="warning",
-                    configuration=name,
-                    evidence=evidence,
-                    remedy="give all worker counts the same seed, the same global batch and a loss averaged over the global batch",
-                )
-            )
-    return tuple(findings)
+            remedy = "give all worker counts the same seed, the same global batch and a loss averaged over the global batch"
+            yield Finding("first_loss_differs", "warning", name, evidence, remedy)
 
 
 def _evidence(measured: RecordData, value: Value) -> str | None:
@@ -43,4 +36,4 @@ def _evidence(measured: RecordData, value: Value) -> str | None:
     return None
 
 
-AUDIT = Audit(name="same_loss", title="another first loss", question="Does distribution compute the same first loss?", examine=examine)
+AUDIT = Audit(name="same_loss", title="different first loss", question="Does distribution compute the same first loss?", examine=examine)

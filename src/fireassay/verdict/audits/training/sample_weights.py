@@ -7,6 +7,8 @@ common, and the record does not show whether it happened.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import polars as pl
 
 from fireassay.estimates.format import given
@@ -23,16 +25,12 @@ RULE = "unequal_shards"
 
 def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """At most one finding per configuration."""
-    findings = [
-        Finding(rule=item.fault, severity=item.severity, configuration=name, evidence=item.evidence, remedy=item.remedy)
-        for name, item in diagnose(measured).items()
-        if item is not None and item.fault == RULE
-    ]
+    findings = [item.finding(name) for name, item in diagnose(measured).items() if item is not None and item.fault == RULE]
     named = {finding.configuration for finding in findings}
-    return (*findings, *(item for item in _untold(measured) if item.configuration not in named))
+    return (*findings, *(item for item in _unreported(measured) if item.configuration not in named))
 
 
-def _untold(measured: RecordData) -> list[Finding]:
+def _unreported(measured: RecordData) -> Iterator[Finding]:
     """Shards that are unequal in the first step, with neither a denominator nor a gradient as evidence."""
     reported = measured.table("fingerprints").filter(pl.col("what") == "denominator")["launch"].unique()
     kept = measured.table("gradients")["launch"].unique()
@@ -40,24 +38,18 @@ def _untold(measured: RecordData) -> list[Finding]:
     launches = measured.timed.select("launch", "configuration", "workers").filter((pl.col("workers") > 1) & ~known)
     parts = [_spread(measured, some) for some in portions(measured, launches)]
     if not parts:
-        return []
+        return
     spread = pl.concat(parts).join(launches, on="launch").sort("launch", "step")
-    findings = []
     for name in measured.configurations:
         rows = spread.filter(pl.col("configuration") == name)
         if rows.height and not why_not(measured, name, "gradients"):
             row = rows.row(0, named=True)
-            findings.append(
-                Finding(
-                    rule="sample_weights_not_measured",
-                    severity="note",
-                    configuration=name,
-                    evidence=f"the ranks' shares are unequal in {rows.height} steps, first in step {row['step']} of launch {row['launch']} "
-                    f"({given(row['least'])} to {given(row['most'])} items); whether their samples weigh the same is not known",
-                    remedy="tell by what the loss is divided (probe.log(denominator=...)), or measure one worker too, whose gradient tells",
-                )
+            evidence = (
+                f"the ranks' shares are unequal in {rows.height} steps, first in step {row['step']} of launch {row['launch']} "
+                f"({given(row['least'])} to {given(row['most'])} items); whether their samples have the same weight is unknown"
             )
-    return findings
+            remedy = "report what the loss is divided by (probe.log(denominator=...)), or also measure one worker, whose gradient shows it"
+            yield Finding("sample_weights_not_measured", "note", name, evidence, remedy)
 
 
 def _spread(measured: RecordData, launches: pl.DataFrame) -> pl.DataFrame:
@@ -69,8 +61,8 @@ def _spread(measured: RecordData, launches: pl.DataFrame) -> pl.DataFrame:
 
 AUDIT = Audit(
     name="sample_weights",
-    title="unequal weights of samples",
-    question="Did every sample weigh the same?",
+    title="unequal sample weights",
+    question="Did every sample have the same weight?",
     examine=examine,
     about=("training",),
 )

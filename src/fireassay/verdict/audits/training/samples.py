@@ -8,7 +8,7 @@ set_epoch).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 
@@ -23,25 +23,25 @@ from fireassay.verdict.evidence.training_faults import diagnose
 from fireassay.verdict.types import Finding
 
 
-def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
+def examine(measured: RecordData, _: Results) -> Iterator[Finding]:
     """Findings on lost and duplicated samples, one per configuration and kind; fault launches included."""
-    findings: list[Finding] = []
     judged = (*epochs(measured), *epochs(measured, role="fault"))
     for name, named in diagnose(measured).items():
         if named is not None and named.fault == "shard_read_twice":
-            findings.append(
-                Finding(rule=named.fault, severity=named.severity, configuration=name, evidence=named.evidence, remedy=named.remedy)
-            )
+            yield named.finding(name)
             continue
         if why_not(measured, name, "samples"):
             continue
         finished = [epoch for epoch in judged if epoch.configuration == name and not epoch.interrupted]
         whole = [epoch for epoch in finished if not epoch.cut_short]
         if (worst := max(whole, key=lambda epoch: epoch.lost, default=None)) is not None and worst.lost:
-            findings.append(_lost(name, worst, sum(1 for epoch in whole if epoch.lost), len(whole)))
+            yield _lost(name, worst, sum(1 for epoch in whole if epoch.lost), len(whole))
         if (worst := max(finished, key=lambda epoch: epoch.duplicated, default=None)) is not None and worst.duplicated:
-            findings.append(_duplicated(name, worst, sum(1 for epoch in finished if epoch.duplicated), len(finished)))
-    return (*findings, *_cut_short(measured, judged), *_interrupted(judged), *_dropped(judged), *_same_order(measured))
+            yield _duplicated(name, worst, sum(1 for epoch in finished if epoch.duplicated), len(finished))
+    yield from _cut_short(measured, judged)
+    yield from _interrupted(judged)
+    yield from _dropped(judged)
+    yield from _same_order(measured)
 
 
 def _dropped(judged: Sequence[Epoch]) -> list[Finding]:
@@ -50,36 +50,23 @@ def _dropped(judged: Sequence[Epoch]) -> list[Finding]:
     if worst is None or not worst.dropped:
         return []
     several = any(epoch.dropped and epoch.workers > 1 for epoch in judged)
-    return [
-        Finding(
-            rule="last_batch_dropped",
-            severity="note",
-            configuration=None,
-            evidence=f"{worst.dropped} of {count(worst.expected, 'samples')} fill no batch and are left out of every epoch, by one worker"
-            f"{' as by several' if several else ''}",
-            remedy="nothing is wrong; leave drop_last off, if every sample must be used",
-        )
-    ]
+    evidence = (
+        f"{worst.dropped} of {count(worst.expected, 'samples')} fill no batch and are left out of every epoch, with one worker"
+        f"{' as with several' if several else ''}"
+    )
+    return [Finding("last_batch_dropped", "note", None, evidence, "nothing is wrong; switch drop_last off if every sample must be used")]
 
 
-def _same_order(measured: RecordData) -> list[Finding]:
+def _same_order(measured: RecordData) -> Iterator[Finding]:
     """Checked in the first timed launch of each configuration."""
-    findings = []
     samples = known_samples(measured)
     for name in measured.configurations:
         launches = measured.timed.filter(pl.col("configuration") == name)["launch"].sort().to_list()
         launch = launches[0] if launches else -1
         if shuffled_alike(samples.filter(pl.col("launch") == launch)):
-            findings.append(
-                Finding(
-                    rule="same_order_every_epoch",
-                    severity="warning",
-                    configuration=name,
-                    evidence=f"the first two epochs of launch {launch} had their samples in the same shuffled order on every rank",
-                    remedy="call sampler.set_epoch(epoch) before each epoch, or draw the order from a generator that goes on",
-                )
-            )
-    return findings
+            evidence = f"the first two epochs of launch {launch} had their samples in the same shuffled order on every rank"
+            remedy = "call sampler.set_epoch(epoch) before each epoch, or draw the order from a generator that is not reset"
+            yield Finding("same_order_every_epoch", "warning", name, evidence, remedy)
 
 
 def _cut_short(measured: RecordData, judged: Sequence[Epoch]) -> list[Finding]:
@@ -87,15 +74,8 @@ def _cut_short(measured: RecordData, judged: Sequence[Epoch]) -> list[Finding]:
     launches = {epoch.launch for epoch in judged if epoch.cut_short and not epoch.interrupted} - ended(measured)
     if not launches:
         return []
-    return [
-        Finding(
-            rule="epoch_cut_short",
-            severity="note",
-            configuration=None,
-            evidence=f"{count(len(launches), 'launches')} ended inside an epoch, as those of the base did; what that epoch did not use is not counted as lost",
-            remedy="end the run with an epoch, if every sample must be accounted for",
-        )
-    ]
+    evidence = f"{count(len(launches), 'launches')} ended within an epoch, as those of the base did; samples that it did not use are not counted as lost"
+    return [Finding("epoch_cut_short", "note", None, evidence, "end the run at the end of an epoch if every sample must be accounted for")]
 
 
 def _interrupted(judged: Sequence[Epoch]) -> list[Finding]:
@@ -104,47 +84,37 @@ def _interrupted(judged: Sequence[Epoch]) -> list[Finding]:
     if not broken:
         return []
     worst = max(broken, key=lambda epoch: epoch.lost + epoch.duplicated)
-    return [
-        Finding(
-            rule="epoch_interrupted",
-            severity="note",
-            configuration=worst.configuration,
-            evidence=f"a restart fell into epoch {worst.epoch} of launch {worst.launch}, in which {count(worst.duplicated, 'samples')} were used again and "
-            f"{worst.lost} by no rank that was recorded; epochs that a restart interrupts are not judged ({count(len(broken), 'epochs')})",
-            remedy="to go on exactly, save the loader's place with the checkpoint (StatefulDataLoader), or save at the end of an epoch",
-        )
-    ]
+    evidence = (
+        f"a restart interrupted epoch {worst.epoch} of launch {worst.launch}, in which {count(worst.duplicated, 'samples')} were used again and "
+        f"{worst.lost} by no recorded rank; interrupted epochs are not judged ({count(len(broken), 'epochs')})"
+    )
+    remedy = "to resume exactly, save the loader's position with the checkpoint (StatefulDataLoader), or save at the end of an epoch"
+    return [Finding("epoch_interrupted", "note", worst.configuration, evidence, remedy)]
 
 
 def _lost(configuration: str, worst: Epoch, bad: int, total: int) -> Finding:
-    return Finding(
-        rule="samples_lost",
-        severity="fail",
-        configuration=configuration,
-        evidence=f"{worst.lost} of {count(worst.expected, 'samples')} used by no rank in epoch {worst.epoch} of launch {worst.launch} "
-        f"({bad} of {count(total, 'epochs')})",
-        remedy="check the sharding of the sampler: every id must fall to exactly one rank, and drop_last must drop nothing",
+    evidence = (
+        f"{worst.lost} of {count(worst.expected, 'samples')} used by no rank in epoch {worst.epoch} of launch {worst.launch} "
+        f"({bad} of {count(total, 'epochs')})"
     )
+    remedy = "check the sharding of the sampler: every id must fall to exactly one rank, and drop_last must drop nothing"
+    return Finding("samples_lost", "fail", configuration, evidence, remedy)
 
 
 def _duplicated(configuration: str, worst: Epoch, bad: int, total: int) -> Finding:
     padding = worst.lost == 0 and worst.duplicated == -worst.expected % worst.workers
     cause = f", as many as padding {worst.expected} samples to a multiple of {worst.workers} workers adds" if padding else ""
-    return Finding(
-        rule="samples_duplicated_by_padding" if padding else "samples_duplicated",
-        severity="fail",
-        configuration=configuration,
-        evidence=f"{count(worst.duplicated, 'samples')} used more than once in epoch {worst.epoch} of launch {worst.launch}{cause} "
-        f"({bad} of {count(total, 'epochs')})",
-        remedy="make the data set a multiple of the global batch, or give the padded samples weight 0" if padding else _why_twice(worst),
+    evidence = (
+        f"{count(worst.duplicated, 'samples')} used more than once in epoch {worst.epoch} of launch {worst.launch}{cause} "
+        f"({bad} of {count(total, 'epochs')})"
     )
+    remedy = "make the data set a multiple of the global batch, or give the padded samples weight 0" if padding else _why_twice(worst)
+    return Finding("samples_duplicated_by_padding" if padding else "samples_duplicated", "fail", configuration, evidence, remedy)
 
 
 def _why_twice(worst: Epoch) -> str:
     if worst.lost == 0 and worst.duplicated and worst.duplicated % worst.used == 0:
-        return (
-            "check the sharding of the sampler: all ranks may read everything; or tell the epochs apart: probe.steps(loader, epoch=epoch)"
-        )
+        return "check the sharding of the sampler: all ranks may read everything; or mark the epochs: probe.steps(loader, epoch=epoch)"
     return "check the sharding of the sampler: two ranks read the same samples"
 
 

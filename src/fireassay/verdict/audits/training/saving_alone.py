@@ -28,20 +28,18 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
 
 def _finding(name: str, wait: SavingWait) -> Finding:
     who = f"rank {wait.ranks[0]} alone saves" if len(wait.ranks) == 1 else f"ranks {', '.join(map(str, wait.ranks))} alone save"
-    return Finding(
-        rule="saving_alone",
-        severity="warning" if wait.share >= LEAST_SHARE else "note",
-        configuration=name,
-        evidence=f"{who} the checkpoints, {given(wait.saves, digits=3)} a launch of {reading(wait.save_s, SECONDS)} each, and the other ranks wait for "
-        f"it: {percent(wait.share)} of their steps",
-        remedy="save less often, beside the training (torch.distributed.checkpoint.async_save), or a part on every rank",
+    evidence = (
+        f"{who} the checkpoints, {given(wait.saves, digits=3)} per launch of {reading(wait.save_s, SECONDS)} each, and the other ranks wait for "
+        f"it: {percent(wait.share)} of their steps"
     )
+    remedy = "save less often, asynchronously (torch.distributed.checkpoint.async_save), or a shard on every rank"
+    return Finding("saving_alone", "warning" if wait.share >= LEAST_SHARE else "note", name, evidence, remedy)
 
 
 AUDIT = Audit(
     name="saving_alone",
     title="waiting for a checkpoint",
-    question="Do ranks wait for the one that saves?",
+    question="Do ranks wait for the one that saves checkpoints?",
     examine=examine,
     about=("training",),
 )

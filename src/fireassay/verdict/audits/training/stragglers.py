@@ -2,7 +2,7 @@
 
 Own times without waiting (`frames/training/rank_phases.py`) are compared between ranks within each step. A rank and phase is named if the
 interval of its excess lies above 2 ms and 5 % of the step, at a confidence corrected for testing every rank and phase
-(`stats/stragglers.py`: in a launch of equal ranks, false positives occur in fewer than 1 in 100). A warning in at least half of a
+(`stats/groups/stragglers.py`: in a launch of equal ranks, false positives occur in fewer than 1 in 100). A warning in at least half of a
 configuration's launches, else a note. Blind if waiting is unknown or steady steps are too few. Cannot tell: the cause; a slow link or card
 that delays all ranks together (`assay comm` measures pairs of ranks).
 """
@@ -25,8 +25,8 @@ from fireassay.stats.groups.stragglers import Excess, Search
 from fireassay.stats.intervals.intervals import Interval, mean_t
 from fireassay.units import SECONDS
 from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.evidence.affected import in_launches, most
 from fireassay.verdict.evidence.possible_gain import gain_words
-from fireassay.verdict.evidence.sent_requests import in_launches, most
 from fireassay.verdict.types import Finding
 
 WHERE: Final = {
@@ -34,25 +34,25 @@ WHERE: Final = {
     "forward": "in its forward pass",
     "backward": "computing its gradients",
     "optimizer": "in its optimizer",
-    ASKING: "inside the calls that ask for communication",
+    ASKING: "in the calls that start communication",
     BETWEEN: "between the phases of its steps",
-    THROUGHOUT: "in all that it does, in no phase by enough to stand out,",
+    THROUGHOUT: "overall, without one phase standing out,",
 }
 REMEDY: Final = {
-    "data": "look at what that rank loads from: its loader's processes, its storage, its share of larger samples",
-    "forward": "look at that rank's processor or device (clock, temperature, neighbours) and at the size of its batches",
-    "backward": "look at that rank's processor or device (clock, temperature, neighbours) and at the size of its batches",
-    "optimizer": "look at what only that rank does there: more parameters of a shard, a check, a device that is throttled",
-    ASKING: "look at that rank's comm hook, its host's processors, and what else holds its interpreter's lock",
-    THROUGHOUT: "look at that rank's share of processors (quota, pinning, other programs), its clock and temperature, its host",
-    BETWEEN: "look at what only that rank does besides training: logging, saving, scoring, progress bars",
+    "data": "check what that rank loads from: its loader's processes, its storage, its share of larger samples",
+    "forward": "check that rank's processor or device (clock, temperature, neighbours) and at the size of its batches",
+    "backward": "check that rank's processor or device (clock, temperature, neighbours) and at the size of its batches",
+    "optimizer": "check what only that rank does there: a larger parameter shard, a check, a throttled device",
+    ASKING: "check that rank's comm hook, its host's processors, and what else holds its interpreter lock",
+    THROUGHOUT: "check that rank's share of processors (quota, pinning, other programs), its clock and temperature, its host",
+    BETWEEN: "check what only that rank does besides training: logging, saving, scoring, progress bars",
 }
 TAKEN_OFF: Final = {
-    "thread": "its waiting for the others is taken off",
-    "ddp_logging": "exposed communication by DDP's own logging is taken off",
-    "kineto": "exposed communication by the profiler is taken off",
-    "durations": "waiting by the durations of the collectives is taken off",
-    "none": "waiting is not known, so that backward passes are not compared",
+    "thread": "its waiting for the others is subtracted",
+    "ddp_logging": "exposed communication by DDP's own logging is subtracted",
+    "kineto": "exposed communication by the profiler is subtracted",
+    "durations": "waiting by the durations of the collectives is subtracted",
+    "none": "waiting is unknown, so backward passes are not compared",
 }
 
 
@@ -95,17 +95,12 @@ def _finding(name: str, rank: int, phase: str, members: list[tuple[Searched, Exc
     excess, step = _interval(members), median(float(np.median(launch.own.step_s)) for launch, _ in members)
     which = f"{len(members)} of {count(launches, 'launches')}, {in_launches(launch.own.launch for launch, _ in members)}"
     longer, spread = bracketed(excess.value, excess.low, excess.high, SECONDS)
-    return Finding(
-        rule="straggler",
-        severity="warning" if most(len(members), launches) else "note",
-        configuration=name,
-        evidence=(
-            f"rank {rank} takes {longer} {spread} a step longer {WHERE[phase]} than the other ranks do, "
-            f"{percent(excess.value / step)} of the step; {gain_words(_shares(excess, step))}; "
-            f"{TAKEN_OFF[members[0][0].own.method]} ({which})"
-        ),
-        remedy=REMEDY[phase],
+    evidence = (
+        f"rank {rank} takes {longer} {spread} longer per step {WHERE[phase]} than the other ranks, "
+        f"{percent(excess.value / step)} of the step; {gain_words(_shares(excess, step))}; "
+        f"{TAKEN_OFF[members[0][0].own.method]} ({which})"
     )
+    return Finding("straggler", "warning" if most(len(members), launches) else "note", name, evidence, REMEDY[phase])
 
 
 def _shares(excess: Interval, step: float) -> tuple[float, float, float]:
@@ -132,7 +127,7 @@ def blind(measured: RecordData, _: Results) -> str | None:
         return "every configuration has one worker"
     searched = _searched(measured)
     if not searched:
-        return "no timed launch of several workers has steady steps that were seen on every rank"
+        return "no timed launch of several workers has steady steps recorded on every rank"
     sufficient = [entry for entry in searched if not entry.search.insufficient]
     if not sufficient:
         return searched[0].search.insufficient

@@ -25,6 +25,7 @@ from fireassay.metrics.metric import Results
 from fireassay.spec.plan import configuration_name
 from fireassay.stats.groups.gradient_difference import ratio_name
 from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.evidence.affected import by_configuration
 from fireassay.verdict.evidence.training_faults import diagnose
 from fireassay.verdict.types import Finding
 
@@ -42,9 +43,7 @@ RULES = ("same_random_numbers", "random_numbers_differ")
 def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """Findings per configuration."""
     random = tuple(
-        Finding(rule=diagnosis.fault, severity=diagnosis.severity, configuration=name, evidence=diagnosis.evidence, remedy=diagnosis.remedy)
-        for name, diagnosis in diagnose(measured).items()
-        if diagnosis is not None and diagnosis.fault in RULES
+        diagnosis.finding(name) for name, diagnosis in diagnose(measured).items() if diagnosis is not None and diagnosis.fault in RULES
     )
     return (*random, *_optimizers(measured), *_buffers(measured), *_learning_rates(measured))
 
@@ -58,13 +57,9 @@ def _optimizers(measured: RecordData) -> Iterator[Finding]:
             continue
         if (diagnosis := named[name]) is not None and diagnosis.fault in OF_REPLICAS:
             continue  # `replicas` names the cause
-        yield Finding(
-            rule="optimizer_states_differ",
-            severity="warning",
-            configuration=name,
-            evidence=f"the optimizer's state differs between ranks after {row['step']} steps of launch {row['launch']}, while the parameters are equal",
-            remedy="load the optimizer's state on every rank, and give every rank the same gradients",
-        )
+        evidence = f"the optimizer's state differs between ranks after {row['step']} steps of launch {row['launch']}, while the parameters are equal"
+        remedy = "load the optimizer's state on every rank, and give every rank the same gradients"
+        yield Finding("optimizer_states_differ", "warning", name, evidence, remedy)
 
 
 def _buffers(measured: RecordData) -> Iterator[Finding]:
@@ -72,13 +67,9 @@ def _buffers(measured: RecordData) -> Iterator[Finding]:
     for name, row in _first(measured, apart):
         if why_not(measured, name, "replicas"):
             continue
-        yield Finding(
-            rule="buffers_differ_at_start",
-            severity="warning",
-            configuration=name,
-            evidence=f"the model's buffers differ between ranks before the first step of launch {row['launch']}",
-            remedy="give every rank the same initial buffers; DDP broadcasts them unless broadcast_buffers is off",
-        )
+        evidence = f"the model's buffers differ between ranks before the first step of launch {row['launch']}"
+        remedy = "give every rank the same initial buffers; DDP broadcasts them unless broadcast_buffers is off"
+        yield Finding("buffers_differ_at_start", "warning", name, evidence, remedy)
 
 
 def _learning_rates(measured: RecordData) -> Iterator[Finding]:
@@ -98,15 +89,13 @@ def _learning_rates(measured: RecordData) -> Iterator[Finding]:
         if why_not(measured, name, "gradients") or name != configuration_name(workers) or _other_batch(items, workers):
             continue
         rate, right = float(row["rate"]), float(row["right"])  # type: ignore[arg-type]
-        yield Finding(
-            rule="learning_rate_differs",
-            severity="warning",
-            configuration=name,
-            evidence=f"the learning rate after {count(int(row['step']), 'steps')} of launch {row['launch']} is {given(rate, digits=4)}, "  # type: ignore[call-overload]
+        evidence = (
+            f"the learning rate after {count(int(row['step']), 'steps')} of launch {row['launch']} is {given(rate, digits=4)}, "  # type: ignore[call-overload]
             f"where one worker's is {given(right, digits=4)}"
-            f"{_ratio(rate, right, workers)}, with the same global batch",
-            remedy="scale the learning rate with the global batch, not with the workers: here the batch is that of one worker",
+            f"{_ratio(rate, right, workers)}, with the same global batch"
         )
+        remedy = "scale the learning rate with the global batch, not with the workers: here the batch is that of one worker"
+        yield Finding("learning_rate_differs", "warning", name, evidence, remedy)
 
 
 def _other_batch(items: Mapping[int, float], workers: int) -> bool:
@@ -124,17 +113,14 @@ def _ratio(rate: float, right: float, workers: int) -> str:
 
 
 def _first(measured: RecordData, apart: pl.DataFrame) -> Iterator[tuple[str, dict[str, object]]]:
-    several = apart.filter(pl.col("workers") > 1).sort("step", "launch")
-    for name in measured.configurations:
-        rows = several.filter(pl.col("configuration") == name)
-        if rows.height:
-            yield name, rows.row(0, named=True)
+    for name, rows in by_configuration(measured, apart.filter(pl.col("workers") > 1).sort("step", "launch")):
+        yield name, rows.row(0, named=True)
 
 
 AUDIT = Audit(
     name="training_state",
     title="random numbers and optimizer states",
-    question="Do random and optimizer states agree where they are to?",
+    question="Do RNG and optimizer states match where they must?",
     examine=examine,
     about=("training",),
 )

@@ -37,28 +37,17 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
 
 def _unsteady(measured: RecordData, configuration: str, kind: str, launches: list[int], total: int) -> Finding:
     detail = measured.steady[launches[0]].detail
-    return Finding(
-        rule=kind.replace(" ", "_").replace("-", "_"),
-        severity="warning",
-        configuration=configuration,
-        evidence=f"{len(launches)} of {count(total, 'launches')} show {kind} in their step times ({detail})",
-        remedy="run more steps per launch, and look at the step times over the launch for what changes",
-    )
+    evidence = f"{len(launches)} of {count(total, 'launches')} show {kind} in their step times ({detail})"
+    remedy = "run more steps per launch, and check the step times over the launch for what changes"
+    return Finding(kind.replace(" ", "_").replace("-", "_"), "warning", configuration, evidence, remedy)
 
 
 def _warm(measured: RecordData) -> tuple[Finding, ...]:
     warm = [measured.steady[launch].warmup for launch in measured.timed["launch"] if launch in measured.steady]
     if not any(warm):
         return ()
-    return (
-        Finding(
-            rule="warm_up",
-            severity="note",
-            configuration=None,
-            evidence=f"up to {count(max(warm), 'steps')} at the beginning of a launch: warm-up, left out of steady-state numbers",
-            remedy="nothing to do; they stay in the record",
-        ),
-    )
+    evidence = f"up to {count(max(warm), 'steps')} at the beginning of a launch are warm-up, excluded from steady-state numbers"
+    return (Finding("warm_up", "note", None, evidence, "nothing to do; they stay in the record"),)
 
 
 def claim(said: Claim) -> tuple[Finding, ...]:
@@ -68,8 +57,8 @@ def claim(said: Claim) -> tuple[Finding, ...]:
             "cold_start",
             "warning",
             number,
-            "the first, cold repetitions are in it: compilation, empty caches, first allocation",
-            "leave the warm-up out, or claim the time of a whole run from its start and say so",
+            "it includes the first, cold repetitions: compilation, empty caches, first allocation",
+            "exclude the warm-up, or claim the time of a whole run from its start and state that",
             "warm_up",
         )
         for number in speeds(said)
@@ -80,8 +69,8 @@ def claim(said: Claim) -> tuple[Finding, ...]:
         *unsaid(
             "warm_up_unsaid",
             [number for number in speeds(said) if number.warm_up_excluded is None],
-            "whether the warm-up was left out",
-            "say warm_up_excluded",
+            "whether the warm-up was excluded",
+            "state warm_up_excluded",
             "warm_up",
         ),
     )
@@ -92,7 +81,7 @@ def blind(measured: RecordData, _: Results) -> str | None:
     return (
         None
         if measured.steady or measured.table("trials").height
-        else "the script did not mark its steps, so warm-up cannot be told from work"
+        else "the script did not mark its steps, so warm-up cannot be distinguished from work"
     )
 
 

@@ -29,14 +29,13 @@ class Gate:
     about: tuple[str, ...] = LAUNCHED  # kinds of record it applies to
 
 
-def threshold(gate: str, configuration: str, title: str, value: Value, bound: Value, side: Literal["at least", "at most"]) -> GateResult:
-    """Compare the whole interval with the bound."""
+def threshold(gate: str, configuration: str, title: str, value: Value, bound: float, side: Literal["at least", "at most"]) -> GateResult:
+    """Compare the whole interval with the bound, which has the unit of the value."""
     if isinstance(value, Absent):
         status: Status = "NOT_MEASURED" if value.reason in ("not_measured", "not_applicable") else "INCONCLUSIVE"
         return GateResult(gate=gate, configuration=configuration, status=status, sentence=f"{title}: {value.detail}")
-    assert not isinstance(bound, Absent)
-    limit, shown = asked(bound.value, bound.unit), show(value, beside=(bound.value,))
-    status = _status(value.low, value.high, bound.value, side)
+    limit, shown = asked(bound, value.unit), show(value, beside=(bound,))
+    status = _status(value.low, value.high, bound, side)
     few = value.n_launches < FEWEST_LAUNCHES and value.confidence < 1.0  # two launches may agree by chance
     if few:
         status = "INCONCLUSIVE"

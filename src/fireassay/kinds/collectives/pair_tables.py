@@ -12,8 +12,7 @@ from typing import Final
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.format import Scale, count, show
 from fireassay.frames.links.pairs import Link, Pairs
-from fireassay.reports import load_tables
-from fireassay.reports.page import Cell, Head, Table, Words
+from fireassay.reports.page import Cell, Head, Table, Words, number
 
 MICROSECONDS: Final = Scale(factor=1e6, after=" µs")
 GIGABYTES: Final = Scale(factor=1e-9, after=" GB/s")
@@ -28,12 +27,12 @@ def tables(several: Sequence[Pairs]) -> tuple[Table, ...]:
 def _of(pairs: Pairs, position: int) -> tuple[Table, ...]:
     seen, ranks = pairs.classes, count(pairs.matrix.ranks, "workers")
     where = tuple(Head(text=text) for text in ("latency, µs", "bandwidth, GB/s"))
-    refused = (f"No classes are told: {seen.refused}.",) if seen.refused else ()
+    refused = (f"Pairs are not classified: {seen.refused}.",) if seen.refused else ()
     rows = tuple(_class_row(pairs, name) for name in seen.names)
     by_class = Table(
         inline=True,
         name=f"pair-classes-{position}",
-        title=f"Who is near whom, {ranks}",
+        title=f"Classes of pairs, {ranks}",
         stub=2,
         rows=rows,
         notes=(*seen.sentences, *refused, *_wrong(pairs)),
@@ -86,8 +85,8 @@ def _pair_row(pairs: Pairs, link: Link) -> tuple[Cell, ...]:
     return (
         Words(text=f"{link.pair[0]} → {link.pair[1]}"),
         Words(text=kind),
-        load_tables.cell(show(link.latency, MICROSECONDS)),
-        load_tables.cell(show(link.bandwidth, GIGABYTES)),
+        number(link.latency, MICROSECONDS, bare=True),
+        number(link.bandwidth, GIGABYTES, bare=True),
     )
 
 

@@ -1,7 +1,7 @@
-"""Which tables does a report on a load have?  Engines beside each other at every load, and what lies behind the numbers.
+"""Which tables does a report on a load have?  Engines side by side at every load, and details behind the numbers.
 
-Units stand in the heads of columns, so that a cell is a number with
-its interval below it.  A column without any number is left out, and the table's notes say why.
+Units are in the column heads, so that a cell is a number with its interval below it. A column without any number is omitted, and
+the table's notes say why.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 
 from fireassay.estimates.format import Shown, reading, scale_for
 from fireassay.metrics.metric import ALL
-from fireassay.metrics.metric import Shown as Place
+from fireassay.metrics.metric import Shown as Placement
 from fireassay.metrics.serving.latency import TTFT_COLD
 from fireassay.metrics.serving.objectives import CAPACITY
 from fireassay.reports import grouping
@@ -32,20 +32,20 @@ GRADES: Final[Mapping[str, str]] = {
 def numbers(view: View) -> tuple[Table, ...]:
     """Engines at each load: a table per scenario."""
     scenarios = tuple(dict.fromkeys(column.scenario for column in view.columns))
-    quality = [(Place(table="engines", head=row.title), row) for row in view.primary if row.name.startswith("quality")]
+    quality = [(Placement(table="engines", head=row.title), row) for row in view.primary if row.name.startswith("quality")]
     shown = [*view.shown_in("engines"), *quality]
     tables = []
-    for place, scenario in enumerate(scenarios):
+    for index, scenario in enumerate(scenarios):
         columns = [column for column in view.columns if column.scenario == scenario]
         columns.sort(key=lambda column: column.load or 0.0)  # stable: engines stay in their order at each load
         title = scenario if len(scenarios) > 1 else "Numbers"
-        notes = () if place < len(scenarios) - 1 else grouping.absences(view, [*(row for _, row in shown), *_rows(view, CAPACITY.name)])
-        tables.append(_of_metrics(view, f"numbers-{place + 1}", title, columns, shown, notes))
+        notes = () if index < len(scenarios) - 1 else grouping.absences(view, [*(row for _, row in shown), *_rows(view, CAPACITY.name)])
+        tables.append(_of_metrics(view, f"numbers-{index + 1}", title, columns, shown, notes))
     return tuple(table for table in tables if table is not None)
 
 
 def capacity(view: View) -> tuple[str, ...]:
-    """How much the engines can take within the objectives, one sentence each; where it is not known, the notes say why."""
+    """The capacity of the engines within the objectives, one sentence each; if unknown, the notes say why."""
     row = view.metric(CAPACITY.name)
     if row is None:
         return ()
@@ -69,10 +69,10 @@ def _of(view: View, columns: Sequence[Column]) -> str:
 
 
 def details(view: View) -> tuple[Table, ...]:
-    """What lies behind the numbers: faults, cold starts, checks of answers, failures by class, replicas."""
+    """Behind the numbers: faults, cold starts, checks of answers, failures by class, replicas."""
     tables = (
         _of_metrics(view, "faults", "Under faults", view.columns, view.shown_in("faults"), only_measured=True),
-        _of_metrics(view, "cold", "Cold start beside warm", view.columns, view.shown_in("cold"), needs=TTFT_COLD.name),
+        _of_metrics(view, "cold", "Cold and warm start", view.columns, view.shown_in("cold"), needs=TTFT_COLD.name),
         _checks(view),
         _errors(view),
         _replicas(view),
@@ -88,20 +88,19 @@ def _of_metrics(
     name: str,
     title: str,
     columns: Sequence[Column],
-    shown: Sequence[tuple[Place, MetricRow]],
+    shown: Sequence[tuple[Placement, MetricRow]],
     notes: tuple[str, ...] = (),
     *,
     only_measured: bool = False,
     needs: str = "",
 ) -> Table | None:
-    """A row per configuration; `only_measured` leaves out those without any number, `needs` names a metric without which
-    there is no table."""
-    rows = [(place, row) for place, row in shown if _known(row, columns)]
+    """A row per configuration; `only_measured` omits those without any number, `needs` names a metric without which there is no table."""
+    rows = [(placement, row) for placement, row in shown if _known(row, columns)]
     if not rows or (needs and all(row.name != needs for _, row in rows)):
         return None
     if only_measured:
         columns = [column for column in columns if any(_known(row, [column]) for _, row in rows)]
-    head = [_head(place, row) for place, row in rows]
+    head = [_head(placement, row) for placement, row in rows]
     body = [[cell(row.cells.get(column.key)) for _, row in rows] for column in columns]
     if {said(entry).below for cells in body for entry in cells if said(entry).tone != "absent"} <= {ONE_LAUNCH, "exact"}:
         body = [[replace(entry, interval=False) if isinstance(entry, Number) else entry for entry in cells] for cells in body]
@@ -115,9 +114,9 @@ def _known(row: MetricRow, columns: Sequence[Column]) -> bool:
     return any((shown := row.cells.get(column.key)) is not None and shown.measured for column in columns)
 
 
-def _head(place: Place, row: MetricRow) -> Head:
+def _head(placement: Placement, row: MetricRow) -> Head:
     unit = "" if row.unit in ("1/s", "fraction", "requests") else row.shown_unit
-    return Head(text=", ".join(part for part in (place.head, unit) if part), above=place.above)
+    return Head(text=", ".join(part for part in (placement.head, unit) if part), above=placement.above)
 
 
 def _stub_heads(columns: Sequence[Column], view: View) -> tuple[Head, ...]:
@@ -135,7 +134,7 @@ def _stub(heads: Sequence[Head], column: Column) -> tuple[Cell, ...]:
 
 
 def cell(shown: Shown | None) -> Cell:
-    """A number without the unit that stands in the head, except for shares; a short word where there is none."""
+    """A number without its unit, which is in the head, except for shares; a short word if there is none."""
     return None if shown is None else Number(shown=shown, bare=True)
 
 
@@ -147,10 +146,9 @@ def _rows(view: View, *names: str) -> list[MetricRow]:
 
 
 def _checks(view: View) -> Table | None:
-    """Whether answers went to those who asked, and how nearly equal prompts were answered alike."""
-    assert view.serving is not None
+    """Whether answers reached the right clients, and how closely answers to equal prompts agree."""
     table = _of_metrics(view, "checks", "Correctness of the answers", view.columns, view.shown_in("checks"))
-    grades = view.serving.agreement
+    grades = view.load.agreement
     if table is None or not grades:
         return table
     rows = [(*row, *_grade(view, column)) for column, row in zip(view.columns, table.rows, strict=True)]
@@ -159,19 +157,17 @@ def _checks(view: View) -> Table | None:
 
 
 def _grade(view: View, column: Column) -> tuple[Cell, Cell]:
-    assert view.serving is not None
-    agreement = view.serving.agreement.get(column.key)
+    agreement = view.load.agreement.get(column.key)
     if agreement is None:
         return None, None
     shown, possible = GRADES[agreement.shown], GRADES[agreement.possible]
-    below = "" if shown == possible else f"or better, up to {possible}: not all could be told"
+    below = "" if shown == possible else f"or better, up to {possible}: not all answers could be graded"
     return Words(text=shown, below=below), Words(text=f"{agreement.differing} of {agreement.answers}", below=agreement.where)
 
 
 def _errors(view: View) -> Table | None:
     """Requests of the measured windows that failed, by class."""
-    assert view.serving is not None
-    errors = view.serving.errors
+    errors = view.load.errors
     classes = sorted({status for counts in errors.values() for status in counts})
     if not classes:
         return None
@@ -190,10 +186,9 @@ def _errors(view: View) -> Table | None:
 
 
 def _replicas(view: View) -> Table | None:
-    """How the load was shared out, and what the engines said of themselves."""
-    assert view.serving is not None
-    replicas = view.serving.replicas
-    notes = tuple(f"{engine} is behind a router: which replica answered is not seen." for engine in view.serving.routed)
+    """How the load was distributed, and what the engines reported."""
+    replicas = view.load.replicas
+    notes = tuple(f"{engine} is behind a router: which replica answered is not visible." for engine in view.load.routed)
     if len(replicas) < 2:
         return None
     latency = scale_for("s", (replica.ttft_s for replica in replicas if replica.ttft_s is not None))
@@ -217,7 +212,7 @@ def _replicas(view: View) -> Table | None:
         stub=2,
         heads=tuple(Head(text=text) for text in head),
         rows=tuple(rows),
-        notes=(*notes, f"Counted requests of the timed launches{'; means of what the engines told of themselves' if read else ''}."),
+        notes=(*notes, f"Counted requests of the timed launches{'; means of what the engines reported' if read else ''}."),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fireassay.reports.load_words import conditions, group_of, load_of
+from fireassay.kinds.serving.words import conditions, group_of, load_of
 from fireassay.spec.plan import configurations
 from fireassay.spec.sections.faults import Fault
 from fireassay.spec.sections.serving import Objectives
@@ -13,8 +13,7 @@ from tests.serving_made import ServingMade
 
 def words(**made: object) -> dict[str, str]:
     measured = ServingMade(**made).measured()  # type: ignore[arg-type]
-    assert measured.experiment.serving is not None
-    return conditions(measured.experiment, measured.experiment.serving, measured.manifest, measured)
+    return conditions(measured)
 
 
 @pytest.mark.parametrize(

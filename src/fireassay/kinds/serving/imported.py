@@ -1,7 +1,7 @@
-"""How does a report show that a record came from another program?  Where from, what its numbers mean, and what it reported itself.
+"""How does a report show a load that another program measured: its conditions, meanings and reported numbers?
 
-The program's own numbers stand beside ours, which are made of the same requests by our definitions; where they differ, the
-meanings say why.  What the file does not say is called so, and never shown as the default that stands in for it.  Pure.
+The program's own numbers are shown next to ours, computed from the same requests by our definitions; the meanings explain differences.
+What the file does not say is marked so, and never shown as the default that replaces it.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import count, given, percent, reading, show
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
+from fireassay.reports.rows.types import Fact
+from fireassay.reports.words import UNSAID
 from fireassay.spec.plan import targets_of
 from fireassay.spec.sections.serving import Serving
-from fireassay.verdict.imported import titled
 
-UNSAID: Final = "not said by the file"
 SECONDS: Final = {"s": 1.0, "sec": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 MEANINGS: Final = {
     "first_token": "First token",
@@ -35,34 +35,19 @@ TIMES: Final = {
 MOST_REPORTED: Final = 200  # of the program's own numbers
 
 
-def facts(measured: RecordData, results: Results) -> Iterator[tuple[str, str]]:
-    """(name, text) of everything that a reader of an imported record must know; nothing for a record of our own."""
+def facts(measured: RecordData, results: Results) -> tuple[Fact, ...]:
+    """Everything that a reader of an imported load must know besides its origin; empty for our own records."""
     foreign = measured.foreign
-    if foreign is None:
-        return
-    yield "Imported from", f"{titled(foreign)}: {foreign.get('file')}, SHA-256 {str(foreign.get('sha256'))[:16]} ..."
-    if measured.kind.sweeps:
-        yield from _of_collectives(foreign)
-        return
+    return () if foreign is None else tuple(Fact(name=name, text=text) for name, text in _facts(foreign, results))
+
+
+def _facts(foreign: Mapping[str, Any], results: Results) -> Iterator[tuple[str, str]]:
     yield "Clock", clock(foreign)
     yield ("Times of day", TIMES.get(str(foreign.get("times")), UNSAID) if foreign.get("requests") else "none: totals only")
     meanings = foreign.get("meanings") or {}
-    for key, name in MEANINGS.items():
-        if key in meanings:
-            yield name, str(meanings[key])
-    for index, words in enumerate(foreign.get("missing") or ()):
-        yield "Not said" if index == 0 else "", str(words)
+    yield from ((name, str(meanings[key])) for key, name in MEANINGS.items() if key in meanings)
+    yield from (("" if index else "Not said", str(words)) for index, words in enumerate(foreign.get("missing") or ()))
     yield from _reported(foreign, results)
-
-
-def _of_collectives(foreign: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    meanings = foreign.get("meanings") or {}
-    yield "Time", f"{meanings.get('time', UNSAID)}; over the ranks: {meanings.get('rank', UNSAID)}"
-    yield "Data checked", str(meanings.get("check", UNSAID))
-    for words in foreign.get("missing") or ():
-        yield "Not said", str(words)
-    for words in foreign.get("doubts") or ():
-        yield "Contradiction", str(words)
 
 
 def clock(foreign: Mapping[str, Any]) -> str:
@@ -73,7 +58,7 @@ def clock(foreign: Mapping[str, Any]) -> str:
 
 
 def _reported(foreign: Mapping[str, Any], results: Results) -> Iterator[tuple[str, str]]:
-    """The program's own numbers, each beside the nearest of ours."""
+    """The program's own numbers, each with the nearest of ours."""
     reported = [entry for entry in foreign.get("reported") or () if isinstance(entry, Mapping)]
     for entry in reported[:MOST_REPORTED]:
         yield (f"{entry.get('name')} ({entry.get('configuration')})", f"{_value(entry)} by {foreign.get('title')}{_ours(entry, results)}")
@@ -93,7 +78,7 @@ def _value(entry: Mapping[str, Any]) -> str:
 
 
 def _ours(entry: Mapping[str, Any], results: Results) -> str:
-    """What is made here of the same requests, by the nearest of our definitions; empty where none is near."""
+    """Our number from the same requests by the nearest definition; empty if none is near."""
     metric = str(entry.get("ours") or "")
     value = results.get(metric, {}).get(str(entry.get("configuration")))
     if isinstance(value, Estimate):
@@ -101,11 +86,11 @@ def _ours(entry: Mapping[str, Any], results: Results) -> str:
     return f"; here {metric} is not known" if metric else ""
 
 
-# ---- what was asked --------------------------------------------------------------------------------------------------
+# ---- conditions --------------------------------------------------------------------------------------------------------
 
 
 def conditions(words: Mapping[str, str], measured: RecordData) -> dict[str, str]:
-    """The conditions of a load with what the file does not say called so; of our own records as they are."""
+    """The conditions of a load, marked where the file does not say them; those of our own records unchanged."""
     foreign, serving = measured.foreign, measured.experiment.serving
     if foreign is None or serving is None:
         return dict(words)

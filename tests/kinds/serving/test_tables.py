@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import scale_for, show
-from fireassay.reports.load_tables import capacity, cell, details, numbers
+from fireassay.kinds.serving.tables import capacity, cell, details, numbers
 from fireassay.reports.page import Table, said
 from fireassay.reports.view import View
 from tests.reports.conftest import judged

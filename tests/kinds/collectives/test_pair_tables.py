@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from fireassay.frames.links.pairs import of_record
-from fireassay.reports import pair_tables
-from fireassay.reports.documents.record import PAIRS
+from fireassay.kinds.collectives import pair_tables
+from fireassay.reports.documents.pairs import PAIRS
 from fireassay.reports.documents.values import made
 from fireassay.reports.page import said
 from tests.paired import kinds, record

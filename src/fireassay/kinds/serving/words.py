@@ -1,9 +1,9 @@
-"""What are loads called, and under which conditions were they made?  The words of a record about serving."""
+"""What are loads called, and under which conditions were they measured?"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Final
 
 from fireassay.estimates.format import count, given, percent
 from fireassay.frames.record_data import RecordData
@@ -14,30 +14,33 @@ from fireassay.spec.sections.faults import Fault
 from fireassay.spec.sections.serving import Serving, Target
 from fireassay.verdict.phrases import launch_words
 
-UNCHECKED: Final = "not checked (--no-verify-tls): whoever answered, nothing shows that it was the engine that was asked"
+UNCHECKED: Final = "not checked (--no-verify-tls): nothing shows that the requested engine answered"
 
 
 def unit_of(serving: Serving) -> str:
-    """What stands behind a load's number."""
+    """The unit of a load."""
     return "in flight" if serving.concurrency else "req/s"
 
 
 def group_of(serving: Serving, one: Configuration) -> str:
-    """Engine and scenario of a configuration, as far as there are several; empty where there is one of each."""
+    """Engine and scenario of a configuration, each only if there are several."""
     engine = [one.target] if len(targets_of(serving)) > 1 else []
     scenario = [one.scenario] if len(serving.scenarios) > 1 else []
     return ", ".join((*engine, *scenario))
 
 
 def load_of(serving: Serving, one: Configuration) -> str:
-    """The load alone: "8 in flight", "5 req/s", or how requests arrived where it was not varied."""
+    """The load alone: "8 in flight", "5 req/s", or the arrival process if it was not varied."""
     if one.load is None:
         return serving.arrivals.process.replace("_", " ")
     return f"{given(one.load)} {unit_of(serving)}"
 
 
-def conditions(experiment: Experiment, serving: Serving, manifest: Mapping[str, Any], measured: RecordData) -> dict[str, str]:
+def conditions(measured: RecordData) -> dict[str, str]:
     """Everything without which no number of a load may be quoted."""
+    experiment, manifest = measured.experiment, measured.manifest
+    serving = experiment.serving
+    assert serving is not None
     return {
         "Engines": "; ".join(_engine(target) for target in targets_of(serving)),
         "Model": f"{serving.model or 'not named'}; lengths by {serving.tokenizer or 'words, no tokenizer was given'}",
@@ -92,7 +95,7 @@ def _load(serving: Serving) -> str:
 
 
 def numbers(loads: Iterable[float]) -> str:
-    """Loads in a row: "4, 8, 16"."""
+    """Loads as a list: "4, 8, 16"."""
     return ", ".join(given(float(load)) for load in loads)
 
 
