@@ -53,7 +53,7 @@ SURFACE = {
         "--rendezvous-endpoint --rendezvous-id --timeout --total-timeout --root --dry-run "
         f"--quiet {OUTPUT}"
     ),
-    "schema": "--keys --claim",
+    "schema": "--keys --claim --document",
     "sign": "RECORD --key --root",
     "simulate": (
         "--workers --step-time --serial --alpha --gbps --beta-gbps --gradient --buckets --overlap --jitter --noise --stragglers "

@@ -82,7 +82,7 @@ SHOWS = (  # what each verb and format says of the record
     ("report --json", '"brewing_time"'),
     ("report --excel", "report.xlsx"),
     ("report --latex", "report.tex"),
-    ("verify", "intact"),
+    ("verify", "INTACT"),
     ("audit", "tea"),
     ("list", "tea"),
     ("compare BEFORE", "ime of a pot"),
