@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import polars as pl
+import pytest
 
 from fireassay.record.reader import open_record
 from fireassay.verdict.judge import judge
 from tests.serving_made import ServingMade, seal, serving_measured, simulated
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_request_by_hand_has_the_times_that_were_asked_for() -> None:

@@ -10,6 +10,9 @@ import pytest
 
 from tests.architecture.conftest import Run
 
+pytestmark = pytest.mark.slow
+
+
 LINT = "from importlinter.cli import lint_imports_command; lint_imports_command(['--no-cache'])"
 
 

@@ -6,7 +6,12 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from tests.architecture.conftest import Run
+
+pytestmark = pytest.mark.slow
+
 
 QUESTIONS = ("subject", "is_timing")  # how a record's kind was asked before it was declared
 FILES = {

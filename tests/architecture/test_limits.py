@@ -13,6 +13,9 @@ import pytest
 
 from tests.limits import PROCESS_S
 
+pytestmark = pytest.mark.slow
+
+
 TESTS = Path(__file__).resolve().parents[1]
 SETTINGS = tomllib.loads((TESTS.parent / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
 

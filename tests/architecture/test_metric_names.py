@@ -10,7 +10,12 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 from fireassay import catalog
+
+pytestmark = pytest.mark.slow
+
 
 NAMES = frozenset(catalog.names("metrics"))
 FEW = 2  # names in one literal that are no list yet

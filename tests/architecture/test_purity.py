@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
+
 JUDGING = ("stats", "metrics", "verdict", "reports")
 FILE_CALLS = {"open", "read_text", "read_bytes", "write_text", "write_bytes", "read_parquet", "write_parquet", "read_csv"}
 NUMPY_GLOBAL = {"rand", "randn", "randint", "random", "seed", "choice", "shuffle", "permutation", "normal", "uniform"}

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
+
 MOST_LINES = 500  # of a file
 MOST_PARAMETERS = 8  # of a function, without self, cls, *arguments and **words
 MOST_MODULES = 25  # of a folder, without its `__init__`

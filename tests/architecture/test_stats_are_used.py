@@ -8,6 +8,11 @@ import ast
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
+
 Name = tuple[str, str]  # module of fireassay.stats, function or class
 
 

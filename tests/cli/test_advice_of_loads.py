@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from fireassay.cli.support.interim_analysis import look, primary_intervals
 from fireassay.cli.verbs.run import dry_run, earlier_record
 from tests.serving_made import seal, simulated
+
+pytestmark = pytest.mark.slow
 
 
 def test_goodput_is_primary_at_every_load() -> None:

@@ -9,6 +9,8 @@ import pytest
 from fireassay.cli import main
 from tests.serving_made import seal, simulated
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def records(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:

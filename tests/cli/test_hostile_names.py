@@ -14,6 +14,9 @@ from fireassay.cli import main
 from fireassay.printable import json_text, printable
 from tests.record.making import sealed, unfinished
 
+pytestmark = pytest.mark.slow
+
+
 # Red, the window's title, C1's one-byte CSI, right-to-left override, a line that hides itself, a bell.
 NAME = "x\x1b[31m\x1b]0;owned\x07\x9b2J\u202egnp.exe\u2066\rintact"
 STEERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")

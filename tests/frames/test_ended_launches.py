@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.frames.ended_launches import ended, ended_words
 from fireassay.frames.training.correctness.sample_ledger import epochs
 from tests.handmade import Handmade
 from tests.metrics.narrow import absence, estimated
 from tests.verdict.making import EPOCH, MARGIN, good, judged, wrong
+
+pytestmark = pytest.mark.slow
 
 
 def cut(after: int, *, size: int | None = 32, short: tuple[int, ...] = (1, 2), **asked: object) -> Handmade:

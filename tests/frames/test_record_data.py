@@ -160,6 +160,7 @@ def step_rows(draw: st.DrawFn) -> list[tuple[object, ...]]:
     return rows
 
 
+@pytest.mark.slow
 @given(step_rows(), st.randoms(use_true_random=False))
 def test_the_order_of_the_rows_does_not_matter(rows: list[tuple[object, ...]], numbers: Random) -> None:
     mixed = list(rows)
@@ -167,6 +168,7 @@ def test_the_order_of_the_rows_does_not_matter(rows: list[tuple[object, ...]], n
     assert fold_steps(frame(STEPS.name, sorted(rows, key=repr))).equals(fold_steps(frame(STEPS.name, mixed)))
 
 
+@pytest.mark.slow
 @given(step_rows())
 def test_no_rank_is_slower_than_the_step_and_none_faster_than_the_fastest(rows: list[tuple[object, ...]]) -> None:
     steps = frame(STEPS.name, rows)
@@ -177,6 +179,7 @@ def test_no_rank_is_slower_than_the_step_and_none_faster_than_the_fastest(rows: 
     assert joined.filter((pl.col("own") > slowest) | (pl.col("own") < fastest)).height == 0
 
 
+@pytest.mark.slow
 @given(step_rows())
 def test_the_phases_and_the_unknown_rest_are_the_step(rows: list[tuple[object, ...]]) -> None:
     for row in fold_steps(frame(STEPS.name, rows)).iter_rows(named=True):
@@ -184,6 +187,7 @@ def test_the_phases_and_the_unknown_rest_are_the_step(rows: list[tuple[object, .
         assert known + row["unknown_s"] == pytest.approx(row["step_s"], abs=1e-9)
 
 
+@pytest.mark.slow
 @given(step_rows())
 def test_every_step_occurs_once_from_its_last_start(rows: list[tuple[object, ...]]) -> None:
     steps = frame(STEPS.name, rows)

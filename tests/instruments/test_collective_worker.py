@@ -18,6 +18,9 @@ from tests.builders import frame
 from tests.instruments.fake_group import Spoil, Torch, World, run
 from tests.lazy import torch
 
+pytestmark = pytest.mark.slow
+
+
 SMALL = Collectives(sizes=("1K:4K",), seconds=0.001, batches=2, calls=3, warm_up=2, memory_mib=0.05)
 
 

@@ -10,6 +10,8 @@ import pytest
 
 from fireassay.instruments import loopback
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def holder() -> Iterator[socket.socket]:

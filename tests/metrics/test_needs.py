@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.needs import unmet
@@ -13,6 +15,8 @@ from fireassay.metrics.serving.throughput import METRICS as THROUGHPUTS
 from fireassay.verdict.judge import judge
 from tests.metrics.narrow import absence, estimated
 from tests.serving_made import ServingMade
+
+pytestmark = pytest.mark.slow
 
 
 def record(**foreign: Any) -> RecordData:

@@ -20,6 +20,8 @@ from fireassay.record.unsealed import launch_name, read_launch, stream_files
 from fireassay.record.writer import StreamWriter, to_batch
 from tests.record.making import unfinished
 
+pytestmark = pytest.mark.slow
+
 
 def request(number: int, client: int, chunks: int) -> tuple[Any, ...]:
     row: dict[str, Any] = {}

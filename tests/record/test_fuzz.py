@@ -24,6 +24,9 @@ from fireassay.record.sealing.verify import verify
 from fireassay.record.tables import TABLES
 from tests.record.making import sealed, unfinished
 
+pytestmark = pytest.mark.slow
+
+
 EXAMPLES: Final = int(os.environ.get("FUZZ_EXAMPLES", "40"))
 SEVERE: Final = settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
 SHARDS: Final = [

@@ -30,6 +30,9 @@ from tests.limits import PROCESS_S
 from tests.record.making import sealed, unfinished
 from tests.records.make import HERE
 
+pytestmark = pytest.mark.slow
+
+
 MIB = 1 << 20
 
 

@@ -38,6 +38,7 @@ def test_every_table_has_the_schema_of_the_tables_page_even_without_rows(tmp_pat
         assert record.table(name).schema == {column.name: POLARS[column.type] for column in table.columns}
 
 
+@pytest.mark.slow
 def test_sealing_changes_no_row(tmp_path: Path) -> None:
     folder = unfinished(tmp_path, launches=3)
     before = {name: open_record(folder.path).table(name) for name in TABLES}
@@ -83,6 +84,7 @@ def test_a_stream_with_foreign_columns_is_left_out_and_named(tmp_path: Path) -> 
     assert record.salvaged == ("streams/launch=0000/steps.zzz.arrows: its columns are not those of the table steps; not read",)
 
 
+@pytest.mark.slow
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cut=st.integers(min_value=0), data=st.data())
 def test_a_record_whose_streams_are_cut_anywhere_still_opens_and_seals(
@@ -147,6 +149,7 @@ def test_another_programs_manifest_is_foreign(tmp_path: Path, content: str) -> N
     fails(tmp_path, r"is not a record of assay: its manifest\.json names no format_version")
 
 
+@pytest.mark.slow
 def test_a_newer_format_names_the_assay_that_can_read_it(tmp_path: Path) -> None:
     path = sealed(tmp_path)
     edit(path, format_version=99)

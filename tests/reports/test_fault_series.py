@@ -11,6 +11,8 @@ from tests.metrics.clocks_made import on_two_hosts, run_from_there
 from tests.metrics.training.test_faults import twice
 from tests.struck import struck
 
+pytestmark = pytest.mark.slow
+
 
 def fault(made: Handmade) -> FaultTimeline:
     measured = made.measured()

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from fireassay.frames.links import pairs
 from fireassay.reports.charts import svg
 from fireassay.reports.charts.links import topology
@@ -12,6 +14,8 @@ from fireassay.reports.rows.types import LayerRow, View
 from tests.paired import kinds, matrix, record
 from tests.reports.conftest import EVIL
 from tests.reports.written import written
+
+pytestmark = pytest.mark.slow
 
 
 def hostile(view: View) -> View:

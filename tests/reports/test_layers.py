@@ -14,6 +14,8 @@ from fireassay.verdict.judge import judge
 from tests.records.make import HERE
 from tests.reports.written import content, written
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def view() -> View:

@@ -22,6 +22,8 @@ from tests.metrics.trials_made import timing
 from tests.reports.written import written
 from tests.struck import struck
 
+pytestmark = pytest.mark.slow
+
 
 def test_every_judged_metric_is_in_the_view(view: View) -> None:
     assert {row.name for row in view.metrics} == set(builders.judgement().results)

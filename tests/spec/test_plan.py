@@ -15,6 +15,8 @@ from fireassay.spec.load import from_mapping
 from fireassay.spec.plan import PLAN_COLUMNS, configuration_of, configurations, expected_seconds, plan, plan_table
 from tests.spec.making import experiments, smallest
 
+pytestmark = pytest.mark.slow
+
 
 def asked(levels: list[int], launches: int, seed: int = 1, **sections: Any) -> Experiment:
     data = smallest(factor={"levels": levels}, launches={"per_configuration": launches, "seed": seed}, **sections)

@@ -29,10 +29,12 @@ def errors_of(data: Any) -> list[Any]:
     return list(validator().iter_errors(data))
 
 
+@pytest.mark.slow
 def test_the_schema_is_a_valid_schema() -> None:
     jsonschema.Draft202012Validator.check_schema(json_schema())
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @given(experiments())
 def test_the_schema_accepts_what_the_loader_accepts(experiment: Experiment) -> None:
@@ -120,6 +122,7 @@ def test_every_section_is_in_the_table_of_sections() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_the_schema_of_a_claim_accepts_the_examples_and_refuses_a_misspelt_key(repository: Path) -> None:
     jsonschema.Draft202012Validator.check_schema(claim_schema())
     checker = jsonschema.Draft202012Validator(claim_schema())

@@ -75,6 +75,7 @@ def test_one_connection_serves_requests_one_behind_the_other() -> None:
     assert [one.connect_ns is None for one in found] == [False, True, True]
 
 
+@pytest.mark.slow
 def test_a_cap_on_connections_holds_and_every_request_gets_its_turn() -> None:
     async def use(pool: Pool) -> list[Exchange]:
         return await asyncio.gather(*(sent(pool) for _ in range(20)))
@@ -104,6 +105,7 @@ def serving(serve: Callable[[socket.socket], None], over: threading.Event | None
             thread.join(10.0)
 
 
+@pytest.mark.slow
 def test_an_answer_before_all_was_asked_ends_the_connection_and_no_request_is_mixed_with_the_rest_of_another() -> None:
     begins: list[bytes] = []
     over = threading.Event()
@@ -128,6 +130,7 @@ def test_an_answer_before_all_was_asked_ends_the_connection_and_no_request_is_mi
     assert begins == [b"POST ", b"POST "]
 
 
+@pytest.mark.slow
 def test_an_answer_before_all_was_asked_is_heard_though_the_server_closes_then() -> None:
     told = b"HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: 50000\r\n\r\n" + b"x" * 50_000
 

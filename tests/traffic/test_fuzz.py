@@ -28,6 +28,9 @@ from fireassay.traffic.wire.connection import Connection
 from fireassay.traffic.wire.response import Exchange, parse_head
 from tests.traffic.transcripts import FOLDER, Transcript, load
 
+pytestmark = pytest.mark.slow
+
+
 EXAMPLES: Final = int(os.environ.get("FUZZ_EXAMPLES", "60"))
 FOUND: Final = sorted((Path(__file__).parents[1] / "golden" / "fuzz").glob("*.json"))
 CORPUS: Final = [load(path) for path in sorted(FOLDER.glob("*.json"))]

@@ -15,6 +15,9 @@ import pytest
 
 from tests.traffic.engine import HEAD, Heard, answer, chunked, closed, delta, engine, event, load_on
 
+pytestmark = pytest.mark.slow
+
+
 Evil = Callable[[asyncio.StreamWriter], Awaitable[bool | None]]
 SMALL = {"response_mib": 0.25}
 LATE_S = 1.5  # within which the good answers between those that never end must come, on a busy machine too

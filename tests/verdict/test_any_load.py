@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +15,9 @@ from fireassay.verdict.hoefler_belli import checklist
 from fireassay.verdict.judge import judge
 from fireassay.verdict.types import DIMENSIONS
 from tests.serving_made import ServingMade
+
+pytestmark = pytest.mark.slow
+
 
 SECONDS = st.floats(0.0, 12.0) | st.sampled_from([0.0, 1e-9, 1.0, 1e6])
 STATUSES = ["ok", "ok", "ok", "refused", "4xx", "5xx", "reset", "timeout", "malformed", "truncated", "error", "cancelled", "unsent", "lost"]

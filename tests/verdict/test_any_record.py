@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +17,9 @@ from fireassay.verdict.types import DIMENSIONS
 from tests.handmade import Handmade
 from tests.reports.written import content
 from tests.verdict.making import MARGIN
+
+pytestmark = pytest.mark.slow
+
 
 SECONDS = st.floats(0.0, 10.0) | st.sampled_from([0.0, 1.0, 1.0, 1e-9, 1e9])
 

@@ -52,11 +52,13 @@ def test_a_stored_record_is_intact_and_names_its_script(name: str) -> None:
     assert open_record(HERE / name).experiment.workload.script == TRAINERS[name][0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(FAULTS))
 def test_a_broken_trainer_gets_the_finding_that_names_its_fault_and_only_that(name: str) -> None:
     check(name, stored(name))
 
 
+@pytest.mark.slow
 def test_accuracy_below_the_margin_fails_the_quality_gate_and_is_never_recommended() -> None:
     judgement = stored("worse_accuracy")
     assert gate(judgement, "quality", 2).status == "FAIL"
@@ -65,12 +67,14 @@ def test_accuracy_below_the_margin_fails_the_quality_gate_and_is_never_recommend
     assert [f.configuration for f in judgement.verdict.findings if f.rule == "quality_degraded"] == ["workers=2"]
 
 
+@pytest.mark.slow
 def test_the_good_trainer_gets_no_finding_and_holds_its_quality() -> None:
     judgement = stored("good")
     assert wrong(judgement) == []
     assert gate(judgement, "quality", 2).status == "PASS"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_the_good_trainer_gets_no_finding_in_20_replays(seed: int, tmp_path: Path) -> None:
     """Each replay is a record of its own, in which launches have other numbers and blocks, and ranks other numbers."""

@@ -11,6 +11,8 @@ import pytest
 
 from fireassay import catalog
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def corpus() -> Path:

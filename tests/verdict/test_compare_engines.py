@@ -14,6 +14,8 @@ from fireassay.verdict.judge import Judgement, about, compute, judge
 from fireassay.verdict.types import Verdict
 from tests.serving_made import ServingMade, simulated
 
+pytestmark = pytest.mark.slow
+
 
 def side(made: ServingMade, label: str = "record") -> Side:
     measured = made.measured()

@@ -12,6 +12,8 @@ import pytest
 from fireassay.verdict.judge import judge
 from tests.verdict.forging import GOOD, forged, implausible, put, read, row, rules
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_honest_record_is_found_nothing_wrong_with(tmp_path: Path) -> None:
     assert implausible(read(GOOD)) == ()

@@ -12,6 +12,8 @@ from fireassay.verdict.hoefler_belli import Rule, checklist, shape
 from tests.handmade import Handmade
 from tests.verdict.making import change, good, judged
 
+pytestmark = pytest.mark.slow
+
 
 def rules(made: Handmade, *, state: str = "complete") -> dict[int, Rule]:
     return {rule.number: rule for rule in checklist(made.measured(state=state), judged(made, state=state))}

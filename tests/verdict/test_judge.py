@@ -20,6 +20,9 @@ from tests.handmade import Handmade
 from tests.struck import struck
 from tests.verdict.making import change, estimate, gate, good, judged, pick, rules, wrong
 
+pytestmark = pytest.mark.slow
+
+
 # ---- the order of precedence
 
 

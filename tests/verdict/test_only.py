@@ -19,6 +19,9 @@ from tests.handmade import Handmade
 from tests.reports.written import written
 from tests.verdict.making import good, judged, wrong
 
+pytestmark = pytest.mark.slow
+
+
 UNASKED = ("quality", "cost", "reliability", "energy")
 
 

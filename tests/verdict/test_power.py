@@ -72,6 +72,7 @@ def test_adaptive_launches_are_foreseen() -> None:
     assert "more than launches.at_most = 10" in hopeless.sentence
 
 
+@pytest.mark.slow
 def test_a_margin_that_the_examples_cannot_carry_is_refused_before_the_run() -> None:
     made = good()
     results = judged(made).results
@@ -121,6 +122,7 @@ def length_of(made: Handmade) -> Expectation:
     return by_subject(foresee(asked(levels=(1,)), made.measured(), judged(made).results))["launch length at workers=1"]
 
 
+@pytest.mark.slow
 def test_the_cheapest_length_of_a_launch_is_that_of_kalibera_and_jones() -> None:
     # Logarithms: 10 windows of +-w, S_1^2 = w^2 10/9; launch means +-b, S_2^2 = b^2 4/3, T_2^2 = S_2^2 - S_1^2/10.
     # b = .01, w = .05: S_1^2 = .0027778, S_2^2 = .00013333: less than S_1^2/10 = .00027778, so the launches add nothing.

@@ -10,6 +10,8 @@ from fireassay.verdict.reproduction import Reproduction, reproduction
 from tests.verdict.comparing import with_manifest
 from tests.verdict.sides import made, side
 
+pytestmark = pytest.mark.slow
+
 
 def again(first: Side, second: Side) -> Reproduction:
     return reproduction(compare([first, second], force=True), first, second)

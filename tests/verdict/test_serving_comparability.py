@@ -21,6 +21,9 @@ from fireassay.verdict.judge import judge
 from tests.serving_made import simulated
 from tests.verdict.comparing import BEFORE, relabelled, with_manifest, with_tables
 
+pytestmark = pytest.mark.slow
+
+
 Mutate = Callable[[Side], Side]
 ENGINES = {"server": {"path": "/version", "said": '{"version": "0.11.0"}'}}
 FILES = {"prompts": "ab" * 32}

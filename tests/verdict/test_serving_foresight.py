@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from fireassay.spec.sections.serving import Objectives
 from fireassay.verdict.judge import about, compute
 from fireassay.verdict.power import Expectation, foresee
 from tests.serving_made import ServingMade, simulated
+
+pytestmark = pytest.mark.slow
 
 
 def told(made: ServingMade, earlier: ServingMade | None = None) -> dict[str, Expectation]:

@@ -13,6 +13,8 @@ from fireassay.verdict.hoefler_belli import Rule, checklist
 from fireassay.verdict.judge import judge
 from tests.serving_made import ServingMade, simulated
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def load() -> RecordData:

@@ -27,6 +27,9 @@ from fireassay.verdict.tuning import Made, Round, Standing, Tuned, finalists, ga
 from tests.builders import estimate
 from tests.handmade import Handmade
 
+pytestmark = pytest.mark.slow
+
+
 ONE = "workers=1"
 EXPERIMENT: dict[str, Any] = {
     "name": "knobs",

@@ -12,6 +12,9 @@ import pytest
 from fireassay.cli.support import chart_process as second
 from fireassay.reports.charts import converter
 
+pytestmark = pytest.mark.slow
+
+
 BAR: dict[str, Any] = {
     "data": {"values": [{"a": "ü <b>", "n": 3}, {"a": "c\n", "n": None}, *({"a": f"{k}", "n": k} for k in range(900))]},
     "mark": "bar",

@@ -30,6 +30,7 @@ def test_a_claim_that_leaves_something_open_is_exit_code_4(tmp_path: Path, repos
     assert "Cannot be judged as stated" in audit(capsys, str(tmp_path / "open.toml"), code=4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "code", "words"), [("good", 0, "Clear ("), ("dropped_shard", 1, "samples_lost"), ("unsynced", 1, "gradients_not_synchronised")]
 )
@@ -37,6 +38,7 @@ def test_a_record_has_the_exit_code_of_its_verdict(capsys: pytest.CaptureFixture
     assert words in audit(capsys, str(HERE / name), code=code)
 
 
+@pytest.mark.slow
 def test_json_is_one_document_of_either(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
     record = json.loads(audit(capsys, str(HERE / "good"), "--json", code=0))
     claim = json.loads(audit(capsys, str(repository / "examples" / "claims" / "sound.toml"), "--json", code=0))

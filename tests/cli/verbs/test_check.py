@@ -16,6 +16,9 @@ from fireassay.record import folder as record_folder
 from tests.handmade import Handmade
 from tests.verdict.sides import made
 
+pytestmark = pytest.mark.slow
+
+
 DAY_NS = 86_400 * 10**9
 
 

@@ -18,6 +18,8 @@ from tests.handmade import Handmade
 from tests.verdict.comparing import complete
 from tests.verdict.making import good
 
+pytestmark = pytest.mark.slow
+
 
 def write(made: Handmade, root: Path, name: str) -> Path:
     """A record through the writers that workers use."""

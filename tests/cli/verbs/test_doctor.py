@@ -13,6 +13,9 @@ from fireassay.cli.verbs import doctor
 from fireassay.record import machine_fitness as kept
 from fireassay.runners.calibration.machine import MachineExamination
 
+pytestmark = pytest.mark.slow
+
+
 SEEN = MachineExamination(
     record=None,
     clock={"step_s": 1e-8, "read_s": 5e-8, "sleep_overshoot_s": 1e-4, "wall_drift_ppm": 3.0},

@@ -22,6 +22,9 @@ from tests.runners.foreign.samples import (
 )
 from tests.serving_made import seal, simulated
 
+pytestmark = pytest.mark.slow
+
+
 HOSTILE = "<script>alert(1)</script>\x1b[31m\u202eevil"
 
 

@@ -16,6 +16,8 @@ from fireassay.record.folder import create
 from tests.limits import PROCESS_S
 from tests.record.making import experiment, launch_row, sealed
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:

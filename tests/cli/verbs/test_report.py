@@ -25,6 +25,8 @@ from tests.records.make import HERE
 from tests.serving_made import seal, simulated
 from tests.verdict.making import good
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def record(tmp_path: Path) -> Path:

@@ -14,6 +14,8 @@ from tests.cli.support.test_remeasure import TURNS, experiment, write
 from tests.cli.verbs.test_check import stored
 from tests.verdict.sides import made
 
+pytestmark = pytest.mark.slow
+
 
 def reproduced(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, object]]:
     code = main(["reproduce", *words, "--json"])

@@ -16,6 +16,8 @@ from fireassay.record.reader import open_record
 from tests.runners.experiment.test_run import interrupted
 from tests.runners.making import experiment
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -13,6 +13,8 @@ from fireassay.reports.documents.verification import DOCUMENT
 from tests.record.making import sealed, unfinished
 from tests.reports.documents.conforming import conforming
 
+pytestmark = pytest.mark.slow
+
 
 def flat(text: str) -> str:
     """Without white space: the terminal folds long paths."""

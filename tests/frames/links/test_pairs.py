@@ -14,6 +14,8 @@ from tests.builders import measured
 from tests.metrics.narrow import absence
 from tests.paired import LATENCY, kinds, matrix, record
 
+pytestmark = pytest.mark.slow
+
 
 def test_latency_and_bandwidth_are_those_that_made_the_times() -> None:
     """T(S) = 2 latency + (S - 8) / bandwidth; everything is a thousand times as slow (tests/paired.py)."""

@@ -12,6 +12,8 @@ from fireassay.frames.serving.requests import serve
 from fireassay.spec.sections.serving import Objectives
 from tests.serving_made import S, ServingMade, simulated
 
+pytestmark = pytest.mark.slow
+
 
 def folded(made: ServingMade) -> pl.DataFrame:
     return made.measured().served.requests

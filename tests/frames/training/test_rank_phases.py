@@ -9,6 +9,9 @@ from fireassay.frames.training.rank_phases import THROUGHOUT, Own, own_times
 from tests.handmade import Handmade
 from tests.metrics.straggling import PHASES, Training, add, record
 
+pytestmark = pytest.mark.slow
+
+
 SEEDS = 20
 WAYS = {"thread": (), "ddp_logging": ("waits",), "durations": ("waits", "communication"), "none": ("waits", "communication", "collectives")}
 

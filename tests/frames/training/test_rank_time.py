@@ -11,6 +11,8 @@ from fireassay.frames.training.rank_time import CATEGORIES, partition
 from fireassay.record.declared.training import STEPS
 from tests.handmade import Handmade, S
 
+pytestmark = pytest.mark.slow
+
 
 def of_rank(made: Handmade, rank: int = 0) -> dict[str, float]:
     """The seconds of a rank by category, without those that are 0."""

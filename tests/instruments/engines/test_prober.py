@@ -24,6 +24,9 @@ from fireassay.launchers.support.ports import Ports
 from fireassay.spec.sections.serving import Target
 from tests.launchers.helpers import until
 
+pytestmark = pytest.mark.slow
+
+
 SERVER = Path(__file__).parents[2] / "launchers" / "tiny_server.py"
 WITHIN_NS = 250_000_000
 MS = 1_000_000

@@ -98,6 +98,7 @@ def test_every_launch_begins_its_joules_anew(machine: Machine) -> None:
     assert [(row[0], row[5]) for row in rows.of("package-0", "energy")] == [(0, 0.0), (0, 5.0), (1, 0.0), (1, 30.0)]
 
 
+@pytest.mark.slow
 def test_readings_are_made_while_the_launch_runs(machine: Machine) -> None:
     rows = Rows()
     meter = Meter(Energy(sample_every_s=0.005), rows, SystemClock(), machine=machine, load_nvml=no_nvml)
@@ -216,6 +217,7 @@ def test_a_reading_that_never_returns_does_not_hold_up_the_experiment(machine: M
     assert "the last one of launch 7 is missing" in meter.absences()["meter"]
 
 
+@pytest.mark.slow
 def test_processes_are_asked_for_less_often_where_asking_is_dear(machine: Machine) -> None:
     asked: list[int] = []
 

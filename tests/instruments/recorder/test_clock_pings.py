@@ -48,6 +48,7 @@ def wait_for(happened: Callable[[], bool]) -> None:
     assert happened()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize("offset_ms", [0.5, -3.0, 80.0, 5000.0, -5000.0])
 def test_an_offset_and_a_drift_of_50_ppm_are_recovered_within_a_fifth_of_a_millisecond(tmp_path: Path, offset_ms: float) -> None:
@@ -104,6 +105,7 @@ def kept() -> tuple[list[tuple[str, tuple[Any, ...]]], Callable[[str, tuple[Any,
     return rows, lambda table, row: rows.append((table, row))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("quick")
 def test_one_rank_of_a_host_asks_and_its_rows_fit_the_table_with_their_bounds(tmp_path: Path) -> None:
     nodes = {"WORLD_SIZE": "4", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1"}
@@ -121,6 +123,7 @@ def test_one_rank_of_a_host_asks_and_its_rows_fit_the_table_with_their_bounds(tm
     assert len(rows) >= 60, "there was a last burst"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("quick")
 def test_the_asking_thread_may_be_faster_than_the_one_that_started_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows, append = kept()

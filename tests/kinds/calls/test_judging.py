@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from fireassay.verdict.judge import judge
 from tests.metrics.trials_made import timing
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_time_with_its_interval_passes_without_quality_cost_or_reliability() -> None:

@@ -16,6 +16,8 @@ from tests.builders import frame
 from tests.collectives_made import Made
 from tests.reports.written import written
 
+pytestmark = pytest.mark.slow
+
 
 def test_right_data_on_enough_launches_pass() -> None:
     judgement = judge(Made(ops=("all_reduce", "all_gather"), levels=(2, 4), sizes=("1K:1M",)).measured())

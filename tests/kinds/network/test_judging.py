@@ -11,6 +11,9 @@ from fireassay.reports.page import said
 from fireassay.verdict.judge import judge
 from tests.looked import Seen, look
 
+pytestmark = pytest.mark.slow
+
+
 SILENT = Seen(rtt_s=None, answered=0, there=None, back=None, lacks=({"what": "ping", "why": "No route to host", "mend": ""},))
 
 

@@ -17,6 +17,9 @@ from fireassay.verdict.judge import Judgement, judge
 from fireassay.verdict.types import DIMENSIONS, Recommendation
 from tests.serving_made import ServingMade, simulated
 
+pytestmark = pytest.mark.slow
+
+
 ASKED = Objectives(ttft_s=0.5)
 
 

@@ -11,6 +11,8 @@ from fireassay.spec.sections.serving import Objectives
 from fireassay.verdict.judge import judge
 from tests.serving_made import ServingMade
 
+pytestmark = pytest.mark.slow
+
 
 def loads(late: dict[float, tuple[int, ...]], attainment: float = 0.9, requests: int = 100) -> ServingMade:
     """Per rate the late ones of so many requests, block by block."""

@@ -10,6 +10,8 @@ from tests.handmade import Handmade
 from tests.metrics.gradients_made import add
 from tests.verdict.making import change, gate, good, judged
 
+pytestmark = pytest.mark.slow
+
 
 def of(made: Handmade, workers: int, dimension: str) -> DimensionResult:
     return judged(made).verdict.dimensions[f"workers={workers}"][dimension]

@@ -11,6 +11,8 @@ from tests.metrics.gradients_made import add
 from tests.metrics.trials_made import timing
 from tests.verdict.making import STEPS, add_hashes, good, judged
 
+pytestmark = pytest.mark.slow
+
 
 def of(made: Handmade, workers: int = 2) -> dict[str, LayerResult]:
     return {one.layer: one for one in judged(made).verdict.layers[f"workers={workers}"]}

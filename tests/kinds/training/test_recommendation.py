@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from fireassay.spec.experiment import Gates, Quality
 from fireassay.verdict.admissible import admissible
 from fireassay.verdict.types import Finding, GateResult, Severity, Status
 from tests.verdict.making import good, judged, pick
+
+pytestmark = pytest.mark.slow
 
 
 def finding(severity: Severity, configuration: str | None) -> Finding:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from fireassay.spec.experiment import Gates, Launches
 from fireassay.verdict.phrases import launch_words
 from tests.handmade import Handmade
 from tests.verdict.making import change, good, judged
+
+pytestmark = pytest.mark.slow
 
 
 def said(made: Handmade, **how: object) -> str:

@@ -11,6 +11,8 @@ import pytest
 
 from fireassay.launchers.support.readiness import trouble
 
+pytestmark = pytest.mark.slow
+
 
 @contextmanager
 def serving(say: Callable[[socket.socket, threading.Event], None]) -> Iterator[str]:

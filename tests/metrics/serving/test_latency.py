@@ -23,6 +23,9 @@ from tests.frames.serving.test_stamp_uncertainty import dealt_out
 from tests.metrics.serving.values import absent, estimate, every_second, values_of
 from tests.serving_made import ServingMade, serving_measured, simulated
 
+pytestmark = pytest.mark.slow
+
+
 SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 REQUESTS = [f"{stem}_{p}" for stem in ("ttft", "tpot", "e2e") for p in SHARES]
 STREAMED = [name for name in REQUESTS if not name.startswith("e2e")]

@@ -51,6 +51,7 @@ def in_waves(streams: int, latency_s: float, seconds: float, warm_up_s: float = 
     return value.value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("latency_s", "warm_up_s"), [(10.0, 2.0), (10.0, 0.0), (3.0, 2.0), (1.5, 2.0), (1.9, 2.0), (0.05, 2.0)])
 @pytest.mark.parametrize("streams", [1, 32])
 def test_a_closed_loop_in_step_has_the_goodput_that_it_has(streams: int, latency_s: float, warm_up_s: float) -> None:
@@ -58,6 +59,7 @@ def test_a_closed_loop_in_step_has_the_goodput_that_it_has(streams: int, latency
     assert in_waves(streams, latency_s, 30.0 + warm_up_s, warm_up_s) == pytest.approx(streams / latency_s, rel=0.02)
 
 
+@pytest.mark.slow
 def test_streams_out_of_step_have_the_goodput_that_they_have() -> None:
     """32 streams of 0.5 to 1 s, each on its own: the sum of their rates."""
     truth = sum(1.0 / (0.5 + 0.5 * stream / 32) for stream in range(32))
@@ -75,6 +77,7 @@ LOGS = st.tuples(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=int(os.environ.get("FIREASSAY_EXAMPLES", "60")), deadline=None)
 @given(LOGS)
 def test_goodput_is_never_above_throughput(log: tuple[str, float, list[tuple[int, float, float, str]]]) -> None:
@@ -174,6 +177,7 @@ def test_a_sweep_that_stops_too_soon_is_refused() -> None:
     assert "measure higher loads" in value.detail
 
 
+@pytest.mark.slow
 def test_each_engine_has_its_own() -> None:
     values = values_of(CAPACITY, loaded({5.0: 2, 10.0: 30}, engines=("a", "b")))
     assert sorted(values) == ["engine=a rate=10", "engine=a rate=5", "engine=b rate=10", "engine=b rate=5"]

@@ -16,6 +16,9 @@ from fireassay.frames.training.communication.step_communication import Communica
 from tests.frames.training.communication.test_kernel_trace import GEMM, NEW, OLD, host, kernel, trace
 from tests.handmade import Handmade
 
+pytestmark = pytest.mark.slow
+
+
 Span = tuple[int, int]
 
 

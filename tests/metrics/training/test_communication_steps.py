@@ -119,6 +119,7 @@ def test_calls_without_their_partners_are_absent(case: str) -> None:
         assert "matched across ranks" in absence(metric.compute(made.measured(), {})["workers=2"]).detail
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(*(st.integers(0, 99) for _ in range(4))), min_size=1, max_size=5))
 def test_transfer_and_waiting_make_the_total(spans: list[tuple[int, int, int, int]]) -> None:
     made, number = launched(steps=1)

@@ -44,6 +44,7 @@ def test_an_untouched_record_is_intact(record: Path) -> None:
     assert verify(record) == ()
 
 
+@pytest.mark.slow
 @settings(max_examples=200)
 @given(data=st.data())
 def test_any_single_flipped_bit_is_found_and_its_file_named(record: Path, data: st.DataObject) -> None:
@@ -57,6 +58,7 @@ def test_any_single_flipped_bit_is_found_and_its_file_named(record: Path, data: 
     assert verify(record) == ()
 
 
+@pytest.mark.slow
 def test_every_flipped_bit_of_the_seal_itself_is_laid_to_the_seal(record: Path) -> None:
     right = (record / "SEAL").read_bytes()
     for at in range(len(right) * 8):

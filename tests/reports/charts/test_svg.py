@@ -22,6 +22,9 @@ from tests.metrics.scaling_records import usl_record
 from tests.reports.conftest import pictures_of
 from tests.reports.schema import checked
 
+pytestmark = pytest.mark.slow
+
+
 # Drawn only where links or collectives were seen: pictures/test_wall.py, test_rank_series.py
 OF_SOME = ("wall", "step-timeline")
 NAMES = [name for name, _ in CHARTS if name not in OF_SOME]

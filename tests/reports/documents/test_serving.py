@@ -11,6 +11,8 @@ from fireassay.reports.documents import record as json_report
 from fireassay.reports.view import View
 from tests.reports.documents.conforming import conforming
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def document(load: View) -> dict[str, Any]:

@@ -23,6 +23,9 @@ from tests.reports.documents.conforming import conforming
 from tests.reports.schema import checked
 from tests.verdict.comparing import complete, relabelled, side, with_experiment
 
+pytestmark = pytest.mark.slow
+
+
 RENDERINGS: dict[str, Callable[[ComparisonView], str]] = {
     "terminal": lambda view: terminal.write(page(view)),
     "markdown": lambda view: markdown.write(page(view)),

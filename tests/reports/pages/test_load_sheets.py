@@ -21,6 +21,7 @@ def book(load: View) -> Any:
     return opened(load)
 
 
+@pytest.mark.slow
 def test_the_sheets_of_a_load_stand_after_its_numbers(book: Any) -> None:
     assert book.sheetnames == [
         "Verdict",
@@ -80,6 +81,7 @@ def test_every_request_has_a_row(load: View, book: Any) -> None:
     assert {row["Status"] for row in rows} == set(load.serving.requests["status"].unique())
 
 
+@pytest.mark.slow
 def test_answers_that_came_whole_have_no_speed_and_break_no_workbook(load: View) -> None:
     """Behind a stall all tokens of an answer come in one read: its time per token is 0."""
     assert load.serving is not None
@@ -96,6 +98,7 @@ def test_answers_that_came_whole_have_no_speed_and_break_no_workbook(load: View)
     assert {row["End to end (s)"] for row in table_of(book, "Requests") if row["Configuration"] == load.columns[0].key} == {None}
 
 
+@pytest.mark.slow
 def test_what_is_left_out_is_said(load: View, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sheets, "MOST_ROWS", 10)
     assert load.serving is not None
@@ -111,6 +114,7 @@ def test_launches_count_requests_and_no_steps(book: Any) -> None:
     assert "Workers" not in row
 
 
+@pytest.mark.slow
 def test_what_a_server_wrote_is_no_formula(hostile: View) -> None:
     book = opened(hostile)
     cells = [cell for sheet in book for row in sheet.iter_rows() for cell in row]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from fireassay.estimates.estimate import Estimate
 from fireassay.reports.view import View
 from fireassay.reports.writers.markdown import plain
 from tests.reports.written import written
+
+pytestmark = pytest.mark.slow
 
 
 def test_every_rule_and_every_field_is_there(view: View) -> None:

@@ -12,6 +12,8 @@ from tests.reports.pages.test_record import structure
 from tests.reports.schema import checked
 from tests.reports.written import written
 
+pytestmark = pytest.mark.slow
+
 
 def test_there_is_a_picture_for_each_condition_that_varies(load: View, scenarios: View) -> None:
     assert conditions(load) == ("engine", "load")

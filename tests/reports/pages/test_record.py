@@ -20,6 +20,9 @@ from fireassay.verdict.types import DIMENSIONS
 from tests import builders
 from tests.reports.written import written
 
+pytestmark = pytest.mark.slow
+
+
 VOID = {"meta", "link", "br", "hr", "img", "input"}
 EVIL = "<script>alert('x')</script>"
 

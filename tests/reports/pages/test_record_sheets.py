@@ -54,6 +54,7 @@ def test_launches_keep_their_reason_and_their_seconds(book: Any) -> None:
     assert all(isinstance(row["Wall (s)"], (int, float)) for row in lines)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["=cmd|' /C calc'!A0", "+1", "-1", "@SUM(A1)", "\t=1", "http://evil.example"])
 def test_text_never_becomes_a_formula_a_number_or_a_link(text: str) -> None:
     judged = builders.judgement()
@@ -63,6 +64,7 @@ def test_text_never_becomes_a_formula_a_number_or_a_link(text: str) -> None:
     assert (cell.value, cell.data_type, cell.hyperlink) == (text, "s", None)
 
 
+@pytest.mark.slow
 def test_text_longer_than_a_cell_is_cut_and_control_characters_do_not_break_the_file() -> None:
     judged = builders.judgement()
     judged = replace(judged, verdict=replace(judged.verdict, sentence="\x00\x1b[31m" + "x" * 40_000))

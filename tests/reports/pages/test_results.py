@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from fireassay.reports.page import Prose, Section, Table, one_line
 from fireassay.reports.pages.results import results
 from fireassay.reports.view import View, build
 from tests.reports.written import written
 from tests.verdict.making import good, judged
+
+pytestmark = pytest.mark.slow
 
 
 def sections_of(view: View) -> dict[str, Section]:

@@ -16,6 +16,9 @@ from tests import builders
 from tests.reports.written import content
 from tests.serving_made import simulated
 
+pytestmark = pytest.mark.slow
+
+
 SEAL = "0123456789abcdef" * 4
 MEASURED = {"training": builders.measured, "serving": lambda: simulated(rate=(6.0,), seconds=4.0, seed=3).measured()}
 

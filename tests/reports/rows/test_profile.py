@@ -6,6 +6,8 @@ import json
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from fireassay.frames.record_data import RecordData
 from fireassay.reports.charts.training import profile
 from fireassay.reports.rows.profile import ENGINE, launch_lines, of_record, rank_lines
@@ -15,6 +17,9 @@ from fireassay.verdict.judge import judge
 from tests.reports.conftest import pictures_of
 from tests.reports.written import content, written
 from tests.verdict.making import good
+
+pytestmark = pytest.mark.slow
+
 
 US = 1000
 

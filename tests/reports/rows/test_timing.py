@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
+
 from fireassay.reports.documents.timing import DOCUMENT, render
 from fireassay.reports.rows.timing import Summary, summary, text
 from fireassay.verdict.judge import judge
 from tests.handmade import Handmade, S
 from tests.metrics.trials_made import timing, trials
 from tests.reports.documents.conforming import conforming
+
+pytestmark = pytest.mark.slow
 
 
 def floors(made: Handmade, seconds: float, rss: float) -> None:

@@ -17,6 +17,8 @@ from fireassay.verdict.judge import judge
 from tests.handmade import Handmade, S
 from tests.reports.schema import checked
 
+pytestmark = pytest.mark.slow
+
 
 def two_ranks(workers: int = 2) -> Handmade:
     """Rank 1 computes .3 s longer in forward; rank 0 waits for it in its collective; 30 steps of 1 s."""

@@ -18,6 +18,8 @@ from fireassay.runners.experiment.run import resume
 from fireassay.runners.experiment.session import Member, order_of_members, run_together
 from tests.runners.making import InstantMaker, experiment
 
+pytestmark = pytest.mark.slow
+
 
 def never(_: RunContext) -> Outcome:
     raise AssertionError("a session makes the launches itself")

@@ -14,6 +14,9 @@ from fireassay.runners.foreign.support.importing import import_results
 from tests.runners.foreign.reading import foreign, imported, measured, one, refusal, reported, requests, serving_of, value_of
 from tests.runners.foreign.samples import START_S, aiperf_line, aiperf_lines, aiperf_totals, latency_s, ttft_s, write
 
+pytestmark = pytest.mark.slow
+
+
 LINES, TOTALS = "profile_export.jsonl", "profile_export_aiperf.json"
 
 

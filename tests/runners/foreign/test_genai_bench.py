@@ -14,6 +14,9 @@ from fireassay.runners.foreign.support.importing import import_results
 from tests.runners.foreign.reading import foreign, imported, judged, measured, one, refusal, reported, requests, serving_of
 from tests.runners.foreign.samples import genai_bench, genai_metadata, latency_s, ttft_s, write
 
+pytestmark = pytest.mark.slow
+
+
 SECRET = "sk-verysecretkey1234567890ABCD"
 
 

@@ -11,6 +11,9 @@ from fireassay.estimates.estimate import Absent, Estimate
 from tests.runners.foreign.reading import foreign, imported, judged, measured, one, refusal, reported, requests, serving_of, value_of
 from tests.runners.foreign.samples import START_S, guidellm, guidellm_benchmark, latency_s, ttft_s
 
+pytestmark = pytest.mark.slow
+
+
 CONCURRENT = {"type_": "concurrent", "streams": 8}
 POISSON = {"type_": "poisson", "rate": 4.0}
 

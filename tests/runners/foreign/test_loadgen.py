@@ -12,6 +12,9 @@ from fireassay.runners.foreign.support.importing import import_results
 from tests.runners.foreign.reading import foreign, imported, judged, measured, one, refusal, reported, requests, serving_of
 from tests.runners.foreign.samples import SUMMARY, loadgen_detail, write
 
+pytestmark = pytest.mark.slow
+
+
 DETAIL = "mlperf_log_detail.txt"
 
 

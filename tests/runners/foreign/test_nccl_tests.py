@@ -23,6 +23,9 @@ from fireassay.spec.sections.collectives import Collectives
 from fireassay.verdict.judge import Judgement, judge
 from tests.reports.written import written
 
+pytestmark = pytest.mark.slow
+
+
 # Lines as nccl-tests 2.13 prints them, with times and bandwidths that were published for two nodes of eight H100 (all_reduce_perf -b 8 -e
 # 8G).
 DEVICES = "\n".join(

@@ -13,6 +13,8 @@ from fireassay.estimates.estimate import Estimate
 from tests.runners.foreign.reading import foreign, imported, judged, measured, one, refusal, reported, requests, serving_of, value_of
 from tests.runners.foreign.samples import latency_s, ttft_s, vllm
 
+pytestmark = pytest.mark.slow
+
 
 def test_every_number_of_the_detailed_file_is_carried_over(tmp_path: Path) -> None:
     record = one(tmp_path, "run.json", vllm(failed={3}))

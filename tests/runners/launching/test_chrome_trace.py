@@ -26,6 +26,7 @@ def everything(event: Mapping[str, Any]) -> Mapping[str, Any]:
     return event
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     before=st.dictionaries(st.text(max_size=4), ANY, max_size=3),
@@ -59,6 +60,7 @@ def test_what_is_too_long_is_not_read_on() -> None:
     assert chrome_trace.read(io.BytesIO(b'{"traceEvents": []}'), everything, 50) == {"traceEvents": []}
 
 
+@pytest.mark.slow
 def test_memory_is_needed_for_what_is_kept_and_not_for_the_file() -> None:
     """10 MB of events of which none is kept: less than 8 MB at once, where the whole of them as objects takes above 30."""
     event = json.dumps({"ph": "f", "name": "x" * 200, "args": {"a": 1}})

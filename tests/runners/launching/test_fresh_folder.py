@@ -20,6 +20,8 @@ from fireassay.runners.launching import fresh_folder
 from fireassay.runners.launching.launch import request_for
 from tests.runners.making import context, experiment, planned
 
+pytestmark = pytest.mark.slow
+
 
 def made(folder: Path, **workload: Any) -> RunContext:
     folder.mkdir(exist_ok=True)

@@ -9,6 +9,8 @@ import pytest
 
 from fireassay.stats.comparing.aa_test import LEAST, alike
 
+pytestmark = pytest.mark.slow
+
 
 def test_equal_launches_show_no_difference_at_all() -> None:
     found = alike([2.0] * 30)

@@ -89,6 +89,7 @@ def test_a_single_launch_is_not_judged_by_records_of_several() -> None:
     assert against_history([9.0, 11.0], several, 0.95, "difference").k_b == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("records", [0, 5, 10])
 def test_equal_code_on_days_that_differ_is_seldom_called_a_change(records: int) -> None:
     """15 % between days, 3 % between launches; the larger simulation is benchmarks/check.py."""

@@ -217,6 +217,7 @@ def repeated(rng: np.random.Generator, k: int, effect: float, sd: float, paired:
     return (compare_paired if paired else compare_welch)(np.exp(a), np.exp(b))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("paired", [True, False])
 @pytest.mark.parametrize(("k", "sd"), [(3, 0.02), (5, 0.02), (10, 0.004)])
 def test_a_repetition_finds_the_printed_effect_in_four_cases_of_five(k: int, sd: float, paired: bool) -> None:
@@ -229,6 +230,7 @@ def test_a_repetition_finds_the_printed_effect_in_four_cases_of_five(k: int, sd:
     assert found / 300 >= 0.8 - 3 * math.sqrt(0.8 * 0.2 / 300)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("paired", [True, False])
 @pytest.mark.parametrize("icc", [0.0, 0.5])
 @pytest.mark.parametrize("k", [3, 5, 10])
@@ -244,6 +246,7 @@ def test_two_equal_sides_differ_in_one_case_of_twenty_at_most(k: int, icc: float
     assert false <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / runs)
 
 
+@pytest.mark.slow
 def test_the_launches_needed_do_decide() -> None:
     """A pilot is inconclusive; with the launches that it asks for, its effect and its spread, 80 % find the effect."""
     rng = np.random.default_rng(5)

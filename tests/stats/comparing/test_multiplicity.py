@@ -23,6 +23,7 @@ def test_holm_worked_out_by_hand() -> None:
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx((0.03, 0.06, 0.06, 0.02))
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(P_VALUES)
 def test_both_agree_with_statsmodels(p_values: list[float]) -> None:
@@ -32,6 +33,7 @@ def test_both_agree_with_statsmodels(p_values: list[float]) -> None:
     assert benjamini_hochberg(p_values) == pytest.approx(tuple(multipletests(p_values, method="fdr_bh")[1]))
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(P_VALUES)
 def test_a_correction_never_makes_a_finding_more_certain(p_values: list[float]) -> None:

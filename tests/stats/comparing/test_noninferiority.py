@@ -13,6 +13,9 @@ from fireassay.stats.comparing.noninferiority import Decision, crossed, items_ne
 from fireassay.stats.comparing.tango import flips_lower, zero_flip_bound
 from fireassay.stats.intervals import bounded_mean
 
+pytestmark = pytest.mark.slow
+
+
 Array = NDArray[np.float64]
 
 

@@ -48,6 +48,7 @@ def test_sides_with_other_items_are_refused() -> None:
         unpaired(np.ones((3, 4)), np.ones((3, 5)), 0.1)
 
 
+@pytest.mark.slow
 def test_at_the_margin_held_is_said_in_at_most_5_per_cent() -> None:
     """300 graded items, 5 launches a side, launch effects of 0.02, a true loss of exactly the margin of 0.05; 400 sets."""
     rng = np.random.default_rng(20260101)

@@ -19,6 +19,7 @@ def test_two_workers_give_twice_a_normal_probability(spread: float) -> None:
     assert slowest_of(2, spread) == pytest.approx(2.0 * norm.cdf(spread / math.sqrt(2.0)), rel=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("workers", "spread"), [(7, 0.1), (1000, 0.05), (10_000, 0.3)])
 def test_many_workers_give_the_mean_of_drawn_maxima(workers: int, spread: float) -> None:
     rng = np.random.default_rng(3)

@@ -21,6 +21,7 @@ def test_the_statistic_has_the_published_distribution(k: int) -> None:
     assert logs.std() == pytest.approx((k - 2) ** -0.5, rel=0.15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [3, 5, 10])
 def test_one_group_is_called_two_in_one_of_a_hundred_experiments(k: int) -> None:
     rng = np.random.default_rng([1, k])

@@ -33,6 +33,7 @@ def test_a_rank_is_compared_with_the_upper_median_of_the_others(seconds: list[fl
     assert beyond_others(np.array([seconds], dtype=float)).tolist() == [expected]
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(arrays(float, st.tuples(st.integers(1, 4), st.integers(2, 7)), elements=st.integers(0, 9).map(float)))
 def test_the_same_by_leaving_each_rank_out_in_turn(seconds: np.ndarray) -> None:
@@ -106,6 +107,7 @@ def test_a_single_hiccup_is_no_slowness_and_hides_none() -> None:
     assert [one.rank for one in search(own, STEP).found] == [1]
 
 
+@pytest.mark.slow
 def test_names_without_a_cause_are_as_rare_as_promised() -> None:
     """One rank's true excess is the least that matters, where a name comes most easily: at most half of the family's chance for it."""
     family, trials = 0.4, 1500
@@ -119,6 +121,7 @@ def test_names_without_a_cause_are_as_rare_as_promised() -> None:
     assert hits / trials <= chance + 3 * math.sqrt(chance * (1 - chance) / trials)
 
 
+@pytest.mark.slow
 def test_a_drifting_machine_names_no_rank() -> None:
     """Excesses that remember each other (0.8 from step to step), of twice the least one: no rank is slow throughout."""
     rng = np.random.default_rng(6)
@@ -201,6 +204,7 @@ def test_shapes_that_differ_and_numbers_that_are_none_are_refused() -> None:
         search({"a": bad}, STEP)
 
 
+@pytest.mark.slow
 def test_ten_thousand_ranks_are_searched_at_once() -> None:
     own = {"a": steps(10_000, 1), "b": steps(10_000, 2)}
     own["b"][:, 4321] += 0.05

@@ -24,6 +24,7 @@ def test_lag_one_of_the_nile_is_the_published_one() -> None:
     assert lag_one(NILE) == pytest.approx(0.4984, abs=5e-5)
 
 
+@pytest.mark.slow
 def test_the_autocovariances_are_those_of_statsmodels() -> None:
     """tau(M) by statsmodels' autocorrelations, with the window searched by hand."""
     from statsmodels.tsa.stattools import acf
@@ -93,6 +94,7 @@ def test_trials_are_never_worth_more_than_their_number(series: list[list[float]]
     assert 1.0 <= integrated_time(series) <= n
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("coefficient", [0.0, 0.9, 0.999, 0.99999])
 @pytest.mark.parametrize("n", [8191, 8192, 8193, 30_001])
 def test_a_long_series_taken_piece_by_piece_has_the_same_time(coefficient: float, n: int) -> None:

@@ -167,6 +167,7 @@ def mm1(rng: np.random.Generator, load: float, k: int, n: int) -> np.ndarray:
     return np.asarray((walk - np.minimum.accumulate(walk, axis=1) + service)[:, 4000:])
 
 
+@pytest.mark.slow
 def test_a_queue_at_load_nine_tenths_seen_too_shortly_is_refused() -> None:
     rng = np.random.default_rng(90)
     refused = sum(cluster_woodruff(mm1(rng, 0.9, 10, 2000), 0.99, 0.95).insufficient != "" for _ in range(60))
@@ -185,6 +186,7 @@ def test_a_probability_outside_0_to_1_is_refused(p: float) -> None:
             call()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("load", [0.5, 0.8])
 def test_p99_of_a_queue_is_covered_where_the_exact_interval_fails(load: float) -> None:
     """60 experiments of 10 x 10,000 (300 in benchmarks/tails.py): at least 90 % - 3 standard errors; naive 53 and 17 %."""

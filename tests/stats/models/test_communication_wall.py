@@ -138,6 +138,7 @@ def experiment(cluster: Cluster, last: int, launches: int, rng: np.random.Genera
     }
 
 
+@pytest.mark.slow
 def test_the_interval_covers_the_next_worker_count_and_the_truth_is_recovered() -> None:
     """120 experiments, launches scatter by 3 %, workers by 2 %: the 90 % interval holds the held-out 32 in at least 85 %."""
     rng = np.random.default_rng(20261122)
@@ -152,6 +153,7 @@ def test_the_interval_covers_the_next_worker_count_and_the_truth_is_recovered() 
     assert mean["serial_covered"] >= 0.85
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("serial", [0.0, 0.001])
 def test_hardly_any_serial_work_is_found_without_a_bias_and_with_an_interval(serial: float) -> None:
     """Fits that are held above 0 have a mean above such a truth, and no scatter where all of them end at 0."""
@@ -163,6 +165,7 @@ def test_hardly_any_serial_work_is_found_without_a_bias_and_with_an_interval(ser
     assert np.mean([run["serial_covered"] for run in runs]) >= 0.80
 
 
+@pytest.mark.slow
 def test_where_launches_scatter_by_a_hundredth_each_experiment_recovers_all_three() -> None:
     """s, alpha and beta within 10 % in at least 95 of 100 experiments, although c(16) is three times the serial work."""
     rng = np.random.default_rng(7)

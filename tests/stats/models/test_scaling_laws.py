@@ -113,6 +113,7 @@ def test_the_whole_raytracer_has_its_coherency_on_the_bound_and_no_peak() -> Non
     assert refused.sentence == "no peak up to N = 64: the fitted curve does not turn"
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(alpha=st.floats(0.0, 0.5), beta=st.floats(0.0, 0.01), seed=st.integers(0, 10**6))
 def test_scipy_s_bounded_search_finds_no_better_fit(alpha: float, beta: float, seed: int) -> None:
@@ -220,6 +221,7 @@ def test_the_relative_curve_is_one_at_its_base_and_holds_the_launches() -> None:
         assert at.high - at.low < 0.2 * at.value
 
 
+@pytest.mark.slow
 def test_the_intervals_of_the_parameters_cover_the_truth() -> None:
     # 200 sets of 5 blocks: 95 % -+ 3 standard errors = 90.4 to 99.6 %; benchmarks/scaling_fits.py has the large suite
     inside = [

@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 from fireassay.stats.series.changes import Change, Changes, across_series, chance_ever, chance_once, changes_in_history
 from tests.stats.series.test_steady_state import NILE
 
+pytestmark = pytest.mark.slow
+
+
 Array = NDArray[np.float64]
 
 # A published performance history: mongodb/signal-processing-algorithms, tests/data/robust_series.json (Apache-2.0), rounded.

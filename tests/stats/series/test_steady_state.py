@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 
 from fireassay.stats.series.steady_state import Kind, _noise, change_points, mser5, steady_state
 
+pytestmark = pytest.mark.slow
+
+
 Array = NDArray[np.float64]
 
 # Annual flow of the Nile at Aswan, 1871 to 1970 (Cobb 1978): the level fell in 1899, index 28.

@@ -6,6 +6,7 @@ import math
 from decimal import Decimal
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -57,6 +58,7 @@ def test_exponential_numbers_are_exponential() -> None:
     assert drawn.min() >= 0.0
 
 
+@pytest.mark.slow
 def test_gamma_numbers_have_the_mean_and_the_variation_asked_for() -> None:
     for cv in (0.25, 0.5, 1.0, 2.0):
         drawn = gamma(source(6, "gaps"), 400_000, cv)

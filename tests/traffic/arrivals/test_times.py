@@ -13,6 +13,9 @@ from fireassay.spec.sections.serving import Arrivals
 from fireassay.traffic.arrivals.draws import Ints
 from fireassay.traffic.arrivals.times import due, profile
 
+pytestmark = pytest.mark.slow
+
+
 S = 1_000_000_000
 
 

@@ -54,6 +54,7 @@ def test_a_target_is_dead_once_nothing_was_heard_for_long_enough() -> None:
     assert not Liveness(None).refuse(0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("transport", ["auto", "lean"])
 def test_a_limited_stream_of_a_closed_loop_comes_back_when_it_was_told_to(tmp_path: Path, transport: str) -> None:
     async def limited(heard: Heard, writer: asyncio.StreamWriter) -> bool:
@@ -70,6 +71,7 @@ def test_a_limited_stream_of_a_closed_loop_comes_back_when_it_was_told_to(tmp_pa
     assert rows[2]["sent_ns"] >= rows[2]["scheduled_ns"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("transport", ["auto", "lean"])
 def test_a_dead_target_ends_the_load_early(tmp_path: Path, transport: str) -> None:
     with socket.socket() as taken:

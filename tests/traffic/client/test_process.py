@@ -23,6 +23,9 @@ from tests.limits import PROCESS_S
 from tests.traffic.engine import Heard, answer, begin, closed, engine, load_on, rows_of, well, write_job
 from tests.traffic.planned import planned
 
+pytestmark = pytest.mark.slow
+
+
 OWN = "compiled" if built() else "kernel" if stamping() else "lean"
 KEY = "sk-live-0123456789abcdef0123456789"
 

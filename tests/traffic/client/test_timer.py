@@ -12,6 +12,9 @@ import uvloop
 from fireassay.traffic.client import timer as timer_module
 from fireassay.traffic.client.timer import Timer
 
+pytestmark = pytest.mark.slow
+
+
 MS = 1_000_000
 
 

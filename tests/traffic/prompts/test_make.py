@@ -17,6 +17,9 @@ from fireassay.traffic.prompts.make import Prompts
 from tests.traffic import made
 from tests.traffic.prompts.test_images import decoded
 
+pytestmark = pytest.mark.slow
+
+
 Make = Callable[..., Prompts]
 
 

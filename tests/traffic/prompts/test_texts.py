@@ -12,6 +12,9 @@ from fireassay.traffic.prompts.texts import MASK, Frame, Texts, chat_frame, mix
 from fireassay.traffic.prompts.tokens import Tokenizer, Words
 from tests.traffic import made
 
+pytestmark = pytest.mark.slow
+
+
 CORPORA = {
     "": "",
     "english": "It was the best of times, it was the worst of times; (so they say!)\n\t" * 40,

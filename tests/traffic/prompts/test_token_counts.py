@@ -18,6 +18,8 @@ from fireassay.traffic.prompts.make import Prompts
 from fireassay.traffic.prompts.token_counts import chunk_tokens, count
 from tests.traffic import made
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:

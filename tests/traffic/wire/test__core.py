@@ -143,6 +143,7 @@ def in_pieces(answer: tuple[bytes, list[bytes], list[int]]) -> list[bytes]:
     return [whole[begin:end] for begin, end in zip([0, *ends], [*ends, len(whole)], strict=True)]
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=150)
 @given(st.lists(ANSWERS, min_size=4, max_size=4))
 def test_every_answer_means_the_same_to_both_clients(drawn: list[tuple[bytes, list[bytes], list[int]]]) -> None:
@@ -198,6 +199,7 @@ async def late(heard: Heard, writer: asyncio.StreamWriter) -> bool:
     return await well(heard, writer)
 
 
+@pytest.mark.slow
 def test_what_follows_is_sent_on_the_same_connection_as_soon_as_the_answer_has_ended() -> None:
     async def use(on: Followed) -> tuple[Exchange, Exchange]:
         first, second = on.exchange(0), on.exchange(1)
@@ -216,6 +218,7 @@ def test_what_follows_is_sent_on_the_same_connection_as_soon_as_the_answer_has_e
     assert list(noted) == [0, second.due_ns, 0]
 
 
+@pytest.mark.slow
 def test_what_is_armed_too_late_follows_all_the_same() -> None:
     async def use(on: Followed) -> list[tuple[str, int]]:
         first = on.exchange(0)
@@ -272,6 +275,7 @@ def test_what_must_not_follow_is_given_back(why: str) -> None:
     assert len(made.heard) == 1
 
 
+@pytest.mark.slow
 def test_a_request_is_sent_when_it_is_due_and_not_before() -> None:
     async def use(on: Followed) -> list[Exchange]:
         due = monotonic_ns() + 60 * MS

@@ -14,6 +14,9 @@ from fireassay.spec.sections.serving import Client
 from fireassay.traffic.wire.httpx_transport import client_of
 from tests.traffic.engine import HEAD, Heard, answer, chunked, closed, delta, engine, load_on
 
+pytestmark = pytest.mark.slow
+
+
 pytest.importorskip("httpx")
 
 

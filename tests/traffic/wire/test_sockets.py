@@ -128,6 +128,7 @@ def test_the_kernel_stamps_before_the_first_connection_is_made() -> None:
     uvloop.run(kept())
 
 
+@pytest.mark.slow
 def test_a_time_is_that_of_the_arrival_even_where_the_process_looked_late() -> None:
     sent: list[int] = []
     go, gone = threading.Event(), threading.Event()
@@ -322,6 +323,7 @@ def test_a_process_that_was_stopped_between_two_looks_knows_nothing_of_the_time_
     assert unsure_of(monkeypatch, [(100, 150, 160, 5), (200, 200 + second, 300 + second, 5)]) == [-60, -second - 100]
 
 
+@pytest.mark.slow
 def test_looks_come_often_while_something_is_expected_and_not_otherwise() -> None:
     async def run() -> tuple[int, int, int]:
         expecting, loop = [True], asyncio.get_running_loop()

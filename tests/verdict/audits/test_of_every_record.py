@@ -19,6 +19,9 @@ from fireassay.verdict.judge import about, compute, judge
 from tests.serving_made import ServingMade, simulated
 from tests.verdict.served import clean, found, rules
 
+pytestmark = pytest.mark.slow
+
+
 BOTH = (
     "contention",
     "launches",

@@ -15,6 +15,9 @@ from fireassay.verdict.comparison.compare import compare
 from tests.handmade import Handmade
 from tests.verdict.sides import made, side
 
+pytestmark = pytest.mark.slow
+
+
 # Ten days that differ by about 1.2 %, worked out to have a mean of logs near 0.
 DAYS = (1.0, 1.01, 0.99, 1.02, 0.985, 1.005, 0.995, 1.012, 0.991, 1.003)
 

@@ -22,6 +22,7 @@ def test_a_record_without_a_value_is_left_out() -> None:
     assert points[0].value.value == pytest.approx(10.0)  # RIPPLE has mean 0 on logs
 
 
+@pytest.mark.slow
 def test_a_change_of_the_last_three_records_is_placed_at_the_first_of_them() -> None:
     sides = [side(f"r{day}", made(10.0 * f, day=day)) for day, f in enumerate((*DAYS, 1.2, 1.21, 1.19), start=1)]
     (found,) = histories(sides, PAIR)
@@ -32,6 +33,7 @@ def test_a_change_of_the_last_three_records_is_placed_at_the_first_of_them() -> 
     assert found.moved(change).startswith("rose by ")
 
 
+@pytest.mark.slow
 def test_days_are_those_since_the_last_change() -> None:
     sides = [side(f"r{day}", made(10.0 * f, day=day)) for day, f in enumerate((*DAYS, *(2 * f for f in DAYS)), start=1)]
     (found,) = histories(sides, PAIR)
@@ -46,6 +48,7 @@ def test_what_is_the_same_by_definition_has_no_history() -> None:
     assert ("speedup", "workers=1") not in shown
 
 
+@pytest.mark.slow
 def test_a_change_stays_as_records_are_added_and_a_single_wild_record_is_marked() -> None:
     factors = (*DAYS, *(1.2 * f for f in DAYS), 3.0, *(1.2 * f for f in DAYS[:3]))
     sides = [side(f"r{day}", made(10.0 * f, day=day)) for day, f in enumerate(factors, start=1)]

@@ -17,6 +17,8 @@ from tests.records.make import HERE, TRAINERS
 from tests.verdict.making import good, judged
 from tests.verdict.test_broken_trainers import FAULTS
 
+pytestmark = pytest.mark.slow
+
 
 def pitfalls(made: Handmade) -> dict[str, Pitfall]:
     return {pitfall.name: pitfall for pitfall in of_record(made.measured(), judged(made).results)}

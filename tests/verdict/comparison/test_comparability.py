@@ -19,6 +19,9 @@ from fireassay.verdict.comparison.types import Side
 from fireassay.verdict.conditions.catalogue import CONDITIONS
 from tests.verdict.comparing import complete, side, with_experiment, with_manifest, with_tables
 
+pytestmark = pytest.mark.slow
+
+
 Mutate = Callable[[Side], Side]
 BEFORE = "environment/before"
 GPU = f"{BEFORE}/gpu/nvidia/devices/0"

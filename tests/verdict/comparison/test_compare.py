@@ -27,6 +27,9 @@ from fireassay.verdict.comparison.types import Change, Comparison, Side
 from tests.verdict.comparing import complete, relabelled, side, with_experiment, with_manifest
 from tests.verdict.making import EXAMPLES, RIGHT
 
+pytestmark = pytest.mark.slow
+
+
 OPPOSITE = {"faster": "slower", "cheaper": "dearer", "higher": "lower", "more energy": "less energy", "more memory": "less memory"}
 OPPOSITE |= {value: key for key, value in OPPOSITE.items()}
 QUIET = Days(assumed=1e-6)

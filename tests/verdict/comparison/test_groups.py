@@ -42,6 +42,7 @@ def test_a_record_and_itself_other_sessions_and_no_session_were_not(plain: Side)
     assert not in_turn(group(of_session(plain, "A", None)), group(of_session(plain, "B", None)))
 
 
+@pytest.mark.slow
 def test_a_block_that_one_side_lacks_is_left_out_of_the_pairs(plain: Side) -> None:
     """Block 2 of B failed: 4 pairs of equal numbers are left, where pairing by number would have shifted two of them."""
     from fireassay.verdict.judge import judge
@@ -137,6 +138,7 @@ def test_beside_a_baseline_at_its_floor_nothing_is_held() -> None:
     assert quality(group(nothing), group(side("B", complete()))).held == "HELD"  # better than the baseline
 
 
+@pytest.mark.slow
 def test_a_loss_that_fell_is_not_a_loss_of_quality() -> None:
     """direction = lower: 0.5 of 1 against 0.9 of 1 is better."""
     from fireassay.spec.experiment import Quality

@@ -23,6 +23,9 @@ from fireassay.verdict.reproduction import reproduction
 from tests.verdict.comparing import with_manifest, with_tables
 from tests.verdict.sides import RIPPLE, made, side
 
+pytestmark = pytest.mark.slow
+
+
 T_4 = 2.7764451  # t(.975) with 4 degrees of freedom
 SPREAD = 0.001 / 4.0 / 5.0  # s^2/k of every record
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from fireassay.spec.kind import EVERY
 from fireassay.verdict.comparison.comparability import ALIASES, NOT_RECORDED, covers, declare, differences
 from fireassay.verdict.conditions.catalogue import CONDITIONS, known_names, reference
@@ -25,12 +27,14 @@ def test_every_field_says_where_it_comes_from_and_why_it_matters() -> None:
     assert len(set(known_names())) == len(CONDITIONS)
 
 
+@pytest.mark.slow
 def test_a_record_that_says_everything_has_every_field() -> None:
     made = side("a", complete())
     unread = {c.name for c in CONDITIONS if not c.fields(made.measured, made.judgement.results)}
     assert unread == NOT_HERE
 
 
+@pytest.mark.slow
 def test_a_record_that_says_nothing_about_its_machine_has_no_field_of_it() -> None:
     bare = side("a", Handmade())
     fields = {c.name for c in CONDITIONS if c.kind in ("hardware", "condition") and c.fields(bare.measured, {})}
@@ -76,6 +80,7 @@ def test_a_key_of_conditions_is_understood_by_its_own_name() -> None:
     assert declare(["precision"], (), ("precision",)) == {"conditions.precision"}
 
 
+@pytest.mark.slow
 def test_the_sentinel_is_the_median_of_its_readings_and_a_slower_one_is_told_without_refusing() -> None:
     def timed(seconds: float) -> Handmade:
         made = complete()
@@ -89,6 +94,7 @@ def test_the_sentinel_is_the_median_of_its_readings_and_a_slower_one_is_told_wit
     assert differences([side("a", timed(0.05)), side("b", timed(0.051))]) == ()
 
 
+@pytest.mark.slow
 def test_what_was_done_in_each_configuration_is_told_in_their_order() -> None:
     """The order of the launches, or of a table's groups, is not the same in two judgements of one record."""
     levels = tuple(range(1, 13))

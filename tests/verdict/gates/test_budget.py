@@ -8,6 +8,8 @@ from fireassay.estimates.estimate import Estimate
 from fireassay.spec.experiment import Gates
 from tests.verdict.making import estimate, gate, good, judged, pick
 
+pytestmark = pytest.mark.slow
+
 
 def test_without_a_budget_there_is_no_gate() -> None:
     assert all(result.gate != "budget" for result in judged(good(prices=3.6)).verdict.gates)

@@ -7,6 +7,8 @@ import pytest
 from fireassay.spec.experiment import Gates
 from tests.verdict.making import gate, good, judged, pick
 
+pytestmark = pytest.mark.slow
+
 
 def test_without_a_deadline_there_is_no_gate() -> None:
     assert all(result.gate != "deadline" for result in judged(good()).verdict.gates)

@@ -7,6 +7,8 @@ import pytest
 from fireassay.spec.experiment import Gates, Scaling
 from tests.verdict.making import change, estimate, gate, good, judged
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(("efficiency", "status"), [(0.9, "PASS"), (0.5, "FAIL"), (0.7, "INCONCLUSIVE")])
 def test_two_workers_are_held_to_the_threshold(efficiency: float, status: str) -> None:

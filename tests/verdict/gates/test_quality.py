@@ -9,6 +9,9 @@ import pytest
 from fireassay.spec.experiment import Quality
 from tests.verdict.making import EXAMPLES, MARGIN, answers, change, estimate, gate, good, judged, pick
 
+pytestmark = pytest.mark.slow
+
+
 SCORE, CLUSTER = 7, 8  # columns of examples
 
 

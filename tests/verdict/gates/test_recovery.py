@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from fireassay.verdict.gates.recovery import GATE
 from tests.handmade import Handmade
 from tests.struck import struck
 from tests.verdict.making import gate, good, judged, pick
+
+pytestmark = pytest.mark.slow
 
 
 def with_fault(*, recovers: bool = True, status: str = "ok", hit: bool = True) -> Handmade:

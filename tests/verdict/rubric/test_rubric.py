@@ -80,6 +80,7 @@ def test_the_second_reference_table_is_reproduced_to_the_printed_digit(steps: Ti
     assert (pick(result, "cheapest"), result.recommended, result.quality_held) == (1, 1, None)
 
 
+@pytest.mark.slow
 def test_a_row_that_lost_quality_is_refused_whatever_its_speedup_and_left_out_of_the_fit(scaling: Timings) -> None:
     worse = parse_timings(
         "p,s,$/h,acc\n1,3600,1,.871\n2,1880,2,.871\n4,1010,4,.871\n8,560,8,.871\n16,340,16,.870\n32,10,32,.860\n", "t.csv"
@@ -179,6 +180,7 @@ def test_a_price_of_nothing_is_a_cost_of_nothing() -> None:
     assert (result.rows[0].usd, result.rows[0].usd_per_item, result.rows[0].items_per_usd) == (0.0, 0.0, None)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.dictionaries(st.integers(1, 10**7), st.floats(1e-6, 1e9), min_size=1, max_size=8), st.floats(0.01, 1.5))
 def test_the_recommended_row_is_efficient_and_no_larger_one_is(times: dict[int, float], threshold: float) -> None:
@@ -188,6 +190,7 @@ def test_the_recommended_row_is_efficient_and_no_larger_one_is(times: dict[int, 
     assert result.recommended == (max(efficient) if efficient else None)
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.floats(0.001, 1.0), st.lists(st.integers(2, 1000), min_size=1, max_size=6, unique=True))
 def test_a_table_made_by_amdahl_s_law_gives_its_serial_fraction_back(s: float, workers: list[int]) -> None:

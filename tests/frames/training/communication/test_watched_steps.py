@@ -29,6 +29,9 @@ from tests.handmade import Handmade, S
 from tests.metrics.straggling import Training, add
 from tests.parallel_made import told
 
+pytestmark = pytest.mark.slow
+
+
 LENGTH = 200
 EXPOSED = STEPS.column_names.index("exposed_comm_ns")
 COMMUNICATION = ("comm_total", "comm_transfer", "comm_wait", "comm_exposed", "comm_volume", "overlap", "comm_to_compute")

@@ -18,6 +18,8 @@ from tests.paired import kinds, matrix, record
 from tests.reports.charts.serving.test_lines import rows_of
 from tests.reports.schema import checked
 
+pytestmark = pytest.mark.slow
+
 
 def drawn(ranks: int = 2, hosts: bool = True) -> Drawing:
     names = tuple("a" if rank < 2 * ranks else "b" for rank in range(4 * ranks)) if hosts else ()

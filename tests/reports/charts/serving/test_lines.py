@@ -17,6 +17,9 @@ from tests.reports.conftest import judged, pictures_of
 from tests.reports.schema import checked
 from tests.serving_made import ServingMade
 
+pytestmark = pytest.mark.slow
+
+
 DRAW = (curve.draw, goodput.draw, percentiles.draw, timeline.draw)
 
 

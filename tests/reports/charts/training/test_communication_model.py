@@ -14,6 +14,8 @@ from fireassay.verdict.judge import judge
 from tests import builders
 from tests.simulated_made import record
 
+pytestmark = pytest.mark.slow
+
 
 @cache
 def drawn(**words: Any) -> Drawing:

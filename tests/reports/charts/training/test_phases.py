@@ -13,6 +13,8 @@ from fireassay.reports.charts.training.phases import draw
 from fireassay.reports.view import build
 from tests import builders
 
+pytestmark = pytest.mark.slow
+
 
 def bars(exposed_ms: float | None, between_ms: float = 0.0) -> dict[str, float]:
     """Heights of the parts at two workers, by colour, in the chart's unit."""

@@ -43,6 +43,7 @@ def told(path: Path, *spooled: tuple[str, ...]) -> str:
     return str(caught.value)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     value=st.dictionaries(st.sampled_from(["rows", "more", "x"]), VALUES),
@@ -75,6 +76,7 @@ def test_elements_know_their_line(tmp_path: Path) -> None:
         assert list(found["rows"]) == [(3, 1), (4, {"a": 2}), (6, 3)]  # as often as one likes
 
 
+@pytest.mark.slow
 def test_a_long_list_is_not_held_in_memory(tmp_path: Path) -> None:
     path = tmp_path / "long.json"
     with path.open("w") as file:

@@ -32,6 +32,9 @@ from tests.runners.foreign.samples import (
     write,
 )
 
+pytestmark = pytest.mark.slow
+
+
 SAMPLES = {
     "vllm": vllm(),
     "genai_bench": genai_bench(),

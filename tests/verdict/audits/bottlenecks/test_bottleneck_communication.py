@@ -85,6 +85,7 @@ def test_waiting_that_computing_hides_is_not_taken_off() -> None:
     assert "at most 1.25 times as fast" in found.evidence
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("leave_out", [(), ("collectives",)])
 def test_what_is_waiting_for_a_slow_rank_is_told_once_and_not_as_communication(leave_out: tuple[str, ...]) -> None:
     """All wait for rank 1, 120 ms late in its backward pass of a step of 190 ms: a faster network would gain next to nothing."""
@@ -95,6 +96,7 @@ def test_what_is_waiting_for_a_slow_rank_is_told_once_and_not_as_communication(l
     assert judged.results["comm_exposed"]["workers=3"].value > 0.1 * judged.results["step_time"]["workers=3"].value  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 def test_communication_is_still_told_beside_a_slow_rank() -> None:
     """Short work between four transfers of 5 ms, and rank 0 late in loading: both are so."""
     work = {"data": 1.0, "forward": 5.0, "backward": 5.0, "optimizer": 1.0, "between": 0.5}

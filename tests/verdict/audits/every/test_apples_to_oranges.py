@@ -12,12 +12,14 @@ from tests.verdict.making import change, good, judged, rules
 PLACEMENT = 16  # column of launches
 
 
+@pytest.mark.slow
 def test_a_record_whose_configurations_ran_in_one_place_is_clear() -> None:
     made = good()
     change(made, "launches", PLACEMENT, lambda row: json.dumps({"host": "a", "engine": "torchrun", "cpus": row[4]}))
     assert rules(judged(made)) == {}
 
 
+@pytest.mark.slow
 def test_a_record_whose_configurations_ran_on_different_hosts_is_named() -> None:
     made = good()
     change(made, "launches", PLACEMENT, lambda row: json.dumps({"host": f"host-{row[4]}"}))
@@ -26,6 +28,7 @@ def test_a_record_whose_configurations_ran_on_different_hosts_is_named() -> None
     assert "host (host-1 and host-2)" in judgement.verdict.findings[0].evidence
 
 
+@pytest.mark.slow
 def test_a_placement_that_is_no_table_says_nothing() -> None:
     made = good()
     change(made, "launches", PLACEMENT, lambda row: "[]" if row[4] == 1 else "no JSON")

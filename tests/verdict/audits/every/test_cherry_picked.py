@@ -8,6 +8,9 @@ from fireassay.spec.experiment import Launches
 from tests.verdict.claiming import LATENCY, NOTHING, claim, found, the_finding
 from tests.verdict.making import good, judged, rules
 
+pytestmark = pytest.mark.slow
+
+
 STATUS = 12  # column of launches
 
 

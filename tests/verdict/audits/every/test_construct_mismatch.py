@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.verdict.claiming import NUMBER, claim, found, the_finding
 from tests.verdict.making import change, good, judged, rules
 
@@ -17,12 +19,14 @@ COST = {
 }
 
 
+@pytest.mark.slow
 def test_blocks_that_share_their_seed_and_one_set_of_examples_are_clear() -> None:
     made = good()
     change(made, "launches", SEED, lambda row: 1000 + row[5])
     assert rules(judged(made)) == {}
 
 
+@pytest.mark.slow
 def test_seeds_that_differ_inside_a_block_are_named() -> None:
     made = good()
     change(made, "launches", SEED, 7, workers=2)
@@ -31,6 +35,7 @@ def test_seeds_that_differ_inside_a_block_are_named() -> None:
     assert judgement.verdict.findings[0].evidence.startswith("in 5 blocks")
 
 
+@pytest.mark.slow
 def test_a_configuration_that_was_scored_on_another_split_is_inadmissible() -> None:
     made = good()
     change(made, "examples", EXAMPLE, lambda row: f"other-{row[EXAMPLE]}", workers=2)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.handmade import Handmade
 from tests.verdict.making import good, judged, rules
+
+pytestmark = pytest.mark.slow
 
 
 def loaded(**grown: float) -> Handmade:

@@ -9,6 +9,8 @@ from fireassay.estimates.format import show
 from tests.handmade import Handmade
 from tests.verdict.making import add_steps, good, judged, rules
 
+pytestmark = pytest.mark.slow
+
 
 def of(times: list[float]) -> Handmade:
     """One worker, a launch per time of a step in seconds."""

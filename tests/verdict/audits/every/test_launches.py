@@ -8,6 +8,8 @@ from fireassay.spec.sections.profile import Profile
 from tests.verdict.claiming import NOTHING, claim, found, the_finding
 from tests.verdict.making import good, judged, rules
 
+pytestmark = pytest.mark.slow
+
 
 def test_five_launches_are_enough() -> None:
     assert rules(judged(good(blocks=5))) == {}

@@ -10,6 +10,8 @@ from fireassay.estimates.estimate import Estimate
 from tests.handmade import Handmade
 from tests.verdict.making import good, judged, rules
 
+pytestmark = pytest.mark.slow
+
 
 def looked(*blocks: int, ended: str = "precision") -> Handmade:
     """A good record after looks at 97.5 %, for 95 % asked."""

@@ -10,6 +10,9 @@ from fireassay.verdict.types import QUALITY_AT_FLOOR
 from tests.serving_made import simulated
 from tests.verdict.making import change, gate, good, judged, pick, wrong
 
+pytestmark = pytest.mark.slow
+
+
 PREDICTION = 5  # column of examples
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.verdict.making import good, judged, pick
+
+pytestmark = pytest.mark.slow
 
 
 def named(right: int) -> list[tuple[str, str | None]]:

@@ -49,6 +49,7 @@ def test_scores_among_the_numbers_do_not_say_where_they_are_from() -> None:
     assert found(claim(numbers=numbers, quality=None)) == {}, "without a speed there is nothing to hold quality against"
 
 
+@pytest.mark.slow
 def test_a_record_without_scores_could_not_be_examined() -> None:
     states = {}
     for left_out in ((), ("scores",)):

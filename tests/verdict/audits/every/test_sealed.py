@@ -6,6 +6,8 @@ import pytest
 
 from tests.verdict.making import good, judged, rules
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_complete_sealed_record_is_let_pass() -> None:
     assert rules(judged(good())) == {}

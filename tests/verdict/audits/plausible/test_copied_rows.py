@@ -11,6 +11,8 @@ from tests.metrics.trials_made import timing
 from tests.serving_made import S
 from tests.verdict.forging import GOOD, Change, a_load, expect_found, forged, read, row, rules
 
+pytestmark = pytest.mark.slow
+
 
 def of_another(rows: pl.DataFrame) -> pl.DataFrame:
     """Launch 5 becomes launch 1 at another hour."""

@@ -11,6 +11,8 @@ from tests.handmade import Handmade
 from tests.serving_made import S
 from tests.verdict.forging import GOOD, Change, another, expect_found, forged, put, rules
 
+pytestmark = pytest.mark.slow
+
 
 def slower_clock(rows: pl.DataFrame) -> pl.DataFrame:
     """The processor time that a launch had used stands still, then falls."""

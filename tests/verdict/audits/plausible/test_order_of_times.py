@@ -12,6 +12,8 @@ from tests.metrics.trials_made import timing
 from tests.serving_made import S
 from tests.verdict.forging import GOOD, MS, Change, expect_found, forged, put, rules
 
+pytestmark = pytest.mark.slow
+
 
 def shorter(rows: pl.DataFrame) -> pl.DataFrame:
     """Every step of two workers takes half as long."""

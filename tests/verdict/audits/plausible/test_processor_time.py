@@ -11,6 +11,9 @@ from fireassay.verdict.judge import judge
 from tests.metrics.trials_made import timing
 from tests.verdict.forging import GOOD, MS, Change, a_timing, expect_found, forged, implausible, put, rules
 
+pytestmark = pytest.mark.slow
+
+
 FORGED: tuple[tuple[str, str, Change, str], ...] = (
     ("impossible processor time", "telemetry", put("value", pl.col("value") * 50, device="launch", counter="cpu_time"), "processor_time"),
 )

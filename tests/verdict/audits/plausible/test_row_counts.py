@@ -9,6 +9,8 @@ import pytest
 
 from tests.verdict.forging import GOOD, Change, a_load, expect_found, forged, put, read, rules
 
+pytestmark = pytest.mark.slow
+
 
 def labels_swapped(rows: pl.DataFrame) -> pl.DataFrame:
     """A launch of one worker is given out as one of two, and the other way round."""

@@ -17,6 +17,9 @@ from fireassay.verdict.types import Finding
 from tests.simulated_made import record
 from tests.verdict.making import good, judged, rules
 
+pytestmark = pytest.mark.slow
+
+
 NEEDED = ("speedup", "karp_flatt", "serial_fraction", "serial_fraction_apart", "communication_wall_error", "fastest_workers")
 
 

@@ -9,6 +9,9 @@ from tests.handmade import Handmade
 from tests.verdict.claiming import NOTHING, claim, found, the_finding
 from tests.verdict.making import change, good, judged, rules, wrong
 
+pytestmark = pytest.mark.slow
+
+
 ITEMS = 12  # column of steps
 STRONG, WEAK = Scaling(mode="strong"), Scaling(mode="weak")
 

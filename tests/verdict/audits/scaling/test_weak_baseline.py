@@ -9,6 +9,7 @@ from tests.verdict.claiming import BASELINE, NOTHING, NUMBER, claim, found, the_
 from tests.verdict.making import good, judged, rules
 
 
+@pytest.mark.slow
 def test_a_record_within_its_workers_is_clear_and_one_above_is_named() -> None:
     """Efficiency 0.9: within. 1.3 with a luck of 1 % from launch to launch: the whole interval is above 1."""
     assert rules(judged(good())) == {}
@@ -17,16 +18,19 @@ def test_a_record_within_its_workers_is_clear_and_one_above_is_named() -> None:
     assert judgement.verdict.findings[0].needs == ("strong_base",)
 
 
+@pytest.mark.slow
 def test_an_interval_that_reaches_below_1_proves_nothing() -> None:
     assert rules(judged(good(efficiency={2: 1.001}))) == {}
 
 
+@pytest.mark.slow
 def test_speed_that_the_samples_explain_is_not_blamed_on_the_base() -> None:
     made = good(efficiency={2: 1.3})
     made.rows["samples"] = [row for row in made.rows["samples"] if not (row[1] == 1 and row[4] == 0)]
     assert "speedup_above_workers" not in rules(judged(made))
 
 
+@pytest.mark.slow
 def test_a_record_cannot_tell_whether_another_program_is_faster_unless_the_experiment_says_so() -> None:
     made = good()
     state = {p.name: p for p in of_record(made.measured(), judged(made).results)}["weak_baseline"]

@@ -15,6 +15,8 @@ from tests.reports.written import content
 from tests.serving_made import ServingMade
 from tests.verdict.served import found, steady
 
+pytestmark = pytest.mark.slow
+
 
 def made(*, verified: bool) -> ServingMade:
     record = ServingMade(rate=(20.0,), blocks=3, seconds=5.0, client={"verify_tls": verified})

@@ -17,6 +17,9 @@ from tests.runners.foreign.samples import aiperf_lines, genai_bench, guidellm, g
 from tests.serving_made import simulated
 from tests.verdict.served import found
 
+pytestmark = pytest.mark.slow
+
+
 POISSON = {"type_": "poisson", "rate": 4.0}
 
 

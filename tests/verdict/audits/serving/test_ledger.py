@@ -8,6 +8,8 @@ import pytest
 from tests.serving_made import ServingMade, simulated
 from tests.verdict.served import blind, changed, clean, found, rules
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("how", [{"rate": (8.0,)}, {"rate": (), "concurrency": (1, 6)}, {"outage": (5.0, 8.0)}, {"failing": 0.1}])
 def test_a_clean_record_has_no_finding(how: dict[str, object]) -> None:

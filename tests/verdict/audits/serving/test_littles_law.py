@@ -9,6 +9,8 @@ from fireassay.verdict.audits.serving.littles_law import fold
 from tests.serving_made import ServingMade
 from tests.verdict.served import blind, changed, clean, found
 
+pytestmark = pytest.mark.slow
+
 
 def even(*, seconds: float = 100.0, each_s: float = 0.4, every_s: float = 0.1) -> ServingMade:
     """One launch: a request every 0.1 s that takes 0.4 s, so that 4 are in flight."""

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.serving_made import ServingMade
 from tests.verdict.served import clean, found
+
+pytestmark = pytest.mark.slow
 
 
 def run(process: str, queries: int, *, seconds: float = 600.0, late: int = 0, **asked: object) -> ServingMade:

@@ -7,6 +7,8 @@ import pytest
 from tests.serving_made import ServingMade
 from tests.verdict.served import clean, found
 
+pytestmark = pytest.mark.slow
+
 
 def limited(number: int, *, status: int = 429, of: int = 200) -> ServingMade:
     """One stream; behind each of the first answers, which take 0.1 s, it waits for 2 s."""

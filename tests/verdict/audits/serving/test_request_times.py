@@ -10,6 +10,8 @@ import pytest
 from tests.serving_made import S
 from tests.verdict.forging import FIRST, MS, Change, a_load, forged, implausible, put, read, row, rules
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def load(tmp_path_factory: pytest.TempPathFactory) -> Path:

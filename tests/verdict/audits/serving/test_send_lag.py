@@ -10,6 +10,7 @@ from tests.serving_made import ServingMade
 from tests.verdict.served import blind, clean, found, rules, steady
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_an_overloaded_client_is_flagged_and_a_healthy_one_is_not(seed: int) -> None:
     """Lag is exponential: a mean of 0.2 ms has its p99 at 0.9 ms, of a median latency of about 0.36 s 0.3 %; 5 ms have it at 23 ms, 6 %."""
@@ -112,6 +113,7 @@ def closed(lag_s: float, requests: int = 100, latency_s: float = 0.64, streams: 
     return record
 
 
+@pytest.mark.slow
 def test_in_a_closed_loop_the_lag_is_the_clients_own_think_time() -> None:
     """7 ms of 0.64 s: 1.1 % of the latency, which an open loop would not be allowed; and 98.9 % were in flight."""
     assert found("send_lag", closed(0.007).measured()) == ()

@@ -22,6 +22,7 @@ def load(*, stalled: tuple[float, float] | None = None, every_s: float = 0.1, st
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("streamed", [True, False])
 def test_a_load_without_a_stall_is_silent(streamed: bool) -> None:
     assert found("stall", load(streamed=streamed).measured()) == ()
@@ -61,6 +62,7 @@ def test_slow_answers_one_after_the_other_are_no_stall() -> None:
     assert found("stall", made.measured()) == ()
 
 
+@pytest.mark.slow
 def test_few_requests_show_nothing() -> None:
     made = ServingMade(rate=(1.0,), blocks=1)
     made.request(made.launch(), 0.0)

@@ -12,6 +12,8 @@ from fireassay.spec.sections.serving import Objectives
 from tests.serving_made import ServingMade
 from tests.verdict.served import blind, clean, found, rules, steady
 
+pytestmark = pytest.mark.slow
+
 
 def made(**row: Any) -> ServingMade:
     """TTFT 0.1 s, nine gaps of 0.1 s: E2E 1 s."""

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import polars as pl
+import pytest
 
 from tests.verdict.served import changed, clean, found, rules
+
+pytestmark = pytest.mark.slow
 
 
 def test_the_lean_path_needs_no_word() -> None:

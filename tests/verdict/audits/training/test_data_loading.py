@@ -8,6 +8,8 @@ from tests.handmade import Handmade
 from tests.verdict.claiming import NOTHING, NUMBER, claim, found
 from tests.verdict.making import judged, rules
 
+pytestmark = pytest.mark.slow
+
 
 def waiting(data_s: float) -> Handmade:
     """Five launches of one worker, ten steps of 1 s, of which each waits so long for its batch."""

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
 from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.training.gradients import AUDIT
 from tests.handmade import Handmade
 from tests.metrics.gradients_made import Named, add
 from tests.verdict.making import good, judged, rules
+
+pytestmark = pytest.mark.slow
+
 
 NOTHING: Results = {}
 RIGHT: Named = {"w": [3.0, 4.0], "b": [0.5]}

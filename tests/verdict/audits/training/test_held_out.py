@@ -7,6 +7,9 @@ import pytest
 from tests.handmade import Handmade
 from tests.verdict.making import good, judged, wrong
 
+pytestmark = pytest.mark.slow
+
+
 Evaluated = tuple[int, int, bool]  # samples, trained on, of the training's own data set
 
 

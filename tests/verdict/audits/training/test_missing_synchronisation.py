@@ -10,6 +10,9 @@ from tests.handmade import Handmade
 from tests.verdict.claiming import NOTHING, claim, found
 from tests.verdict.making import judged, rules
 
+pytestmark = pytest.mark.slow
+
+
 RULES = {"steps_shorter_than_phases", "last_step_drains_queue", "time_outside_steps"}
 
 

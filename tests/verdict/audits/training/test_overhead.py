@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.verdict.making import change, good, judged, rules
+
+pytestmark = pytest.mark.slow
+
 
 VALUE = 5  # column of telemetry
 

@@ -81,6 +81,7 @@ def test_a_record_that_does_not_say_is_not_examined() -> None:
     assert "does not say" in str(AUDIT.blind(one.measured(), {}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["tensor", "pipeline", "mixed", "local_sgd"])
 def test_no_other_parallelism_fails_on_what_only_data_parallelism_has(kind: str) -> None:
     """Replicas that differ from the start, and ranks that use the same samples."""
@@ -97,6 +98,7 @@ def test_no_other_parallelism_fails_on_what_only_data_parallelism_has(kind: str)
     assert wrong == []
 
 
+@pytest.mark.slow
 def test_declared_data_parallelism_is_judged_as_such() -> None:
     one = good(leave_out=("hashes",))
     for number, row in enumerate(one.rows["launches"]):

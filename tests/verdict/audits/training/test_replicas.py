@@ -7,6 +7,9 @@ import pytest
 from tests.handmade import Handmade
 from tests.verdict.making import add_hashes, change, good, judged, rules, wrong
 
+pytestmark = pytest.mark.slow
+
+
 TEXT = 6  # column of fingerprints
 
 

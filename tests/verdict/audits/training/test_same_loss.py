@@ -10,6 +10,9 @@ from fireassay.spec.experiment import Scaling
 from tests.handmade import Handmade
 from tests.verdict.making import change, good, judged, rules
 
+pytestmark = pytest.mark.slow
+
+
 VALUE = 5  # column of fingerprints
 
 

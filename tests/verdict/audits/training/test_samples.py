@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from fireassay.estimates.estimate import Absent
 from fireassay.verdict.audits.training.samples import AUDIT
 from tests.handmade import Handmade
 from tests.verdict.making import EPOCH, STEPS, add_samples, change, good, judged, rules, wrong
+
+pytestmark = pytest.mark.slow
+
 
 IDS = 5  # column of samples
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
 from fireassay import catalog
 from fireassay.frames.training.rank_phases import BETWEEN, THROUGHOUT
 from fireassay.verdict.audits.training.stragglers import AUDIT, REMEDY, WHERE
 from fireassay.verdict.types import Finding
 from tests.handmade import Handmade
 from tests.metrics.straggling import PHASES, Training, add, record
+
+pytestmark = pytest.mark.slow
 
 
 def found(made: Handmade) -> list[Finding]:

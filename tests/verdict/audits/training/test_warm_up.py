@@ -10,6 +10,8 @@ from tests.handmade import Handmade
 from tests.verdict.claiming import NOTHING, claim, found
 from tests.verdict.making import estimate, good, judged, rules
 
+pytestmark = pytest.mark.slow
+
 
 def lasting(seconds: Callable[[int], float], *, steps: int, launches: tuple[int, ...] | None = None) -> Handmade:
     """Step times by step, for some launches of workers=2; flat ones of 1 s and 0.6 s for the others."""
