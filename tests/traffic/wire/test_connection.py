@@ -94,6 +94,18 @@ def test_what_came_before_the_framing_broke_is_kept_once() -> None:
     assert made.reply().body == b"abc"
 
 
+def test_nothing_after_broken_framing_is_body_when_a_later_read_shows_the_break() -> None:
+    made = Exchange(None, b"", 1 << 20, lambda one: None)
+    reads = [b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nno size\r\n", b"2\r\nde\r\n", b"2\r\nfg\r\n\r\n"]
+    made.ns, made.parts = [1, 2, 3], reads
+    assert made.find_head(reads[0])
+    with pytest.raises(ValueError, match="not a size"):
+        made.chunks_ended()
+    made.finish("malformed", "not a size of a chunk")
+    reply = made.reply()
+    assert (reply.body, list(reply.ends)) == (b"abc", [3, 3, 3])
+
+
 def test_plain_chunks_refuse_what_only_looks_plain() -> None:
     assert plain_chunks(b"2\r\nab\r\n0\r\n\r\n") == [b"2", b"ab"]
     assert plain_chunks(b"2\r\nab\r\n") is None

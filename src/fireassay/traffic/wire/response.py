@@ -254,13 +254,15 @@ class Exchange:
         dechunker = self._dechunker
         assert dechunker is not None
         skip = 0 if self._ends else self.body_at  # the head was complete before the first part was fed
-        for part in self.parts[len(self._ends) :]:
-            try:
+        try:
+            for part in self.parts[len(self._ends) :]:
                 if skip < len(part):
                     dechunker.feed(part[skip:] if skip else part)
-            finally:  # do not feed again what broke the framing
                 self._ends.append(dechunker.size)
-            skip = max(0, skip - len(part))
+                skip = max(0, skip - len(part))
+        except ValueError:  # neither the part that broke the framing nor a later one is fed again
+            self._ends += [dechunker.size] * (len(self.parts) - len(self._ends))
+            raise
 
     def length_left(self) -> int:
         """Remaining bytes of a body of known length; negative: too many arrived."""
