@@ -5,7 +5,11 @@ from __future__ import annotations
 import runpy
 from pathlib import Path
 
+import pytest
+
 from fireassay.record.reader import open_record
+
+pytestmark = pytest.mark.slow
 
 
 def test_every_benchmark_is_in_the_table(repository: Path) -> None:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 
 def examples(repository: Path) -> list[str]:
     """The experiments and scripts in examples/, relative to the repository."""

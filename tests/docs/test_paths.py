@@ -53,6 +53,7 @@ def test_a_page_names_files_that_exist(page: Path) -> None:
     assert wrong(page) == []
 
 
+@pytest.mark.slow
 def test_docstrings_and_comments_name_files_that_exist() -> None:
     found = {path.relative_to(REPOSITORY).as_posix(): names for path in SOURCES if (names := wrong(path))}
     assert found == {}

@@ -163,6 +163,7 @@ def seconds(record: Handmade) -> list[list[float]]:
     return [[value / S for value in row] for row in parts.select(*CATEGORIES).iter_rows()]
 
 
+@pytest.mark.slow
 def test_the_partition_of_two_hosts_is_that_of_one() -> None:
     """As `struck` on one host, within 0.2 ms a part, though rank 1's clock is 5 s ahead or 300 s behind."""
     one, ahead, behind = (seconds(on_two_hosts(there_s, looks=40)) for there_s in (0.0, 5.0, -300.0))
@@ -171,6 +172,7 @@ def test_the_partition_of_two_hosts_is_that_of_one() -> None:
         assert third == pytest.approx(row, abs=3e-4)
 
 
+@pytest.mark.slow
 def test_a_launch_begins_and_ends_by_the_clock_of_the_host_that_assay_runs_on() -> None:
     """assay next to rank 1, whose clock is 5 s ahead or 300 s behind: the times of ranks were compared with another clock's."""
     one = seconds(on_two_hosts(0.0, looks=40))

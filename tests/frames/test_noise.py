@@ -13,6 +13,8 @@ from fireassay.frames.noise import COLUMNS, disturbed, fold
 from fireassay.spec.sections.noise import Noise
 from tests.handmade import Handmade
 
+pytestmark = pytest.mark.slow
+
 
 def made(launches: int = 1, **noise: Any) -> Handmade:
     """Launches of ten seconds on a machine of two processors, without counters."""

@@ -228,6 +228,7 @@ def test_two_nodes_train_together_and_the_record_tells_them_apart(tmp_path: Path
     assert not [name for name in os.listdir("/run/netns") if name.startswith(f"assay-{os.getpid()}t")]
 
 
+@pytest.mark.slow
 def test_a_run_without_its_hosts_says_so(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("")
     away = (Host(name="a", address="10.0.0.1", prefix=("ip-that-is-not-there",)),)

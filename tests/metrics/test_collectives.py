@@ -105,6 +105,7 @@ def test_a_group_of_one_has_times_and_no_bandwidth() -> None:
 # ---- Is the latency of a simulated link found within a tenth, and within its interval?
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize(("op", "n"), [("all_reduce", 2), ("all_reduce", 8), ("all_gather", 4), ("broadcast", 4), ("send_recv", 3)])
 def test_alpha_and_beta_are_found_within_a_tenth(op: str, n: int, seed: int) -> None:
@@ -114,6 +115,7 @@ def test_alpha_and_beta_are_found_within_a_tenth(op: str, n: int, seed: int) -> 
     assert known(BETA.compute(measured, {})[group]).value == pytest.approx(TRUE_BETA, rel=0.1)
 
 
+@pytest.mark.slow
 def test_intervals_of_alpha_and_beta_hold_the_truth() -> None:
     """95 % intervals over 40 records; with 95 % at least 34 of 40 hold it but for 1 in 3,000 (binomial)."""
     held = {"alpha": 0, "beta": 0}
@@ -132,6 +134,7 @@ def test_too_few_sizes_give_no_link() -> None:
         assert absence(ALPHA.compute(measured, {})[one(measured).group]).reason == "insufficient"
 
 
+@pytest.mark.slow
 def test_a_part_that_hardly_shows_is_absent_instead_of_any_number() -> None:
     """At 1 ns a byte and 1 s of latency 16 MiB take 1.7 % longer than nothing; with 1 ns of latency 1 KiB is all of it growth."""
     slow, quick = Made(alpha=1.0, beta=1e-9).measured(), Made(alpha=1e-9, beta=1e-9).measured()

@@ -40,6 +40,7 @@ def outcome(make: Any, values: Sequence[Any], kind: pa.DataType) -> Any:
     return made.type, made.null_count, [repr(value) for value in made.to_pylist()]
 
 
+@pytest.mark.slow
 @given(COLUMNS | MIXED)
 def test_a_column_is_what_pyarrow_makes_of_it(column: tuple[pa.DataType, list[Any]]) -> None:
     kind, values = column

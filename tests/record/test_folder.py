@@ -53,6 +53,7 @@ def test_records_made_at_the_same_instant_get_folders_of_their_own(tmp_path: Pat
     assert [first.path.name[-6:], second.path.name[-6:]] == ["aaaaaa", "bbbbbb"]
 
 
+@pytest.mark.slow
 def test_many_threads_creating_at_once_never_share_a_folder(tmp_path: Path) -> None:
     made: list[Path] = []
 
@@ -67,6 +68,7 @@ def test_many_threads_creating_at_once_never_share_a_folder(tmp_path: Path) -> N
     assert len(set(made)) == 16
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["with space", "mit Umlaut ü", "日本", "a'b\"c", "tail\n"])
 def test_a_root_of_any_name_works_from_creation_to_sealing(tmp_path: Path, name: str) -> None:
     path = sealed(tmp_path / name)
@@ -277,6 +279,7 @@ def test_of_two_that_resume_at_once_only_one_gets_the_record(tmp_path: Path) -> 
     reopen(made.path).finish("interrupted")
 
 
+@pytest.mark.slow
 def test_a_dead_coordinators_record_can_be_resumed(tmp_path: Path) -> None:
     made = unfinished(tmp_path)
     dead(made.path)

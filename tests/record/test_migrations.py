@@ -71,6 +71,7 @@ def of_format_0(root: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_an_old_record_is_migrated_while_it_is_read_and_stays_intact(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = of_format_0(tmp_path)
     monkeypatch.setitem(migrations.MIGRATIONS, 0, FROM_0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.strategies import binary
@@ -42,6 +43,7 @@ def test_a_whole_stream_loses_nothing_with_and_without_its_end_mark() -> None:
         assert read_buffer(pa.py_buffer(content)).lost_bytes == 0
 
 
+@pytest.mark.slow
 def test_a_stream_cut_at_any_byte_keeps_exactly_its_whole_batches() -> None:
     ends = [sum(len(message) for message in MESSAGES[: n + 1]) for n in range(len(MESSAGES))]
     for length in range(1, len(CLOSED_STREAM)):

@@ -18,6 +18,8 @@ from fireassay.record.sealing.verify import verify
 from fireassay.record.store import Store, default_cache, shown_url
 from tests.record.making import experiment, launch_row, sealed, unfinished
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(params=["folder", "memory"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:

@@ -59,6 +59,7 @@ def test_the_thread_writes_without_being_asked(tmp_path: Path) -> None:
     writer.close()
 
 
+@pytest.mark.slow
 def test_more_rows_than_fit_one_batch_all_arrive_in_order(tmp_path: Path) -> None:
     writer = make(tmp_path)
     count = 2 * writer_module.ROWS_PER_BATCH + 1

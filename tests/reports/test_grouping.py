@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -62,6 +63,7 @@ def test_places_of_training_are_its_labels(view: View) -> None:
     assert places(view, [column.key for column in view.columns[:2]]) == "1 and 2 workers"
 
 
+@pytest.mark.slow
 def test_places_say_shared_loads_once(scenarios: View) -> None:
     keys = [column.key for column in scenarios.columns if column.load in (1.0, 2.0)]
     assert places(scenarios, keys) == "D(100,100) and N(480,240)/(300,150): 1, 2 in flight"

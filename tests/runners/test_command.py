@@ -18,6 +18,8 @@ from fireassay.spec.experiment import Experiment
 from fireassay.spec.load import from_mapping
 from fireassay.verdict.judge import judge
 
+pytestmark = pytest.mark.slow
+
 
 def asked(*command: str, rounds: int = 3, **timing: Any) -> Experiment:
     return from_mapping(

@@ -34,6 +34,7 @@ def replay_of(source: Path) -> Experiment:
     return replayed(open_record(source).experiment, source)
 
 
+@pytest.mark.slow
 def test_every_row_of_every_table_is_there_again(source: Path, tmp_path: Path) -> None:
     path = run(replay_of(source), root=tmp_path)
     old, new = open_record(source), open_record(path)
@@ -60,6 +61,7 @@ def test_an_interrupted_replay_goes_on_without_repeating_a_launch(source: Path, 
     assert open_record(record.path).table("steps")["launch"].unique().sort().to_list() == [1, 2]
 
 
+@pytest.mark.slow
 def test_a_failed_record_replays_as_a_failed_one(tmp_path: Path) -> None:
     asked = experiment()
     failed = record_folder.create(tmp_path / "source", asked, plan_signature(asked), clock=FakeClock())

@@ -32,6 +32,7 @@ def test_it_makes_a_sealed_record_with_a_row_per_step_and_rank(tmp_path: Path) -
     assert ends.filter(pl.col("next").is_not_null() & (pl.col("next") != pl.col("end_ns"))).height == 0
 
 
+@pytest.mark.slow
 def test_it_says_everywhere_that_it_is_simulated(tmp_path: Path) -> None:
     path = run(experiment(levels=(1, 2), launches=1, steps=3), root=tmp_path)
     found = open_record(path)
@@ -78,6 +79,7 @@ def test_phases_and_items_add_up() -> None:
     assert work.to_list() == pytest.approx([1.0] * len(work))
 
 
+@pytest.mark.slow
 def test_large_launches_keep_the_calls_of_their_last_steps_only() -> None:
     """3,000 workers x 50 buckets are 150,000 calls a step, of which 200,000 rows hold one step."""
     calls = record(levels=(1, 3000), launches=1, steps=2, buckets=50).table("collectives").filter(pl.col("step").is_not_null())

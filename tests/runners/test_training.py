@@ -14,6 +14,8 @@ from fireassay.runners.experiment.progress import RunProgress
 from fireassay.runners.experiment.run import run
 from tests.runners.making import experiment
 
+pytestmark = pytest.mark.slow
+
 
 def attempt(folder: Path, source: str, **changes: Any) -> tuple[Record, str]:
     """Run a script; the record, and what was raised."""

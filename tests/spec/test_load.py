@@ -72,6 +72,7 @@ def test_none_switches_off_the_efficiency_gate_and_survives_the_round_trip() -> 
     assert from_mapping(tomllib.loads(to_toml(experiment))) == experiment
 
 
+@pytest.mark.slow
 @given(experiments())
 def test_what_is_written_is_read_again_as_the_same_experiment(experiment: Experiment) -> None:
     assert from_mapping(tomllib.loads(to_toml(experiment))) == experiment
@@ -163,6 +164,7 @@ def test_all_problems_are_told_at_once() -> None:
 JARGON = ("Input should", "validation error", "pydantic", "Extra inputs", "type=", "Field required", "greater than")
 
 
+@pytest.mark.slow
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.dates(),

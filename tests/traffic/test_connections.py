@@ -166,12 +166,19 @@ def test_times_of_an_answer_never_run_backwards() -> None:
 
 
 def test_connections_can_be_opened_ahead() -> None:
+    together = asyncio.Barrier(4)
+
+    async def when_all_are_in(heard: Heard, writer: asyncio.StreamWriter) -> bool:
+        await together.wait()  # else a fast answer frees its connection for a later request
+        writer.write(OK)
+        return True
+
     async def use(pool: Pool) -> list[Exchange]:
         pool.warm(4)
         await pool.warmed()
         return await asyncio.gather(*(sent(pool) for _ in range(4)))
 
-    with engine() as made:
+    with engine(when_all_are_in) as made:
         found = pooled(made.url, use)
     assert made.connections == 4
     assert all(one.connect_ns is not None for one in found)

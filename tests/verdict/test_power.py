@@ -87,6 +87,7 @@ def test_a_margin_that_the_examples_cannot_carry_is_refused_before_the_run() -> 
     assert "needs 29 held-out examples" in wide.sentence
 
 
+@pytest.mark.slow
 def test_what_looking_costs_is_in_the_plan_of_quality_and_of_percentiles() -> None:
     """Adaptive records are judged at 97.5 %: ln .025 / ln .99 = 367.04 items without a flip, ln .0125 / ln .99 = 436.0 steps."""
     made = good()

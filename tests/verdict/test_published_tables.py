@@ -219,6 +219,7 @@ def test_a_table_that_can_be_read_in_two_ways_is_refused_with_the_way_on(text: s
 PERCENT = "workers,seconds,$/h,Top-1 (%)\n1,3600,1,87.1\n2,1880,2,87.1\n4,1010,4,87.1\n8,560,8,87.1\n16,340,16,87.0\n32,250,32,86.0\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -243,6 +244,7 @@ def test_a_tolerance_must_be_in_the_unit_of_the_quality() -> None:
     assert not judged("p,s,acc\n1,2,.871\n2,1,.870\n", "0.5%").rows[1].refused  # of a fraction percent is plain
 
 
+@pytest.mark.slow
 def test_a_quality_above_one_without_a_unit_is_asked_about() -> None:
     text = PERCENT.replace("Top-1 (%)", "Top-1")
     problem = refused(text)

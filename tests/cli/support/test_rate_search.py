@@ -16,6 +16,7 @@ from fireassay.record.reader import open_record
 from fireassay.spec.load import from_mapping
 
 
+@pytest.mark.slow
 @given(st.floats(0.01, 1e4), st.floats(0.02, 2e3))
 def test_the_capacity_lies_between_what_met_and_what_missed(capacity: float, begin: float) -> None:
     found = search(begin, lambda rate: rate <= capacity)

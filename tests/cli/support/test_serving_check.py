@@ -91,6 +91,7 @@ def test_a_stream_that_is_gathered_on_its_way_and_tells_no_usage(ask: Any) -> No
     assert lines["tokens per event"]["data"] == {"tokens_per_event": None}
 
 
+@pytest.mark.slow
 def test_a_whole_json_with_an_impossible_usage(ask: Any) -> None:
     body = whole_json({"prompt_tokens": 6, "completion_tokens": 4000})
     with engine(saying("200 OK\r\nContent-Type: application/json", body)) as made:
@@ -101,6 +102,7 @@ def test_a_whole_json_with_an_impossible_usage(ask: Any) -> None:
     assert lines["lengths"]["data"] == {"requested": 60, "received": 40_000}
 
 
+@pytest.mark.slow
 def test_limits_are_told_by_status_and_by_header(ask: Any) -> None:
     head = "429 Too Many Requests\r\nRetry-After: 0\r\nX-RateLimit-Limit-Requests: 3"
     with engine(saying(head, b'{"error": {"message": "slow down"}}')) as made:
@@ -112,6 +114,7 @@ def test_limits_are_told_by_status_and_by_header(ask: Any) -> None:
     assert lines["rate limit"]["data"] == {"limited": 10, "headers": told}
 
 
+@pytest.mark.slow
 def test_compression_is_named(ask: Any) -> None:
     body = gzip.compress(whole_json({"prompt_tokens": 6, "completion_tokens": 3}))
     with engine(saying("200 OK\r\nContent-Type: application/json\r\nContent-Encoding: gzip", body)) as made:
@@ -120,6 +123,7 @@ def test_compression_is_named(ask: Any) -> None:
     assert lines["compression"]["data"] == {"compressed": 10}
 
 
+@pytest.mark.slow
 def test_a_key_that_is_missing_is_hinted_at(ask: Any) -> None:
     with engine(saying("401 Unauthorized", b'{"error": "no key"}')) as made:
         code, lines = ask(made.url)

@@ -69,6 +69,7 @@ def test_the_second_reference_table_is_printed_as_documented(repository: Path, c
     assert [[cell for cell in line if cell[0].isdigit()][-1] for line in lines] == ["0.2000", "0.4731", "0.8000", "1.8973"]
 
 
+@pytest.mark.slow
 def test_a_refused_row_is_marked_and_named(scaling: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     worse = tmp_path / "worse.csv"
     worse.write_text(Path(scaling).read_text(encoding="utf-8").replace("32.00,0.871", "32.00,0.860"), encoding="utf-8")
@@ -87,6 +88,7 @@ def test_json_holds_the_same_numbers_and_says_that_there_are_no_intervals(scalin
     assert round(document["fit"]["serial_fraction"], 4) == 0.0376
 
 
+@pytest.mark.slow
 def test_flags_change_what_is_good_enough(scaling: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "recommended: p = 32" in flat(capsys, scaling, "--efficiency", "0.45")
     assert "recommended: p = 32" in flat(capsys, scaling, "--efficiency", "45%")

@@ -11,6 +11,9 @@ from fireassay.cli import main
 from fireassay.cli.verbs.report import EXIT_OF_STATUS, judged
 from fireassay.record.reader import open_record
 
+pytestmark = pytest.mark.slow
+
+
 WORDS = ["run", "--workers", "1", "--launches", "2", "--launcher", "plain"]
 
 

@@ -72,6 +72,7 @@ def test_nothing_is_signed_that_is_not_whole(tmp_path: Path, keys: Path, capsys:
         assert not (path / "SEAL.sig").exists()
 
 
+@pytest.mark.slow
 def test_what_is_no_key_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path, nonsense = sealed(tmp_path), tmp_path / "key"
     nonsense.write_text("no key")

@@ -35,6 +35,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_it_answers_and_writes_an_invalid_record(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """T(2) = 0.03 + 0.97/2 + 0.08004 = 0.59504 s; the least T at sqrt((0.97 - 0.16) / 4e-5) = 142 workers."""
     code = main(["simulate", "--workers", "1,2,4", *FLAGS, "--jitter", "0"])

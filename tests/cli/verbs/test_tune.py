@@ -204,6 +204,7 @@ def test_a_round_that_is_older_than_the_one_before_it_is_made_again(
     assert asked == [2]
 
 
+@pytest.mark.slow
 def test_an_arm_that_fails_goes_out_and_the_others_are_judged(
     tuning: Tuning, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -49,6 +49,7 @@ class Acts:
         return Strike(fault, STRUCK, Keys.model_validate({"for_s": 0.1, **changes}), heard)
 
 
+@pytest.mark.slow
 def test_it_strikes_and_is_undone_at_its_moments() -> None:
     acts, heard = Acts(), Heard()
     with acts.strike(heard, share=0.25) as strike:

@@ -58,6 +58,7 @@ def test_without_reference_answers_the_remedy_is_given() -> None:
     assert "answer_field" in absence(QUALITY.compute(made.measured(), {})["rate=1"]).detail
 
 
+@pytest.mark.slow
 def test_loads_are_compared_example_by_example() -> None:
     measured = simulated(rate=(5.0, 10.0), blocks=3, seconds=15.0, scored=0.9, seed=5).measured()
     value = estimated(QUALITY_DIFFERENCE.compute(measured, {})["rate=10"])

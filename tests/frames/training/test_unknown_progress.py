@@ -20,6 +20,9 @@ from tests.handmade import Handmade
 from tests.metrics.narrow import estimated
 from tests.struck import struck
 
+pytestmark = pytest.mark.slow
+
+
 NUMBERS = (STEPS_LOST, RECOVERY_TIME, TIME_TO_RECOMPUTE, TRAINING_GOODPUT_FAULT, COST_LOST)
 
 

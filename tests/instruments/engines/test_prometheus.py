@@ -227,6 +227,7 @@ def test_a_page_that_drips_is_given_up() -> None:
         fetch(server.url, {}, timeout_s=0.1)
 
 
+@pytest.mark.slow
 def test_a_head_that_drips_is_given_up() -> None:
     """Every byte comes within the socket's time-out, and the head's end never."""
     gone = threading.Event()

@@ -239,6 +239,7 @@ def test_a_full_queue_refuses() -> None:
         assert [entry.outcome for entry in server.log] == ["open", "open", "refused"]
 
 
+@pytest.mark.slow
 def test_a_stalled_server_is_silent_and_then_keeps_its_gaps() -> None:
     with served(next_s=0.05, fault=("stall:at=0.02,for=0.3",)) as server, Raw(server.url) as client:
         client.ask(max_tokens=10)
@@ -336,6 +337,7 @@ def test_a_redirect_to_the_same_place() -> None:
     assert (got.status, got.headers["location"]) == (307, "/v1/chat/completions")
 
 
+@pytest.mark.slow
 def test_a_flood_without_a_line_end() -> None:
     with served() as server, Raw(server.url) as client:
         got = client.ask(fault="flood:mib=3")
@@ -391,6 +393,7 @@ def test_another_askers_answer() -> None:
         assert client.ask("to the second", fault="duplicate").text == first.text
 
 
+@pytest.mark.slow
 def test_two_askers_get_each_others_answer() -> None:
     with served(first_s=0.2, fault=("swap",)) as server, Raw(server.url) as one, Raw(server.url) as two:
         one.send("code ALPHA")
@@ -413,6 +416,7 @@ def test_a_cache_answers_at_once_and_a_loose_one_answers_wrongly() -> None:
     assert took[2]
 
 
+@pytest.mark.slow
 def test_faults_strike_by_number_share_and_crowd() -> None:
     with served(fault=("status:code=500,every=3", "status:code=429,requests=1+3"), first_s=0.0) as server, Raw(server.url) as client:
         assert [client.ask().status for _ in range(6)] == [200, 429, 500, 429, 200, 500]
@@ -461,6 +465,7 @@ def test_a_client_that_goes_away_is_in_the_truth_and_frees_its_slot() -> None:
         assert server.log[0].outcome == "abandoned"
 
 
+@pytest.mark.slow
 def test_the_kernel_tells_when_a_request_came_even_if_it_is_read_late() -> None:
     with served(fault=("stall:at=0.02,for=0.2",)) as server, Raw(server.url) as one, Raw(server.url) as two:
         one.ask(max_tokens=1)

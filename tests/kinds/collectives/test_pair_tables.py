@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
+
 from fireassay.frames.links.pairs import of_record
 from fireassay.kinds.collectives import pair_tables
 from fireassay.reports.documents.pairs import PAIRS
 from fireassay.reports.documents.values import made
 from fireassay.reports.page import said
 from tests.paired import kinds, record
+
+pytestmark = pytest.mark.slow
+
 
 HOSTS = ("a",) * 4 + ("b",) * 4
 

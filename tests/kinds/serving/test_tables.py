@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import scale_for, show
 from fireassay.kinds.serving.tables import capacity, cell, details, numbers
@@ -21,6 +23,7 @@ def named(view: View, name: str) -> Table:
     return next(table for table in details(view) if table.name == name)
 
 
+@pytest.mark.slow
 def test_engines_stand_beside_each_other_at_each_load(load: View) -> None:
     (table,) = numbers(load)
     assert [[said(one).text for one in row[:2]] for row in table.rows] == [["6", "a"], ["6", "b"], ["12", "a"], ["12", "b"]]
@@ -45,6 +48,7 @@ def test_a_cell_is_the_number_of_the_metric_without_its_unit(load: View) -> None
     assert said(table.rows[0][place]).below == shown.interval
 
 
+@pytest.mark.slow
 def test_a_scenario_has_its_own_table(scenarios: View) -> None:
     tables = numbers(scenarios)
     assert [table.title for table in tables] == ["D(100,100)", "N(480,240)/(300,150)"]
@@ -111,6 +115,7 @@ def test_replicas_show_what_they_got(load: View) -> None:
     assert heads(table)[-3:] == ["KV cache in use", "in the batch", "in the queue"]
 
 
+@pytest.mark.slow
 def test_the_grade_of_agreement_is_shown_where_prompts_were_repeated() -> None:
     made = ServingMade(rate=(2.0,), blocks=2, correctness={"identity": 2})
     for block in range(2):
@@ -125,6 +130,7 @@ def test_the_grade_of_agreement_is_shown_where_prompts_were_repeated() -> None:
     assert said(row[-1]).text == "1 of 6"
 
 
+@pytest.mark.slow
 def test_capacity_is_said_in_the_unit_of_the_load() -> None:
     view = judged(simulated(concurrency=(1, 2, 16, 32), seconds=20.0, blocks=5, seed=1))
     (sentence,) = capacity(view)

@@ -11,6 +11,9 @@ from fireassay.spec.sections.serving import Objectives
 from tests.metrics.serving.values import absent, estimate
 from tests.serving_made import ServingMade
 
+pytestmark = pytest.mark.slow
+
+
 IN_TIME = Objectives(ttft_s=0.2)
 
 

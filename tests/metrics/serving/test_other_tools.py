@@ -10,6 +10,9 @@ from tests.metrics.serving.peer_answers import one_answer, without_text
 from tests.metrics.serving.values import absent, estimate, every_second
 from tests.serving_made import ServingMade
 
+pytestmark = pytest.mark.slow
+
+
 # Role 0.1 s, reasoning 0.3, content 0.5 and 0.9, finish 0.95, usage 1.0, end mark 1.1; 4 tokens by usage, 5 by the tokenizer.
 BY_HAND = {
     "ttft_vllm": 0.1,

@@ -142,6 +142,7 @@ def test_a_growing_queue_is_above_one() -> None:
     assert estimate("little_ratio", made).value == pytest.approx(45 / 25)
 
 
+@pytest.mark.slow
 def test_a_stable_queue_is_near_one() -> None:
     value = estimate("little_ratio", simulated(rate=(10.0,), blocks=3, seconds=40.0, seed=4), "rate=10")
     assert abs(value.value - 1.0) < 0.02

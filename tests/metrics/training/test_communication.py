@@ -18,6 +18,9 @@ from tests.handmade import Handmade
 from tests.metrics.communication_made import calls, ms, told
 from tests.metrics.narrow import absence, estimated
 
+pytestmark = pytest.mark.slow
+
+
 # ---- Exposed communication by several methods: which one is used. Times are worked out by hand.
 
 RANKS = (0, 1)

@@ -11,6 +11,9 @@ from tests.metrics.communication_made import calls, told
 from tests.metrics.narrow import absence, estimated
 from tests.metrics.training.test_communication import RANKS, in_turn, noisy, timed
 
+pytestmark = pytest.mark.slow
+
+
 # ---- comm_alone: a step's collectives with nothing else running, by the launches that calibrate communication. Worked out by hand.
 
 

@@ -56,6 +56,7 @@ def test_a_model_that_holds_is_not_far_off() -> None:
     assert len(found.launch_values) == 4
 
 
+@pytest.mark.slow
 def test_a_late_effect_is_visible() -> None:
     """Steps of 16 workers that take twice as long: half of what was measured is promised."""
     whole = record()
@@ -74,6 +75,7 @@ def test_two_counts_leave_nothing_to_predict_from() -> None:
 # ---- fastest_workers: where the step is shortest by the known cluster.
 
 
+@pytest.mark.slow
 def test_it_is_where_the_known_cluster_has_its_shortest_step() -> None:
     """Latencies of 1 ms and 4 buckets: sqrt((0.95 - 0.16) / 8e-3) = 9.9, less what the scatter of the workers costs."""
     found = only(FASTEST_WORKERS, record(alpha_s=1e-3))
@@ -92,6 +94,7 @@ def test_far_beyond_what_was_measured_it_is_flagged() -> None:
     assert found.method.startswith("FLAGGED, for it lies 4.")
 
 
+@pytest.mark.slow
 def test_a_step_that_only_gets_shorter_has_none() -> None:
     assert absence(only(FASTEST_WORKERS, record(alpha_s=1e-13, gradient=1e3, jitter=0.0, noise=0.0))).reason == "undefined"
 
@@ -135,10 +138,12 @@ def test_weak_scaling_cannot_tell() -> None:
     assert absence(only(SERIAL_FRACTION_APART, record(weak=True))).reason == "not_applicable"
 
 
+@pytest.mark.slow
 def test_one_block_bounds_nothing() -> None:
     assert estimated(only(SERIAL_FRACTION_APART, record(launches=1))).high == float("inf")
 
 
+@pytest.mark.slow
 def test_no_serial_work_at_all_is_still_no_exact_number() -> None:
     found = estimated(only(SERIAL_FRACTION_APART, record(serial=0.0)))
     assert 0.0 <= found.low <= found.value < 0.01

@@ -135,6 +135,7 @@ def test_hosts_whose_clocks_differ_are_put_on_one(there_s: float) -> None:
     assert value.value == pytest.approx(8.0, abs=2e-4)
 
 
+@pytest.mark.slow
 def test_hosts_with_uncompared_clocks_have_no_recovery_time() -> None:
     """A clock 300 s behind would make it 8 s or nothing, by chance."""
     value = absence(RECOVERY_TIME.compute(on_two_hosts(-300.0, looks=0).measured(), {})["workers=2"])
@@ -145,6 +146,7 @@ def test_hosts_with_uncompared_clocks_have_no_recovery_time() -> None:
 # ---- time_to_detect of a fault launch whose every instant was written by hand (tests/struck.py).
 
 
+@pytest.mark.slow
 def test_one_worker_has_no_peer_that_shows_the_detection() -> None:
     assert absence(TIME_TO_DETECT.compute(struck(workers=1).measured(), {})["workers=1"]).reason == "not_applicable"
 

@@ -26,6 +26,7 @@ def test_it_is_what_the_others_wait_by_hand() -> None:
     assert estimated(STRAGGLER_WAIT.compute(made.measured(), {})["workers=3"]).value == pytest.approx(0.075)
 
 
+@pytest.mark.slow
 def test_a_late_rank_makes_all_others_wait() -> None:
     """Three others by 200 ms each; chance adds a few milliseconds."""
     late, clean = (

@@ -292,6 +292,7 @@ def test_hidden_communication_is_given_with_its_bound() -> None:
     assert "if nothing were hidden there" in estimated(only(PREDICTED_SPEEDUP, record(overlap=0.2))).method
 
 
+@pytest.mark.slow
 def test_a_model_that_misses_the_largest_count_predicts_nothing() -> None:
     """Steps of 16 workers that take twice as long: the others miss them by a half."""
     whole = record()

@@ -51,6 +51,7 @@ def test_times_made_by_the_law_give_its_coherency_back() -> None:
     assert found.value == pytest.approx(0.01, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_a_coherency_on_its_bound_has_an_upper_end_and_no_standard_error() -> None:
     # the largest count is faster than the law without coherency says, so beta would like to be negative
     found = estimated(only(USL_COHERENCY, usl_record((1, 2, 4, 8), alpha=0.1, beta=-0.0005)))
@@ -98,6 +99,7 @@ def test_a_fall_within_the_scatter_is_no_peak() -> None:
 # ---- scaled_speedup: Gustafson's law, for weak scaling only.
 
 
+@pytest.mark.slow
 def test_gustafsons_law_gives_its_speedup_back() -> None:
     made = Handmade(levels=(1, 2, 4, 8), blocks=2, scaling=Scaling(mode="weak"))
     for block in range(2):
@@ -109,6 +111,7 @@ def test_gustafsons_law_gives_its_speedup_back() -> None:
     assert "at p = 8, s = 0.1 of Gustafson's law" in found.method
 
 
+@pytest.mark.slow
 def test_scatter_gives_an_interval_round_the_truth() -> None:
     found = estimated(only(SCALED_SPEEDUP, usl_record((1, 2, 3, 4), alpha=0.0, beta=0.0, mode="weak")))
     assert found.low < 4.0
@@ -143,6 +146,7 @@ def test_a_late_effect_is_missed_by_the_fit() -> None:
     assert "at p = 8" in found.method
 
 
+@pytest.mark.slow
 def test_one_block_bounds_nothing_held_out_error() -> None:
     assert math.isinf(estimated(only(HELD_OUT_ERROR, usl_record((1, 2, 4, 8, 16), alpha=0.1, beta=0.0, blocks=1))).high)
 

@@ -92,6 +92,7 @@ def recorded(coefficient: float, *, steps: int = 3000, blocks: int = 5, apart: f
     return made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("coefficient", "tau"), [(0.0, 1.0), (0.5, 3.0), (0.8, 9.0)])
 def test_it_is_the_known_time_of_ar1(coefficient: float, tau: float) -> None:  # (1 + f)/(1 - f)
     value = estimated(STEP_AUTOCORRELATION.compute(recorded(coefficient).measured(), {})["workers=1"])
@@ -100,6 +101,7 @@ def test_it_is_the_known_time_of_ar1(coefficient: float, tau: float) -> None:  #
     assert (value.unit, value.n_launches, len(value.launch_values)) == ("steps", 5, 5)
 
 
+@pytest.mark.slow
 def test_launches_at_different_levels_are_not_memory_inside_a_launch() -> None:
     value = estimated(STEP_AUTOCORRELATION.compute(recorded(0.0, apart=1.0).measured(), {})["workers=1"])
     assert value.value == pytest.approx(1.0, rel=0.15)

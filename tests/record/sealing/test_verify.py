@@ -17,6 +17,8 @@ from fireassay.record.sealing.seal import seal_line
 from fireassay.record.sealing.verify import verify
 from tests.record.making import sealed, unfinished
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def record(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -52,6 +52,7 @@ def test_lists_of_texts_are_looked_through() -> None:
     assert cleaned(column).to_pylist() == [["a", "[redacted]"], None, []] * 20
 
 
+@pytest.mark.slow
 @given(st.lists(st.one_of(st.none(), st.text(max_size=40), st.just(f"x {KEY}"), st.just("perfectly ordinary words!")), max_size=80))
 def test_it_finds_what_a_look_at_every_text_finds(texts: list[str | None]) -> None:
     column = pa.array([text and text.encode("utf-8", "replace").decode() for text in texts], pa.string())

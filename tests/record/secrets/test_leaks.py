@@ -21,10 +21,12 @@ def put(path: Path, table: str, **columns: list[str | None] | list[list[str]]) -
     pq.write_table(pa.table(columns), file, compression="zstd")
 
 
+@pytest.mark.slow
 def test_a_record_that_assay_made_holds_none(tmp_path: Path) -> None:
     assert leaks(sealed(tmp_path)) == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [1, 500])
 def test_a_key_in_a_column_is_found_though_the_file_is_compressed(tmp_path: Path, rows: int) -> None:
     path = sealed(tmp_path)
@@ -34,12 +36,14 @@ def test_a_key_in_a_column_is_found_though_the_file_is_compressed(tmp_path: Path
     assert KEY not in said
 
 
+@pytest.mark.slow
 def test_a_key_in_a_list_of_texts_is_found(tmp_path: Path) -> None:
     path = sealed(tmp_path)
     put(path, "x", names=[["a", f"{KEY}"], []])
     assert len(leaks(path)) == 1
 
 
+@pytest.mark.slow
 def test_a_models_program_is_none_and_a_log_with_the_same_line_is_one(tmp_path: Path) -> None:
     path = sealed(tmp_path)
     put(path, "requests", text=["password = hunter2hunter2"])
@@ -48,12 +52,14 @@ def test_a_models_program_is_none_and_a_log_with_the_same_line_is_one(tmp_path: 
     assert [said.split(":")[0] for said in leaks(path)] == ["logs/more.log"]
 
 
+@pytest.mark.slow
 def test_a_key_across_two_pieces_of_a_large_file_is_found(tmp_path: Path) -> None:
     path = sealed(tmp_path)
     (path / "logs" / "long.log").write_bytes(b"x " * (AT_ONCE // 2 - 8) + KEY.encode() + b" y" * 100)
     assert [said.split(":")[0] for said in leaks(path)] == ["logs/long.log"]
 
 
+@pytest.mark.slow
 def test_a_value_of_this_environment_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = sealed(tmp_path)
     (path / "logs" / "more.log").write_text("it was perfectly-ordinary-words\n")

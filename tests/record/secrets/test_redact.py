@@ -257,6 +257,7 @@ SECRET_VALUE = st.text(ALNUM + "-_./+ \"'\\äé", min_size=8, max_size=40).filte
 )
 
 
+@pytest.mark.slow
 @given(SECRET_VALUE, st.text(max_size=30), st.text(max_size=30))
 def test_a_known_value_never_survives_in_text_or_bytes(value: str, before: str, after: str) -> None:
     secrets = secret_values({"MY_TOKEN": value})
@@ -336,6 +337,7 @@ def test_secret_arguments_are_removed(argv: list[str], expected: list[str]) -> N
     assert redact_arguments(argv) == expected
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(max_size=12)))
 def test_arguments_keep_their_number(argv: list[str]) -> None:
     assert len(redact_arguments(argv)) == len(argv)
@@ -345,6 +347,7 @@ def test_an_ordinary_word_behind_a_secret_name_is_not_searched_for() -> None:
     assert secret_values({"REGISTRY_AUTH": "disabled"}) == ()
 
 
+@pytest.mark.slow
 def test_beginnings_without_an_end_take_no_quadratic_time() -> None:
     """A careless pattern would scan to the end of the log from every beginning: more than 10^11 steps."""
     data = b"-----BEGIN PRIVATE KEY-----\n" * 50_000 + b"password=" * 50_000 + b"://a:" * 50_000 + b"eyJ" * 50_000

@@ -112,6 +112,7 @@ def test_ordinary_text_stays(text: str) -> None:
     assert redact(text) == text
 
 
+@pytest.mark.slow
 def test_measurements_stay() -> None:
     """Hashes, ids, UUIDs, times and paths as records have them: a thousand of each."""
     random.seed(7)
@@ -124,6 +125,7 @@ def test_measurements_stay() -> None:
         assert redact(text) == text
 
 
+@pytest.mark.slow
 def test_every_rule_compiles_and_begins_with_its_heads() -> None:
     """The search is for the heads: a rule that does not begin with one would never be tried."""
     assert len(keys()) > 100

@@ -146,6 +146,7 @@ WRITTEN = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRITTEN)
 @pytest.mark.parametrize("hard", [False, True])
 def test_a_record_with_a_link_is_not_gone_on_with(name: str, hard: bool, victim: Path, tmp_path: Path) -> None:
@@ -164,6 +165,7 @@ def test_a_record_with_a_link_is_not_gone_on_with(name: str, hard: bool, victim:
     assert sorted(path.name for path in victim.parent.iterdir()) == ["report.html"]
 
 
+@pytest.mark.slow
 def test_a_deep_record_is_looked_through_to_its_end(tmp_path: Path) -> None:
     """Deeper than Python's recursion goes."""
     deepest = tmp_path.joinpath(*["d"] * 1200)
@@ -226,6 +228,7 @@ def test_a_temporary_file_that_is_a_link_is_not_written_through(victim: Path, tm
     assert (victim.read_text(), (tmp_path / "manifest.json").read_text()) == ("mine", "{}")
 
 
+@pytest.mark.slow
 def test_every_form_of_report_refuses_the_link_and_writes_nothing_outside(
     victim: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -20,6 +20,7 @@ def document(view: View) -> dict[str, Any]:
     return conforming(json_report.DOCUMENT, json_report.render(view))
 
 
+@pytest.mark.slow
 def test_no_list_of_a_training_record_is_empty(document: dict[str, Any]) -> None:
     """Otherwise the check against the declared shape would not cover it."""
     assert all(document[name.removesuffix("[]")] for name in GOLDEN if name.removesuffix("[]") in document)
@@ -138,6 +139,7 @@ def test_every_key_is_documented() -> None:
     assert all(f"| `{key}` |" in page for rows in json_report.DOCUMENT.fields.values() for key, _, _ in rows)
 
 
+@pytest.mark.slow
 def test_a_record_of_one_launch_is_strict_json_too() -> None:
     measured = builders.measured(launches=1, levels=(1, 2), steps=6, failed=True)
     text = json_report.render(build(measured, judge(measured)))

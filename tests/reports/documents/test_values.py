@@ -39,6 +39,7 @@ SHELF: Document[dict[str, Any]] = Document(
 )
 
 
+@pytest.mark.slow
 def test_every_documents_schema_is_valid_and_names_its_version() -> None:
     found = documents()
     assert list(found) == ["audit", "check", "compare", "report", "reproduce", "time", "tune", "verify"]

@@ -21,6 +21,9 @@ from fireassay.verdict.comparison.compare import compare
 from tests.reports.documents.conforming import conforming
 from tests.verdict.sides import made, side
 
+pytestmark = pytest.mark.slow
+
+
 NASTY = 'x]]>&<script>"\x00\x1b[31m|*`\ud800\u202e'
 
 

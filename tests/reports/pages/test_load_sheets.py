@@ -42,6 +42,7 @@ def test_the_sheets_of_a_load_stand_after_its_numbers(book: Any) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_summary_has_a_row_per_engine_and_load(load: View, book: Any) -> None:
     rows = table_of(book, "Summary D(100,100)")
     assert [(row["Engine"], row["Rate (requests/s)"]) for row in rows] == [("a", 6), ("a", 12), ("b", 6), ("b", 12)]
@@ -71,6 +72,7 @@ def test_percentiles_pool_the_counted_answered_requests(load: View, book: Any) -
     assert row["TTFT (s) mean"] == pytest.approx(own["ttft_s"].mean())
 
 
+@pytest.mark.slow
 def test_every_request_has_a_row(load: View, book: Any) -> None:
     assert load.serving is not None
     rows = table_of(book, "Requests")

@@ -19,6 +19,7 @@ def book(view: View) -> Any:
     return opened(view)
 
 
+@pytest.mark.slow
 def test_there_is_one_sheet_per_section(book: Any) -> None:
     assert book.sheetnames == ["Verdict", "Numbers", "Metrics", "Gates", "Findings", "Launches", "Environment", "Conditions"]
 
@@ -72,6 +73,7 @@ def test_text_longer_than_a_cell_is_cut_and_control_characters_do_not_break_the_
     assert len(sheet["D2"].value) >= 32_000
 
 
+@pytest.mark.slow
 def test_the_same_view_gives_the_same_bytes(view: View) -> None:
     assert content(view, "excel") == content(view, "excel")
 

@@ -12,6 +12,9 @@ from fireassay.verdict.reproduction import Reproduction, reproduction
 from tests.reports.documents.conforming import conforming
 from tests.verdict.sides import made, side
 
+pytestmark = pytest.mark.slow
+
+
 EVIL = "first\x1b[2J\x07\u202e"
 
 

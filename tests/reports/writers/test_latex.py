@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -38,6 +39,7 @@ WRITTEN = re.compile(
 )
 
 
+@pytest.mark.slow
 @given(st.text())
 def test_nothing_that_tex_interprets_is_left(text: str) -> None:
     rest = WRITTEN.sub("", tex(text))

@@ -68,6 +68,7 @@ def test_turbo_is_read_from_either_driver(tmp_path: Path) -> None:
     assert doctor.context(Machine(root=tmp_path, environ={}))["cpu.turbo"] == "on"
 
 
+@pytest.mark.slow
 def test_the_launches_go_through_the_harness_and_end_in_time(tmp_path: Path) -> None:
     seen = doctor.examine(tmp_path, 2.0, launches=2)
     assert seen.record is not None
@@ -79,6 +80,7 @@ def test_the_launches_go_through_the_harness_and_end_in_time(tmp_path: Path) -> 
     assert doctor.experiment(4.0, 60).limits.experiment_timeout_s == 2.0  # but never more than half
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def stopped(*_: object, root: Path, **__: object) -> Path:
         (root / "doctor-x").mkdir()

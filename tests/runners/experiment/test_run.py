@@ -128,6 +128,7 @@ def test_a_secret_that_the_record_does_not_hold_is_asked_for_and_taken_from_the_
 # ---- what is resumed
 
 
+@pytest.mark.slow
 def test_finished_launches_are_not_repeated_and_the_record_is_sealed(tmp_path: Path) -> None:
     path = interrupted(tmp_path, experiment(), launches=3)
     assert resume(path) == path
@@ -137,6 +138,7 @@ def test_finished_launches_are_not_repeated_and_the_record_is_sealed(tmp_path: P
     assert len(record.manifest["environment"]["before"]["resumed"]) == 1
 
 
+@pytest.mark.slow
 def test_a_record_whose_launches_are_all_made_is_only_sealed(tmp_path: Path) -> None:
     path = interrupted(tmp_path, experiment(), launches=4)
     resume(path)
@@ -144,6 +146,7 @@ def test_a_record_whose_launches_are_all_made_is_only_sealed(tmp_path: Path) -> 
     assert not (path / "logs").exists()  # nothing was started
 
 
+@pytest.mark.slow
 def test_a_launch_without_a_row_is_kept_as_aborted_and_made_again_under_a_new_number(tmp_path: Path) -> None:
     path = interrupted(tmp_path, experiment(), launches=3)
     (path / "streams" / "launch=0003").mkdir()

@@ -81,6 +81,7 @@ def test_the_script_gets_its_own_values_for_workers_seed_and_launch_and_nothing_
     assert "RANK" not in asked.environment
 
 
+@pytest.mark.slow
 def test_the_same_placeholders_are_replaced_in_the_values_of_the_environment(tmp_path: Path) -> None:
     asked = {"RUN_DIR": "runs/{launch}/of-{workers}", "SEED": "{seed}", "{launch}": "as it is", "OTHER": "{other} {}"}
     made = context(tmp_path, experiment(workload={"environment": asked}), FakeClock())
@@ -92,6 +93,7 @@ def test_the_same_placeholders_are_replaced_in_the_values_of_the_environment(tmp
 STEPS = {"workload": {"steps": 30, "warm_up_steps": 10}}
 
 
+@pytest.mark.slow
 def test_workers_are_told_after_how_many_steps_they_end_warm_up_included(tmp_path: Path) -> None:
     made = context(tmp_path, experiment(**STEPS, profile={"wait": 60}), FakeClock())
     told = [
@@ -310,6 +312,7 @@ def fault_launch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, raises: OSErro
     return made, run, striker
 
 
+@pytest.mark.slow
 def test_the_fault_strikes_once_after_its_event_is_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made, run, striker = fault_launch(tmp_path, monkeypatch)
     row = go(run)
@@ -419,6 +422,7 @@ def test_a_process_that_is_not_of_this_launch_is_never_hit(tmp_path: Path, monke
     assert events(made, "fault") == []
 
 
+@pytest.mark.slow
 def test_a_fault_that_cannot_act_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _made, run, striker = fault_launch(tmp_path, monkeypatch, raises=PermissionError("it may not"))
     row = go(run)

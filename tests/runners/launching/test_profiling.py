@@ -183,6 +183,7 @@ def nccl(rank: int, *, late: float, apart_s: float) -> dict[str, Any]:
     return trace(events, distributedInfo={"rank": rank, "world_size": 2, "backend": "nccl"}, **origin)
 
 
+@pytest.mark.slow
 def test_kernels_of_nccl_say_what_was_transferred_and_who_was_waited_for_whatever_the_clocks_say(tmp_path: Path) -> None:
     """Rank 1 comes 25 microseconds late: rank 0's first kernel lasts 45, rank 1's 20, the second 10 on both. Total 55 and 30, mean 42.5;
     transfer 30; wait 12.5. Computing reaches 10 into the first kernel: of 55 and 30 are 45 and 20 exposed, mean 32.5."""

@@ -256,6 +256,7 @@ KEYS = [
 ]
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.sampled_from(KEYS), ANYTHING, max_size=4))
 def test_whatever_stands_there_no_rule_breaks(changes: dict[str, Any]) -> None:
     try:

@@ -66,6 +66,7 @@ def test_the_interval_at_which_one_stops_covers_the_truth_and_a_plain_one_does_n
     assert np.mean(covered) >= 0.935 - 3 * math.sqrt(0.95 * 0.05 / 300)
 
 
+@pytest.mark.slow
 def test_two_equal_sides_that_stopped_when_they_were_narrow_seldom_differ() -> None:
     """cv = 1.6 x precision, the worst of benchmarks/comparison.py (g): at most 5 % + 3 SE of 400; a plain t of 95 % calls 9 %."""
     rng, plain, paid = np.random.default_rng(2), 0, 0

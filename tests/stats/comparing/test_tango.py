@@ -48,12 +48,14 @@ def numeric_z(b: int, c: int, n: int, margin: float) -> float:
     return (c - b - n * delta) / math.sqrt(n * (2 * best.x + delta - delta**2))
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(st.integers(0, 60), st.integers(0, 60), st.integers(130, 2000), st.floats(0.005, 0.2))
 def test_the_closed_form_is_the_restricted_maximum_likelihood(b: int, c: int, n: int, margin: float) -> None:
     assert tango_z(b, c, n, -margin) == pytest.approx(numeric_z(b, c, n, margin), abs=2e-5)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(st.integers(0, 60), st.integers(0, 60), st.integers(130, 2000))
 def test_the_lower_bound_is_where_the_test_just_fails_to_reject(b: int, c: int, n: int) -> None:

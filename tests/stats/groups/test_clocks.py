@@ -61,6 +61,7 @@ AT_ONCE = [  # the first ping takes no time: above and below meet there but for 
 ]
 
 
+@pytest.mark.slow
 @settings(max_examples=50)
 @example(AT_ONCE, -0.0020394246283653994, 1.0)
 @example([(0.0, 5e-324), *[(0.0, 0.0)] * 19], 1e-3, 0.5)

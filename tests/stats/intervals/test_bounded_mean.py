@@ -100,6 +100,7 @@ def test_few_values_are_not_extrapolated() -> None:
     assert extrapolated(np.zeros(4)) == 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["exponential", "lognormal"])
 def test_a_mean_below_the_bound_is_claimed_in_at_most_one_case_in_twenty(shape: str) -> None:
     """Skewed losses of 60 items, 400 sets; Student's t claims it in 8 to 13 % of them."""

@@ -101,6 +101,7 @@ def test_the_search_finds_the_smallest_sufficient_number_up_to_its_limit(answer:
 DETECTABLE = {5: (1.0, 2.0, 4.0, 10.1), 3: (1.5, 3.0, 6.1, 15.2), 10: (0.66, 1.33, 2.65, 6.6)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("k", [5, 10])
 @pytest.mark.parametrize("icc", [0.0, 0.1, 0.5])
 def test_launch_means_of_two_level_data_are_covered_95_percent(k: int, icc: float) -> None:

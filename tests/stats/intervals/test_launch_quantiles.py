@@ -91,6 +91,7 @@ def test_the_interval_that_is_reported_covers_the_truth(load: float, k: int, n: 
     assert covered / used >= 0.95 - 3.0 * math.sqrt(0.95 * 0.05 / used)
 
 
+@pytest.mark.slow
 def test_requests_in_bursts_are_not_taken_as_independent() -> None:
     """Bursts of 25 requests share 80 % of their log variance: 500 of them hold 20 independent values, one beyond p95."""
     rng = np.random.default_rng(3)

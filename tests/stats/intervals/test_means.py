@@ -65,6 +65,7 @@ def test_one_share_bounds_nothing() -> None:
     assert (got.value, got.low, got.high) == (0.9, -math.inf, math.inf)
 
 
+@pytest.mark.slow
 def test_the_metrics_of_a_record_are_centred_over_launches_as_their_kind_demands(repository: Path) -> None:
     """Rates: geometric, so that items per dollar and dollars per item agree; costs and counts: between the harmonic and the
     arithmetic mean of the launches; ratios: between the extremes.  So never the best of several."""

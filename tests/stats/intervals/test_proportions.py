@@ -40,6 +40,7 @@ def test_it_agrees_with_scipy(hits: int, more: int, confidence: float) -> None:
     assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_it_covers_the_truth_where_launches_have_a_luck_of_their_own() -> None:
     """Five launches of 400 requests whose own share scatters round 5 %: 95 % intervals hold it 93 to 98 times in 100."""
     rng, hit, rounds = np.random.default_rng(1), 0, 1000

@@ -30,6 +30,7 @@ def test_slope_and_p_are_those_of_scipys_regression_where_no_value_resembles_the
     assert found.p_value == pytest.approx(known.pvalue)
 
 
+@pytest.mark.slow
 def test_a_wandering_series_is_no_drift_where_independent_values_would_be_one() -> None:
     # of 200 AR(0.5) series, ordinary regression calls about 22 a drift at p < 0.01; 5 % + 3 standard errors are 19
     rng, seconds = np.random.default_rng(5), np.arange(30.0)

@@ -42,6 +42,7 @@ def test_values_that_lie_exactly_on_two_levels_are_a_step_without_any_doubt() ->
     assert (seen.place, seen.z) == (6, math.inf)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(at=st.integers(0, 39), height=st.floats(5.0, 1e6), up=st.booleans(), pair=st.booleans())
 def test_one_wild_value_or_two_are_no_step_however_wild(at: int, height: float, up: bool, pair: bool) -> None:

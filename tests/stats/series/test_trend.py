@@ -49,6 +49,7 @@ def test_too_few_or_equal_values_show_nothing() -> None:
         trend([0, 1], [1.0, 2.0, 3.0])
 
 
+@pytest.mark.slow
 def test_without_a_trend_one_in_a_hundred_is_called_one() -> None:
     """The exact test at p < 0.01, n = 12: at most 10 of 1000 expected, so 25 or more has probability below 1e-4."""
     numbers = np.random.default_rng(20261120)

@@ -161,6 +161,7 @@ def test_canaries_are_the_share_asked_for_and_spread_evenly() -> None:
     assert (of(schedule, NORMAL) < 500).sum() == (schedule.phase == WARM_UP).sum() == 500
 
 
+@pytest.mark.slow
 def test_every_canary_has_a_nonce_of_its_own_made_from_its_seed() -> None:
     schedule = planned("constant", load=1000.0, duration_s=20.0, correctness={"canaries": 0.5})
     canaries = of(schedule, CANARY)

@@ -65,6 +65,7 @@ def test_a_number_of_requests_is_kept_exactly(process: str) -> None:
     assert (schedule.phase == COLD).sum() == 2
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     st.sampled_from(sorted(EVERY)),

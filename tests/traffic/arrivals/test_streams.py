@@ -82,6 +82,7 @@ def test_users_of_one_turn_have_conversations_of_one_request() -> None:
     assert schedule.turn.tolist() == [0] * 6
 
 
+@pytest.mark.slow
 def test_requests_that_pauses_alone_make_too_late_are_left_out() -> None:
     prompts = {"turns": 5, "think_s": 10.0}
     schedule = planned("users", load=20, duration_s=30.0, prompts=prompts)

@@ -201,6 +201,7 @@ def test_a_file_that_is_not_there_or_no_text_is_told(tmp_path: Path) -> None:
         replay(tmp_path / "zip", "auto", 1.0, LONG)
 
 
+@pytest.mark.slow
 def test_a_line_without_end_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="line 2 with"):
         replayed(tmp_path, '{"at_s": 0}\n{"at_s": ' + "1" * (17 * 2**20))

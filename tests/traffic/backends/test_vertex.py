@@ -64,6 +64,7 @@ def part(*parts: dict[str, Any], finish: str | None = None, usage: dict[str, int
     return {"candidates": [candidate], **({"usageMetadata": usage} if usage else {})}
 
 
+@pytest.mark.slow
 def test_a_stream_at_vertex(monkeypatch: pytest.MonkeyPatch) -> None:
     have(monkeypatch, Fixed())
     usage = {"promptTokenCount": 8, "candidatesTokenCount": 5, "thoughtsTokenCount": 12, "totalTokenCount": 25}

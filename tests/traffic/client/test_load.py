@@ -128,6 +128,7 @@ def test_a_model_in_this_process_answers_without_a_wire_one_at_a_time() -> None:
         assert row["sent_ns"] <= (row["first_token_ns"] or row["sent_ns"]) <= row["done_ns"]
 
 
+@pytest.mark.slow
 def test_many_requests_that_are_due_at_once_all_go_out() -> None:
     sent: list[int] = []
     schedule = planned("offline", requests=3000, duration_s=1.0)

@@ -176,6 +176,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
         load(Prompts(source="nowhere.txt"), tmp_path)
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(min_size=1), min_size=1, max_size=5))
 def test_any_text_survives_jsonl_and_csv(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
     import csv

@@ -25,6 +25,7 @@ def test_without_a_tokenizer_a_word_is_a_token(tmp_path: Path) -> None:
     assert words.describe() == {"kind": "words"}
 
 
+@pytest.mark.slow
 def test_a_folder_and_a_file_are_read(tmp_path: Path) -> None:
     made.folder(tmp_path / "model")
     for text in ("model", "model/tokenizer.json", str(tmp_path / "model")):
@@ -93,6 +94,7 @@ def test_a_template_that_fails_or_breaks_out_is_refused(source: str) -> None:
         ChatTemplate(source, {}).render([USER])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["bpe", "unigram", "wordpiece", "letters"])
 def test_a_token_ends_where_its_characters_end(name: str) -> None:
     one = made.model(name)

@@ -75,6 +75,7 @@ def cut_streams(draw: st.DrawFn) -> tuple[list[str], bytes, list[int]]:
     return texts, body, [*sorted(cuts), len(body)]
 
 
+@pytest.mark.slow
 @given(cut_streams())
 def test_any_split_into_reads_gives_the_same_chunks_with_times_that_never_fall(made: tuple[list[str], bytes, list[int]]) -> None:
     texts, body, cuts = made

@@ -58,6 +58,7 @@ def test_a_change_stays_as_records_are_added_and_a_single_wild_record_is_marked(
     assert looks[-1].levels[-1][2] == pytest.approx(12.0, abs=0.05), "the wild record is no part of the level"
 
 
+@pytest.mark.slow
 def test_what_is_not_certain_yet_is_said_to_be_suspected() -> None:
     factors = (*DAYS[:10], *(1.03 * f for f in DAYS[:4]))
     sides = [side(f"r{day}", made(10.0 * f, day=day)) for day, f in enumerate(factors, start=1)]
@@ -67,6 +68,7 @@ def test_what_is_not_certain_yet_is_said_to_be_suspected() -> None:
     assert one.moved(one.suspected).startswith("suspected, not yet certain: rose by 3.")
 
 
+@pytest.mark.slow
 def test_the_expected_number_of_chance_findings_is_said_for_the_series_at_hand() -> None:
     sides = [side(f"r{day}", made(10.0 * f, day=day)) for day, f in enumerate(DAYS, start=1)]
     said = rates(histories(sides, [*PAIR, ("cost", "workers=1")]))

@@ -123,6 +123,7 @@ def test_no_smaller_set_gives_all_facts(facts: frozenset[str]) -> None:
         assert not chosen or not facts <= frozenset().union(*(quantity.gives for quantity in fewer))
 
 
+@pytest.mark.slow
 def test_every_fact_that_an_audit_asks_for_is_given_by_a_quantity() -> None:
     """The facts are text in the audits' files: those that no quantity gives are slips of the pen."""
     claims = [
@@ -171,6 +172,7 @@ NUMBERS = st.fixed_dictionaries(
 SIDES = st.sampled_from([{}, {"batch": 1}, {"batch": "1", "global_batch": 8}, {"global_batch": "many", "hardware": "H100"}])
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(NUMBERS, min_size=1, max_size=3),

@@ -14,6 +14,8 @@ from fireassay.verdict.comparison.phrases import shortened
 from fireassay.verdict.comparison.types import Change
 from tests.verdict.comparing import complete, side
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def change() -> Change:

@@ -131,6 +131,7 @@ def test_an_example_in_another_cluster_on_the_other_side_decides_nothing(plain: 
     assert (found.held, "was scored in the clusters" in found.sentence) == ("INCONCLUSIVE", True)
 
 
+@pytest.mark.slow
 def test_beside_a_baseline_at_its_floor_nothing_is_held() -> None:
     nothing = side("A", complete(right={1: 0, 2: 0}))
     found = quality(group(nothing), group(side("B", complete(right={1: 0, 2: 0}))))

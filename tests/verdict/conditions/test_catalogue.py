@@ -41,6 +41,7 @@ def test_a_record_that_says_nothing_about_its_machine_has_no_field_of_it() -> No
     assert fields == set()
 
 
+@pytest.mark.slow
 def test_a_reading_that_could_not_be_read_is_not_recorded_rather_than_a_value() -> None:
     made = side("a", complete())
     broken = with_manifest(made, "b", "environment/before/cpu/model", {"absent": "no /proc/cpuinfo"})

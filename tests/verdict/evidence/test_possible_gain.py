@@ -10,6 +10,9 @@ from fireassay.verdict.judge import judge
 from tests.builders import estimate
 from tests.handmade import Handmade
 
+pytestmark = pytest.mark.slow
+
+
 ONE = "workers=1"
 
 

@@ -245,6 +245,7 @@ def test_a_prediction_inside_twice_the_range_stands_with_its_scatter() -> None:
     assert found.speedup == pytest.approx(found.throughput / 20)
 
 
+@pytest.mark.slow
 def test_refused_rows_are_no_part_of_the_laws(scaling: Timings) -> None:
     every, fewer = (rubric(scaling, Limits(tolerance=t)).scaling for t in (0.005, 0.0005))
     assert every is not None
@@ -265,6 +266,7 @@ def test_rows_of_different_work_and_too_few_rows_are_predicted_nothing() -> None
     assert "at least 3 worker counts, not 2" in few.predicted.sentence
 
 
+@pytest.mark.slow
 def test_weak_scaling_follows_gustafson() -> None:
     # p times the work at p - 0.1 (p - 1) times the rate
     rows = "".join(f"{p},{10 * p / (p - 0.1 * (p - 1))!r},{100 * p}\n" for p in (1, 2, 4, 8, 16))

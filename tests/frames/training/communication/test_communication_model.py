@@ -20,6 +20,7 @@ def found(measured: RecordData) -> Wall:
     return made
 
 
+@pytest.mark.slow
 def test_a_simulated_cluster_is_recovered() -> None:
     """s, T1, alpha and beta within 10 %; the scatter of workers too."""
     made = found(record())
@@ -34,6 +35,7 @@ def test_a_simulated_cluster_is_recovered() -> None:
     assert not made.hides
 
 
+@pytest.mark.slow
 def test_hidden_communication_is_recorded() -> None:
     """A fifth of 0.95 s: hideable 0.19 s of one worker."""
     made = found(record(overlap=0.2))
@@ -43,6 +45,7 @@ def test_hidden_communication_is_recorded() -> None:
     assert made.all_exposed.middle.at(32) > made.fitted.middle.at(32)
 
 
+@pytest.mark.slow
 def test_without_a_sweep_the_training_gives_the_links() -> None:
     """The sweep's rows taken away: the buckets in groups of 2, 4, 8 and 16 give alpha and beta block by block."""
     whole = record()
@@ -62,12 +65,14 @@ def test_the_largest_count_is_predicted_without_it() -> None:
     assert all(abs(error) < 0.05 for error in held.errors)
 
 
+@pytest.mark.slow
 def test_weak_scaling_has_its_own_model() -> None:
     made = found(record(weak=True))
     assert made.fitted.middle.one_s == pytest.approx(1.0, rel=0.02)
     assert made.fitted.middle.at(16) == pytest.approx(1.0 * 1.035 + cluster().transfer_s(16), rel=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("levels", "words"), [((1, 2), ("2 worker counts",)), ((1, 2, 4, 8), ())])
 def test_few_counts_flag_a_prediction(levels: tuple[int, ...], words: tuple[str, ...]) -> None:
     flags = found(record(levels=levels)).flags(2 * levels[-1])

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from fireassay.estimates.estimate import Estimate
 from fireassay.verdict.audits.bottlenecks.bottleneck_start import AUDIT
 from tests.builders import estimate
 from tests.handmade import Handmade
+
+pytestmark = pytest.mark.slow
+
 
 ONE = "workers=1"
 

@@ -26,6 +26,7 @@ def test_a_percentile_without_its_trials_is_left_open() -> None:
     assert found(claim(numbers=[latency(trials=NOTHING)])) == {"trials_unsaid": "note"}
 
 
+@pytest.mark.slow
 def test_a_record_that_refused_its_percentiles_has_nothing_to_examine() -> None:
     made = good()
     states = {pitfall.name: pitfall for pitfall in of_record(made.measured(), judged(made).results)}

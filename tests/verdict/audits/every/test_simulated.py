@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from fireassay.verdict.audits.every.simulated import AUDIT, is_simulated
 from fireassay.verdict.judge import judge
 from tests.simulated_made import record
 from tests.verdict.making import good, judged, rules
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_simulated_record_is_invalid() -> None:

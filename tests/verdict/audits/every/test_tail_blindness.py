@@ -18,6 +18,7 @@ def with_slow_steps(every: int, slow_s: float, steps: int = 200) -> Handmade:
     return made
 
 
+@pytest.mark.slow
 def test_steps_that_are_slow_now_and_then_hold_much_of_the_time() -> None:
     """One step of 20 takes 10 s: 10/(19 + 10) = 34 % of the time."""
     assert rules(judged(with_slow_steps(20, 10.0)))["heavy_tail"] == ["workers=1"]
@@ -29,6 +30,7 @@ def test_steps_without_a_tail_or_with_a_light_one_are_clear(every: int, slow_s: 
     assert "heavy_tail" not in rules(judged(with_slow_steps(every, slow_s)))
 
 
+@pytest.mark.slow
 def test_too_few_steps_show_no_tail() -> None:
     assert "heavy_tail" not in rules(judged(with_slow_steps(20, 10.0, steps=60)))
 

@@ -19,6 +19,7 @@ def findings(measured: RecordData) -> dict[str, Finding]:
     return {finding.rule: finding for finding in AUDIT.examine(measured, {})}
 
 
+@pytest.mark.slow
 def test_wrong_data_fail_the_record_and_are_named() -> None:
     def wrong(cell: Cell, launch: int, rank: int, call: int) -> tuple[int, str | None]:
         return (300, "rank_missing: rank 2") if cell.size == 2**14 and launch == 3 and call == 2 else (0, None)
@@ -39,6 +40,7 @@ def test_wrong_data_fail_the_record_and_are_named() -> None:
     assert "rank_missing: rank 2" in judgement.verdict.sentence
 
 
+@pytest.mark.slow
 def test_calls_that_nobody_checked_are_inadmissible() -> None:
     measured = Made(sizes=("1K:1M",), wrong=lambda *_: (None, None)).measured()
     assert findings(measured)["collective_data_unchecked"].severity == "invalid"

@@ -10,6 +10,9 @@ from fireassay.verdict.judge import about, compute
 from fireassay.verdict.types import Finding
 from tests.looked import Seen, look
 
+pytestmark = pytest.mark.slow
+
+
 WELL = Seen(scatter=0.01)
 
 

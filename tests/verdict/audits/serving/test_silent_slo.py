@@ -41,6 +41,7 @@ def test_a_training_throughput_needs_no_objective() -> None:
     assert found(claim(numbers=[THROUGHPUT | {"unit": "samples/s"}])) == {}
 
 
+@pytest.mark.slow
 def test_a_record_can_be_examined_where_it_has_a_deadline() -> None:
     states = {}
     for gates in (Gates(), Gates(deadline_s=100.0)):

@@ -18,6 +18,7 @@ def findings(record: Handmade) -> list[tuple[str, str, str]]:
     return [(one.severity, one.evidence, one.remedy) for one in found]
 
 
+@pytest.mark.slow
 def test_more_than_all_makes_the_record_invalid() -> None:
     """3 s' worth of an H200 in 2 s."""
     record = made(part(3 * 989.4e12))

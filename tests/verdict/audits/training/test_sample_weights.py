@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
+
 from fireassay.verdict.audits.training.sample_weights import AUDIT
 from fireassay.verdict.evidence.training_faults import diagnose
 from tests.handmade import Handmade
 from tests.metrics.gradients_made import add
+
+pytestmark = pytest.mark.slow
 
 
 def unequal(*, denominators: tuple[float, float] | None, gradients: bool = False) -> dict[str, str]:

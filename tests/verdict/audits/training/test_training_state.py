@@ -9,6 +9,8 @@ from fireassay.verdict.audits.training.training_state import AUDIT
 from tests.handmade import Handmade
 from tests.verdict.making import good, judged, rules
 
+pytestmark = pytest.mark.slow
+
 
 def hashed(what: str, texts: dict[int, tuple[str, str]], *, layers: int = 0, declared: str = "") -> dict[str, str]:
     """Step -> the hashes of two ranks."""

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from fireassay.verdict.audits.training.unseen_steps import AUDIT
 from fireassay.verdict.judge import judge
 from tests.handmade import Handmade
+
+pytestmark = pytest.mark.slow
+
 
 WHY = "no optimizer of torch's was made in the process that was started"
 
