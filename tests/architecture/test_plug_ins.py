@@ -13,9 +13,6 @@ from fireassay.metrics.metric import LAST, Metric
 from tests.architecture.conftest import Run
 from tests.docs.blocks import blocks
 
-pytestmark = pytest.mark.slow
-
-
 PLUG_INS = [(package, name) for package in catalog.PLUG_INS for name in catalog.names(package)]
 METRICS: Mapping[str, Metric] = catalog.load_all("metrics")
 JUDGE_AND_RENDER = """

@@ -77,9 +77,9 @@ def test_numbers_are_whole_exact_in_sum_and_never_the_poison() -> None:
             assert poison(dtype) < least or poison(dtype) > largest
 
 
-@pytest.mark.slow
 @given(st.integers(1, 3 * PERIOD), st.integers(0, 10_000), st.integers(0, 10_000))
 @settings(max_examples=40, deadline=None)
+@pytest.mark.slow
 def test_no_element_of_a_long_result_may_be_wrong_unseen(count: int, call: int, place: int) -> None:
     one = asked("all_reduce", 2, 0, count=count, call=call)
     result = whole(list(expected(one)))

@@ -19,9 +19,6 @@ from fireassay.record.hardware import cgroup_folder
 from fireassay.record.machine import Machine, Unread
 from tests.limits import PROCESS_S
 
-pytestmark = pytest.mark.slow
-
-
 CPUINFO = "\n\n".join(
     f"processor\t: {number}\nmodel name\t: Made-up CPU 3000\nphysical id\t: {number // 4}\ncore id\t\t: {number % 4 // 2}\nflags\t\t: fpu hypervisor sse2"
     for number in range(8)

@@ -20,9 +20,6 @@ from fireassay.record.tables import FORMAT_VERSION, TABLES
 from fireassay.record.writer import StreamWriter
 from tests.record.making import experiment, launch_row, sealed, step_row, unfinished
 
-pytestmark = pytest.mark.slow
-
-
 POLARS = {
     "int32": pl.Int32,
     "int64": pl.Int64,

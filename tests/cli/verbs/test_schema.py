@@ -10,8 +10,6 @@ from fireassay.cli import main
 from fireassay.reports.documents import document
 from fireassay.spec.schema import claim_schema, json_schema, key_table
 
-pytestmark = pytest.mark.slow
-
 
 def test_the_schema_is_printed_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["schema"]) == 0
