@@ -6,7 +6,7 @@ from fireassay.verdict.audits.training.unseen_steps import AUDIT
 from fireassay.verdict.judge import judge
 from tests.handmade import Handmade
 
-WHY = "no optimizer of torch's was made in the process that was started"
+WHY = "the launched process created no torch optimizer"
 
 
 def made(*, steps: bool = False, imported: bool = True) -> Handmade:
