@@ -28,7 +28,7 @@ def test_parameters_of_one_noted_step_are_that_step(mark: str, step: int) -> Non
 def test_parameters_that_nobody_noted_are_no_step() -> None:
     found = recognise(HISTORY, "elsewhere", None)
     assert found.step is None
-    assert "no checkpoint that was seen" in found.why
+    assert "nor any observed checkpoint" in found.why
 
 
 def test_parameters_that_no_update_changed_are_told_apart_by_the_optimizers_counter_or_not_at_all() -> None:
