@@ -190,9 +190,9 @@ def pieces(tokens: Sequence[int], decode: Callable[[Sequence[int]], str]) -> lis
 @contextmanager
 def quiet() -> Iterator[None]:
     """Suppress transformers' progress bars while it loads: a client's output must stay clean."""
-    from transformers.utils import logging as told
+    from transformers.utils import logging as transformers_logging
 
-    logging: Any = told
+    logging: Any = transformers_logging
     shown = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()
     try:

@@ -33,25 +33,25 @@ class Slot:
     call: Call
 
 
-def elements(op: str, ranks: int, count: int, place: str) -> int:
+def elements(op: str, ranks: int, count: int, placement: str) -> int:
     """Elements of memory per call on a rank."""
     sends, gets = (count * (ranks if op in of else 1) for of in (SENDS, GETS))
-    return max(sends, gets) if place == "in" else sends + gets
+    return max(sends, gets) if placement == "in" else sends + gets
 
 
 def room(spec: RankCall, memory: torch.Tensor) -> int:
     """How many calls fit side by side into the memory."""
-    return len(memory) // elements(spec.op, spec.ranks, spec.count, _place(spec))
+    return len(memory) // elements(spec.op, spec.ranks, spec.count, _placement(spec))
 
 
 def slots(distributed: Any, spec: RankCall, memory: torch.Tensor, first: int, number: int, group: Any = None) -> list[Slot]:
     """The calls of a loop, side by side from index `first`, wrapping around at the end of the memory."""
-    length, capacity = elements(spec.op, spec.ranks, spec.count, _place(spec)), room(spec, memory)
+    length, capacity = elements(spec.op, spec.ranks, spec.count, _placement(spec)), room(spec, memory)
     begins = [(first + index) % capacity * length for index in range(number)]
     return [_slot(distributed, spec, memory[begin : begin + length], group) for begin in begins]
 
 
-def _place(spec: RankCall) -> str:
+def _placement(spec: RankCall) -> str:
     return "in" if spec.in_place else "out"
 
 

@@ -72,9 +72,9 @@ class Worker:
             ]
             self.group = groups[self.identity.rank // self.size]
         todo = list(cells(self.settings, self.identity.workers))
-        unsupported = {(op, place): why for op, place, why in self._missing({(cell.op, cell.place): None for cell in todo})}
-        for (op, place), why in unsupported.items():
-            self.event("not_supported", {"op": op, "place": place, "backend": self.settings.backend, "why": why})
+        unsupported = {(op, placement): why for op, placement, why in self._missing({(cell.op, cell.place): None for cell in todo})}
+        for (op, placement), why in unsupported.items():
+            self.event("not_supported", {"op": op, "place": placement, "backend": self.settings.backend, "why": why})
         random.Random(self.identity.seed).shuffle(todo)
         for cell in todo:
             if (cell.op, cell.place) not in unsupported:
@@ -129,9 +129,9 @@ class Worker:
     def _lead_in(self, spec: RankCall, memory: Any, begin: int, number: int) -> None:
         """Make a few unrecorded calls outside the loop's slots, since writing the data has cooled the caches."""
         if operations.room(spec, memory) > number:
-            (beside,) = operations.slots(self.distributed, spec, memory, begin + number, 1, self.group)
+            (extra,) = operations.slots(self.distributed, spec, memory, begin + number, 1, self.group)
             for _ in range(lead_in(spec.count * self.settings.element_size)):
-                beside.call()
+                extra.call()
 
     def _meet(self) -> tuple[int, int]:
         begin = time.monotonic_ns()
@@ -149,14 +149,14 @@ class Worker:
 
     def _missing(self, combinations: Mapping[tuple[str, Any], None]) -> Iterator[tuple[str, str, str]]:
         """(operation, placement, reason) of each unsupported combination, found by one small call each."""
-        for op, place in combinations:
-            why = self._refusal(op, place)
+        for op, placement in combinations:
+            why = self._refusal(op, placement)
             agreed = self.torch.tensor([0 if why is None else 1], device=self.device)
             self.distributed.all_reduce(agreed, op=self.distributed.ReduceOp.MAX)
             if int(agreed.item()):
-                yield op, place, why or "another rank does not support it"
+                yield op, placement, why or "another rank does not support it"
 
-    def _refusal(self, op: str, place: str) -> str | None:
+    def _refusal(self, op: str, placement: str) -> str | None:
         n = self.size
         if n == 1 and op == "send_recv":
             return "a group of one rank has no neighbour"
@@ -168,9 +168,9 @@ class Worker:
             dtype=self.settings.dtype,
             call=0,
             root=self.settings.root,
-            in_place=place == "in",
+            in_place=placement == "in",
         )
-        (slot,) = operations.slots(self.distributed, spec, self._memory(operations.elements(op, n, 4, place)), 0, 1, self.group)
+        (slot,) = operations.slots(self.distributed, spec, self._memory(operations.elements(op, n, 4, placement)), 0, 1, self.group)
         operations.prepare(spec, slot)
         try:
             slot.call()

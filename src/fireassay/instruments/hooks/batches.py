@@ -275,9 +275,9 @@ class Batches:
             return [batch for batch, _ in matches if not batch.trained]
         return self._take(self._looked_into())
 
-    def looked(self, looked: Sequence[Fetched]) -> None:
+    def looked(self, batches: Sequence[Fetched]) -> None:
         """Note batches used without gradients before the current pass: they may be trained on."""
-        self._looked.extend(looked)
+        self._looked.extend(batches)
 
     def passes(self, inputs: Any) -> None:
         """A module is called with gradients."""

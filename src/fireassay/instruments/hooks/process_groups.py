@@ -83,19 +83,19 @@ def _timed_class(torch: Any) -> Any:
     def make(method: str, op: str) -> Any:
         largest = 0 if op not in ("reduce_scatter", "all_to_all", "gather") else 1
 
-        def asked(self: Any, *arguments: Any, **words: Any) -> Any:
-            calls, ask = self._calls, getattr(self._inner, method)
+        def timed_method(self: Any, *arguments: Any, **words: Any) -> Any:
+            calls, request = self._calls, getattr(self._inner, method)
             if calls.under_way.any or not calls.taking:
-                return ask(*arguments, **words)
+                return request(*arguments, **words)
             calls.asked_first()
             tensors = arguments[min(largest, len(arguments) - 1)] if arguments else ()
-            call, work = calls.made(self._name, self._size, op, tensors, ask, arguments, words)
+            call, work = calls.made(self._name, self._size, op, tensors, request, arguments, words)
             calls.reduces(call)
             noted(torch, calls, call, work)
             return work
 
-        asked.__name__ = method
-        return asked
+        timed_method.__name__ = method
+        return timed_method
 
     def __init__(self: Any, inner: Any, calls: Calls) -> None:
         base.__init__(self, inner.rank(), inner.size())
@@ -205,7 +205,7 @@ def functions(torch: Any, calls: Calls) -> list[tuple[str, Callable[[Any], Any]]
                         call.blocked = call.end - call.begin  # it waits in `Work.wait`, which counts the wait for the step
                 return work
 
-            def asked(*arguments: Any, **words: Any) -> Any:
+            def recorded(*arguments: Any, **words: Any) -> Any:
                 if (
                     torch.compiler.is_compiling()
                     or not distributed.is_initialized()
@@ -216,7 +216,7 @@ def functions(torch: Any, calls: Calls) -> list[tuple[str, Callable[[Any], Any]]
                     return original(*arguments, **words)
                 return timed(arguments, words)
 
-            return asked
+            return recorded
 
         return make
 
