@@ -5,11 +5,11 @@ hanging server is dated as precisely as a dead one. A probe fails if it is refus
 the server's first status, say 404 or 401), or gets no answer within `TIMEOUT_S`. Behind https only the connection is probed. A single
 failure does not count: two in a row, by send time, are an outage.
 
-    replica_down  ns: begin of the outage   {"last_good_ns", "first_bad_ns", "known_ns", "why", "every_s"}
+    replica_down  ns: start of the outage   {"last_good_ns", "first_bad_ns", "known_ns", "why", "every_s"}
     replica_up    ns: end of the outage     {"last_bad_ns", "first_good_ns", "every_s"}
     probed        ns: end of the probing    {"probes", "cpu_s", "every_s"}: the prober's own cost; value null
 
-The begin is the send time of the first failed probe, or the last good answer if that is later: the server was alive at its last answer
+The start is the send time of the first failed probe, or the last good answer if that is later: the server was alive at its last answer
 (`last_good_ns`; null: none) and no longer when the next was due (`first_bad_ns`, its send time). The end is the first good answer
 (`first_good_ns`); the last failed probe was sent at `last_bad_ns`. So both are known to within `every_s` plus one response time;
 `known_ns` is when the outage became certain.

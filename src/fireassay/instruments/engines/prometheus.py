@@ -4,7 +4,7 @@ Their Prometheus endpoints, scraped once a second.
 
     with Scraper(target.metrics, launch, emit, options=target.options, urls=replica_urls) as scraper: ...
 
-Each endpoint has its own thread, which reads at the begin of the load, every second, and at its end, and emits rows of the table
+Each endpoint has its own thread, which reads at the start of the load, every second, and at its end, and emits rows of the table
 `telemetry` on the load's own clock: device `replica-N` (the N-th endpoint), method `scraped`, for `exposition.KNOWN` and for every name
 in an option `metrics.NAME = "unit"`. `{url}` in an endpoint is replaced by the address of each replica, for servers that assay starts
 on free ports.

@@ -10,7 +10,7 @@ Hooks around the functions that write and read state:
 | `nn.Module.load_state_dict`, `Optimizer.load_state_dict` | if a file was read for it |
 
 Saving and loading are pauses of the current step. Files written after the same step are one checkpoint. A save in another thread is no
-pause: training goes on meanwhile. Other files (samples, metrics, a replay buffer) do not count, nor does a `load_state_dict` from
+pause: training continues meanwhile. Other files (samples, metrics, a replay buffer) do not count, nor does a `load_state_dict` from
 memory (a target network, an average).
 Cannot see: state written otherwise (`pickle`, numpy, another library), nor when an asynchronous save has reached the disk.
 """

@@ -147,7 +147,7 @@ class Calls:
         self.wanted = False
 
     def begin(self, group: Any, op: str, tensors: Any) -> Call:
-        """Record the begin of a group's collective."""
+        """Record the start of a group's collective."""
         call = self.begun(*group_name_and_size(group), op, tensors)
         call.begin = self.now()
         return call

@@ -108,7 +108,7 @@ class _Turns:
             return
         try:
             self._change()
-        except Exception as error:  # ranks may now disagree; training goes on
+        except Exception as error:  # ranks may now disagree; training continues
             self._over, self._free = True, False
             print(f"assay: the calibration of communication has stopped: {type(error).__name__}: {error}", file=sys.stderr)
         self._attached.calls.waits.taken()

@@ -112,7 +112,7 @@ class Evaluated:
         evaluation.same = view.trained
 
     def ended(self) -> None:
-        """Training goes on, or the process ends."""
+        """Training continues, or the process ends."""
         for source, evaluation in self.under_way.items():
             key = (source.name, evaluation.same)
             number = self._passes[key] = self._passes.get(key, 0) + 1

@@ -149,7 +149,7 @@ class ExposedCommunication(StepState):
             self._tell_log(step)
 
     def _keep_communication(self, step: int, calls: list[Call]) -> None:
-        """The same for a steady step whose calls are all complete; the rows are made later."""
+        """The same for a steady step whose calls are all complete; the rows are built later."""
         recorded, tail = self.calls, self._tail_ns or 0
         recorded.waits.ended("backward", tail)
         asking, waiting = recorded.waits.both()
@@ -217,7 +217,7 @@ class _ByReducer:
         self._attached = attached
         self._queue = partial(attached._engine.queue_callback, attached._all_computed)
         self.known = False  # the reducer's first bucket is early enough
-        self._before = 0  # calls pending and complete at the begin of the pass
+        self._before = 0  # calls pending and complete at the start of the pass
         self.missed = False  # the last watched pass missed the last gradient's end, since the reducer requested nothing
         self.nothing_asked = False  # nor did anything else
 

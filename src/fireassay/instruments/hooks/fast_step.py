@@ -5,7 +5,7 @@ Between torch's work, each Python call of a hook costs about a microsecond, sinc
 and those of loss functions, one backward pass, one step of the one optimizer. For these the hooks (`fast_step_hooks`) write times into
 the fields of `Ordinary`, each hook in one call, and the end of a step appends one raw row; the writing thread expands it.
 Anything unexpected (an evaluation, a slice of a batch, a pause, a second optimizer, the end of an epoch) falls back: `leave` restores
-the state that `Attached` would have, which goes on from there.
+the state that `Attached` would have, which continues from there.
 
 Steps with additional work (hashes, scans for unknown modules: those at 2^k) are left to `Attached`, and so is everything on a GPU.
 """

@@ -108,7 +108,7 @@ class Phases(ExposedCommunication):
                 self._looked_ns += end - begin
 
     def _settle(self, module: Any = None) -> None:
-        """Training goes on: the requested batches are in use, evaluations are excluded."""
+        """Training continues: the requested batches are in use, evaluations are excluded."""
         if self._cycled():
             self._tell_looks()  # in the step that ends
             self._turn()

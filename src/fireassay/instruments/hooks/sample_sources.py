@@ -28,7 +28,7 @@ Key = tuple[int, int | None]
 
 @dataclass(slots=True, eq=False)
 class Source:
-    """What an iterator reads: a data set, in one of its epochs."""
+    """The data set that an iterator reads, in one of its epochs."""
 
     key: Key
     tells: bool  # whether its indices identify samples

@@ -1,8 +1,8 @@
-"""Which rows does a step's communication make, and when?
+"""Which rows does a step's communication give, and when are they built?
 
-Steady steps only append their raw times; the rows of many steps are made at once, in a third of the time per step, since code and data
-are cached by then. They are due after `MANY` steps and before anything else makes or writes rows: the sink requests them before every
-flush, so a kill loses no more than with rows made at each step.
+Steady steps only append their raw times; the rows of many steps are built at once, in a third of the time per step, since code and data
+are cached by then. They are due after `MANY` steps and before anything else builds or writes rows: the sink requests them before every
+flush, so a kill loses no more than with rows built at each step.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class StepCommunication(NamedTuple):
 
 
 class Pending:
-    """Steps whose rows are not made yet."""
+    """Steps whose rows are not built yet."""
 
     def __init__(self, recorder: Recorder, failed: Callable[[Exception], None]) -> None:
         self._recorder, self._failed = recorder, failed
@@ -44,7 +44,7 @@ class Pending:
             self.tell()
 
     def tell(self) -> None:
-        """Make the rows of all of them. Thread-safe: each step is taken once."""
+        """Build the rows of all of them. Thread-safe: each step is taken once."""
         steps = self._steps
         try:
             while steps:

@@ -66,7 +66,7 @@ class Turns:
             self._feed()
 
     def ended(self) -> bool:
-        """The step had ended there, where the current one begins; False if there was no such pass."""
+        """Confirm that the step ended where the current one begins; False if there was no such pass."""
         if self._part is None:
             return False
         attached, first, self._part = self._attached, self._part, None

@@ -61,7 +61,7 @@ class StepState(ABC):
         self.scales = False  # losses, before their backward pass
         self._doubted = ""
         self._derived = False  # gradients were requested in the current step
-        self._settled = 0  # begin of the current step's time in which fetched batches belong to no evaluation
+        self._settled = 0  # start of the current step's time in which fetched batches belong to no evaluation
         self._looked: list[Fetched] = []  # used without gradients since the last request
         self._looked_ns = 0
         # IDs of their modules, if called without gradients in evaluation mode; else 0
@@ -70,10 +70,10 @@ class StepState(ABC):
         self._trains: set[int] = set()  # modules trained on batches without a loader
         self._asks = False  # the script requests batches
         self._looker: Any = None  # the last module in evaluation mode, if its gradients may be requested
-        self._looking: int | None = None  # begin of the current pass without gradients
+        self._looking: int | None = None  # start of the current pass without gradients
         self._asked: int | None = None  # when the current batch was requested
         self._asked_since_look: int | None = None
-        self._evaluating: int | None = None  # begin of the current evaluation
+        self._evaluating: int | None = None  # start of the current evaluation
         self._stepped: dict[int, None] = {}  # optimizers, since the step began
         self._stepping: list[int] = []  # optimizers that are stepping now, nested
         self._known: set[int] = set()  # optimizers that exist
@@ -101,7 +101,7 @@ class StepState(ABC):
         self._logged: dict[int, int] = {}  # reducer -> passes before the first step, according to its log
 
     def failed(self, error: Exception) -> None:
-        """An internal error: stop measuring, let the training go on."""
+        """An internal error: stop measuring, let the training continue."""
         self.silence()
         self._recorder.fail(error, "attach")
 

@@ -15,7 +15,7 @@ An evaluation in the body of a loop leaves the loop's own batch to the training.
 
 Cannot tell: before the first step, and in an epoch that was left early, an evaluation with several loaders at once from the loop's own
 batch; a one-batch evaluation in a loop's body from a pass whose batch is trained on; without a loader, an evaluation from a rollout in
-evaluation mode that is learned from afterwards; the data time of an iterator that is no DataLoader (absent, never 0); work between the
+evaluation mode that is learned from afterwards; the data time of an iterator that is not a DataLoader (absent, never 0); work between the
 phases (unknown time); units of work other than the batch's first dimension, or its samples if it has none; steps without a torch
 optimizer (a handwritten update): none is recorded, since all of them would look like one.
 """
@@ -56,14 +56,14 @@ class Attached(Phases):
         self.ordinary: Ordinary = Ordinary(self, torch)
 
     def pause(self, kind: str) -> int:
-        """Begin a reported pause of the training; returns its begin. Calls during it are ignored."""
+        """Begin a reported pause of the training; returns its start. Calls during it are ignored."""
         self.ordinary.leave()
         self._turns.goes_on()
         self._paused += 1
         return self._recorder.pause(kind)
 
     def resume(self, kind: str, begin: int, succeeded: bool, detail: Mapping[str, Any] = MappingProxyType({})) -> None:
-        """Training goes on."""
+        """Training continues."""
         self._paused -= 1
         self._recorder.resume(kind, begin, succeeded, detail)
         self._pauses.append((begin, self._now()))
@@ -118,7 +118,7 @@ class Attached(Phases):
         self.batches.add(fetched, batch)
 
     def skipped(self, iterator: Any) -> None:
-        """A batch that could not be read; the script may go on with the next."""
+        """A batch that could not be read; the script may continue with the next."""
         if (source := getattr(iterator, "_assay_source", None)) is not None:
             iterator._assay_ids()
             source.left -= 1

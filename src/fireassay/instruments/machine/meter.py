@@ -135,7 +135,7 @@ class Meter:
         self._run: _Run | None = None
 
     def absences(self) -> dict[str, str]:
-        """What is not measured, and why: "energy" if there are no joules at all."""
+        """Reasons for missing measurements, by name: "energy" if there are no joules at all."""
         return {**self._host.absences, **self._gpus.absences, **self._absences}
 
     def start(self, launch: int, pids: Callable[[], Sequence[int]], *, workers: int | None = None) -> None:

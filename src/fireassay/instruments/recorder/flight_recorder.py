@@ -3,8 +3,8 @@
 Reads torch's flight recorder once, when the process ends. It keeps the last calls of every engine (2,000, or TORCH_FR_BUFFER_SIZE):
 operation, sizes, types, group and creation time, including calls that no hook covers. This costs the training nothing. Only the JSON
 form is read; the pickle is never loaded.
-A call belongs to the step in which it was made. Its wall-clock time is mapped to the monotonic clock by their offset, if that is the
-same at begin and end. The step of the ring's oldest call is left out, since earlier calls of it may be lost.
+A call belongs to the step in which it was requested. Its wall-clock time is mapped to the monotonic clock by their offset, if that is the
+same at start and end. The step of the ring's oldest call is left out, since earlier calls of it may be lost.
 
 Cannot tell: durations, except for NCCL with TORCH_NCCL_ENABLE_TIMING; gloo's point-to-point calls, which are not recorded; gloo's
 reduce_scatter, recorded as the all_reduce that implements it.

@@ -3,7 +3,7 @@
 Runs torch.profiler over a bounded window, in launches that are never timed: it skips some steps, warms up in some, and keeps at most
 three; then it is off. The trace is written between two steps as compressed Chrome trace events, under a name that TensorBoard's
 plug-in recognises. If memory is tracked on a GPU, the allocator's history of the window is kept too: torch's snapshot for its viewer
-(a pickle, written but never read) and a JSON summary. With Nsight Systems the window only marks the begin and end of its capture.
+(a pickle, written but never read) and a JSON summary. With Nsight Systems the window only marks the start and end of its capture.
 
 If the script ends earlier, or receives SIGTERM without handling it, the trace so far is kept.
 The result is the event `profile`: value = steps kept; detail = asked, seen (steps), first (number of the first step), file, trouble.

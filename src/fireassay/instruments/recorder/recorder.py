@@ -1,6 +1,6 @@
 """What does the probe record inside a launch, and when?
 
-Steps: a step's end is the next one's begin, so no time is lost between steps. Two things are excluded from both: hashing the model
+Steps: a step's end is the next one's start, so no time is lost between steps. Two things are excluded from both: hashing the model
 and writing the rows up to a saved checkpoint. Those rows are written at once: a checkpoint's steps are never repeated after a kill,
 so without the rows the samples of a killed worker would look lost.
 Saving or loading a checkpoint and evaluating inside a step are pauses: their time goes into the step's `checkpoint_ns`, which readers
@@ -125,7 +125,7 @@ class Recorder(LaunchEnd):
 
     @property
     def due(self) -> int:
-        """The first step whose begin needs more than writing the last one's row, apart from hashes."""
+        """The first step whose start needs more than writing the last one's row, apart from hashes."""
         later, limit = self._later_steps, self.limit
         ends = limit.last if limit is not None else None
         return min(later_gradients.NEVER if later is None else later.next, later_gradients.NEVER if ends is None else ends)
@@ -342,7 +342,7 @@ class Recorder(LaunchEnd):
         return Pause(self, "evaluation") if self.active else NOTHING
 
     def pause(self, kind: str = "") -> int:
-        """Begin a pause; returns its begin."""
+        """Begin a pause; returns its start."""
         try:
             self._release()
             self._phases.pause()
@@ -403,7 +403,7 @@ class Recorder(LaunchEnd):
 
     # ------------------------------------------------------------------ the model, the data, the scores
 
-    # ------------------------------------------------------------------ begin and end
+    # ------------------------------------------------------------------ start and end
 
     def close(self) -> None:
         """See `Probe.close`."""

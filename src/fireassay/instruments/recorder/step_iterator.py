@@ -30,7 +30,7 @@ class StepRecorder(Protocol):
         """The recorder failed."""
 
     def pause(self, kind: str) -> int:
-        """Begin a pause; returns its begin."""
+        """Begin a pause; returns its start."""
 
     def resume(self, kind: str, begin: int, succeeded: bool) -> None:
         """End a pause."""

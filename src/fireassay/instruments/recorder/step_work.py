@@ -1,6 +1,6 @@
 """What is the FLOP count of a step on this rank, on which device, and what is that device's peak?
 
-Reported once per start, after the first step. `Recorder` passes its phases in at the begin of its first loop and takes them back
+Reported once per start, after the first step. `Recorder` passes its phases in at the start of its first loop and takes them back
 after the first step, so later steps cost nothing. The count (`flops`) and, if requested, the measured peak (`gemm_peak`) become the
 event `flops`:
 

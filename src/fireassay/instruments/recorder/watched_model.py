@@ -159,7 +159,7 @@ class WatchedModel(RecorderState):
             self.example(id, score, prediction=prediction, target=target, metric=metric, cluster=group)
 
     def _hash(self, watch: model_hash.Watch) -> None:
-        """Hash the model now; if that fails, record the reason and go on."""
+        """Hash the model now; if that fails, record the reason and continue."""
         begin = self._now()
         try:
             if self._step == 0 and self._gradients is not None and (self.workers == 1 or watch.sharded):

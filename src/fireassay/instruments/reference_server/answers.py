@@ -4,7 +4,7 @@ An answer begins with the word that the prompt requests, else with the prompt's 
 with words from a fixed tape, at an offset that is a hash of those last words and the server's salt. So equal prompts have equal answers
 on every replica with the same salt, and an answer identifies its prompt. One word is one token.
 
-The bytes of a word's chunk are made once and reused: a stream costs the server little more than its sends. All answers therefore have
+The bytes of a word's chunk are built once and reused: a stream costs the server little more than its sends. All answers therefore have
 the same id.
 """
 

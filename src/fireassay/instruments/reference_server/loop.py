@@ -176,7 +176,7 @@ class Server(Streams):
             if what == NEXT:
                 heapreplace(heap, (stream.base + stream.plan.offsets[stream.at], key, stream))
             else:
-                # the end of an answer may have put another stream's begin before it, so search for its entry
+                # the end of an answer may have put another stream's start before it, so search for its entry
                 self._drop(due, key, stream)
                 if what == LAST:
                     self._finish(stream)

@@ -26,7 +26,7 @@ FLOOD: Final = b"x" * 65536
 
 @dataclass(slots=True, kw_only=True)
 class Plan:
-    """The pieces for a request. `offsets[i]` is when `pieces[i]` is due, in nanoseconds after the request's begin."""
+    """The pieces for a request. `offsets[i]` is when `pieces[i]` is due, in nanoseconds after the request's start."""
 
     pieces: list[bytes]
     offsets: Sequence[int]

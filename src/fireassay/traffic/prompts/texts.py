@@ -2,7 +2,7 @@
 
 From a pool of units (words) whose tokens were counted once: a text is a first word, a code of words unique to it, and a slice of the pool.
 This requires that tokens do not span units: the whole pool is checked, and so is a sample of finished texts inside their frame (the chat
-template, the begin mark).  If the check fails for a tokenizer, every text is counted and corrected, and `Texts.exact` is false.
+template, the begin-of-sequence token).  If the check fails for a tokenizer, every text is counted and corrected, and `Texts.exact` is false.
 
 A text depends only on the tokenizer, the corpus and a 64-bit number.  Numbers come from splitmix64 (Steele, Lea, Flood: Fast splittable
 pseudorandom number generators, OOPSLA 2014), a bijection, so codes of enough words never collide.
