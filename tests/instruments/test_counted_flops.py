@@ -370,7 +370,7 @@ def test_a_peak_in_a_precision_that_the_process_does_not_use_is_not_measured() -
     for gpu, asked, made in ((Gpu(matmul=False), "tf32", "float32"), (Gpu(), "float32", "tf32")):
         found = gemm_peak.measure(gpu, "cuda:0", asked)
         assert found["flops_per_s"] is None
-        assert found["absent"] == f"this process makes its float32 products in {made}, not in {asked}"
+        assert found["absent"] == f"this process computes float32 products in {made}, not in {asked}"
 
 
 def test_a_gpu_is_told_by_its_number_so_that_ranks_that_share_it_are_seen() -> None:

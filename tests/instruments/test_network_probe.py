@@ -164,7 +164,7 @@ def test_a_busy_server_is_asked_again_before_it_is_given_up(monkeypatch: pytest.
 def test_what_is_no_report_is_a_lack_and_never_a_number(text: str) -> None:
     found = network_probe.parse_iperf3(text, WHERE)
     assert isinstance(found, Lack)
-    assert "cannot read" in found.why
+    assert "cannot be parsed" in found.why
 
 
 def test_a_system_that_does_not_count_retransmissions_says_none() -> None:

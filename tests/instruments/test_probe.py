@@ -296,7 +296,7 @@ def test_examples_of_unequal_length_end_the_recording_and_say_why(rig: Rig, capf
     rig.p.examples([1, 2], [0.5])
     rig.p.examples([1, 2], [0.5])
     said = capfd.readouterr().err
-    assert said.count("the training goes on") == 1
+    assert said.count("training continues") == 1
     assert "probe.examples: ValueError: 2 ids, but 1, 2, 2, 2 scores, predictions, targets, clusters" in said
     assert rig.rows("examples") == []  # the beginning of a held-out set must not pass for all of it
     assert not rig.p.active

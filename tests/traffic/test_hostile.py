@@ -95,9 +95,9 @@ CASES: dict[str, tuple[bytes, str, str]] = {
     "two lengths": (b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", "malformed", "two different"),
     "a length that is none": (b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", "malformed", "not a length"),
     "a coding that was not asked for": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n", "malformed", "coding"),
-    "a chunk size that is none": (HEAD + b"zz\r\nab\r\n\r\n", "malformed", "size of a chunk"),
-    "a chunk longer than it says": (HEAD + b"2\r\nabcd\r\n0\r\n\r\n", "malformed", "longer than its size"),
-    "a huge chunk size": (HEAD + b"fffffffffffffffff\r\nab\r\n\r\n", "malformed", "size of a chunk"),
+    "a chunk size that is none": (HEAD + b"zz\r\nab\r\n\r\n", "malformed", "chunk size"),
+    "a chunk longer than it says": (HEAD + b"2\r\nabcd\r\n0\r\n\r\n", "malformed", "exceeds its size"),
+    "a huge chunk size": (HEAD + b"fffffffffffffffff\r\nab\r\n\r\n", "malformed", "chunk size"),
     "closes after interim answers": (b"HTTP/1.1 101 Switching\r\n\r\n" * 3, "reset", "in the middle of its answer"),
 }
 

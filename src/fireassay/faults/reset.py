@@ -13,7 +13,7 @@ def on_load(struck: Struck, asked: own_proxy.Shared) -> Undo:
     """Reset the share of connections until undone.
 
     Raises:
-        RuntimeError: the proxy is gone.
+        RuntimeError: the proxy has exited.
     """
     struck.front.control(struck.front_url, reset_share=asked.share)
     return lambda: struck.front.control(struck.front_url)

@@ -2,7 +2,7 @@
 
 `arm` puts a finder first in `sys.meta_path`: it waits for torch, lets it load, then installs the hooks. A script that marks its own
 steps (`fireassay.instruments.probe.start`) takes precedence: the hooks are removed, except those that record communication between
-several ranks, which marks cannot give (`marked_steps`).
+several ranks, which marks cannot provide (`marked_steps`).
 The hooks use no random number generator, change no tensor and add no collective, so weights are unaffected.
 An error here is printed once on standard error and ends the measurement, never the training.
 """
@@ -34,14 +34,14 @@ def current() -> Attached | None:
 def unseen() -> str:
     """Why this process recorded no step."""
     if _marked is not None:
-        return "the script opened the probe and marked no step"
+        return "the script opened the probe but marked no step"
     if _current is None:
-        return _trouble or "no hooks were put into torch (workload.attach is off)"
+        return _trouble or "torch was not hooked (workload.attach is off)"
     return _current.unseen()
 
 
 def arm() -> None:
-    """Install the hooks once torch is imported, or now if it already is; no-op if they are in."""
+    """Install the hooks once torch is imported, or now if it already is; no-op if installed."""
     marks = _marked is not None and _marked.active
     if marks or _current is not None or any(_is_ours(finder) and finder.name == "torch" for finder in sys.meta_path):
         return
@@ -83,11 +83,11 @@ def _see_communication(torch: Any, recorder: Recorder, before: Attached | None) 
     except Exception as error:
         detach()
         _forget(before)
-        print(f"assay: this worker's communication is not seen: {type(error).__name__}: {error}", file=sys.stderr)
+        print(f"assay: this worker's communication is not recorded: {type(error).__name__}: {error}", file=sys.stderr)
 
 
 def _forget(before: Attached | None) -> None:
-    """A DistributedDataParallel keeps its timed group after the hooks are out: without this its notes would pile up."""
+    """A DistributedDataParallel keeps its timed group after the hooks are removed: without this its records would pile up."""
     if before is not None:
         before.calls.wanted = False
 
@@ -118,5 +118,5 @@ def _attach(torch: Any) -> None:
             communication_differencing.install(torch, attached, recorder, _undo)
     except Exception as error:
         detach()
-        _trouble = f"the hooks could not be put into torch {torch.__version__}: {type(error).__name__}: {error}"
+        _trouble = f"the hooks could not be installed in torch {torch.__version__}: {type(error).__name__}: {error}"
         print(f"assay: this worker's steps are not measured: {type(error).__name__}: {error}", file=sys.stderr)

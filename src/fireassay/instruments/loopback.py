@@ -38,7 +38,7 @@ def _install(torch: Any) -> None:
 
 
 def here(store: Any) -> Any:
-    """Wrap `TCPStore`: its server listens on the loopback interface only, if clients reach it there."""
+    """Wrap `TCPStore` so that its server listens on the loopback interface only, if clients can reach it there."""
 
     def made(host_name: str, port: int, *rest: Any, **named: Any) -> Any:
         server = named.get("is_master", rest[1] if len(rest) > 1 else False)
@@ -54,7 +54,7 @@ def here(store: Any) -> Any:
 
 
 def _bind(listening: socket.socket, port: int) -> None:
-    """Bind to the port as soon as nobody else holds it; the other ranks wait for the store anyway."""
+    """Bind to the port as soon as it is free; the other ranks wait for the store anyway."""
     deadline = time.monotonic() + PORT_TAKEN_S
     while True:
         try:

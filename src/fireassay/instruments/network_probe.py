@@ -6,7 +6,7 @@ Measured with ping and iperf3, where installed.
     stream    `iperf3 -c HOST -J`, and with -R for the reverse direction: received payload per second, retransmitted segments
     path      `ping -M do` with packets of the interface's MTU: whether they arrive unfragmented
 
-Every tool runs with a time limit. A failed measurement gives a `Lack`: what, why, and how to fix it.
+Every tool runs with a time limit. A failed measurement gives a `Lack`: the tool, the reason and the fix.
 Sources: ping(8) of iputils, iperf3(1) (`-J`); RFC 4821 on why the path MTU must be probed.
 Cannot tell: whether the network or the two machines limit bandwidth (`host_busy` gives this machine's load).
 """
@@ -53,7 +53,7 @@ class Target:
 
 @dataclass(frozen=True, kw_only=True)
 class Lack:
-    """Something that could not be measured. `mend`: a line or command that fixes it; empty if unknown."""
+    """Something that could not be measured. `mend`: the fix, as a sentence or command; empty if unknown."""
 
     what: str
     why: str
@@ -67,7 +67,7 @@ class Echo:
     by: str
     sent: int
     seconds: tuple[float, ...]  # of the replies
-    why: str = ""  # why no reply came, if the system said so
+    why: str = ""  # why no reply came, if the system reported it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,9 +173,13 @@ def ping(address: str, *, count: int = ECHOES, stopped: Stopped = lambda: False,
     parsed = parse_ping(answer.out)
     if parsed is not None:
         return parsed
-    message = _last(answer.err) or _last(answer.out) or "it said nothing"
+    message = _last(answer.err) or _last(answer.out) or "it printed nothing"
     if "not permitted" in message or "Permission denied" in message or "missing cap_net_raw" in message:
-        return Lack(what="ping", why=f"ping may not open its socket ({message})", mend='sysctl -w net.ipv4.ping_group_range="0 2147483647"')
+        return Lack(
+            what="ping",
+            why=f"ping is not permitted to open its socket ({message})",
+            mend='sysctl -w net.ipv4.ping_group_range="0 2147483647"',
+        )
     return Echo(by="ping", sent=count, seconds=(), why=message.removeprefix("ping: "))
 
 
@@ -210,7 +214,7 @@ def echo(where: Target, address: str, *, count: int = ECHOES, stopped: Stopped =
 def unbroken(address: str, mtu: int, *, stopped: Stopped = lambda: False, tool: Callable[..., Answer] = run) -> bool | Lack:
     """Whether a packet of the interface's MTU arrives unfragmented, in three tries."""
     if not sys.platform.startswith("linux") or shutil.which("ping") is None or ":" in address:
-        return Lack(what="path", why="the path's packet size needs Linux's ping and IPv4")
+        return Lack(what="path", why="measuring the path MTU needs Linux's ping and IPv4")
     words = ["ping", "-n", "-c", "3", "-i", "0.2", "-W", "1", "-M", "do", "-s", str(mtu - HEADERS), address]
     parsed = parse_ping(tool(words, 4 + PATIENCE_S, stopped).out)
     return Lack(what="path", why="ping sent nothing") if parsed is None else bool(parsed.seconds)
@@ -236,8 +240,8 @@ def stream(
     for wait_s in (*BUSY_S, None):
         answer = tool(words, seconds + CONNECT_S + PATIENCE_S, stopped)
         if answer.code is None:
-            why = f"iperf3 had not ended {PATIENCE_S:g} s after its time and was killed"
-            return Lack(what="iperf3", why=why, mend="look for a firewall that drops its packets")
+            why = f"iperf3 did not end within {PATIENCE_S:g} s after its run time and was killed"
+            return Lack(what="iperf3", why=why, mend="check for a firewall that drops its packets")
         if wait_s is None or BUSY not in answer.out or stopped():
             break
         time.sleep(wait_s)  # a server needs a moment to release the previous test
@@ -261,7 +265,9 @@ def parse_iperf3(text: str, where: Target) -> Stream | Lack:
         )
     except (ValueError, LookupError, TypeError, AttributeError):
         begin = " ".join(text.split())[:80]
-        return Lack(what="iperf3", why=f"iperf3 said what assay cannot read: {begin!r}", mend="iperf3 --version; 3.1 or later is needed")
+        return Lack(
+            what="iperf3", why=f"iperf3's output cannot be parsed: {begin!r}", mend="check iperf3 --version; 3.1 or later is needed"
+        )
 
 
 def _refused(error: str, where: Target) -> Lack:
@@ -270,11 +276,11 @@ def _refused(error: str, where: Target) -> Lack:
         return Lack(
             what="iperf3",
             why=f"the iperf3 server of {where.name} is busy with another test",
-            mend="wait, or start one on another port: HOST:PORT",
+            mend="wait, or start another server and give its port: HOST:PORT",
         )
     if "refused" in error:
         return Lack(what="iperf3", why=f"no iperf3 server answers at {where.host}, port {where.port}", mend=start)
-    return Lack(what="iperf3", why=f"iperf3: {error}", mend=f"{start}, and let port {where.port} through the firewall")
+    return Lack(what="iperf3", why=f"iperf3: {error}", mend=f"{start}, and open port {where.port} in the firewall")
 
 
 def _rate(part: Mapping[str, Any]) -> float:

@@ -21,10 +21,10 @@ class _Sizes(dict[bytes, int]):
 
     def __missing__(self, text: bytes) -> int:
         if not text or len(text) > 12 or text.strip(b"0123456789abcdefABCDEF"):
-            raise ValueError(f"not a size of a chunk: {text[:40]!r}")
+            raise ValueError(f"not a chunk size: {text[:40]!r}")
         value = int(text, 16)
         if value < 4096:
-            self[text] = value  # at most 4096 numbers in a few spellings
+            self[text] = value  # at most 4096 sizes in a few spellings
         return value
 
 
@@ -61,7 +61,7 @@ class Framed(NamedTuple):
             ends.append(dechunker.size)
             begin = end
         if not dechunker.done:
-            raise ValueError("the answer's chunks go on where it seemed to end")
+            raise ValueError("the answer's chunks continue after its apparent end")
         return b"".join(dechunker.pieces), ends
 
 
@@ -115,7 +115,7 @@ class Dechunker:
             self.done = not line
         elif self._after:
             if line:
-                raise ValueError("a chunk is longer than its size")
+                raise ValueError("a chunk exceeds its size")
             self._after = False
         else:
             self._left = SIZES[line.partition(b";")[0].strip()]

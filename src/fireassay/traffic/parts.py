@@ -89,7 +89,7 @@ class Reply:
     """A response. `body` has no transfer framing; `ends[i]` is how much of it had arrived by the read at `ns[i]`.
 
     `unsure[i]`: uncertainty of that read, ns.  0 or more: its last byte arrived at `ns[i]`, each other byte at most that much earlier.
-    Below 0: the last byte, too, may have arrived that much earlier.  Empty: unknown.
+    Below 0: so may the last byte.  Empty: unknown.
 
     A reader that knows the common form of a stream parses `framed`, framing included, and then sets `size`; `body`, `ends` and
     `ended` remove and check the framing on access.
@@ -118,7 +118,7 @@ class Reply:
         self._ended, self._ends, self._why = ended, ends, why
         self.http_status, self.ns = http_status, ns
         self.unsure = unsure if len(unsure) == len(ns) else ()
-        self._end_unsure = self.unsure[-1:]  # of its very end, framing included
+        self._end_unsure = self.unsure[-1:]  # of its end, framing included
         self.headers = headers  # lower-case names
         self.size = len(self._body)  # bytes of the body
 
@@ -219,7 +219,7 @@ class Task:
 
     name: str
     streams: bool  # whether its answers are streamed
-    ask: Callable[[Prompt, Ask], Ask]  # the prompt, and an ask without its content
+    ask: Callable[[Prompt, Ask], Ask]  # (prompt, ask without content) -> ask
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,5 +239,5 @@ class Backend:
     cached_tokens: bool = False  # whether its usage reports cached tokens
     tokenize: str = ""  # path of its tokenize endpoint, if any
     options: Mapping[str, Option] = field(default_factory=dict)  # accepted `Target.options`, by name
-    own_keys: tuple[str, ...] | None = None  # body keys it writes itself; None: rejects `body.KEY`
-    native: tuple[str, ...] = ()  # tasks of its own dialect, with the option `native`
+    own_keys: tuple[str, ...] | None = None  # body keys written by the backend; None: rejects `body.KEY`
+    native: tuple[str, ...] = ()  # tasks in the engine's own dialect, with the option `native`

@@ -153,7 +153,7 @@ class _Link:
         if error is not None or side is self.near:
             self.reset()
         else:
-            self.near.ended = True  # no receiver is left: its end ends the connection
+            self.near.ended = True  # no receiver is left, so its end ends the connection
             if self.held:
                 self._hold(None)
             else:
@@ -280,7 +280,7 @@ class Proxies:
         """Start the process.
 
         Args:
-            mark: value of FIREASSAY_MARK, which identifies the process as a last resort for cleanup.
+            mark: value of FIREASSAY_MARK, which identifies the process for cleanup as a last resort.
             seed: of the random choice of connections.
         """
         self._seed, self._lock = seed, threading.Lock()
@@ -316,7 +316,7 @@ class Proxies:
         """
         parts = urlsplit(url)
         if parts.scheme != "http" or parts.hostname is None:
-            raise ValueError(f"the proxy supports http:// only, not {parts.scheme}://")
+            raise ValueError(f"the proxy supports only http://, not {parts.scheme}://")
         answer = self._ask(do="add", host=parts.hostname, port=parts.port or 80, seed=self._seed + len(self._fronts))
         address = f"http://{HOST}:{answer['port']}"
         self._fronts[address] = answer["front"]
@@ -370,9 +370,9 @@ class Proxies:
                 stdin.flush()
                 line = stdout.readline()
             except (OSError, ValueError) as error:
-                raise RuntimeError(f"the proxy is gone: {error}") from None
+                raise RuntimeError(f"the proxy has exited: {error}") from None
         if not line:
-            raise RuntimeError("the proxy is gone")
+            raise RuntimeError("the proxy has exited")
         return cast(dict[str, int], json.loads(line))
 
 

@@ -49,7 +49,7 @@ def test_a_method_of_a_class_is_found() -> None:
 
 
 def test_what_cannot_be_called_is_refused() -> None:
-    with pytest.raises(TypeError, match="math:pi is no function but float"):
+    with pytest.raises(TypeError, match="math:pi is not callable: float"):
         function_calls.found("math:pi")
 
 

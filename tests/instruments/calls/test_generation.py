@@ -110,7 +110,7 @@ def test_a_conversation_goes_through_the_model_s_template(generator: Generator) 
 def test_what_cannot_be_answered_is_said(generator: Generator, tmp_path: Path) -> None:
     with pytest.raises(WorkloadError, match="no tokens"):
         generator.generate("", max_tokens=1)
-    with pytest.raises(WorkloadError, match="do not fit into the model's context of 128"):
+    with pytest.raises(WorkloadError, match="exceed the model's context of 128"):
         generator.generate("one", max_tokens=128)
     with pytest.raises(WorkloadError, match="no folder"):
         Generator(tmp_path / "nowhere")

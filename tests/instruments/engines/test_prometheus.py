@@ -223,7 +223,7 @@ def test_a_page_without_end_is_given_up() -> None:
 
 
 def test_a_page_that_drips_is_given_up() -> None:
-    with pages(drip) as server, pytest.raises(TimeoutError, match="no whole page"):
+    with pages(drip) as server, pytest.raises(TimeoutError, match="no complete page"):
         fetch(server.url, {}, timeout_s=0.1)
 
 
@@ -243,7 +243,7 @@ def test_a_head_that_drips_is_given_up() -> None:
         thread = threading.Thread(target=head, args=(server,))
         thread.start()
         try:
-            with pytest.raises(TimeoutError, match="no whole page"):
+            with pytest.raises(TimeoutError, match="no complete page"):
                 fetch(f"http://127.0.0.1:{server.getsockname()[1]}/", {}, timeout_s=0.2)
         finally:
             gone.set()

@@ -233,7 +233,7 @@ def test_what_cannot_be_known_is_said_to_be_so(training: Callable[..., Training]
     after.close()
     ((step, detail),) = after.events("resumed")
     assert step is None
-    assert "no checkpoint that was seen" in detail["why"]
+    assert "nor any observed checkpoint" in detail["why"]
 
 
 def test_a_step_that_only_makes_the_optimizers_state_is_none(training: Callable[..., Training]) -> None:

@@ -307,7 +307,7 @@ def test_only_gpus_that_the_workload_may_use_are_counted_and_each_once(chosen: s
     [
         (missing, "no NVML: the package nvidia-ml-py is not installed"),
         (lambda: FakeNvml({}, init=FakeNvmlError("Driver Not Loaded")), "no NVML: Driver Not Loaded"),
-        (lambda: FakeNvml({}), "NVML shows no GPU that the workload may use"),
+        (lambda: FakeNvml({}), "NVML lists no GPU visible to the workload"),
         (lambda: FakeNvml({"GPU-a": FakeNvmlError("Not Supported")}), "NVML counts no energy: GPU-a: Not Supported"),
     ],
 )
@@ -347,7 +347,7 @@ def test_without_any_counter_energy_is_absent_with_every_reason(tmp_path: Path) 
 
 
 def test_energy_that_nobody_asked_for_says_so(tmp_path: Path) -> None:
-    assert find(Energy(source="none"), bare(tmp_path), missing) == ((), {"energy": 'not asked for: energy.source = "none"'})
+    assert find(Energy(source="none"), bare(tmp_path), missing) == ((), {"energy": 'not requested: energy.source = "none"'})
 
 
 def counter_of(values: list[float | Exception], max_range: float | None = 1000.0) -> JouleCounter:

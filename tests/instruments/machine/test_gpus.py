@@ -93,5 +93,5 @@ def test_a_machine_without_nvml_without_driver_or_without_gpu_says_so() -> None:
     assert GpuState(missing, {}).absences == {"gpu_state": "no NVML: the package nvidia-ml-py is not installed"}
     broken = Nvml({}, NvmlError("Driver Not Loaded"))
     assert GpuState(lambda: broken, {}).absences == {"gpu_state": "no NVML: Driver Not Loaded"}
-    assert GpuState(lambda: Nvml({}), {}).absences == {"gpu_state": "NVML shows no GPU that the workload may use"}
+    assert GpuState(lambda: Nvml({}), {}).absences == {"gpu_state": "NVML lists no GPU visible to the workload"}
     assert list(GpuState(missing, {}).read()) == []

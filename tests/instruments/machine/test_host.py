@@ -288,7 +288,7 @@ def test_of_many_processors_a_few_are_asked(tmp_path: Path) -> None:
 
 
 def test_a_machine_that_tells_no_frequency_says_so(tmp_path: Path) -> None:
-    with pytest.raises(Unread, match="virtual machines often have none"):
+    with pytest.raises(Unread, match="as in many virtual machines"):
         list(frequency(Machine(root=tmp_path, environ={}, folder=tmp_path)))
 
 

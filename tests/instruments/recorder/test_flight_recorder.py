@@ -127,7 +127,7 @@ def test_what_is_not_known_is_absent() -> None:
         (torch_of(), {"TORCH_FR_BUFFER_SIZE": "0"}, 0, "it is switched off: TORCH_FR_BUFFER_SIZE=0"),
         (torch_of(), {}, 0, "it lists no call"),
         (torch_of(entry(0, 11)), {"TORCH_NCCL_TRACE_BUFFER_SIZE": "1000000"}, 0, "room for 1000000 calls"),
-        (torch_of(entry(0, 11)), {}, 2 * APART_NS, "the wall clock was set by 0.002 s"),
+        (torch_of(entry(0, 11)), {}, 2 * APART_NS, "the wall clock was adjusted by 0.002 s"),
     ],
     ids=["off", "empty", "too large", "clock set"],
 )

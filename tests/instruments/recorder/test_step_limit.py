@@ -123,7 +123,7 @@ def test_it_waits_for_the_other_ranks(tmp_path: Path) -> None:
 def test_a_rank_that_never_comes_makes_the_launch_fail_and_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     step_limit.mark(tmp_path, 1, 1)  # of another incarnation
     assert trained(Worker(tmp_path, 3, rank=0, workers=2)) == 1
-    assert "rank 0 has made its 3 steps and waited 0.05 s for the other ranks" in capsys.readouterr().err
+    assert "rank 0 finished its 3 steps and waited 0.05 s for the other ranks" in capsys.readouterr().err
 
 
 def test_ranks_of_another_machine_that_cannot_be_seen_are_waited_for_for_a_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

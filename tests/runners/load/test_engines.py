@@ -72,7 +72,7 @@ def test_a_silent_engine_is_queried_once(monkeypatch: pytest.MonkeyPatch) -> Non
 
     def silent(url: str, headers: object, **_: object) -> bytes:
         asked.append(url)
-        raise TimeoutError("no whole page within 2 s")
+        raise TimeoutError("no complete page within 2 s")
 
     monkeypatch.setattr(engines, "fetch", silent)
     assert engines.self_description(["http://127.0.0.1:1/"]) == {}

@@ -52,7 +52,7 @@ def test_the_folder_may_be_an_option_or_come_with_the_ask(folder: Path) -> None:
 def test_a_prompt_that_does_not_fit_is_an_error_and_no_exception(folder: Path) -> None:
     assert BACKEND.process is not None
     answer = BACKEND.process(Target(backend="process", model=str(folder)))(Ask(task="completions", model="", prompt="one", max_tokens=500))
-    assert (answer.status, "do not fit" in (answer.error or "")) == ("error", True)
+    assert (answer.status, "exceed" in (answer.error or "")) == ("error", True)
 
 
 def test_a_folder_without_a_model_is_refused_before_the_load(tmp_path: Path) -> None:

@@ -88,9 +88,9 @@ def test_what_came_before_the_framing_broke_is_kept_once() -> None:
     data = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nno size\r\n\r\n"
     made.ns, made.parts = [1], [data]
     assert made.find_head(data)
-    with pytest.raises(ValueError, match="not a size"):
+    with pytest.raises(ValueError, match="not a chunk size"):
         made.chunks_ended()
-    made.finish("malformed", "not a size of a chunk")
+    made.finish("malformed", "not a chunk size")
     assert made.reply().body == b"abc"
 
 
@@ -99,9 +99,9 @@ def test_nothing_after_broken_framing_is_body_when_a_later_read_shows_the_break(
     reads = [b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nno size\r\n", b"2\r\nde\r\n", b"2\r\nfg\r\n\r\n"]
     made.ns, made.parts = [1, 2, 3], reads
     assert made.find_head(reads[0])
-    with pytest.raises(ValueError, match="not a size"):
+    with pytest.raises(ValueError, match="not a chunk size"):
         made.chunks_ended()
-    made.finish("malformed", "not a size of a chunk")
+    made.finish("malformed", "not a chunk size")
     reply = made.reply()
     assert (reply.body, list(reply.ends)) == (b"abc", [3, 3, 3])
 

@@ -1,7 +1,7 @@
 """How do we measure a training by accelerate in one line?
 
 `accelerator = measured(Accelerator())`. Hooks record steps, phases, losses and samples, and evaluations by their passes without
-gradients; `save_state` and `load_state` of the accelerator are checkpoints. Nothing has to be prepared: the hooks handle the objects
+gradients; `save_state` and `load_state` of the accelerator are checkpoints. No other change is needed: the hooks handle the objects
 from `accelerator.prepare`.
 Cannot tell: files that the script writes itself (`torch.save`, `save_model`).
 """

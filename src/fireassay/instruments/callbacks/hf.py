@@ -1,7 +1,7 @@
 """How do we measure a training by the Trainer of transformers in one line?
 
 `Trainer(callbacks=[AssayCallback()])`. Hooks record steps, phases, losses, samples and evaluations. The Trainer's own `on_step_begin`
-comes after a step's batches were fetched, so it cannot show the wait for data, and no event marks the begin of an evaluation.
+comes after a step's batches were fetched, so it cannot show the wait for data, and no event marks the start of an evaluation.
 Saving a checkpoint has an event at its end only (`on_save`): it is assumed to begin with the last event before it, since the Trainer
 logs, evaluates and saves in sequence.
 Cannot tell: the time of other callbacks between those events; it counts as saving.

@@ -25,7 +25,7 @@ def arm() -> None:
 
 
 def begin(kind: Kind) -> int | None:
-    """Begin a pause; returns its begin, or None outside a launch."""
+    """Begin a pause; returns its start, or None outside a launch."""
     attached = _measuring()
     return attached.pause(kind) if attached is not None else None
 

@@ -58,7 +58,7 @@ def found(target: str) -> Callable[..., object]:
     for part in name.split("."):
         value = getattr(value, part)
     if not callable(value):
-        raise TypeError(f"{target} is no function but {type(value).__name__}")
+        raise TypeError(f"{target} is not callable: {type(value).__name__}")
     return value  # type: ignore[no-any-return]
 
 

@@ -23,7 +23,7 @@ from typing import Any
 from fireassay.errors import EnvironmentLacks, WorkloadError
 
 _HOLE = "\N{REPLACEMENT CHARACTER}"  # a decoder's output for an incomplete character
-_MOST_HELD = 16  # tokens with pending text; then they are taken as they are
+_MOST_HELD = 16  # tokens with pending text; beyond it, the text is used as is
 
 
 @dataclass(slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class Generation:
     token_ns: list[int] = field(default_factory=list)
     pieces: list[str] = field(default_factory=list)  # the text that each token adds, possibly empty
     logprobs: list[float] = field(default_factory=list)
-    finish: str = "length"  # or stop
+    finish: str = "length"  # length or stop
 
 
 class Generator:
@@ -127,7 +127,7 @@ class Generator:
         if not messages:
             ids = self._tokenizer(text)["input_ids"]
         elif self._tokenizer.chat_template is None:
-            raise WorkloadError("the model's tokenizer has no chat template: ask it for completions")
+            raise WorkloadError("the model's tokenizer has no chat template; use the task completions")
         else:
             encoding: Any = self._tokenizer.apply_chat_template(
                 [dict(message) for message in messages], add_generation_prompt=True, tokenize=True, return_dict=True
@@ -140,7 +140,7 @@ class Generator:
     def _fits(self, tokens_in: int, tokens_out: int) -> None:
         room = getattr(self._model.config, "max_position_embeddings", None)
         if room is not None and tokens_in + tokens_out > room:
-            raise WorkloadError(f"{tokens_in} tokens and {tokens_out} more do not fit into the model's context of {room}")
+            raise WorkloadError(f"{tokens_in} prompt and {tokens_out} output tokens exceed the model's context of {room}")
 
     def _decode(self, tokens: Sequence[int]) -> str:
         return str(self._tokenizer.decode(list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False))
@@ -175,24 +175,24 @@ def pieces(tokens: Sequence[int], decode: Callable[[Sequence[int]], str]) -> lis
     emitted token. A text that ends in an incomplete character waits for the next token.
     """
     out: list[str] = []
-    begin = held = 0  # decoding starts at `begin`; tokens up to `held` are emitted
+    begin = emitted = 0  # decoding starts at `begin`; tokens up to `emitted` are emitted
     for index in range(len(tokens)):
-        before, now = decode(tokens[begin:held]), decode(tokens[begin : index + 1])
+        before, now = decode(tokens[begin:emitted]), decode(tokens[begin : index + 1])
         last = index + 1 == len(tokens)
-        if now.endswith(_HOLE) and not last and index - held < _MOST_HELD:
+        if now.endswith(_HOLE) and not last and index - emitted < _MOST_HELD:
             out.append("")
             continue
         out.append(now[len(before) :])
-        begin, held = held, index + 1
+        begin, emitted = emitted, index + 1
     return out
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
     """Suppress transformers' progress bars while it loads: a client's output must stay clean."""
-    from transformers.utils import logging as told
+    from transformers.utils import logging as transformers_logging
 
-    logging: Any = told
+    logging: Any = transformers_logging
     shown = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()
     try:

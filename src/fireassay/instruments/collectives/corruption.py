@@ -13,7 +13,7 @@ Runs only after a result was found wrong.
     partial        a run of elements is wrong, the others are right
     unknown        none of these
 
-A name is given only if the result equals, bit for bit, that corruption applied to the right data.
+A cause is named only if the result equals, bit for bit, that corruption applied to the right data.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ ROUNDED: Final = ("bfloat16", "float16", "float32")
 CLOSE: Final = 1e-3  # for products, which are inexact
 
 
-def named(asked: RankCall, found: torch.Tensor, wanted: torch.Tensor) -> str:
+def named(spec: RankCall, result: torch.Tensor, reference: torch.Tensor) -> str:
     """Name the corruption and its location."""
     for look in LOOKS:
-        if name := look(asked, found, wanted):
+        if name := look(spec, result, reference):
             return name
-    return _partial(asked, found, wanted)
+    return _partial(spec, result, reference)
 
 
 # ---- checks, most specific first
@@ -175,7 +175,7 @@ def _other_shard(spec: RankCall, result: torch.Tensor, reference: torch.Tensor) 
     if spec.op in ("reduce_scatter", "scatter", "all_to_all"):
         for rank in range(min(spec.ranks, MOST_RANKS_TRIED)):
             if rank != spec.rank and bool((result == _made(replace(spec, rank=rank))).all()):
-                return f"shards_swapped: that of rank {rank} in place of that of rank {spec.rank}"
+                return f"shards_swapped: that of rank {rank} instead of that of rank {spec.rank}"
     if spec.ranks < 2:
         return ""
     parts, right = _parts(spec, result), _parts(spec, reference)
@@ -199,7 +199,7 @@ def _shifted(spec: RankCall, result: torch.Tensor, reference: torch.Tensor) -> s
     if all(len(part) > 1 and bool((part[:-1] == right[1:]).all()) for part, right in wrong):
         return "off_by_one: one element too early"
     if len(result) > 1 and (bool((result[1:] == reference[:-1]).all()) or bool((result[:-1] == reference[1:]).all())):
-        return "off_by_one: by one element over all parts"
+        return "off_by_one: by one element across all parts"
     wrong_elements = result != reference
     difference = (result.double() - reference.double())[wrong_elements]
     if bool((difference.abs() == 1).all()):

@@ -121,35 +121,35 @@ def _moved(periods: torch.Tensor, device: str) -> torch.Tensor:
 # ---- inputs and expected results
 
 
-def sent(asked: RankCall, target: torch.Tensor) -> None:
+def sent(spec: RankCall, target: torch.Tensor) -> None:
     """Write this rank's input."""
-    fill(target, numbers(asked.rank, asked.ranks, asked.dtype), STRIDE * asked.call)
+    fill(target, numbers(spec.rank, spec.ranks, spec.dtype), STRIDE * spec.call)
 
 
-def expected(asked: RankCall) -> Iterator[tuple[int, torch.Tensor, int]]:
+def expected(spec: RankCall) -> Iterator[tuple[int, torch.Tensor, int]]:
     """(elements, numbers, offset) of the right result, part by part; empty on a rank that receives nothing."""
-    n, rank, count, begin = asked.ranks, asked.rank, asked.count, STRIDE * asked.call
-    of = functools.partial(numbers, ranks=n, dtype=asked.dtype)
-    if asked.op in ("reduce", "gather") and rank != asked.root:
+    n, rank, count, begin = spec.ranks, spec.rank, spec.count, STRIDE * spec.call
+    of = functools.partial(numbers, ranks=n, dtype=spec.dtype)
+    if spec.op in ("reduce", "gather") and rank != spec.root:
         return
-    if asked.op in ("all_gather", "gather"):
+    if spec.op in ("all_gather", "gather"):
         yield from ((count, of(other), begin) for other in range(n))
-    elif asked.op == "all_to_all":
+    elif spec.op == "all_to_all":
         yield from ((count, of(other), begin + rank * count) for other in range(n))
-    elif asked.op == "reduce_scatter":
-        yield count, sums(n, asked.dtype), begin + rank * count
-    elif asked.op in ("all_reduce", "reduce"):
-        yield count, sums(n, asked.dtype), begin
-    elif asked.op == "scatter":
-        yield count, of(asked.root), begin + rank * count
+    elif spec.op == "reduce_scatter":
+        yield count, sums(n, spec.dtype), begin + rank * count
+    elif spec.op in ("all_reduce", "reduce"):
+        yield count, sums(n, spec.dtype), begin
+    elif spec.op == "scatter":
+        yield count, of(spec.root), begin + rank * count
     else:
-        yield count, of(asked.root if asked.op == "broadcast" else (rank - 1) % n), begin
+        yield count, of(spec.root if spec.op == "broadcast" else (rank - 1) % n), begin
 
 
-def right(asked: RankCall, result: torch.Tensor) -> bool:
+def right(spec: RankCall, result: torch.Tensor) -> bool:
     """Whether the result is right; fast, since it runs on every timed call."""
     at = 0
-    for size, periods, begin in expected(asked):
+    for size, periods, begin in expected(spec):
         part = result[at : at + size]
         if part.numel() != size or part.dtype != periods.dtype or not _equal(part, periods, begin):
             return False

@@ -33,25 +33,25 @@ class Slot:
     call: Call
 
 
-def elements(op: str, ranks: int, count: int, place: str) -> int:
+def elements(op: str, ranks: int, count: int, placement: str) -> int:
     """Elements of memory per call on a rank."""
     sends, gets = (count * (ranks if op in of else 1) for of in (SENDS, GETS))
-    return max(sends, gets) if place == "in" else sends + gets
+    return max(sends, gets) if placement == "in" else sends + gets
 
 
-def room(asked: RankCall, memory: torch.Tensor) -> int:
+def room(spec: RankCall, memory: torch.Tensor) -> int:
     """How many calls fit side by side into the memory."""
-    return len(memory) // elements(asked.op, asked.ranks, asked.count, _place(asked))
+    return len(memory) // elements(spec.op, spec.ranks, spec.count, _placement(spec))
 
 
-def slots(distributed: Any, asked: RankCall, memory: torch.Tensor, first: int, number: int, group: Any = None) -> list[Slot]:
+def slots(distributed: Any, spec: RankCall, memory: torch.Tensor, first: int, number: int, group: Any = None) -> list[Slot]:
     """The calls of a loop, side by side from index `first`, wrapping around at the end of the memory."""
-    length, capacity = elements(asked.op, asked.ranks, asked.count, _place(asked)), room(asked, memory)
+    length, capacity = elements(spec.op, spec.ranks, spec.count, _placement(spec)), room(spec, memory)
     begins = [(first + index) % capacity * length for index in range(number)]
-    return [_slot(distributed, asked, memory[begin : begin + length], group) for begin in begins]
+    return [_slot(distributed, spec, memory[begin : begin + length], group) for begin in begins]
 
 
-def _place(spec: RankCall) -> str:
+def _placement(spec: RankCall) -> str:
     return "in" if spec.in_place else "out"
 
 
@@ -113,12 +113,12 @@ def _exchange(d: Any, spec: RankCall, inputs: Any, outputs: Any, group: Any) -> 
     return call
 
 
-def prepare(asked: RankCall, slot: Slot) -> None:
+def prepare(spec: RankCall, slot: Slot) -> None:
     """Write the input and poison the output, so that an old result cannot pass for a new one."""
     if slot.outputs is not None:
-        slot.outputs.fill_(poison(asked.dtype))
+        slot.outputs.fill_(poison(spec.dtype))
     if slot.inputs is not None:
-        sent(asked, slot.inputs)
-    elif asked.in_place and slot.outputs is not None:
+        sent(spec, slot.inputs)
+    elif spec.in_place and slot.outputs is not None:
         # a receive-only rank starts with its own numbers, so that a stale result is recognised
-        fill(slot.outputs, numbers(asked.rank, asked.ranks, asked.dtype), STRIDE * asked.call)
+        fill(slot.outputs, numbers(spec.rank, spec.ranks, spec.dtype), STRIDE * spec.call)

@@ -32,7 +32,7 @@ from fireassay.instruments.recorder.sink import Identity, LaunchSink, MemorySink
 ANSWER: Final = 8  # bytes of an answer, and of the smallest message
 LARGE: Final = 4 << 20  # the larger of the two large messages; the other is half of it
 REPEATS: Final = 10
-MORE: Final = 5  # factor by which the smallest message is repeated more often
+MORE: Final = 5  # the smallest message is repeated this many times as often
 WARM_UP: Final = 2
 MOST_ALONE: Final = 32  # ranks up to which pairs run one by one: 992 ordered pairs at most
 OP: Final = "send_recv"
@@ -80,7 +80,7 @@ def turns(n: int, *, together: bool) -> Iterator[list[Pair]]:
 
 
 class Wire:
-    """The engine calls needed between two ranks: blocking send and recv of tensors, and a synchronise."""
+    """The engine calls between two ranks: blocking send and recv of tensors, and a synchronise."""
 
     def __init__(self, torch: Any, device: Any = "cpu") -> None:
         self.torch, self.device = torch, device
@@ -235,7 +235,7 @@ def plan_for(ranks: int, *, large: int = LARGE, repeats: int = REPEATS, together
         ValueError: the two large sizes differ too little from the small one.
     """
     if large < 64 * ANSWER:
-        raise ValueError(f"the large message must have at least {64 * ANSWER} bytes, not {large}: shorter ones tell no bandwidth")
+        raise ValueError(f"the large message must have at least {64 * ANSWER} bytes, not {large}: shorter ones do not show the bandwidth")
     alone = ranks <= MOST_ALONE if together is None else not together
     return Plan(sizes=(ANSWER, large // 2, large), repeats=repeats, together=not alone)
 
@@ -244,8 +244,8 @@ def _options(words: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="fireassay.instruments.collectives.pairs", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--large", type=int, default=LARGE, help="bytes of the larger message")
     parser.add_argument("--repeats", type=int, default=REPEATS, help="counted exchanges of each size")
-    parser.add_argument("--backend", default="", help="gloo, nccl ...: default nccl where there is CUDA, else gloo")
-    parser.add_argument("--together", action="store_true", help="pairs without a rank in common at once")
+    parser.add_argument("--backend", default="", help="gloo, nccl ...; default: nccl with CUDA, else gloo")
+    parser.add_argument("--together", action="store_true", help="run pairs without a common rank at the same time")
     return parser.parse_args(words)
 
 
@@ -268,7 +268,7 @@ def main(words: Sequence[str] | None = None) -> None:
     sink.close()
     torch.distributed.destroy_process_group()
     if not folder:
-        print(f"rank {identity.rank} on {socket.gethostname()}: {len(sink.of('collectives'))} exchanges, kept nowhere")
+        print(f"rank {identity.rank} on {socket.gethostname()}: {len(sink.of('collectives'))} exchanges, not recorded")
 
 
 if __name__ == "__main__":

@@ -23,18 +23,18 @@ class Checked:
     fault: str = ""
 
 
-def check(asked: RankCall, result: torch.Tensor) -> Checked:
+def check(spec: RankCall, result: torch.Tensor) -> Checked:
     """Count the wrong elements of a result and name the corruption."""
-    parts = list(expected(asked))
+    parts = list(expected(spec))
     if not parts:
-        return _elsewhere(asked, result)
-    if right(asked, result):
+        return _elsewhere(spec, result)
+    if right(spec, result):
         return Checked(wrong=0)
     reference = whole(parts, result.device)
     if result.dtype != reference.dtype or result.numel() != reference.numel():
         return Checked(wrong=reference.numel(), fault=f"wrong_dtype: {_type(result)} of {result.numel()} elements")
     flat = result.reshape(-1).cpu()
-    return Checked(wrong=int((flat != reference.cpu()).sum()), fault=named(asked, flat, reference.cpu()))
+    return Checked(wrong=int((flat != reference.cpu()).sum()), fault=named(spec, flat, reference.cpu()))
 
 
 def _elsewhere(spec: RankCall, result: torch.Tensor) -> Checked:

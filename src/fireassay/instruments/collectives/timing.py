@@ -15,7 +15,7 @@ Now = Callable[[], int]
 
 
 def on_host(calls: Sequence[Callable[[], Any]], now: Now = time.monotonic_ns) -> list[int]:
-    """The loop's begin and each call's return time."""
+    """The loop's start and each call's return time."""
     stamps = [0] * (len(calls) + 1)
     stamps[0] = now()
     for index, call in enumerate(calls, 1):
@@ -25,7 +25,7 @@ def on_host(calls: Sequence[Callable[[], Any]], now: Now = time.monotonic_ns) ->
 
 
 def on_gpu(torch: Any, calls: Sequence[Callable[[], Any]], now: Now = time.monotonic_ns) -> list[int]:
-    """The same from events in the current stream, offset by the host's time at the begin."""
+    """The same from events in the current stream, offset by the host's time at the start."""
     events = [torch.cuda.Event(enable_timing=True) for _ in range(len(calls) + 1)]
     torch.cuda.synchronize()
     begin = now()

@@ -38,7 +38,7 @@ class Worker:
     """One rank: its group, memory and sink."""
 
     torch: Any
-    asked: Collectives
+    settings: Collectives
     identity: Identity
     sink: Sink
     device: Any
@@ -50,7 +50,7 @@ class Worker:
     @property
     def size(self) -> int:
         """Ranks in this rank's group."""
-        return self.asked.ranks(self.identity.workers)
+        return self.settings.ranks(self.identity.workers)
 
     @property
     def name(self) -> str:
@@ -71,19 +71,19 @@ class Worker:
                 self.distributed.new_group(list(range(first, first + self.size))) for first in range(0, self.identity.workers, self.size)
             ]
             self.group = groups[self.identity.rank // self.size]
-        todo = list(cells(self.asked, self.identity.workers))
-        unsupported = {(op, place): why for op, place, why in self._missing({(cell.op, cell.place): None for cell in todo})}
-        for (op, place), why in unsupported.items():
-            self.event("not_supported", {"op": op, "place": place, "backend": self.asked.backend, "why": why})
+        todo = list(cells(self.settings, self.identity.workers))
+        unsupported = {(op, placement): why for op, placement, why in self._missing({(cell.op, cell.place): None for cell in todo})}
+        for (op, placement), why in unsupported.items():
+            self.event("not_supported", {"op": op, "place": placement, "backend": self.settings.backend, "why": why})
         random.Random(self.identity.seed).shuffle(todo)
         for cell in todo:
             if (cell.op, cell.place) not in unsupported:
                 self.time(cell)
             self.cells_done += 1
             self.sink.step(self.cells_done, time.monotonic_ns())
-        if self.asked.matrix_size:
+        if self.settings.matrix_size:
             self.memory = None  # pairs have their own buffers
-            plan = pairs.plan_for(self.identity.workers, large=self.asked.matrix_size)
+            plan = pairs.plan_for(self.identity.workers, large=self.settings.matrix_size)
             pairs.write(self.sink, self.identity, pairs.Wire(self.torch, self.device), plan)
 
     def time(self, cell: Cell) -> None:
@@ -91,15 +91,15 @@ class Worker:
         spec = self._asked(cell)
         memory = self._memory(operations.elements(cell.op, cell.ranks, cell.count, cell.place))
         capacity = operations.room(spec, memory)
-        warm = min(self.asked.warm_up, capacity)
+        warm = min(self.settings.warm_up, capacity)
         first_s = self._loop(cell, spec, memory, 0, warm, "warm_up")
         second_s = self._loop(cell, spec, memory, 0, warm, "warm_up") if warm > 1 else first_s
         batches, calls = timing.loops(
             self._slowest(min(first_s, second_s)),
             slots=capacity,
-            most=self.asked.calls,
-            seconds=self.asked.seconds,
-            least=self.asked.batches,
+            most=self.settings.calls,
+            seconds=self.settings.seconds,
+            least=self.settings.batches,
         )
         for batch in range(batches):
             self._loop(cell, spec, memory, batch * calls, calls, "timed")
@@ -116,7 +116,7 @@ class Worker:
         self._lead_in(spec, memory, begin, number)
         entry_times = self._meet()
         stamps = timing.on_gpu(self.torch, calls) if self.device.type == "cuda" else timing.on_host(calls)
-        # a rank that finished early must not use the CPU for checks while others still run
+        # a rank that finishes early must not use the CPU for checks while others still run
         exit_times = self._meet()
         checked = [_checked(call_spec, slot) for call_spec, slot in zip(specs, slots, strict=True)]
         self._row(cell, before, "barrier", 0, phase, entry_times, Checked(wrong=None))
@@ -127,11 +127,11 @@ class Worker:
         return (stamps[-1] - stamps[0]) / len(slots) / NS_PER_S
 
     def _lead_in(self, spec: RankCall, memory: Any, begin: int, number: int) -> None:
-        """Make a few unrecorded calls outside the loop's slots: writing the data has cooled the path down."""
+        """Make a few unrecorded calls outside the loop's slots, since writing the data has cooled the caches."""
         if operations.room(spec, memory) > number:
-            (beside,) = operations.slots(self.distributed, spec, memory, begin + number, 1, self.group)
-            for _ in range(lead_in(spec.count * self.asked.element_size)):
-                beside.call()
+            (extra,) = operations.slots(self.distributed, spec, memory, begin + number, 1, self.group)
+            for _ in range(lead_in(spec.count * self.settings.element_size)):
+                extra.call()
 
     def _meet(self) -> tuple[int, int]:
         begin = time.monotonic_ns()
@@ -149,14 +149,14 @@ class Worker:
 
     def _missing(self, combinations: Mapping[tuple[str, Any], None]) -> Iterator[tuple[str, str, str]]:
         """(operation, placement, reason) of each unsupported combination, found by one small call each."""
-        for op, place in combinations:
-            why = self._refusal(op, place)
+        for op, placement in combinations:
+            why = self._refusal(op, placement)
             agreed = self.torch.tensor([0 if why is None else 1], device=self.device)
             self.distributed.all_reduce(agreed, op=self.distributed.ReduceOp.MAX)
             if int(agreed.item()):
-                yield op, place, why or "another rank was refused"
+                yield op, placement, why or "another rank does not support it"
 
-    def _refusal(self, op: str, place: str) -> str | None:
+    def _refusal(self, op: str, placement: str) -> str | None:
         n = self.size
         if n == 1 and op == "send_recv":
             return "a group of one rank has no neighbour"
@@ -165,12 +165,12 @@ class Worker:
             ranks=n,
             rank=self.identity.rank % n,
             count=4,
-            dtype=self.asked.dtype,
+            dtype=self.settings.dtype,
             call=0,
-            root=self.asked.root,
-            in_place=place == "in",
+            root=self.settings.root,
+            in_place=placement == "in",
         )
-        (slot,) = operations.slots(self.distributed, spec, self._memory(operations.elements(op, n, 4, place)), 0, 1, self.group)
+        (slot,) = operations.slots(self.distributed, spec, self._memory(operations.elements(op, n, 4, placement)), 0, 1, self.group)
         operations.prepare(spec, slot)
         try:
             slot.call()
@@ -191,18 +191,18 @@ class Worker:
             ranks=cell.ranks,
             rank=self.identity.rank % cell.ranks,
             count=cell.count,
-            dtype=self.asked.dtype,
+            dtype=self.settings.dtype,
             call=0,
-            root=self.asked.root,
+            root=self.settings.root,
             in_place=cell.place == "in",
         )
 
     def _memory(self, least: int) -> Any:
         """The memory that calls rotate through; reallocated only if a call needs more."""
-        elements = max(least, int(self.asked.memory_mib * MIB) // self.asked.element_size)
+        elements = max(least, int(self.settings.memory_mib * MIB) // self.settings.element_size)
         if self.memory is None or len(self.memory) < elements:
             self.memory = None  # free first
-            self.memory = self.torch.zeros(elements, dtype=getattr(self.torch, self.asked.dtype), device=self.device)
+            self.memory = self.torch.zeros(elements, dtype=getattr(self.torch, self.settings.dtype), device=self.device)
         return self.memory
 
     def _row(self, cell: Cell, call: int, op: str, nbytes: int, phase: str, times: tuple[int, int], checked: Checked) -> None:
@@ -218,7 +218,7 @@ class Worker:
                 op,
                 cell.ranks,
                 nbytes,
-                self.asked.dtype,
+                self.settings.dtype,
                 phase,
                 in_place,
                 *times,
@@ -252,17 +252,17 @@ def _checked(spec: RankCall, slot: operations.Slot) -> Checked:
     return check(spec, slot.outputs)
 
 
-def engine(torch: Any, asked: Collectives) -> dict[str, Any]:
+def engine(torch: Any, settings: Collectives) -> dict[str, Any]:
     """The engine and device that carried the calls."""
-    nccl = ".".join(map(str, torch.cuda.nccl.version())) if asked.backend == "nccl" else None
-    variable = "NCCL_SOCKET_IFNAME" if asked.backend == "nccl" else "GLOO_SOCKET_IFNAME"
+    nccl = ".".join(map(str, torch.cuda.nccl.version())) if settings.backend == "nccl" else None
+    variable = "NCCL_SOCKET_IFNAME" if settings.backend == "nccl" else "GLOO_SOCKET_IFNAME"
     return {
         "backend": torch.distributed.get_backend(),
         "torch": torch.__version__,
         "nccl": nccl,
         "interface": os.environ.get(variable) or None,
         "threads": torch.get_num_threads(),
-        "device": torch.cuda.get_device_name() if asked.backend == "nccl" else "cpu",
+        "device": torch.cuda.get_device_name() if settings.backend == "nccl" else "cpu",
         "convention": "nccl-tests",
         "timing": "loops of calls after a barrier, the slowest rank",
     }

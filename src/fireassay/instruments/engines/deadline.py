@@ -40,5 +40,5 @@ def within(sock: socket.socket | None, timeout_s: float, what: str) -> Iterator[
 def _cut(sock: socket.socket | None, late: threading.Event) -> None:
     late.set()
     if sock is not None:
-        with suppress(OSError):  # closed meanwhile
+        with suppress(OSError):  # already closed
             socket.socket.shutdown(sock, socket.SHUT_RDWR)  # an SSLSocket's own shutdown would drop its keys under the reader

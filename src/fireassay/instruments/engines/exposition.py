@@ -1,7 +1,7 @@
 """Which wanted values does a page in Prometheus' text format hold?
 
 Pure; robust against garbage. `KNOWN` lists the kept names per engine. Several series of one name (engines, ranks, models) are summed;
-for a share the largest is taken. Names in OpenMetrics style (`..._total`) and without are the same counter. Sources: the engines' own
+of shares, the largest is taken. Names with and without OpenMetrics' suffix `_total` are the same counter. Sources: the engines' own
 metrics pages (vLLM "Production Metrics", SGLang "Production Metrics", TGI "Metrics") and DCGM's field identifiers.
 """
 

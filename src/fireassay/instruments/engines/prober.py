@@ -5,14 +5,14 @@ hanging server is dated as precisely as a dead one. A probe fails if it is refus
 the server's first status, say 404 or 401), or gets no answer within `TIMEOUT_S`. Behind https only the connection is probed. A single
 failure does not count: two in a row, by send time, are an outage.
 
-    replica_down  ns: begin of the outage   {"last_good_ns", "first_bad_ns", "known_ns", "why", "every_s"}
+    replica_down  ns: start of the outage   {"last_good_ns", "first_bad_ns", "known_ns", "why", "every_s"}
     replica_up    ns: end of the outage     {"last_bad_ns", "first_good_ns", "every_s"}
     probed        ns: end of the probing    {"probes", "cpu_s", "every_s"}: the prober's own cost; value null
 
-The begin is the send time of the first failed probe, or the last good answer if that is later: the server was alive at its last answer
+The start is the send time of the first failed probe, or the last good answer if that is later: the server was alive at its last answer
 (`last_good_ns`; null: none) and no longer when the next was due (`first_bad_ns`, its send time). The end is the first good answer
 (`first_good_ns`); the last failed probe was sent at `last_bad_ns`. So both are known to within `every_s` plus one response time;
-`known_ns` is when the outage was certain.
+`known_ns` is when the outage became certain.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Fold:
 
     def _failed(self, probe: Probe) -> tuple[str, int, dict[str, Any]] | None:
         if probe.sent_ns < self.good_sent_ns:
-            return None  # a later one was answered: only this one was lost
+            return None  # a later probe was answered: only this one was lost
         self.bad.append(probe)
         if not self.up:
             self.bad = [max(self.bad, key=lambda failure: failure.sent_ns)]
@@ -83,7 +83,7 @@ class Fold:
 
     def _good(self, probe: Probe) -> tuple[str, int, dict[str, Any]] | None:
         if not self.up and probe.sent_ns < self.begin_ns:
-            return None  # answered before the outage, and read late
+            return None  # answered before the outage, but read late
         last_bad = max((failure.sent_ns for failure in self.bad), default=self.begin_ns)
         self.good_sent_ns = max(self.good_sent_ns, probe.sent_ns)
         self.good_ns = max(self.good_ns or 0, probe.known_ns)
@@ -104,7 +104,7 @@ class _Connection:
     replica: int
     sent_ns: int
     socket: socket.socket
-    told: bool = False
+    reported: bool = False
     heard: bytes = b""
 
 
@@ -122,7 +122,7 @@ class _Replica:
         self.accepted: int | None = None  # its first status
 
     def trouble(self, status: int) -> str:
-        """Why a status means that it does not serve; empty if it does."""
+        """Why a status means that the replica does not serve; empty if it does."""
         if self.accepted is None:
             self.accepted = status
         return "" if 200 <= status < 300 or (status == self.accepted and status < 500) else f"status {status}"
@@ -178,7 +178,7 @@ class Prober:
         try:
             self._replicas = [_Replica(url, self._target.ready, self._headers()) for url in self._urls]
             self._loop()
-        except Exception as error:  # an exception in a thread would go unnoticed
+        except Exception as error:  # otherwise an exception in a thread would go unnoticed
             self.trouble = f"{type(error).__name__}: {error}"[:200]
         finally:
             for connection in list(self._open):
@@ -239,13 +239,13 @@ class Prober:
             self._tell(connection, "")
             self._close(connection)
             return
-        connection.socket.send(request)  # a new connection takes a few hundred bytes at once
+        connection.socket.send(request)  # fits into the send buffer of a new connection
         self._selector.modify(connection.socket, selectors.EVENT_READ, connection)
 
     def _read(self, connection: _Connection) -> None:
         data = connection.socket.recv(MOST_BYTES)
         connection.heard += data
-        if not connection.told and b"\r\n" in connection.heard:
+        if not connection.reported and b"\r\n" in connection.heard:
             status = _status(connection.heard)
             self._tell(connection, "no HTTP" if status is None else self._replicas[connection.replica].trouble(status))
         if not data or len(connection.heard) > MOST_BYTES:
@@ -263,9 +263,9 @@ class Prober:
         self._close(connection)
 
     def _tell(self, connection: _Connection, why: str) -> None:
-        if connection.told:
+        if connection.reported:
             return
-        connection.told = True
+        connection.reported = True
         event = self._replicas[connection.replica].fold.feed(Probe(connection.sent_ns, time.monotonic_ns(), why))
         if event is not None:
             kind, ns, detail = event

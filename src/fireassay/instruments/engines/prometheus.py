@@ -4,10 +4,10 @@ Their Prometheus endpoints, scraped once a second.
 
     with Scraper(target.metrics, launch, emit, options=target.options, urls=replica_urls) as scraper: ...
 
-Each endpoint has its own thread, which reads at the begin of the load, every second, and at its end, and emits rows of the table
+Each endpoint has its own thread, which reads at the start of the load, every second, and at its end, and emits rows of the table
 `telemetry` on the load's own clock: device `replica-N` (the N-th endpoint), method `scraped`, for `exposition.KNOWN` and for every name
 in an option `metrics.NAME = "unit"`. `{url}` in an endpoint is replaced by the address of each replica, for servers that assay starts
-on ports of its own.
+on free ports.
 
 A DCGM exporter's GPUs are separate devices, by UUID: `energy` is joules since the launch's first reading, method `counter`, so that
 they are treated like NVML's and a GPU in both is counted once (host and device are equal). The option `metrics.gpus` ("0,1" or UUID
@@ -143,7 +143,7 @@ class _Endpoint:
             ns = time.monotonic_ns()
             for row in self._rows(ns, exposition.parse(page, self._names)):
                 self._emit(row)
-        except Exception as error:  # any error: the load matters more
+        except Exception as error:  # never disturb the load
             self._failures += 1
             self.trouble = f"{type(error).__name__}: {error}"[:200]
             ns = time.monotonic_ns()
@@ -215,7 +215,7 @@ def fetch(address: str, headers: Mapping[str, str], *, timeout_s: float = TIMEOU
     connection.connect()
     page = bytearray()
     try:
-        with within(connection.sock, timeout_s, "no whole page"):
+        with within(connection.sock, timeout_s, "no complete page"):
             query = f"?{parts.query}" if parts.query else ""
             connection.request("GET", (parts.path or "/") + query, headers={"accept": "text/plain", "connection": "close", **headers})
             answer = connection.getresponse()
@@ -224,7 +224,7 @@ def fetch(address: str, headers: Mapping[str, str], *, timeout_s: float = TIMEOU
             while data := answer.read1(1 << 16):
                 page += data
                 if len(page) > most:
-                    raise OSError(f"a page of more than {most >> 20} MiB")
+                    raise OSError(f"the page has more than {most >> 20} MiB")
     finally:
         connection.close()
     return bytes(page)

@@ -1,13 +1,13 @@
 """When does a step's gradient equal what the optimizer gets, and in which precision was it computed?
 
-Recorded once per launch (`later_gradients` covers later steps): just before clipping, if torch clips, since a clipped gradient has lost
-its norm; else when the first optimizer of the watched model begins its step. By then any averaging over ranks is done, be it by
+Recorded once per launch (`later_gradients` covers later steps): just before clipping, if torch clips, since clipping destroys the
+norm; else when the first optimizer of the watched model begins its step. By then any averaging over ranks is done, be it by
 DistributedDataParallel, a loop of all-reduces or accumulation over several passes, and a GradScaler has removed its factor.
 
 | hooked until the first step | why |
 |---|---|
-| a hook before every optimizer's step | the moment; the optimizer, whose state is hashed later |
-| `torch.nn.utils.clip_grad._clip_grads_with_norm_` | the moment before clipping |
+| a hook before every optimizer's step | the time; the optimizer, whose state is hashed later |
+| `torch.nn.utils.clip_grad._clip_grads_with_norm_` | the time just before clipping |
 | `torch.autocast.__enter__` | gradients of float32 parameters may be computed in lower precision |
 
 For a sharded parameter (FSDP2) each rank records its part, and readers add them up; no communication is needed.
@@ -33,7 +33,7 @@ class FirstGradients:
 
     def __init__(self, torch: Any, model: Any, tell: Tell, met: Callable[[Any], object]) -> None:
         self._torch, self._model, self._tell, self._met = torch, model, tell, met
-        self.told = False
+        self.recorded = False
         self.over = False  # no longer waiting
         self._less = self._autocast()  # the model may be watched from inside an autocast
         self._steps, self._calls = OptimizerWatch(torch, model), OptimizerWatch(torch, model)
@@ -49,8 +49,8 @@ class FirstGradients:
 
     def tell(self) -> None:
         """Record the gradients now, once."""
-        if not self.told:
-            self.told = True
+        if not self.recorded:
+            self.recorded = True
             self._tell(of_model(self._model), self._precision())
 
     def _stepping(self, optimizer: Any, _: Any, __: Any) -> None:
@@ -62,7 +62,7 @@ class FirstGradients:
         self._met(optimizer)
 
     def _clipping(self, parameters: Any, *_: Any, **__: Any) -> None:
-        if not self.told and self._steps.trains([parameters] if hasattr(parameters, "grad") else parameters):
+        if not self.recorded and self._steps.trains([parameters] if hasattr(parameters, "grad") else parameters):
             self.tell()
 
     def _casting(self, autocast: Any) -> None:

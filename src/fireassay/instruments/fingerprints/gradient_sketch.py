@@ -35,7 +35,7 @@ _HIGH: Final = 2**33 - 1
 
 
 def sketch(gradient: Any) -> list[float]:
-    """The elements of a gradient, or its 251 signed sums if there are more, in double precision.
+    """The elements of a gradient, or its 251 signed sums if it has more, in double precision.
 
     For a part: those of the whole with all other elements 0.
     """
@@ -156,7 +156,7 @@ def _own(torch: Any, tensor: Any) -> Share:
     whole = shard.whole
     if plain.is_complex():
         if shard.parts > 1:
-            raise ValueError("parts of complex tensors are not looked at")
+            raise ValueError("parts of complex tensors are not supported")
         plain, whole = torch.view_as_real(plain), 2 * whole
     if plain.device.type not in ("cpu", "cuda"):  # others may lack double precision
         plain = plain.cpu()

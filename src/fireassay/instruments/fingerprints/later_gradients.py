@@ -7,11 +7,11 @@ from the launch's seed, so they are equal on all ranks and in all launches of a 
 |---|---|---|
 | `mode` | modules in training mode; text: train or eval, and the exceptions | fingerprints |
 | `optimizer_settings` | learning rate and other numbers of every parameter group | fingerprints |
-| `clip_norm`, `clip_limit` | of every call of torch's clipping since the last step: the norm found, the limit given | fingerprints |
+| `clip_norm`, `clip_limit` | of every call of torch's clipping since the last step: the norm before clipping and the limit | fingerprints |
 | gradients | norm and up to 16 elements of each parameter, as the optimizer got them | gradients |
 
 `first_gradients` records the first step's gradients in full.
-Cannot see: clipping other than `clip_grad_norm_` (by value, by hand); the norm of sharded gradients, which no rank knows alone;
+Cannot see: clipping other than `clip_grad_norm_` (by value, by hand); the norm of sharded gradients, which no single rank has;
 gradients that are never in `.grad`; optimizers stepped under torch.compile.
 """
 
@@ -63,7 +63,7 @@ class LaterSteps:
     def __init__(self, torch: Any, model: Any, seed: int, look: Callable[[Any, list[Clip]], None]) -> None:
         """`look(optimizer, clips)` is called just before the optimizer steps."""
         self.next = NEVER  # the next chosen step
-        self.gradients_since: int | None = None  # the step of the first gradients: later ones are kept too
+        self.gradients_since: int | None = None  # the step of the first gradients; later ones are recorded too
         self._seed, self._look = seed, look
         self.armed = True
         self._clips: list[Clip] = []

@@ -26,11 +26,11 @@ class Watch:
     """A model whose tensors are hashed after 0, 1, 2, 4, 8, ... finished steps.
 
     Covers the parameters that are trained when it is first watched: a frozen part (a rank's own average, a teacher, a target network) is
-    not a replica. Cannot see: parameters frozen then and trained later.
+    not a replica. Cannot see: parameters frozen at that time and trained later.
     """
 
     def __init__(self, model: Any, *, staged: bool = False, optimizers: Iterable[Any] = ()) -> None:
-        """`staged`: it is one rank's pipeline stage, so not a replica of anything, whatever its parameters are called."""
+        """`staged`: it is a pipeline stage, so not a replica, whatever its parameters are called."""
         self._model: Callable[[], Any] = lambda: model
         self.staged = staged
         self.sharded = is_sharded(model)
@@ -75,7 +75,7 @@ class Watch:
         return known is None
 
     def learning_rate(self) -> float | None:
-        """Of the optimizer's first parameter group; None before an optimizer was met."""
+        """The learning rate of the optimizer's first parameter group; None before an optimizer is known."""
         optimizer = None if self._optimizer is None else self._optimizer()
         rate = None if optimizer is None else optimizer.param_groups[0].get("lr")
         return None if rate is None else float(rate)
@@ -106,7 +106,7 @@ def trained(model: Any, optimizers: Iterable[Any] = ()) -> frozenset[str]:
     """The names of the trained parameters; all names if none is trained.
 
     Next to a part that DistributedDataParallel reduces, a parameter held neither by it nor by an optimizer is a copy (timm's task keeps an
-    average that is not frozen). Without such a part, or without a known optimizer, a copy cannot be told from a parameter of another rank's
+    average that is not frozen). Without such a part or a known optimizer, a copy cannot be distinguished from a parameter of another rank's
     optimizer.
     """
     named = dict(unwrap(model).named_parameters())
@@ -252,7 +252,7 @@ def is_sharded(model: Any) -> bool:
 
 
 def is_flat(model: Any) -> bool:
-    """Whether FSDP1 has concatenated and cut its parameters: then a rank's part is no part of one parameter."""
+    """Whether FSDP1 has concatenated and split its parameters, so that a rank's part belongs to no single parameter."""
     return any(type(module).__name__ == "FullyShardedDataParallel" for module in model.modules())
 
 

@@ -1,9 +1,9 @@
 """Which elements of a whole tensor does this rank hold?
 
 All of a plain one; its part of a sharded one (DTensor: FSDP2, tensor parallelism). Every element has its index in the whole tensor,
-on any rank. A sum over elements (`gradient_sketch.sketch`, `gradient_sketch.start_hash`) can thus be made of each part and added up
-afterwards, without a collective.
-Does not support: parts that are no block of the whole (`_StridedShard`, where FSDP cuts along the dimension already cut by tensor
+on any rank. A sum over elements (`gradient_sketch.sketch`, `gradient_sketch.start_hash`) can thus be computed per part and added up
+later, without a collective.
+Does not support: parts that are not a block of the whole (`_StridedShard`, where FSDP cuts along the dimension already cut by tensor
 parallelism), and the flat parameters of FSDP1.
 """
 
@@ -23,9 +23,9 @@ class Share:
     part: int = 0  # ranks with the same number hold the same elements
     parts: int = 1  # number of parts in the whole
     first: int | None = 0  # index of the first element, if they are contiguous in the whole
-    shape: tuple[int, ...] = ()  # of the block, if they are not; with
-    offset: tuple[int, ...] = ()  # its first corner, and
-    strides: tuple[int, ...] = ()  # the whole's strides
+    shape: tuple[int, ...] = ()  # of the block, if not contiguous
+    offset: tuple[int, ...] = ()  # the block's first corner
+    strides: tuple[int, ...] = ()  # of the whole
 
     def numbers(self, torch: Any, begin: int, length: int) -> Any:
         """The indices in the whole, from 1, of `length` of its elements from `begin` on."""
@@ -66,9 +66,9 @@ def _of_block(tensor: Any, local: Any) -> Share:
             offset[placement.dim] += begin
             shape[placement.dim] = length
         elif not (kind in ("Partial", "_Partial") and placement.reduce_op == "sum"):
-            raise ValueError(f"a rank's part by {placement} is no block of the whole")
+            raise ValueError(f"a rank's part by {placement} is not a block of the whole")
     if tuple(local.shape) != tuple(shape):
-        raise ValueError(f"a rank's part is {tuple(local.shape)}, where {tuple(shape)} of {tuple(tensor.shape)} was expected")
+        raise ValueError(f"a rank's part has shape {tuple(local.shape)}; expected {tuple(shape)} of {tuple(tensor.shape)}")
     strides = [math.prod(tensor.shape[dim + 1 :]) for dim in range(len(shape))]
     in_a_row = tuple(shape[1:]) == tuple(tensor.shape[1:])
     return Share(

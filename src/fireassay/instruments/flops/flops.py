@@ -92,7 +92,7 @@ class StepCounter:
         if len(self._phases) > 1 or self.trouble:
             return
         if self._compiles():
-            self.trouble = "torch.compile is used, and the counter cannot see into what it made"
+            self.trouble = "torch.compile is used, and the counter cannot see inside compiled code"
             return
         self._mode.__enter__()
         self._counting = True
@@ -125,7 +125,7 @@ class StepCounter:
             return "attention"
         if packet in self._registry:
             return "product"
-        multiplies = any(word in name for word in _KNOWN_TO_MULTIPLY) and "_thnn_fused" not in name  # those follow their products
+        multiplies = any(word in name for word in _KNOWN_TO_MULTIPLY) and "_thnn_fused" not in name  # those come after counted products
         if function.namespace not in _NO_PRODUCTS or multiplies:
             self.unknown.add(name.removesuffix(".default"))
         return "other"
@@ -195,11 +195,11 @@ class StepCounter:
         if self.unknown:
             return f"it calls {', '.join(sorted(self.unknown))}, whose operations the counter does not know"
         if not phases.get("forward", 0):
-            return "no product was seen in a forward pass"
+            return "no matrix product was observed in a forward pass"
         if phases.get("backward", 0) > MOST_BACKWARD * phases["forward"]:
             return (
-                "the backward pass took more than twice the operations of the forward passes that were seen: a part of the forward "
-                "pass runs outside of modules, or gradients are differentiated again"
+                "the backward pass has more than twice the operations of the observed forward passes: a part of the forward "
+                "pass runs outside modules, or gradients are differentiated again"
             )
         return ""
 
@@ -245,7 +245,7 @@ def _mode(torch: Any, counter: StepCounter) -> Any:
         def __torch_dispatch__(self, function: Any, types: Any, arguments: Any = (), words: Any = None) -> Any:
             words = words or {}
             if types and any(_is_fake(tensor_type) for tensor_type in types):
-                return function(*arguments, **words)  # its own mode comes next, and only there: the tensor itself refuses
+                return function(*arguments, **words)  # the subclass's own mode handles it next; the tensor itself refuses
             if isinstance(function, torch._ops.HigherOrderOperator):
                 counter.unknown.add(str(function))
                 return function(*arguments, **words)

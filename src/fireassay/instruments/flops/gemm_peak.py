@@ -3,7 +3,7 @@
 A square product of each size is repeated for a minimum time, three times; the fastest repetition of the best size counts. The factors
 are numbers between -1 and 1 from no random generator, so the training's random numbers are unaffected.
 It is a lower bound of the true peak: another size, layout or library may be faster. A share of it is thus an upper bound of the share
-of the true peak, and has a name of its own.
+of the true peak, and has a separate name.
 Cannot tell: the rate once the device is hot, or when all ranks of a host multiply at once and share its power and memory.
 """
 
@@ -50,13 +50,13 @@ def measure(
 def _cannot(torch: Any, device: str, precision: str) -> str:
     """Why this precision is unsupported; "" if it works. The script's tf32 setting is left as it is."""
     if precision not in MULTIPLIED:
-        return f"no product of {precision} is made here"
+        return f"matrix products in {precision} are not supported here"
     if device.startswith("cuda") and precision in ("float32", "tf32"):
         from fireassay.instruments.flops.flops import rounds_to_tf32
 
         effective = "tf32" if rounds_to_tf32(torch, device, convolution=False) else "float32"
         if effective != precision:
-            return f"this process makes its float32 products in {effective}, not in {precision}"
+            return f"this process computes float32 products in {effective}, not in {precision}"
     return ""
 
 
@@ -73,7 +73,7 @@ def _speed(torch: Any, device: str, dtype: Any, size: int, now: Callable[[], int
             _wait(torch, device)
             return max(1, now() - begin)
 
-        repeat(1)  # libraries choose their kernels in the first call
+        repeat(1)  # libraries select their kernels in the first call
         times = max(1, round(REPETITION_S * 1e9 / repeat(1)))
         fastest = min(repeat(times) for _ in range(REPETITIONS))
     return 2.0 * size**3 * times / (fastest / 1e9)

@@ -3,9 +3,9 @@
 By identity, if visible: the tensors of a batch and the inputs of the outermost module's call share a storage, whatever views lie
 between them (`.to` the same device, slices, reshaping). The storages are referenced weakly: nothing is kept in memory, and an address
 is not reused while it is known.
-By order, if the script copies (to a GPU, by a transform): the batch fetched last; or the one before it if the script prefetches one
-batch (accelerate's loaders); or one after the other if it fetches several before using them (transformers' accumulation). An ambiguous
-order counts as none: the sample ledger of this launch is then unknown, with the reason.
+By order, if the script copies (to a GPU, by a transform): the batch fetched last; the one before it if the script prefetches one batch
+(accelerate's loaders); or each in turn if it fetches several before using them (transformers' accumulation). If the order is ambiguous,
+the sample ledger of this launch is unknown, with the reason.
 
 A batch counts when its gradients are requested, in the step of that backward pass. Of several forward passes since the last backward
 pass, those count that its graph reaches (by autograd's sequence numbers): a discarded batch does not count.
@@ -40,13 +40,13 @@ class Fetched:
     items: float | None
     ids: list[int] | None
     source: Source | None
-    counted: bool  # whether the wait is part of the step's data time
-    key: Any  # its iterator's
+    counted: bool  # the wait is part of the step's data time
+    key: Any  # of its iterator
     trained: bool = False
     evaluated: bool = False  # used in evaluation mode
-    step: int = -1  # that used it last
+    step: int = -1  # the last step that used it
     worked: set[int] | None = field(default_factory=set)  # rows used by this step; None: all of them
-    told: set[int] | None = field(default_factory=set)  # rows whose ids were recorded; None: all of them
+    recorded: set[int] | None = field(default_factory=set)  # rows whose ids were recorded; None: all of them
 
     def worked_on(self, rows: range | None, step: int) -> tuple[float | None, list[int] | None]:
         """(items new to this step, ids not recorded before); 0 items if nothing is new."""
@@ -64,14 +64,14 @@ class Fetched:
         return items, self._ids(rows)
 
     def _ids(self, rows: range | None) -> list[int] | None:
-        if self.ids is None or self.told is None:
+        if self.ids is None or self.recorded is None:
             return None
         if rows is None:
-            ids = [id for row, id in enumerate(self.ids) if row not in self.told] if self.told else self.ids
-            self.told = None
+            ids = [id for row, id in enumerate(self.ids) if row not in self.recorded] if self.recorded else self.ids
+            self.recorded = None
             return ids or None
-        ids = [self.ids[row] for row in rows if row not in self.told]
-        self.told.update(rows)
+        ids = [self.ids[row] for row in rows if row not in self.recorded]
+        self.recorded.update(rows)
         return ids or None
 
 
@@ -112,7 +112,7 @@ class Queue:
     waiting: deque[Fetched] = field(default_factory=deque)
     ahead: int | None = None  # batches prefetched, if matched by order; None: not yet known
     group: int = 0  # batches fetched before one pass for each; 0: no such groups
-    passes: int = 0  # that took one batch each, by order
+    passes: int = 0  # passes that took one batch each, by order
     short: bool = False  # the last group had fewer, as only the last of an epoch may
     ended: bool = False
     matched: bool = False  # by identity, at least once
@@ -143,28 +143,28 @@ class Batches:
         self._many_feeds = 64
         self.passing: list[Pass] = []  # forward passes with gradients since the last backward pass
         self._looked: list[Fetched] = []  # without gradients, before the pass
-        self._worked = False  # in the current step a module got a batch, or what may be one
-        self._last: Queue | None = None  # whose batch was taken by order
-        self._ahead: set[Any] = set()  # data sets whose loaders prefetch, as a whole epoch has shown
+        self._worked = False  # a module received a batch, or a possible one, in the current step
+        self._last: Queue | None = None  # the queue last matched by order
+        self._ahead: set[Any] = set()  # data sets whose loaders prefetch, confirmed by a whole epoch
         self.doubt = ""  # why the trained batches are unknown
 
     # ------------------------------------------------------------------ fetching
 
-    def add(self, one: Fetched, batch: Any) -> None:
+    def add(self, fetched: Fetched, batch: Any) -> None:
         """A batch has arrived."""
-        queue = self.queues.get(one.key)
+        queue = self.queues.get(fetched.key)
         if queue is None:
-            queue = self.queues[one.key] = Queue(one.source)
-        if queue.group and one.key not in self.fresh and (queue.waiting or queue.short):
-            self.doubt = f"batches were fetched by {queue.group} and then otherwise, and worked on as copies"
-        queue.waiting.append(one)
-        self.refresh(one.key)
-        self.register(one, batch)
+            queue = self.queues[fetched.key] = Queue(fetched.source)
+        if queue.group and fetched.key not in self.fresh and (queue.waiting or queue.short):
+            self.doubt = f"batches were fetched in groups of {queue.group}, then in another order, and were copied before use"
+        queue.waiting.append(fetched)
+        self.refresh(fetched.key)
+        self.register(fetched, batch)
 
-    def register(self, one: Fetched, batch: Any) -> None:
+    def register(self, fetched: Fetched, batch: Any) -> None:
         """Index a batch's tensors by storage."""
         for tensor in _tensors(batch, self._tensor):
-            self._register(one, tensor)
+            self._register(fetched, tensor)
         if len(self._pieces) > self._sweep:
             self._forget_expired()
 
@@ -241,7 +241,7 @@ class Batches:
         return piece.fetched, piece.slice_of(tensor)
 
     def _matches(self, inputs: Any) -> tuple[list[tuple[Fetched, range | None]], bool]:
-        """(batches passed to a call, whether it may also get one that cannot be identified)."""
+        """(batches passed to a call, whether it may also receive an unidentifiable one)."""
         matches: dict[Fetched, range | None] = {}
         computed = first = True
         for tensor in _tensors(inputs, self._tensor):
@@ -275,9 +275,9 @@ class Batches:
             return [batch for batch, _ in matches if not batch.trained]
         return self._take(self._looked_into())
 
-    def looked(self, looked: Sequence[Fetched]) -> None:
+    def looked(self, batches: Sequence[Fetched]) -> None:
         """Note batches used without gradients before the current pass: they may be trained on."""
-        self._looked.extend(looked)
+        self._looked.extend(batches)
 
     def passes(self, inputs: Any) -> None:
         """A module is called with gradients."""
@@ -348,9 +348,7 @@ class Batches:
             seen.update(fresh)
             nodes.extend(fresh)
             if len(seen) > MOST_NODES:
-                self.doubt = (
-                    "several batches were passed forward before a backward pass, whose graph is too large to tell which of them it is of"
-                )
+                self.doubt = "several forward passes preceded one backward pass, whose graph is too large to tell which batch it belongs to"
                 return passing
         last = max((index for index, item in enumerate(passing) if item.begin in reached), default=len(passing))
         self.passing = [item for item in passing[last + 1 :] if item.begin not in reached]
@@ -359,7 +357,7 @@ class Batches:
     # ------------------------------------------------------------------ by order
 
     def _looked_into(self) -> list[Any]:
-        """Of several iterators in use, those that an evaluation reads.
+        """The iterators that an evaluation reads, if several are in use.
 
         A loop's own batch was requested before an evaluation in its body and is trained on afterwards, so an iterator that feeds the
         training is excluded if there is another; before the first step, the evaluation reads the iterator used last.
@@ -374,7 +372,7 @@ class Batches:
     def _trained_by_order(self) -> list[Any]:
         """The iterators whose batches are trained on: those still alive, else the one used last.
 
-        The others were peeked into, left early, or read to their end for statistics of the data.
+        The others were only peeked at, left early, or read to the end for data statistics.
         """
         alive = [key for key in self.fresh if _is_alive(self.queues.get(key))]
         chosen = alive or self.fresh[-1:]
@@ -383,7 +381,7 @@ class Batches:
             queue = self.queues.get(key)
             by_loader[key if queue is None or queue.source is None else queue.source.loader] = key
         if len(by_loader) < len(chosen):
-            self.doubt = "two iterators of one loader were asked before a pass; whose batch was worked on, as a copy, cannot be told"
+            self.doubt = "two iterators of one loader were advanced before a pass that used a copied batch; which batch it was is unknown"
         self.fresh = [key for key in chosen if key in by_loader.values()]
         return self.fresh[:]
 
@@ -428,7 +426,7 @@ class Batches:
     def _begin_groups(self, queue: Queue, size: int) -> None:
         queue.ahead, queue.group = 0, size
         if queue.ended and size > 2:
-            self.doubt = f"{size} batches were fetched before the first of them was worked on, as a copy"
+            self.doubt = f"{size} batches were fetched before the first of them was used, as a copy"
 
     def close(self) -> None:
         """Training has ended."""
@@ -439,7 +437,7 @@ class Batches:
         for queue in self.queues.values():
             left = queue.waiting and queue is not current and not queue.matched
             if left and (queue.group or (queue.ahead == 1 and _data(queue) not in self._ahead)):
-                self.doubt = "a batch was fetched ahead and never worked on; which ones were, as copies, cannot be told"
+                self.doubt = "a prefetched batch was never used; which batches were used, as copies, is unknown"
 
 
 def _data(queue: Queue) -> Any:

@@ -10,7 +10,7 @@ Hooks around the functions that write and read state:
 | `nn.Module.load_state_dict`, `Optimizer.load_state_dict` | if a file was read for it |
 
 Saving and loading are pauses of the current step. Files written after the same step are one checkpoint. A save in another thread is no
-pause: training goes on beside it. Other files (samples, metrics, a replay buffer) do not count, nor does a `load_state_dict` from
+pause: training continues meanwhile. Other files (samples, metrics, a replay buffer) do not count, nor does a `load_state_dict` from
 memory (a target network, an average).
 Cannot see: state written otherwise (`pickle`, numpy, another library), nor when an asynchronous save has reached the disk.
 """
@@ -46,7 +46,7 @@ class Read:
     begin: int
     ns: int
     step: int
-    places: frozenset[int]  # addresses of its tensors
+    addresses: frozenset[int]  # of its tensors
     used: bool = field(default=False)
 
 
@@ -61,7 +61,7 @@ class Checkpoints:
     # ---- saving
 
     def saving(self, original: Any, thing: str, file: str) -> Any:
-        """Wrap a function that saves its first argument to a file, its second; both by name."""
+        """Wrap a function that saves its first argument, `thing`, to its second, `file`; both may be keywords."""
 
         def save(*arguments: Any, **words: Any) -> Any:
             if self._nested() or not self._shielded(self._is_state, _given(arguments, words, 0, thing)):
@@ -70,7 +70,7 @@ class Checkpoints:
             if threading.current_thread() is not threading.main_thread():
                 if not files:  # part of what another library writes
                     return original(*arguments, **words)
-                return self._beside(original, arguments, words, files)
+                return self._in_parallel(original, arguments, words, files)
             return self._paused("checkpoint_save", files, original, arguments, words)
 
         return functools.wraps(original)(save)
@@ -85,7 +85,7 @@ class Checkpoints:
         elements = sum(tensor.numel() for tensor in self._tensors(thing) if flat or tuple(tensor.shape) in shapes)
         return bool(elements and elements >= HALF * sum(tensor.numel() for tensor in trained))
 
-    def _beside(self, original: Any, arguments: Any, words: Any, files: list[str]) -> Any:
+    def _in_parallel(self, original: Any, arguments: Any, words: Any, files: list[str]) -> Any:
         begin = self._attached._now()
         done = original(*arguments, **words)
         self._shielded(self._recorder.saved, begin, self._attached._now() - begin, {"files": files, "beside": True}, beside=True)
@@ -94,7 +94,7 @@ class Checkpoints:
     # ---- loading
 
     def reading(self, original: Any, file: str) -> Any:
-        """Wrap a function that reads a file, its first argument; by name."""
+        """Wrap a function that reads its first argument, `file`, which may be a keyword."""
 
         def read(*arguments: Any, **words: Any) -> Any:
             if self._nested() or threading.current_thread() is not threading.main_thread():
@@ -107,11 +107,11 @@ class Checkpoints:
         return functools.wraps(original)(read)
 
     def _has_read(self, file: Any, content: Any, begin: int) -> None:
-        storages = frozenset(_place(tensor) for tensor in self._tensors(content))
+        addresses = frozenset(_address(tensor) for tensor in self._tensors(content))
         named = (_files(file) or [""])[0]
-        if storages:
+        if addresses:
             spent = self._attached._now() - begin
-            self._reads.append(Read(named, begin, spent, self._recorder._step, storages))
+            self._reads.append(Read(named, begin, spent, self._recorder._step, addresses))
 
     def loading(self, original: Any) -> Any:
         """Wrap `load_state_dict` of a module or an optimizer."""
@@ -135,8 +135,8 @@ class Checkpoints:
         step = self._recorder._step
         fresh = [read for read in self._reads if read.step == step]
         self._reads = deque(fresh, maxlen=READS)
-        storages = {_place(tensor) for tensor in self._tensors(state)} - {0}
-        return [read for read in fresh if read.places & storages] or [read for read in fresh if not read.used]
+        addresses = {_address(tensor) for tensor in self._tensors(state)} - {0}
+        return [read for read in fresh if read.addresses & addresses] or [read for read in fresh if not read.used]
 
     def _account(self, reads: list[Read]) -> None:
         """Exclude the read from training time, if it happened in the current step."""
@@ -171,7 +171,7 @@ class Checkpoints:
             attached.resume(kind, begin, succeeded, {"files": files} if files else {})
 
     def _nested(self) -> bool:
-        """Whether we are inside a checkpoint, or another part that is marked as no training."""
+        """Whether we are inside a checkpoint or another part marked as not training."""
         return not self._recorder.active or bool(self._attached._paused)
 
     def _shielded(self, call: Callable[..., Any], *arguments: Any, **words: Any) -> Any:
@@ -200,11 +200,11 @@ def install(torch: Any, attached: Attached) -> list[Undo]:
     """Install the hooks."""
     checkpoints, undo = Checkpoints(torch, attached), list[Undo]()
 
-    def replace(owner: Any, name: str, made: Callable[[Any], Any]) -> None:
+    def replace(owner: Any, name: str, wrap: Callable[[Any], Any]) -> None:
         original = getattr(owner, name, None)
         if original is None:
             return
-        replaced = made(original)
+        replaced = wrap(original)
         setattr(owner, name, replaced)
         undo.append(lambda: setattr(owner, name, original) if getattr(owner, name, None) is replaced else None)
 
@@ -238,8 +238,8 @@ def _given(arguments: tuple[Any, ...], words: Mapping[str, Any], index: int, nam
     return arguments[index] if index < len(arguments) else words.get(name)
 
 
-def _place(tensor: Any) -> int:
-    """The address of its elements; 0 if it has none (meta, sparse, sharded)."""
+def _address(tensor: Any) -> int:
+    """The address of its elements; 0 without one (meta, sparse, sharded)."""
     try:
         return int(tensor.data_ptr())
     except (RuntimeError, NotImplementedError):

@@ -32,12 +32,12 @@ class Call:
     size: int
     nbytes: int
     dtype: str
-    step: int | None  # in which it was made; None: outside any step's training
+    step: int | None  # in which it was requested; None: outside any step's training
     begin: int
     end: int | None = None
     blocked: int | None = None
-    future: Any = None  # until it is complete
-    timed: bool = True  # whether its end can be known
+    future: Any = None  # cleared on completion
+    timed: bool = True  # its end can be observed
     on_gpu: bool = False
 
 
@@ -47,10 +47,10 @@ class Calls:
     def __init__(self, now: Callable[[], int] = time.monotonic_ns) -> None:
         self.now = now
         self.step: int | None = None  # the current one
-        self.seen = False  # any call
-        self.wanted = True  # by a consumer
+        self.seen = False  # any call was recorded
+        self.wanted = True  # there is a consumer
         self.unwatched = False  # in the current step reducers' calls are not timed (`watched_steps`)
-        self.reduced_bytes = self.reduced_calls = 0  # of the reducers since the last `requested`
+        self.reduced_bytes = self.reduced_calls = 0  # by reducers since the last `requested`
         self.catch_up: Callable[[], None] = _nothing  # skips the numbers of unrecorded calls
         self.recording: Callable[[], bool] = _always  # whether the calls still have a consumer
         self.paused: Callable[[], bool] = _never  # whether training is paused within a step
@@ -60,7 +60,7 @@ class Calls:
         self.under_way = _UnderWay()
         self.own_ns = 0  # cost of recording them
         self.steady: Steady | None = None  # set during a steady step's one backward pass in the main thread
-        self.first: Callable[[], None] | None = None  # called when the reducer first requests in that pass
+        self.first: Callable[[], None] | None = None  # called at the reducer's first request in that pass
         self._open: deque[Call] = deque()
         self._numbers: dict[str, int] = {}
         self._skipped: dict[str, int] = {}  # calls not recorded
@@ -83,7 +83,7 @@ class Calls:
         try:
             return call, ask(*arguments, **words)
         except BaseException:
-            call.timed = False  # a script that fires and forgets must not leave it waiting for an end that never comes
+            call.timed = False  # fire-and-forget calls must not wait for an end that never comes
             raise
         finally:
             requested_ns = self.now()
@@ -114,7 +114,7 @@ class Calls:
             return None
 
     def asked_first(self) -> None:
-        """A reducer requests: notify whoever waits for the first request of a backward pass."""
+        """A reducer requests a collective: run the callback for the first request of a backward pass."""
         first, self.first = self.first, None
         if first is None:
             return
@@ -147,13 +147,13 @@ class Calls:
         self.wanted = False
 
     def begin(self, group: Any, op: str, tensors: Any) -> Call:
-        """Record the begin of a group's collective."""
+        """Record the start of a group's collective."""
         call = self.begun(*group_name_and_size(group), op, tensors)
         call.begin = self.now()
         return call
 
     def reduces(self, call: Call | None) -> None:
-        """Note that a reducer requested it; the watching cost is known only for CPU collectives."""
+        """Note that a reducer requested it; the cost of watching is known only for CPU collectives."""
         if call is not None and not call.on_gpu:
             self.reduced_bytes += call.nbytes
             self.reduced_calls += 1
@@ -202,13 +202,13 @@ class Calls:
         return call
 
     def over(self, call: Call, _: Any = None) -> None:
-        """It is complete on this rank; on a GPU the host only knows that it was enqueued."""
+        """The call is complete on this rank; on a GPU, only enqueued."""
         if call.end is None and call.timed:
             call.end = self.now()
         call.future = None
 
     def told(self, call: Call, _: Any) -> None:
-        """The same, from the completing thread: kept short, since the script's thread may need the interpreter."""
+        """The same, from the completing thread: kept short, since the script's thread may need the GIL."""
         if call.end is None and call.timed:
             call.end = self.now()
         call.future = None
@@ -218,7 +218,7 @@ class Calls:
             _keep_thread()
 
     def look(self) -> None:
-        """Set the end of completed calls to now at the latest: the callback may still wait for the GIL."""
+        """Cap the end of completed calls at now: their callbacks may still wait for the GIL."""
         for call in tuple(self._open):
             if call.end is not None:
                 continue
@@ -277,7 +277,7 @@ class Steady(Protocol):
 
 
 def _nothing() -> None:
-    """None was missed."""
+    """No call was missed."""
 
 
 def _always() -> bool:
@@ -289,7 +289,7 @@ def _never() -> bool:
 
 
 class _UnderWay(threading.local):
-    """Whether this thread is inside a counted call: torch's functions call one another, and a timed group."""
+    """Whether this thread is inside a counted call: torch's functions call each other and the timed group."""
 
     any = False
 

@@ -34,13 +34,13 @@ REPLAYS: Final = 5
 
 
 def is_free(step: int) -> bool:
-    """Whether a step is unsynchronised: the same on every rank."""
+    """Whether a step is unsynchronised; equal on every rank."""
     block, _ = divmod(step - WARM, LENGTH)
     return block >= 0 and block % 2 == 0 and block < 2 * MOST
 
 
 def install(torch: Any, attached: Attached, recorder: Recorder, undo: list[Callable[[], None]]) -> None:
-    """Alternate steps from now on; the entries added to `undo` end that."""
+    """Alternate steps from now on, until the entries added to `undo` are called."""
     taking = _Turns(torch, attached, recorder)
     parallel, distributed = torch.nn.parallel.DistributedDataParallel, torch.distributed
     if not distributed.is_available():
@@ -76,7 +76,7 @@ class _Turns:
         self._torch, self._attached, self._recorder = torch, attached, recorder
         self._free = self._told = self._over = False
         self._optimizers: dict[int, Any] = {}
-        self._kept: list[tuple[Any, Any]] = []  # tensor, saved value
+        self._saved: list[tuple[Any, Any]] = []  # tensor, saved value
         self._before: list[Call] = []  # collectives of the previous step
         self._replayed = 0
 
@@ -108,9 +108,9 @@ class _Turns:
             return
         try:
             self._change()
-        except Exception as error:  # the ranks may disagree now; the training goes on
+        except Exception as error:  # ranks may now disagree; training continues
             self._over, self._free = True, False
-            print(f"assay: communication is calibrated no further: {type(error).__name__}: {error}", file=sys.stderr)
+            print(f"assay: the calibration of communication has stopped: {type(error).__name__}: {error}", file=sys.stderr)
         self._attached.calls.waits.taken()
         self._recorder.set_aside("calibration", begin, self._recorder._now() - begin)
 
@@ -131,14 +131,14 @@ class _Turns:
             state_values = (value for state in optimizer.state.values() if isinstance(state, dict) for value in state.values())
             tensors += [value for value in state_values if isinstance(value, self._torch.Tensor)]
         with self._torch.no_grad():
-            self._kept = [(tensor, tensor.detach().clone()) for tensor in tensors]
+            self._saved = [(tensor, tensor.detach().clone()) for tensor in tensors]
 
     def _put_back(self) -> None:
         with self._torch.no_grad():
-            for tensor, kept in self._kept:
-                if tensor.shape == kept.shape:
-                    tensor.copy_(kept)
-        self._kept = []
+            for tensor, saved in self._saved:
+                if tensor.shape == saved.shape:
+                    tensor.copy_(saved)
+        self._saved = []
 
 
 class _Replay:
@@ -183,7 +183,7 @@ class _Replay:
 
     def _end(self, work: Any) -> int | None:
         work.wait()
-        return None if self._cuda else self._recorder._now()  # on a GPU the call is only enqueued by then
+        return None if self._cuda else self._recorder._now()  # on a GPU the call is only enqueued
 
     def _still(self) -> None:
         if self._cuda:

@@ -3,7 +3,7 @@
 Phases of different ranks are comparable only without this time: if ranks wait for each other, the fast one's backward pass lasts as
 long as the slow one's. Both parts are durations on one host and need no other host's clock.
 * asking: inside the calls that request a collective, comm hooks included. A rank that is late here (a compressing hook, a library
-  that holds a lock) is late by itself.
+  that holds a lock) is itself the cause.
 * waiting: inside `Work.wait`, in DDP's buffer broadcast, and from the last gradient to the end of the backward pass, whatever runs
   there, once a collective was recorded.
 Nested calls count as part of the outer one; a wait inside a call counts as waiting. Only the main thread is measured.
@@ -32,7 +32,7 @@ class Waits:
         self._main = threading.main_thread().ident
 
     def asks(self, now: int | None = None) -> None:
-        """A request for a collective begins, by the script or on its behalf."""
+        """A request for a collective begins, from the script or on its behalf."""
         if threading.get_ident() != self._main:
             return
         self._depth += 1

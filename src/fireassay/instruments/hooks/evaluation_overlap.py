@@ -23,7 +23,7 @@ from fireassay.instruments.hooks.sample_sources import Source
 MOST_ROWS: Final = 1 << 24  # one byte each
 FEW: Final = 16  # data sets
 KEPT: Final = 512  # batches whose rows are marked together
-EVERY_PASS: Final = 4  # later ones at powers of two, and the last
+EVERY_PASS: Final = 4  # recorded each; later ones at powers of two, and the last
 
 
 @dataclass(slots=True, eq=False)
@@ -53,7 +53,7 @@ class View:
     maps: tuple[Any, ...]  # indices of nested subsets, the outermost first
     first: int  # row of index 0
     trained: bool = False  # the data set itself is trained on
-    whole: Source | None = None  # the first to be trained on to its end: later ones have the same samples
+    whole: Source | None = None  # the first one trained on to its end: later ones have the same samples
 
     def rows(self, ids: Iterable[int]) -> list[int]:
         """The rows of these indices."""
@@ -83,13 +83,13 @@ class Evaluated:
         self._passes: dict[tuple[str, bool], int] = {}
         self._last: dict[tuple[str, bool], Evaluation] = {}  # not recorded yet
 
-    def trained(self, one: Fetched, ids: list[int]) -> None:
+    def trained(self, fetched: Fetched, ids: list[int]) -> None:
         """A step trains on these samples of a batch."""
-        view = None if one.source is None or not _are_rows(ids) else self._view(one.source)
-        if view is not None and one.source is not None:
-            if view.whole is not None and view.whole is not one.source:
+        view = None if fetched.source is None or not _are_rows(ids) else self._view(fetched.source)
+        if view is not None and fetched.source is not None:
+            if view.whole is not None and view.whole is not fetched.source:
                 return
-            view.trained, view.whole = True, one.source if one.source.ended else None
+            view.trained, view.whole = True, fetched.source if fetched.source.ended else None
             view.below.pending.append((view, ids))
             if len(view.below.pending) >= KEPT:
                 view.below.note()
@@ -112,7 +112,7 @@ class Evaluated:
         evaluation.same = view.trained
 
     def ended(self) -> None:
-        """Training goes on, or the process ends."""
+        """Training continues, or the process ends."""
         for source, evaluation in self.under_way.items():
             key = (source.name, evaluation.same)
             number = self._passes[key] = self._passes.get(key, 0) + 1

@@ -22,7 +22,7 @@ from fireassay.instruments.recorder.recorder import Recorder
 # forward pass, and reading it 20 microseconds, as long as all other hooks of a forward and backward pass.
 LOGGED_ANYHOW: Final = 10
 NEVER: Final = 1 << 30
-AT_ONCE_NS: Final = 50_000  # between two callbacks of the engine, if nothing waits in between
+AT_ONCE_NS: Final = 50_000  # maximum between two engine callbacks with no wait in between
 
 
 class ExposedCommunication(StepState):
@@ -140,21 +140,21 @@ class ExposedCommunication(StepState):
         if self.ordinary.on and not logged and self._tail_ns is not None and (calls := self.calls.over_now()):
             self._keep_communication(step, calls)
             return
-        seen = self._communication(step)
-        if seen.tail is not None or any(call.step is not None for call in seen.calls):
-            recorder._exposed = seen.exposed
+        communication = self._communication(step)
+        if communication.tail is not None or any(call.step is not None for call in communication.calls):
+            recorder._exposed = communication.exposed
         self._pending.tell()
-        tell(recorder, seen)
+        tell(recorder, communication)
         if logged:
             self._tell_log(step)
 
     def _keep_communication(self, step: int, calls: list[Call]) -> None:
-        """The same for a steady step whose calls are all complete; the rows are made later."""
-        seen, tail = self.calls, self._tail_ns or 0
-        seen.waits.ended("backward", tail)
-        asking, waiting = seen.waits.both()
-        self._recorder._exposed = exposed = None if self._tail_missed or any(call.on_gpu for call in calls) else tail + seen.blocked_ns
-        self._tail_ns, seen.blocked_ns, self._tail_missed = None, 0, False
+        """The same for a steady step whose calls are all complete; the rows are built later."""
+        recorded, tail = self.calls, self._tail_ns or 0
+        recorded.waits.ended("backward", tail)
+        asking, waiting = recorded.waits.both()
+        self._recorder._exposed = exposed = None if self._tail_missed or any(call.on_gpu for call in calls) else tail + recorded.blocked_ns
+        self._tail_ns, recorded.blocked_ns, self._tail_missed = None, 0, False
         self._pending.add(StepCommunication(step, calls, tail, exposed, asking, waiting, True))
 
     def pass_over(self, step: int) -> None:
@@ -176,7 +176,7 @@ class ExposedCommunication(StepState):
         calls = self.calls.taken()
         tail, blocked = self._tail_ns, self.calls.blocked_ns
         if not (self.calls.seen or self.reducers or blocked):
-            tail = None  # it communicates by other ways (DTensor's): unrecorded is not 0
+            tail = None  # it communicates in another way (DTensor): unrecorded is not 0
         self._tail_ns, self.calls.blocked_ns = None, 0
         if tail is not None:
             for phase, ns in self._tails.items():
@@ -185,8 +185,8 @@ class ExposedCommunication(StepState):
         on_gpu = any(call.on_gpu and call.step is not None for call in calls)
         exposed = None if on_gpu or self._tail_missed else (tail or 0) + blocked
         self._tail_missed = False
-        seen = isinstance(self._recorder._phases, HostPhases)  # a GPU's waits are not visible
-        return StepCommunication(step, calls, tail, exposed, asking, waiting, seen)
+        waits_visible = isinstance(self._recorder._phases, HostPhases)  # a GPU's waits are not visible
+        return StepCommunication(step, calls, tail, exposed, asking, waiting, waits_visible)
 
     def _tell_log(self, step: int) -> None:
         """Record DistributedDataParallel's log of the previous step, which is assembled when the next forward pass begins.
@@ -210,16 +210,16 @@ class ExposedCommunication(StepState):
 class _ByReducer:
     """Watches the engine from the reducer's first bucket on, in a steady step's backward pass.
 
-    Without a bucket no gradient is waited for, unless they go another way: then the next pass is watched from its first gradient on.
+    Without a bucket nothing waits for gradients, unless they are reduced in another way: then the next pass is watched from its first gradient.
     """
 
     def __init__(self, attached: ExposedCommunication) -> None:
         self._attached = attached
         self._queue = partial(attached._engine.queue_callback, attached._all_computed)
         self.known = False  # the reducer's first bucket is early enough
-        self._before = 0  # calls pending and complete at the begin of the pass
-        self.missed = False  # in the last watched pass the end of the last gradient was missed, since the reducer requested nothing
-        self.nothing_asked = False  # nothing else did either
+        self._before = 0  # calls pending and complete at the start of the pass
+        self.missed = False  # the last watched pass missed the last gradient's end, since the reducer requested nothing
+        self.nothing_asked = False  # nor did anything else
 
     def compare(self) -> None:
         """Begin a pass that is watched from its first gradient on."""

@@ -1,11 +1,11 @@
 """How do we record an ordinary step in as few Python calls as possible?
 
-Between torch's own work each Python call of a hook costs a microsecond or so, since its code and data are not in the caches.
+Between torch's work, each Python call of a hook costs about a microsecond, since its code and data are not cached.
 `Attached`, which handles any step, takes a hundred calls for one. Most steps are alike: one batch of the same loader, its forward pass
 and those of loss functions, one backward pass, one step of the one optimizer. For these the hooks (`fast_step_hooks`) write times into
 the fields of `Ordinary`, each hook in one call, and the end of a step appends one raw row; the writing thread expands it.
 Anything unexpected (an evaluation, a slice of a batch, a pause, a second optimizer, the end of an epoch) falls back: `leave` restores
-the state that `Attached` would have, which goes on from there.
+the state that `Attached` would have, which continues from there.
 
 Steps with additional work (hashes, scans for unknown modules: those at 2^k) are left to `Attached`, and so is everything on a GPU.
 """
@@ -30,13 +30,13 @@ ASKED, GOT, IN_FORWARD, PASSED, IN_BACKWARD, DERIVED, IN_STEP, STEPPED = range(8
 PHASES: Final = ("data", "between", "forward", "between", "backward", "between", "optimizer", "between")
 TIMED: Final = 16  # one in so many ordinary steps is timed for its own cost
 MOST_RECENT: Final = 64  # batches
-MOST_FAILURES: Final = 6  # 64 steps before the next attempt, if steps turn out not to be ordinary
-WORTH: Final = 8  # consecutive ordinary steps after which an exception, such as an evaluation, is no failure
+MOST_FAILURES: Final = 6  # doublings of the steps before the next attempt: at most 64
+WORTH: Final = 8  # consecutive ordinary steps after which an exception (an evaluation) does not count as a failure
 Row = tuple[Any, ...]
 
 
 class Ordinary:
-    """The current step, while it is like the others."""
+    """The current step, as long as it is ordinary."""
 
     __slots__ = (
         "_attached",
@@ -52,12 +52,12 @@ class Ordinary:
         "_tensor",
         "_until",
         "allowed",
-        "asked",
         "backward_ns",
         "batch",
         "begin",
         "blocked",
         "by_order",
+        "cost_ns",
         "epoch",
         "first",
         "forward_ns",
@@ -69,10 +69,10 @@ class Ordinary:
         "on",
         "optimizer_id",
         "optimizer_ns",
-        "own",
-        "place",
+        "requested_ns",
         "roots",
         "source",
+        "state",
         "step",
         "stepped_at",
         "steps",
@@ -81,7 +81,7 @@ class Ordinary:
 
     def __init__(self, attached: ExposedCommunication, torch: Any) -> None:
         self.on = self.timing = False
-        self.allowed = True  # to begin
+        self.allowed = True  # the fast path may be entered
         self._attached, self._recorder = attached, attached._recorder
         self.now, self._batches = attached._now, attached.batches
         self.gradients, self._tensor = torch.is_grad_enabled, torch.Tensor
@@ -90,12 +90,12 @@ class Ordinary:
         self._failures = self._retry = self._until = 0
         self._recent: list[Row] = []
         self._recent_ns = 0  # a step's share of the cost of recording them
-        self.own = self.steps = self._entered = 0  # steps: number of ordinary ones
-        self.step = self.asked = self.stepped_at = self.blocked = self.optimizer_id = self.optimizer_ns = 0
+        self.cost_ns = self.steps = self._entered = 0  # steps: number of ordinary ones
+        self.step = self.requested_ns = self.stepped_at = self.blocked = self.optimizer_id = self.optimizer_ns = 0
         self.source: Source | None = None
         self.epoch: int | None = None  # the source's, once a batch of it was trained on
         self.known = self.by_order = False
-        self.place = STEPPED
+        self.state = STEPPED
         self.roots = self.hook = None
         self._clear(0)
 
@@ -109,7 +109,7 @@ class Ordinary:
 
     # ------------------------------------------------------------------ enter and leave
 
-    def enter(self, asked: int) -> None:
+    def enter(self, requested_ns: int) -> None:
         """The first batch of a step is requested: try the fast path."""
         attached, recorder = self._attached, self._recorder
         step, batches = recorder._step, self._batches
@@ -129,7 +129,7 @@ class Ordinary:
         if not plain:
             return
         self._clear(recorder._begin)
-        self.step, self.asked, self.place = step, asked, ASKED
+        self.step, self.requested_ns, self.state = step, requested_ns, ASKED
         self._entered = step
         self._until = min(1 << step.bit_length(), recorder.due)
         self.optimizer_id = next(iter(attached._cycle or (0,)))
@@ -143,7 +143,7 @@ class Ordinary:
             return
         self.on = self.timing = False
         self.steps += self.step - self._entered
-        attached, recorder, position = self._attached, self._recorder, self.place
+        attached, recorder, position = self._attached, self._recorder, self.state
         phases: Any = recorder._phases  # HostPhases, unchanged since `enter`
         passed, derived, stepped = position >= IN_FORWARD, position >= IN_BACKWARD, position == STEPPED
         if position > ASKED and self.batch is not None:
@@ -151,7 +151,7 @@ class Ordinary:
             recorder._items = self.batch[3] if derived else None
         phases.ns[:] = (self.forward_ns, self.backward_ns, self.optimizer_ns if stepped else 0)
         phases.seen[:] = (passed, derived, stepped)
-        phases.mark = self.asked
+        phases.mark = self.requested_ns
         attached._derived, attached._passed = derived, passed and not stepped
         attached._stepped = {self.optimizer_id: None} if stepped else {}
         if stepped:
@@ -163,10 +163,10 @@ class Ordinary:
 
     def _give_back_phase(self) -> None:
         """Continue the current phase in `Attached`."""
-        attached, position = self._attached, self.place
+        attached, position = self._attached, self.state
         phases: Any = self._recorder._phases
         if position == ASKED:
-            attached._asked = self.asked
+            attached._asked = self.requested_ns
         elif position in (IN_FORWARD, IN_BACKWARD, IN_STEP):
             phase = {IN_FORWARD: FORWARD, IN_BACKWARD: BACKWARD}.get(position, OPTIMIZER)
             phases.stack[:] = [phase]
@@ -201,11 +201,11 @@ class Ordinary:
         self._batches.passing.append(Pass(fetched, None, 0, -1, by_order=self.by_order))
 
     def _tell_recent(self) -> None:
-        """Register the last steps' batches: which ones the script keeps, and that they were trained on."""
+        """Register the last steps' batches that the script still holds, as trained on."""
         recent, self._recent = self._recent, []
         for row in recent:
             (refs, begin, ns, items, ids), source, step = row[BATCH], row[SOURCE], row[STEP]
-            fetched = Fetched(begin, ns, items, ids, source, counted=True, key=source, trained=True, step=step, worked=None, told=None)
+            fetched = Fetched(begin, ns, items, ids, source, counted=True, key=source, trained=True, step=step, worked=None, recorded=None)
             if alive := _still(refs):
                 self._batches.register(fetched, alive)
             if ids is not None:
@@ -232,15 +232,15 @@ class Ordinary:
 
     def phase(self) -> str | None:
         """The current phase, as `Attached` would report it."""
-        return None if self._attached._computed is not None else PHASES[self.place]
+        return None if self._attached._computed is not None else PHASES[self.state]
 
     # ------------------------------------------------------------------ called by the hooks
 
     def turns(self, now: int) -> bool:
-        """A batch is requested: whether the ending step was ordinary, and the next may be."""
+        """A batch is requested. Whether the ending step was ordinary and the next may be."""
         try:
             attached, step = self._attached, self.step + 1
-            if self.place != STEPPED:  # it accumulates, or evaluates
+            if self.state != STEPPED:  # it accumulates, or evaluates
                 self.refuse()
                 return False
             if step >= self._until:
@@ -254,10 +254,10 @@ class Ordinary:
             self._take(row)
             self._recent.append(row)
             self.step = self._recorder._step = attached.calls.step = step
-            self._recorder._begin = self.begin = self.asked = now
+            self._recorder._begin = self.begin = self.requested_ns = now
             self._progress(step, now)
             self.batch = self.loss = None
-            self.forward_ns = self.backward_ns = self.place = 0
+            self.forward_ns = self.backward_ns = self.state = 0
             if self.timing or not step % TIMED or (attached.reducers and self._sampled()):
                 self._time(step, watched=exposed != NOT_LOOKED)
             return True
@@ -266,10 +266,10 @@ class Ordinary:
             return False
 
     def batch_ready(self, iterator: Any, batch: Any, came: int) -> bool:
-        """The batch has arrived: whether it is as expected."""
+        """The batch has arrived. Whether it is as expected."""
         try:
             source = getattr(iterator, "_assay_source", None)
-            if self.place != ASKED or source is None or (source is not self.source and not self._begins(source)):
+            if self.state != ASKED or source is None or (source is not self.source and not self._begins(source)):
                 self.refuse()
                 return False
             kind = type(batch)
@@ -283,36 +283,36 @@ class Ordinary:
                 refs = tuple(map(ref, tensors))
             except TypeError:  # it holds objects without weak references: numbers, strings, lists
                 refs = tuple(ref(tensor) for tensor in tensors if type(tensor) is self._tensor)
-            self.batch = (refs, self.asked, came - self.asked, float(shape[0]), ids)
-            self.first, self.place = refs[0], GOT
+            self.batch = (refs, self.requested_ns, came - self.requested_ns, float(shape[0]), ids)
+            self.first, self.state = refs[0], GOT
             if source.tells:
                 source.left -= 1
                 if not source.left:
                     self._attached.sources.ended(source, self._recorder)
             if self.timing:
-                self.own += self.now() - came
+                self.cost_ns += self.now() - came
             return True
         except Exception as error:
             self.fail(error)
             return False
 
     def forward(self, module: Any, inputs: Any) -> bool:
-        """The outermost module is called: whether this is a forward pass of the step."""
+        """The outermost module is called. Whether this is a forward pass of the step."""
         try:
             begun = self.now() if self.timing else 0
             attached = self._attached
-            whole = self.place == GOT and not self.by_order and type(inputs) is tuple and self.first() is inputs[0]
+            whole = self.state == GOT and not self.by_order and type(inputs) is tuple and self.first() is inputs[0]
             if not (whole and module.training and self.gradients()) and not self._is_part(module, inputs):
                 self.refuse()
                 return False
-            attached.inside, self.place = True, IN_FORWARD
+            attached.inside, self.state = True, IN_FORWARD
             if attached.outermost._looking:
                 attached.outermost.met(type(module))
             else:
                 attached.outermost.calls += 1
-            self.asked = self.now()
+            self.requested_ns = self.now()
             if begun:
-                self.own += self.asked - begun
+                self.cost_ns += self.requested_ns - begun
             return True
         except Exception as error:
             self.fail(error)
@@ -323,8 +323,8 @@ class Ordinary:
         if not self.on:
             self._attached.shielded(self._attached.forwarded)
             return
-        self.forward_ns += self.now() - self.asked
-        self._attached.inside, self.place = False, PASSED
+        self.forward_ns += self.now() - self.requested_ns
+        self._attached.inside, self.state = False, PASSED
 
     def _begins(self, source: Source) -> bool:
         """Another iterator is used."""
@@ -340,9 +340,9 @@ class Ordinary:
         if not module.training or not self.gradients():
             return False
         first: Any = inputs[0] if type(inputs) is tuple else next(iter(inputs.values()), None)
-        if self.place == PASSED:
+        if self.state == PASSED:
             return type(first) is self._tensor and bool(first.requires_grad)
-        return self.place == GOT and ((not self.by_order and self.first() is first) or self._is_given(first))
+        return self.state == GOT and ((not self.by_order and self.first() is first) or self._is_given(first))
 
     def _is_given(self, first: Any) -> bool:
         """Whether a call gets the whole batch: a view of it, or a copy in the established order."""
@@ -368,7 +368,7 @@ class Ordinary:
     # ------------------------------------------------------------------ the end of a step
 
     def _lost(self) -> None:
-        """A loss that is not a plain number here, or not the only one."""
+        """Handle a loss that is not a plain number here, or not the only one."""
         attached = self._attached
         losses = attached._losses if self.loss is None else [self.loss, *attached._losses]
         self._recorder.record_loss(losses[0] if len(losses) == 1 else sum(losses))
@@ -400,9 +400,9 @@ class Ordinary:
     def _time(self, step: int, *, watched: bool) -> None:
         """Time one step in many; a batch of rows adds its share to each."""
         if self.timing:
-            self._attached._own_ordinary[watched].append(self.own + self._recent_ns + self._attached.calls.own_ns)
+            self._attached._own_ordinary[watched].append(self.cost_ns + self._recent_ns + self._attached.calls.own_ns)
         self.timing = not step % TIMED or self._sampled()
-        self.own = self._attached.calls.own_ns = 0
+        self.cost_ns = self._attached.calls.own_ns = 0
         if len(self._recent) >= MOST_RECENT:
             begin, count = time.perf_counter_ns(), len(self._recent)
             self._tell_recent()

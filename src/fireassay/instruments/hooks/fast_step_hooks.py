@@ -1,8 +1,8 @@
 """What does each hook record itself in an ordinary step?
 
-Between torch's own work a call costs a microsecond. So each patched function handles the usual case in its own frame, with the fields
-of `fast_step`, and passes everything else to `slow`, which handles any step. Order in each: own work, clock, torch's work, clock, own
-work; `timing` says that the current step measures its own work.
+Between torch's work a call costs a microsecond. So each patched function handles the usual case in one frame, with the fields of
+`fast_step`, and passes everything else to `slow`, which handles any step. Order in each: hook, clock, torch, clock, hook; `timing` says
+that the hooks' cost is measured in the current step.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def following(attached: Attached, original: Function, slow: Function) -> Functio
         if not ordinary.turns(requested_ns):
             return slow(self)
         if ordinary.timing:
-            ordinary.own += now() - requested_ns
+            ordinary.cost_ns += now() - requested_ns
         attached.inside = True  # modules that transform samples are no forward pass
         try:
             batch = original(self)
@@ -61,12 +61,12 @@ def running(torch: Any, attached: Attached, original: Function, slow: Function) 
     main, current = threading.main_thread().ident, threading.get_ident
 
     def _engine_run_backward(roots: Any, *arguments: Any, **words: Any) -> Any:  # noqa: C901 - one frame, on purpose
-        if is_traced() or not ordinary.on or current() != main or ordinary.place != PASSED:
+        if is_traced() or not ordinary.on or current() != main or ordinary.state != PASSED:
             return slow(roots, *arguments, **words)
         entered_ns = now() if ordinary.timing else 0
         hook, losses = None, roots if words.get("accumulate_grad") else None
         try:
-            ordinary.place, ordinary.roots, attached.inside = IN_BACKWARD, losses, True
+            ordinary.state, ordinary.roots, attached.inside = IN_BACKWARD, losses, True
             if not ordinary.known and ordinary.batch[4] is not None:
                 ordinary.begins_epoch()
             if attached._others and not calls.unwatched:
@@ -76,9 +76,9 @@ def running(torch: Any, attached: Attached, original: Function, slow: Function) 
             ordinary.hook = hook
         except Exception as error:
             ordinary.fail(error)
-        begin_ns = ordinary.asked = now()
+        begin_ns = ordinary.requested_ns = now()
         if entered_ns:
-            ordinary.own += begin_ns - entered_ns
+            ordinary.cost_ns += begin_ns - entered_ns
         try:
             return original(roots, *arguments, **words)
         finally:
@@ -86,7 +86,7 @@ def running(torch: Any, attached: Attached, original: Function, slow: Function) 
             if attached.ordinary.on:  # `leave` may have been called meanwhile
                 try:
                     ordinary.backward_ns = end_ns - begin_ns
-                    ordinary.place, ordinary.roots, attached.inside = DERIVED, None, False
+                    ordinary.state, ordinary.roots, attached.inside = DERIVED, None, False
                     if hook is not None:
                         ordinary.hook = None
                         attached._computed_until(hook, "backward", end_ns)
@@ -98,7 +98,7 @@ def running(torch: Any, attached: Attached, original: Function, slow: Function) 
                         else:
                             attached._lose(losses)
                     if ordinary.timing:
-                        ordinary.own += now() - end_ns
+                        ordinary.cost_ns += now() - end_ns
                 except Exception as error:
                     ordinary.fail(error)
             else:
@@ -112,17 +112,17 @@ def stepping(attached: Attached, before: Function, after: Function) -> tuple[Fun
     ordinary, now, calls = attached.ordinary, attached.ordinary.now, attached.calls
 
     def begins(optimizer: Any, arguments: Any, words: Any) -> None:
-        if ordinary.on and ordinary.place == DERIVED and id(optimizer) == ordinary.optimizer_id:
-            ordinary.place = IN_STEP
-            ordinary.asked = now()
+        if ordinary.on and ordinary.state == DERIVED and id(optimizer) == ordinary.optimizer_id:
+            ordinary.state = IN_STEP
+            ordinary.requested_ns = now()
         else:
             before(optimizer, arguments, words)
 
     def ends(optimizer: Any, arguments: Any, words: Any) -> None:
-        if ordinary.on and ordinary.place == IN_STEP and id(optimizer) == ordinary.optimizer_id:
+        if ordinary.on and ordinary.state == IN_STEP and id(optimizer) == ordinary.optimizer_id:
             ended = ordinary.stepped_at = now()
-            ordinary.optimizer_ns = ended - ordinary.asked
-            ordinary.place, ordinary.blocked = STEPPED, calls.blocked_ns
+            ordinary.optimizer_ns = ended - ordinary.requested_ns
+            ordinary.state, ordinary.blocked = STEPPED, calls.blocked_ns
         else:
             after(optimizer, arguments, words)
 

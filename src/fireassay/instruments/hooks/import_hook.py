@@ -1,7 +1,7 @@
 """How do we act as soon as a module is imported, and not before?
 
-By a finder that stays until the module is executed: looking for a module (`importlib.util.find_spec`), as libraries do to see what is
-installed, does not import it. After a failed import it waits again.
+By a finder that stays until the module is executed: `importlib.util.find_spec`, which libraries call to check what is installed, imports
+nothing. After a failed import it waits again.
 """
 
 from __future__ import annotations
@@ -15,10 +15,7 @@ from typing import Any
 
 
 class Waits:
-    """A finder that finds one module, as the others would, and acts when that module has been executed.
-
-    It stays until then: libraries call `importlib.util.find_spec` before anything imports the module.
-    """
+    """A finder for one module, which delegates to the other finders and acts when the module has been executed."""
 
     def __init__(self, name: str, then: Callable[[Any], None], *, stays: bool = False) -> None:
         self.name, self._then, self.stays = name, then, stays
@@ -27,7 +24,7 @@ class Waits:
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         """The module's spec, with a loader that acts after executing the module."""
         thread = threading.get_ident()
-        if name != self.name or thread in self._asking:  # called by another of these
+        if name != self.name or thread in self._asking:  # called by another such finder
             return None
         self._asking.add(thread)
         try:
@@ -50,7 +47,7 @@ class Waits:
 
 
 def when_there(then: Callable[[Any], None], *, name: str = "torch", stays: bool = False) -> None:
-    """Run `then` with a module, now or on import; `stays`: also if the script turns out to mark its own steps."""
+    """Run `then` with a module, now or on import; `stays`: even if the script turns out to mark its own steps."""
     if name in sys.modules:
         then(sys.modules[name])
     else:

@@ -26,12 +26,12 @@ class LiveOptimizers:
                 yield optimizer
 
     def train(self, module: Any) -> bool:
-        """Whether one of them has any parameter of the module."""
+        """Whether any of them holds a parameter of the module."""
         return any(shared_parameters(optimizer, module) for optimizer in self)
 
 
 def shared_parameters(optimizer: Any, module: Any) -> set[int]:
-    """The trainable parameters that both have, by identity: an optimizer may also hold a frozen part."""
+    """IDs of the trainable parameters in both: an optimizer may also hold a frozen part."""
     return trained_parameters(optimizer) & {id(parameter) for parameter in module.parameters() if parameter.requires_grad}
 
 

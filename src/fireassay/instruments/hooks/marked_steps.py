@@ -5,7 +5,7 @@ the calls of collectives, and the time of a backward pass's last gradient. They 
 the ranks that wait for it there, which marks cannot. `probe.start` installs them if there are other ranks, unless `workload.attach =
 false`.
 
-Cannot tell: in a script that marks no backward pass, the phase of the waiting; it counts to none.
+Cannot tell: the phase of the waiting in a script that marks no backward pass; it counts towards none.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Marked(Attached):
 
     def backward(self, roots: Any, accumulates: bool) -> None:
         """Gradients are requested."""
-        if not self._others and self._recorder._step == 0:  # the ranks may have met since
+        if not self._others and self._recorder._step == 0:  # the process group may exist by now
             self._meet()
         self._computed, hook = None, self._watch_engine(roots[0]) if accumulates and self._together() else None
         self._passes.append((False, None, hook))

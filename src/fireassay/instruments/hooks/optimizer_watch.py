@@ -1,6 +1,6 @@
 """When does the watched model's optimizer step, and when are gradients clipped before?
 
-Two shared hooks. Both stay in until `leave`, and do nothing under torch.compile: hooks that come and go would trigger recompilation.
+Two shared hooks, installed until `leave`. They do nothing under torch.compile: adding and removing hooks would trigger recompilation.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _STEPS_IN: Final = os.path.join("torch", "optim", "optimizer.py")
 
 
 class OptimizerWatch:
-    """Calls `stepping(optimizer)` and `clipping(parameters, ...)` for those of a model's parameters."""
+    """Calls `stepping(optimizer)` and `clipping(parameters, ...)` for a model's parameters."""
 
     def __init__(self, torch: Any, model: Any) -> None:
         self._torch = torch
@@ -45,7 +45,7 @@ class OptimizerWatch:
     def watch_calls(self, owner: Any, name: str, look: Callable[..., None]) -> None:
         """Call `look` with the arguments of every call of a function, before it runs.
 
-        The function is replaced once; watchers may leave at any time.
+        The function is patched once; watchers may leave at any time.
         """
         original = getattr(owner, name, None)
         if original is None:

@@ -2,15 +2,15 @@
 
 Their calls are its forward passes. Every call of a module goes through `nn.Module.__call__`; patching that costs each of the hundreds
 of nested calls of a step, so it is patched only until `QUIET` consecutive outermost calls were of known classes. A class that was
-called outermost gets a `__call__` of its own, which costs only its own instances; nested ones pay a frame and three checks. Instances
+called outermost gets its own `__call__`, which costs only its instances; nested ones pay a frame and three checks. Instances
 stay untouched, so copies, pickles, hooks and torch.compile work as before.
 The scan repeats when something may have changed: at steps 2^k, at a new iterator, at a new optimizer, and when gradients are requested
 without a recorded forward pass. It is bounded: at most one call in `SHARE` is scanned.
 
-Cannot tell: a module of a new class that is first called beside others between two scans; until the next scan its time is unknown
-time of the step.
-Under torch.compile `is_compiling` and `is_dynamo_compiling` are constant, so none of this is traced; patching and unpatching does not
-recompile (torch 2.13), except for a class nested in a compiled graph that is later called outermost: that graph, once.
+Cannot tell: a module of a new class first called between two scans; until the next scan its time counts as unattributed time of the
+step.
+Under torch.compile `is_compiling` and `is_dynamo_compiling` are constant, so none of this is traced; patching and unpatching do not
+trigger recompilation (torch 2.13), except for a class nested in a compiled graph that is later called outermost: that graph, once.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class FastForward(Protocol):
     on: bool
 
     def forward(self, module: Any, inputs: Any) -> bool:
-        """The outermost module is called: whether this is a forward pass of the step."""
+        """The outermost module is called. Whether this is a forward pass of the step."""
 
     def forwarded(self) -> None:
         """The call has returned."""
@@ -56,7 +56,7 @@ class Watcher(Protocol):
     def active(self) -> bool:
         """Whether anything is recorded."""
 
-    def shielded(self, call: Callable[..., None], one: Any = ..., other: Any = ...) -> bool:
+    def shielded(self, call: Callable[..., None], first: Any = ..., second: Any = ...) -> bool:
         """Run a hook's work, timed; whether it succeeded."""
 
     def forward(self, module: Any, inputs: Any = ...) -> None:
@@ -92,7 +92,7 @@ class Outermost:
         global _current
         self.rest()
         for owner, (replacement, before) in self._known.items():
-            if owner.__dict__.get("__call__") is not replacement:  # someone else has patched it since
+            if owner.__dict__.get("__call__") is not replacement:  # patched again by other code
                 continue
             if before is None:
                 del owner.__call__
@@ -147,7 +147,7 @@ class Outermost:
 
 
 def called(self: Any, *arguments: Any, **words: Any) -> Any:
-    """The `__call__` of a class that is called outermost and had none of its own."""
+    """The `__call__` of a class called outermost without its own."""
     if _is_traced() or (state := _current) is None:
         return (_base or _module()).__call__(self, *arguments, **words)
     attached = state.attached

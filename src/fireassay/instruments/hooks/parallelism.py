@@ -4,8 +4,8 @@ The visible evidence, recorded once at the end of a rank's recording:
 
 | evidence | from |
 |---|---|
-| whether ranks met, and how many collectives the engine counted so far | the process group, at each step that is a power of two |
-| DistributedDataParallel, its group, comm hooks, ignored parameters | its own attributes |
+| whether a process group exists, and how many collectives the engine counted so far | the process group, at each step that is a power of two |
+| DistributedDataParallel, its group, comm hooks, ignored parameters | its attributes |
 | FSDP, DTensor: over how many ranks the parameters are sharded or replicated | the modules and the placements |
 | a stage of torch's pipeline, layers of tensor parallelism, an optimizer that shards its state | their classes |
 | batches of point-to-point calls | `batch_isend_irecv`, counted by step |
@@ -14,7 +14,7 @@ The visible evidence, recorded once at the end of a rank's recording:
 
 Each step's communication is in the tables `collectives` and `waits`; `fireassay.frames.training.parallelism` draws the conclusion.
 A step costs nothing extra, except where it calls `batch_isend_irecv`.
-Cannot see: libraries that communicate by other ways (named if imported); functional collectives (the engine counts them).
+Cannot see: libraries that communicate in other ways (named if imported); functional collectives (the engine counts them).
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ class Evidence:
 
     def __init__(self, torch: Any) -> None:
         self._torch = torch
-        self._group = 0  # ranks that met
+        self._group = 0  # ranks in the process group
         self._rpc = False  # uses torch's RPC
-        self.watch: model_hash.Watch | None = None  # of the model, if no other is left at the end
-        self._settled: dict[str, Any] = {}  # what was known of the model when it was released
+        self.watch: model_hash.Watch | None = None  # of the model, if no other remains at the end
+        self._settled: dict[str, Any] = {}  # evidence kept when the model was released
         self._engine: list[tuple[int, int]] = []  # step, collectives of the default group so far
         self._sharing = 0  # number of shards of the sampler
         self._p2p: set[int] = set()  # steps with batches of point-to-point calls
 
     def met(self, step: int, *, counts: bool = True) -> None:
-        """Check whether the ranks have met; errors count as no. `counts`: every engine call was recorded."""
+        """Check whether the process group exists; errors count as no. `counts`: every engine call was recorded."""
         with suppress(Exception):
             self._rpc = self._rpc or bool(self._torch._C._distributed_rpc._is_current_rpc_agent_set())
         with suppress(Exception):
@@ -63,7 +63,7 @@ class Evidence:
             self.watch = model_hash.Watch(model, staged=model_hash.is_called_as_a_stage())
 
     def settle(self, watch: model_hash.Watch) -> None:
-        """Keep the evidence: the model may be gone from here on."""
+        """Keep the evidence, since the model may be freed from now on."""
         with suppress(Exception):
             self._settled, self.watch = _of_model(watch), None
 

@@ -63,7 +63,7 @@ class Phases(ExposedCommunication):
             self.batches.passes(inputs)
             self._recorder._named["forward"].__enter__()
             return
-        if self._stepping:  # in a closure (LBFGS): its time must not also count as the optimizer's
+        if self._stepping:  # in a closure (LBFGS): this time must not also count as the optimizer's
             if gradients:
                 self._settle(module)
                 self.batches.passes(inputs)
@@ -108,7 +108,7 @@ class Phases(ExposedCommunication):
                 self._looked_ns += end - begin
 
     def _settle(self, module: Any = None) -> None:
-        """Training goes on: the requested batches are in use, evaluations are excluded."""
+        """Training continues: the requested batches are in use, evaluations are excluded."""
         if self._cycled():
             self._tell_looks()  # in the step that ends
             self._turn()
@@ -141,7 +141,7 @@ class Phases(ExposedCommunication):
     def _watch(self, module: Any) -> None:
         """Watch the first trained module; after a restart its parameters give the step's number, before anything is recorded.
 
-        Skips modules that share no parameter with an optimizer: a model under construction may call a part of itself for a shape.
+        Skips modules that share no parameter with an optimizer: a model under construction may call one of its parts to get a shape.
         """
         self._watched = True
         self.outermost.look()  # earlier calls may have been an evaluation
@@ -186,7 +186,7 @@ class Phases(ExposedCommunication):
         return self._cycle is not None and self._cycle <= self._stepped.keys()
 
     def _looked_at(self) -> None:
-        """Count the passes without gradients so far as the current step's forward pass."""
+        """Count the passes without gradients so far towards the current step's forward pass."""
         if self._looked_ns and isinstance(self._recorder._phases, HostPhases):
             self._recorder._phases.add(FORWARD, self._looked_ns)
         self._looked_ns = 0
@@ -198,7 +198,7 @@ class Phases(ExposedCommunication):
             self._open(0)
         if not nested and (
             self.batches.fresh or self._looked_ns or not self._passed
-        ):  # of functions, of modules not known yet, or of what was only evaluated before
+        ):  # from functions, unknown modules, or passes that so far only evaluated
             self.outermost.look()
             self._settle(self._looker)
         self._derived = True
@@ -208,15 +208,15 @@ class Phases(ExposedCommunication):
         self._computed, hook = None, self._watch_engine(roots[0]) if accumulates and self._together() else None
         self._passes.append((nested, roots if accumulates else None, hook))
 
-    def _feed(self, one: Pass) -> None:
+    def _feed(self, training_pass: Pass) -> None:
         """The current step trains on a batch, or some rows of it."""
-        if self._turns.feeds(one):
+        if self._turns.feeds(training_pass):
             return
-        batch, recorder = one.fetched, self._recorder
+        batch, recorder = training_pass.fetched, self._recorder
         if not batch.counted and batch.begin >= max(self._settled, recorder._begin):
             batch.counted = True
             recorder.waited(batch.ns)
-        items, ids = batch.worked_on(one.rows, recorder._step)
+        items, ids = batch.worked_on(training_pass.rows, recorder._step)
         if items == 0.0:
             return
         epoch = None if batch.source is None or ids is None else self.sources.used(batch.source)
@@ -266,15 +266,15 @@ class Phases(ExposedCommunication):
         root = roots[0] if len(roots) == 1 else None
         if not isinstance(root, self._tensor) or root.numel() != 1:
             return
-        if self._stepping:  # a closure (LBFGS) runs often within one step; the first loss counts
+        if self._stepping:  # a closure (LBFGS) runs several times per step; the first loss counts
             if self._closed:
                 return
             self._closed = True
         loss = self.unscaled(root)
         self._losses.append(loss.item() if type(loss) is self._tensor and loss.is_cpu else loss.detach())
-        if len(self._losses) >= MANY_LOSSES:  # without a torch optimizer no step ever takes them
+        if len(self._losses) >= MANY_LOSSES:  # without a torch optimizer no step collects them
             self._losses = [sum(self._losses)]
-            if not self._known:  # nor the collectives
+            if not self._known:  # nor collects the collectives
                 for call in self.calls.taken():
                     self._recorder.collective(call, "", "host")
 
@@ -284,5 +284,5 @@ class Phases(ExposedCommunication):
 
 
 def _inside(module: Any) -> set[int]:
-    """The module inside DistributedDataParallel or torch.compile, for scripts that evaluate that one."""
+    """The module inside DistributedDataParallel or torch.compile, which some scripts evaluate."""
     return {id(getattr(module, name, None)) for name in ("module", "_orig_mod")}

@@ -1,12 +1,12 @@
 """How do we time every collective of an unmodified script, including those requested from C++?
 
-DistributedDataParallel's reducer calls its process group in C++. It gets a group of ours, a Python subclass of `ProcessGroup` whose
-methods forward the call and record its creation and its future's completion. Everything else goes through `torch.distributed` in
+DistributedDataParallel's reducer calls its process group in C++. We give it a Python subclass of `ProcessGroup` whose methods forward
+the call and record its creation and its future's completion. Everything else goes through `torch.distributed` in
 Python (FSDP2's gathers and scatters, a script's own all_reduce): those functions are patched. The future's callback reports completion
 in the engine's thread; the rows wait until the step ends.
 
 Cost: two Python calls per collective, summed up (`own_ns`) except for torch's own dispatch. In a steady step's backward pass the
-reducer's requests are recorded in fewer calls (`Calls.steadily`), with the same result. Every call goes through Python: a group of ours
+reducer's requests are recorded in fewer calls (`Calls.steadily`), with the same result. Every call goes through Python: our group
 with the engine's backend registered would call it with the GIL held, and gloo's thread may wait for the GIL while it holds its queue's
 lock (torch 2.13 hung in one loop of four).
 Cannot tell: completion on CUDA (an NCCL future completes once enqueued): there the row has no end, and kernels are read from a
@@ -83,25 +83,25 @@ def _timed_class(torch: Any) -> Any:
     def make(method: str, op: str) -> Any:
         largest = 0 if op not in ("reduce_scatter", "all_to_all", "gather") else 1
 
-        def asked(self: Any, *arguments: Any, **words: Any) -> Any:
-            calls, ask = self._calls, getattr(self._inner, method)
+        def timed_method(self: Any, *arguments: Any, **words: Any) -> Any:
+            calls, request = self._calls, getattr(self._inner, method)
             if calls.under_way.any or not calls.taking:
-                return ask(*arguments, **words)
+                return request(*arguments, **words)
             calls.asked_first()
             tensors = arguments[min(largest, len(arguments) - 1)] if arguments else ()
-            call, work = calls.made(self._name, self._size, op, tensors, ask, arguments, words)
+            call, work = calls.made(self._name, self._size, op, tensors, request, arguments, words)
             calls.reduces(call)
             noted(torch, calls, call, work)
             return work
 
-        asked.__name__ = method
-        return asked
+        timed_method.__name__ = method
+        return timed_method
 
     def __init__(self: Any, inner: Any, calls: Calls) -> None:
         base.__init__(self, inner.rank(), inner.size())
         self._inner, self._calls = inner, calls
         self._name, self._size = group_name_and_size(inner)
-        self._direct = inner.allreduce if type(inner) is base else None  # one in Python may call recorded functions
+        self._direct = inner.allreduce if type(inner) is base else None  # a Python group may call recorded functions
 
     def steadily(general: Any) -> Any:
         main, current = threading.main_thread().ident, threading.get_ident
@@ -132,7 +132,7 @@ def _timed_class(torch: Any) -> Any:
         _leave_uncompiled(torch, member)
     members |= {
         "__init__": __init__,
-        "getBackendName": lambda _: "assay",  # with another name DDP's logger would need members that only the engine's own group has
+        "getBackendName": lambda _: "assay",  # any other name makes DDP's logger read members that only the engine's group has
         "group_name": property(lambda self: self._inner.group_name),
         "pg_name": property(lambda self: self._inner.group_name),
     }
@@ -140,10 +140,10 @@ def _timed_class(torch: Any) -> Any:
 
 
 def _leave_uncompiled(torch: Any, function: Any) -> None:
-    """Exempt this function, and what it calls, from torch.compile.
+    """Exempt this function and its callees from torch.compile.
 
     If a script compiles a DistributedDataParallel from outside, its reducer calls this group inside a compiled call, and the compiler,
-    which treats a group as opaque, ends the training at our first attribute. `torch.compiler.disable` would do the same, but import the
+    which treats a group as opaque, ends the training at our first attribute. `torch.compiler.disable` would do the same, but imports the
     compiler (a second).
     """
     with suppress(AttributeError):  # torch before 2.7 has no such call, and no opaque groups
@@ -182,16 +182,16 @@ def functions(torch: Any, calls: Calls) -> list[tuple[str, Callable[[Any], Any]]
     """(name, maker of the replacement) for every function of torch.distributed that requests a collective."""
     distributed, main = torch.distributed, threading.main_thread()
 
-    def replacing(op: str, place: int) -> Callable[[Any], Any]:
+    def replacing(op: str, index: int) -> Callable[[Any], Any]:
         def make(original: Any) -> Any:
-            named = _named(original, place)
+            named = _named(original, index)
 
             def timed(arguments: tuple[Any, ...], words: dict[str, Any]) -> Any:
                 try:
                     group = words.get("group") or next(
                         (argument for argument in arguments if isinstance(argument, distributed.ProcessGroup)), distributed.group.WORLD
                     )
-                    tensors = arguments[place] if 0 <= place < len(arguments) else words.get(named, ())
+                    tensors = arguments[index] if 0 <= index < len(arguments) else words.get(named, ())
                     name, size = group_name_and_size(group)
                 except Exception as error:
                     calls.failed(error)
@@ -199,13 +199,13 @@ def functions(torch: Any, calls: Calls) -> list[tuple[str, Callable[[Any], Any]]
                 call, work = calls.made(name, size, op, tensors, original, arguments, words)
                 if hasattr(work, "get_future"):
                     noted(torch, calls, call, work)
-                elif call is not None:  # the function waited itself; recv returns the sender's rank
+                elif call is not None:  # a blocking function; recv returns the sender's rank
                     calls.over(call)
                     if threading.current_thread() is main and call.end is not None:
-                        call.blocked = call.end - call.begin  # it waits by `Work.wait`, which counts it for the step
+                        call.blocked = call.end - call.begin  # it waits in `Work.wait`, which counts the wait for the step
                 return work
 
-            def asked(*arguments: Any, **words: Any) -> Any:
+            def recorded(*arguments: Any, **words: Any) -> Any:
                 if (
                     torch.compiler.is_compiling()
                     or not distributed.is_initialized()
@@ -216,11 +216,11 @@ def functions(torch: Any, calls: Calls) -> list[tuple[str, Callable[[Any], Any]]
                     return original(*arguments, **words)
                 return timed(arguments, words)
 
-            return asked
+            return recorded
 
         return make
 
-    return [(name, replacing(op, place)) for name, (op, place) in FUNCTIONS.items() if hasattr(distributed, name)]
+    return [(name, replacing(op, index)) for name, (op, index) in FUNCTIONS.items() if hasattr(distributed, name)]
 
 
 def _is_outside(distributed: Any, arguments: tuple[Any, ...]) -> bool:

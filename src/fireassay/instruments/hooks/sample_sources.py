@@ -28,17 +28,17 @@ Key = tuple[int, int | None]
 
 @dataclass(slots=True, eq=False)
 class Source:
-    """What an iterator reads: a data set, in one of its epochs."""
+    """The data set that an iterator reads, in one of its epochs."""
 
     key: Key
     tells: bool  # whether its indices identify samples
-    left: int  # batches until its end: a script that counts them does not request another
+    left: int  # batches until its end: a script that counts batches does not request another
     indexed: bool = False  # whether its indices are those of the data set's samples, in any selection
     loader: int = 0
-    data: Callable[[], Any] | None = None  # the data set, while it exists
+    data: Callable[[], Any] | None = None  # the data set, weakly
     name: str = ""  # of the data set, for display
     iterator: Callable[[], Any] | None = None  # None once it is gone
-    epoch: int | None = None  # once it was trained on
+    epoch: int | None = None  # set once it was trained on
     opened: int = 0  # event number
     ended: int = 0  # read to its end
 
@@ -81,7 +81,7 @@ class Source:
 
 
 def _unknown() -> None:
-    """Of no batch."""
+    """Placeholder for unknown samples."""
 
 
 class Sources:
@@ -90,10 +90,10 @@ class Sources:
     def __init__(self, torch: Any) -> None:
         self._torch = torch
         self._epochs: dict[Key, int] = {}
-        self._key: Key | None = None  # the ledger's
+        self._key: Key | None = None  # of the ledger
         self._shift = self._last = 0  # epochs of the ledger's earlier data sets; the last epoch recorded
         self._events = self._first = 0
-        self._read = 0  # when it was read to its end and not begun again
+        self._read = 0  # when it was read to its end, unless begun again
         self._told = False
 
     def place(self) -> tuple[int, bool]:
@@ -176,15 +176,15 @@ def _is_indexed(torch: Any, loader: Any) -> bool:
 def _size(dataset: Any) -> int | None:
     try:
         return len(dataset) if isinstance(dataset, Sized) else None
-    except Exception:  # the loader also works without the script's own __len__
+    except Exception:  # the loader works even if the script's __len__ fails
         return None
 
 
 def tells_ids(torch: Any, loader: Any) -> bool:
     """Whether the batches' indices identify samples, each of which an epoch should use once.
 
-    torchdata's StatefulDataLoader has equivalent samplers; given a state it resumes in the middle of an epoch and draws indices that it
-    then skips: until the next epoch its samples are unknown.
+    torchdata's StatefulDataLoader has equivalent samplers; with a state it resumes in the middle of an epoch and draws indices that it
+    then skips, so its samples are unknown until the next epoch.
     """
     data = torch.utils.data
     if _of_torchdata(loader) and getattr(loader, "next_iter_state", None) is not None:
@@ -212,5 +212,5 @@ def _of_torchdata(thing: Any) -> bool:
 
 
 def _is(thing: Any, kind: type) -> bool:
-    """Of exactly that class, or of torchdata's of the same name."""
+    """Whether it has exactly that class, or torchdata's of the same name."""
     return type(thing) is kind or (_of_torchdata(thing) and type(thing).__name__.removeprefix("Stateful") == kind.__name__)

@@ -1,8 +1,8 @@
-"""Which rows does a step's communication make, and when?
+"""Which rows does a step's communication give, and when are they built?
 
-Steady steps only append their raw times; the rows of many steps are made at once, in a third of the time per step, since code and data
-are cached by then. They are due after `MANY` steps, and before anything else makes or writes rows: the sink calls for them before every
-flush, so that a kill loses no more than with rows made at each step.
+Steady steps only append their raw times; the rows of many steps are built at once, in a third of the time per step, since code and data
+are cached by then. They are due after `MANY` steps and before anything else builds or writes rows: the sink requests them before every
+flush, so a kill loses no more than with rows built at each step.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ class StepCommunication(NamedTuple):
 
 
 class Pending:
-    """Steps whose rows are not made yet."""
+    """Steps whose rows are not built yet."""
 
     def __init__(self, recorder: Recorder, failed: Callable[[Exception], None]) -> None:
         self._recorder, self._failed = recorder, failed
         self._steps: deque[StepCommunication] = deque()
 
-    def add(self, one: StepCommunication) -> None:
+    def add(self, communication: StepCommunication) -> None:
         """Add a completed steady step."""
-        self._steps.append(one)
+        self._steps.append(communication)
         if len(self._steps) >= MANY:
             self.tell()
 
     def tell(self) -> None:
-        """Make the rows of all of them. Thread-safe: each step is taken once."""
+        """Build the rows of all of them. Thread-safe: each step is taken once."""
         steps = self._steps
         try:
             while steps:
@@ -55,22 +55,22 @@ class Pending:
             self._failed(error)
 
 
-def tell(recorder: Recorder, one: StepCommunication) -> None:
+def tell(recorder: Recorder, communication: StepCommunication) -> None:
     """Write the rows of a step; the same for steady and other steps."""
-    append, key, step, tail = recorder._append, recorder._key, one.step, one.tail
-    for call in one.calls:
+    append, key, step, tail = recorder._append, recorder._key, communication.step, communication.tail
+    for call in communication.calls:
         recorder.collective(call, "", "host")
     if tail is not None:
         append("communication", (*key, step, "engine", None, tail, None, None))
-    for phase in {**one.asking, **one.waiting}:
-        waiting = one.waiting.get(phase, 0) if one.waiting_seen else None
-        append("waits", (*key, step, phase, one.asking.get(phase, 0), waiting))
-    calls = [call for call in one.calls if call.step is not None]
+    for phase in {**communication.asking, **communication.waiting}:
+        waiting = communication.waiting.get(phase, 0) if communication.waiting_seen else None
+        append("waits", (*key, step, phase, communication.asking.get(phase, 0), waiting))
+    calls = [call for call in communication.calls if call.step is not None]
     if calls or tail is not None:
         ends = [(call.begin, call.end) for call in calls if call.end is not None]
         total = covered(ends) if len(ends) == len(calls) else None
         nbytes = sum(call.nbytes for call in calls)
-        append("communication", (*key, step, "group", total, one.exposed, None, nbytes))
+        append("communication", (*key, step, "group", total, communication.exposed, None, nbytes))
 
 
 def covered(intervals: Iterable[tuple[int, int]]) -> int:

@@ -1,9 +1,9 @@
 """Did the step end where the next pass began?
 
-Without a data loader this is known only when the next optimizer steps. Optimizers that alternate form one step if each steps once (a
+Without a data loader the answer comes only when the next optimizer steps. Optimizers that alternate form one step if each steps once (a
 GAN), and one step each if one goes on alone (layers trained one after the other, a critic before its actor). So at the first pass after
-an optimizer's step, the step's data so far are put aside: they become a step of their own if an optimizer that has stepped comes again,
-and return to the current step if another steps or a batch is requested.
+an optimizer's step, the step's data so far are put aside: they become a separate step if an optimizer that has stepped steps again, and
+return to the current step if another steps or a batch is requested.
 
 Cannot tell: where ranks communicate, or on a GPU, whose times come later: there such a beginning stays in the previous step.
 """
@@ -51,11 +51,11 @@ class Turns:
         if self._part is None and alone and not attached._stepping and isinstance(recorder._phases, HostPhases):
             self._part = self._taken(attached._now())
 
-    def feeds(self, one: Pass) -> bool:
-        """Whether it is still open to which step a trained batch belongs."""
+    def feeds(self, training_pass: Pass) -> bool:
+        """Whether it is still undecided to which step a trained batch belongs."""
         if self._part is None:
             return False
-        self._fed.append(one)
+        self._fed.append(training_pass)
         return True
 
     def goes_on(self) -> None:
@@ -66,7 +66,7 @@ class Turns:
             self._feed()
 
     def ended(self) -> bool:
-        """The step had ended there, where the current one begins; False if there was no such pass."""
+        """Confirm that the step ended where the current one begins; False if there was no such pass."""
         if self._part is None:
             return False
         attached, first, self._part = self._attached, self._part, None

@@ -5,8 +5,8 @@ A step is one update: it begins before waiting for its first batch and ends wher
 * without a loader, the first forward pass after all optimizers of the cycle have stepped. The cycle is the only optimizer, or those
   that stepped before one of them came again or before the next batch, or all that exist;
 * the end of the process.
-A batch that is used only without gradients or by a module in evaluation mode is an evaluation, from its request until the request of
-the next batch that is trained on: it is excluded from the step, like an evaluation that a script marks. A batch that is evaluated and
+A batch used only without gradients or by a module in evaluation mode is an evaluation, from its request until the request of the next
+batch that is trained on. It is excluded from the step, like an evaluation that a script marks. A batch that is evaluated and
 trained on, in either order (a teacher, a target network), is training, and the evaluation is part of the forward pass.
 Without a loader, a pass without gradients begins the next step as a forward pass does; those before the first step are outside it.
 Passes by the trained module in evaluation mode are an evaluation there too, from the first to the last.
@@ -15,7 +15,7 @@ An evaluation in the body of a loop leaves the loop's own batch to the training.
 
 Cannot tell: before the first step, and in an epoch that was left early, an evaluation with several loaders at once from the loop's own
 batch; a one-batch evaluation in a loop's body from a pass whose batch is trained on; without a loader, an evaluation from a rollout in
-evaluation mode that is learned from afterwards; the data time of an iterator that is no DataLoader (absent, never 0); work between the
+evaluation mode that is learned from afterwards; the data time of an iterator that is not a DataLoader (absent, never 0); work between the
 phases (unknown time); units of work other than the batch's first dimension, or its samples if it has none; steps without a torch
 optimizer (a handwritten update): none is recorded, since all of them would look like one.
 """
@@ -56,14 +56,14 @@ class Attached(Phases):
         self.ordinary: Ordinary = Ordinary(self, torch)
 
     def pause(self, kind: str) -> int:
-        """Begin a reported pause of the training; returns its begin. Calls during it are ignored."""
+        """Begin a reported pause of the training; returns its start. Calls during it are ignored."""
         self.ordinary.leave()
         self._turns.goes_on()
         self._paused += 1
         return self._recorder.pause(kind)
 
     def resume(self, kind: str, begin: int, succeeded: bool, detail: Mapping[str, Any] = MappingProxyType({})) -> None:
-        """Training goes on."""
+        """Training continues."""
         self._paused -= 1
         self._recorder.resume(kind, begin, succeeded, detail)
         self._pauses.append((begin, self._now()))
@@ -80,9 +80,9 @@ class Attached(Phases):
         """A batch is requested."""
         if not self._begun:
             self._open(0)
-        now = self._now()  # after the recording has begun: that is no waiting
+        now = self._now()  # after the recording has begun, which is not waiting
         self._asks = True
-        self._stepping.clear()  # a failed one has not reported its end
+        self._stepping.clear()  # a failed step has not reported its end
         if self._looked_ns:
             self._evaluated(now)
         turned = bool(self._stepped)
@@ -99,7 +99,7 @@ class Attached(Phases):
         """The batch has arrived."""
         source: Source | None = getattr(iterator, "_assay_source", None)
         ids = None if source is None else iterator._assay_ids()
-        if type(ids) is not list:  # the script's own sampler may give anything
+        if type(ids) is not list:  # the script's own sampler may yield anything
             ids = None
         if self._asked is None:
             return
@@ -118,7 +118,7 @@ class Attached(Phases):
         self.batches.add(fetched, batch)
 
     def skipped(self, iterator: Any) -> None:
-        """A batch that could not be read; the script may go on with the next."""
+        """A batch that could not be read; the script may continue with the next."""
         if (source := getattr(iterator, "_assay_source", None)) is not None:
             iterator._assay_ids()
             source.left -= 1
@@ -131,7 +131,7 @@ class Attached(Phases):
         source = getattr(iterator, "_assay_source", None)
         if source is not None:
             if iterator._assay_ids() is not None:
-                self._recorder.unknown_samples("the script has read samples past its loader, from the loader's own sampler")
+                self._recorder.unknown_samples("the script has read samples directly from the loader's sampler")
             self.sources.ended(source, self._recorder)
         self.batches.ran_out(iterator if source is None else source)
 
@@ -149,7 +149,7 @@ class Attached(Phases):
             self._begins_behind(optimizer)
         watch = self._recorder._watch
         if self._updates and watch is not None and not shared_parameters(optimizer, watch.model):
-            self.evidence.settle(watch)  # of another model: the first one may be dropped
+            self.evidence.settle(watch)  # of another model, since the first may be dropped
             watch.release()
         self._cycle = frozenset(self._known) if len(self._known) == 1 else None
         self.evaluated.begins_anew()
@@ -181,9 +181,9 @@ class Attached(Phases):
             self._tell_looks()
         self._closed = False
         if id(optimizer) in self._stepped:
-            if not self._cycled():  # from here on it is trained without the others
+            if not self._cycled():  # from now on it steps without the others
                 self._cycle = frozenset(self._stepped)
-            if not self._turns.ended() and not self._passed:  # it requests passes itself (LBFGS): the step begins here
+            if not self._turns.ended() and not self._passed:  # it requests passes itself (LBFGS), so the step begins here
                 self._tell_looks()
                 self._turn()
             self._stepped.clear()  # its cycle begins
@@ -197,7 +197,7 @@ class Attached(Phases):
         if self._stepping:
             return
         self._recorder._named["optimizer"].__exit__(None, None, None)
-        if not self._derived and self.batches.passing:  # gradients that torch's engine did not compute
+        if not self._derived and self.batches.passing:  # gradients not computed by torch's engine
             for part in self.batches.derived(()):
                 self._feed(part)
         self._stepped[id(optimizer)] = None
@@ -305,12 +305,12 @@ class Attached(Phases):
 
 def _optimizers(count: int) -> str:
     if not count:
-        return "no optimizer of torch's was made in the process that was started"
-    return f"{count} of torch's optimizers {'was' if count == 1 else 'were'} made in the process that was started, and none stepped"
+        return "the launched process created no torch optimizer"
+    return f"the launched process created {count} torch optimizer{'' if count == 1 else 's'}, and none stepped"
 
 
 def _started() -> str:
     """The script's child processes, in which its own launcher may train."""
     next_one = re.search(r"\d+", repr(getattr(sys.modules.get("multiprocessing.process"), "_process_counter", "")))
     others = int(next_one.group()) - 1 if next_one else 0
-    return f"; {others} more processes were started by multiprocessing, which are not looked into" if others else ""
+    return f"; {others} more processes were started by multiprocessing, which are not observed" if others else ""

@@ -41,7 +41,7 @@ def install_communication(torch: Any, attached: Attached, undo: list[Undo]) -> N
 
 
 def _nothing() -> None:
-    """It is gone, or not known."""
+    """Stands for a missing or unknown object."""
 
 
 def _replace(owner: Any, name: str, make: Callable[[Any], Any]) -> Undo:
@@ -50,7 +50,7 @@ def _replace(owner: Any, name: str, make: Callable[[Any], Any]) -> Undo:
     setattr(owner, name, replaced)
 
     def undo() -> None:
-        if getattr(owner, name, None) is replaced:  # someone else may have patched it since
+        if getattr(owner, name, None) is replaced:  # unless other code has patched it since
             setattr(owner, name, original)
 
     return undo
@@ -71,13 +71,13 @@ def _epochs(torch: Any, attached: Attached, iterators: Any) -> list[Undo]:
 
     def opened(iterator: Any, loader: Any) -> None:
         before = getattr(iterator, "_assay_source", None)
-        if before is not None:  # it restarts and drops its pending batches
+        if before is not None:  # the iterator restarts and drops its pending batches
             before.iterator = _nothing
         iterator._assay_source = attached.sources.opened(loader, iterator)
         attached.evidence.opened(loader)
 
     def begun(iterator: Any) -> None:
-        """It is about to request its first indices."""
+        """The iterator is about to request its first indices."""
         iterator._assay_ids = iterator._assay_source.tap(iterator, torchs=type(iterator) in torch_iterators)
 
     def init(original: Any) -> Any:
@@ -198,7 +198,7 @@ def _optimizers(torch: Any, attached: Attached) -> list[Undo]:
             thread.known = True
             threads.append(None)
             if len(threads) > 1:
-                attached.failed(RuntimeError("optimizers step in several threads: which updates make a step is not known"))
+                attached.failed(RuntimeError("optimizers step in several threads, so updates cannot be assigned to steps"))
                 return
         if not attached.trains and _is_dry(optimizer, len(arguments) > 1 or words.get("closure") is not None):
             dry.append(optimizer)
@@ -225,7 +225,7 @@ def _optimizers(torch: Any, attached: Attached) -> list[Undo]:
 
 
 def _is_dry(optimizer: Any, closure: bool) -> bool:
-    """Whether a step before any training updates nothing, because its gradients are zero or absent.
+    """Whether a step before any training updates nothing because its gradients are zero or absent.
 
     torch creates an optimizer's state that way when it loads one (`torch.distributed.checkpoint.state_dict`). A closure computes gradients
     first.
@@ -267,8 +267,8 @@ def _scalers(torch: Any, attached: Attached) -> list[Undo]:
 # ---- collectives -------------------------------------------------------------------------------------------------------
 
 
-# Each model's timed group, while the model lives: the reducer alone does not keep the group's Python part alive, and goes on calling it
-# after the hooks are out.
+# Each model's timed group, while the model lives: the reducer does not keep the group's Python part alive, but calls it even after the
+# hooks are removed.
 _TIMED: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 
@@ -290,7 +290,7 @@ def _collectives(torch: Any, attached: Attached) -> list[Undo]:
     def init(original: Any) -> Any:
         def __init__(self: Any, module: Any, *arguments: Any, **words: Any) -> None:
             default_group = words.get("process_group") is None and words.get("device_mesh") is None and len(arguments) < 5
-            if default_group and distributed.is_initialized():  # otherwise DDP's own error is the right one
+            if default_group and distributed.is_initialized():  # otherwise let DDP raise its own error
                 attached.shielded(given, words)
             original(self, module, *arguments, **words)
             if default_group and words.get("process_group") is not None:
@@ -336,7 +336,7 @@ def _replace_function(torch: Any, name: str, make: Callable[[Any], Any]) -> Undo
 
 def _swap(modules: Iterable[Any], name: str, old: Any, new: Any) -> None:
     for module in modules:
-        if getattr(module, name, None) is old:  # someone else may have patched it since
+        if getattr(module, name, None) is old:  # unless other code has patched it since
             setattr(module, name, new)
     traced = getattr(sys.modules.get("torch.distributed._functional_collectives"), "traceable_collective_remaps", {})
     if old in traced:
@@ -371,7 +371,7 @@ def _waiting(torch: Any, attached: Attached) -> list[Undo]:
                 return
             begin, group = attached.calls.now(), self.process_group
             timed = _TIMED.get(self)
-            swapped = timed is not None and timed._inner is group  # else the script's own, or one set since
+            swapped = timed is not None and timed._inner is group  # else the script's group, or one set since
             if swapped:
                 self.process_group = timed
             try:

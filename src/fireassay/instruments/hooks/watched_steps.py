@@ -6,8 +6,8 @@ speedup over one worker. So once `ALIKE` consecutive watched steps have reduced 
 others the reducer has the engine's own group, and the record marks the step (`communication`, method unwatched). A script's own calls
 through `torch.distributed` are recorded in every step, and steps, phases, samples and losses cover all steps.
 
-The choice depends on the step's number alone: equal on every rank, without any period that a script may have. Other bytes in a watched
-step bring all steps back, so periodic averaging (local SGD) is never sampled.
+The choice depends on the step number alone: equal on every rank, without any period that a script may have. A different byte count in a
+watched step restores the watching of all steps, so periodic averaging (local SGD) is never sampled.
 The group changes where a step begins, never in a backward pass: the reducer holds a lock there.
 Unrecorded calls keep their numbers: as many per step as in the watched ones. The engine's own count (`_get_sequence_number_for_group`)
 must agree in every step; if it does not (point-to-point calls, functional collectives), every step is watched from there on.
@@ -46,7 +46,7 @@ class WatchedSteps:
         self._like: tuple[int, int] = (0, 0)  # (bytes, calls) of the reducers in the last watched step
         self._alike = 0
         self._apart = 0  # the engine's count minus the recorded calls, when the step began
-        self._skipped = False  # the reducers' calls in the current step have their numbers
+        self._skipped = False  # the reducers' calls in the current step were numbered
         self._never = False
         calls.catch_up = self._catch_up
         self.missed = self.watched = 0  # numbers of steps
@@ -83,7 +83,7 @@ class WatchedSteps:
             self._never = True
 
     def goes_on(self, step: int) -> bool:
-        """Whether this unwatched step ends as expected and the next is unwatched too: then nothing else is due.
+        """Whether this unwatched step ends as expected and the next is unwatched too, so nothing else is due.
 
         The usual case in few calls: between the parts of a step of 5 ms each Python call takes 4 microseconds, as its code is not cached.
         """
@@ -109,21 +109,21 @@ class WatchedSteps:
             self._give(timed=not unwatched)
 
     def all(self) -> None:
-        """Watch every step from here on, until they are alike again."""
+        """Watch every step from now on, until they are alike again."""
         self._alike = 0
         if self._calls.unwatched:
             self._give(timed=True)
 
     def _give(self, *, timed: bool) -> None:
-        kept = [entry for entry in self._groups if entry[0].process_group is entry[2]]
-        if len(kept) < len(self._groups) or any(getattr(model, "_comm_hooks", ()) for model, _, _ in kept):
-            self._never = timed = True  # the script has changed a model's group, or reduces by its own hook
-        for model, ours, group in kept:
+        groups = [entry for entry in self._groups if entry[0].process_group is entry[2]]
+        if len(groups) < len(self._groups) or any(getattr(model, "_comm_hooks", ()) for model, _, _ in groups):
+            self._never = timed = True  # the script has changed a model's group, or uses its own comm hook
+        for model, ours, group in groups:
             model.reducer._update_process_group(ours if timed else group)
         self._calls.unwatched = not timed
 
     def _catch_up(self) -> None:
-        """A call in an unwatched step gets its number: after the reducers' calls, if these were made."""
+        """Number a call in an unwatched step: after the reducers' calls, if any."""
         if self._engine_alone() - self._apart >= self._like[1]:
             self._skip(self._like[1])
 

@@ -1,8 +1,8 @@
 """What does Python run before an unmodified script?
 
-This file, since its folder comes first on PYTHONPATH. Python runs only one `sitecustomize`; the one hidden by this file is run first. In
-a worker of a launch by assay, hooks then wait for torch: nothing is imported here that the script does not import itself, except a
-small part of the standard library.
+This file, since its folder comes first on PYTHONPATH. Python runs only one `sitecustomize`, so this file first runs the one that it hides.
+In a worker of a launch by assay, hooks then wait for torch: apart from a small part of the standard library, nothing is imported that the
+script does not import itself.
 """
 
 import os

@@ -51,7 +51,7 @@ class Accumulated:
 
     joules: float = 0.0
     wraps: int = 0
-    doubts: int = 0  # intervals in which energy may be missing: a reset, a jump, or enough time for several wraps
+    doubts: int = 0  # intervals that may lack energy: a reset, a jump, or long enough for several wraps
     errors: int = 0
     last: Raw | None = None  # the last good reading
 
@@ -124,7 +124,7 @@ class JouleCounter:
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """Counters of one kind, and why there is none or why some are missing."""
+    """Counters of one kind, and why some or all are missing."""
 
     counters: tuple[JouleCounter, ...] = ()
     absence: str | None = None
@@ -138,7 +138,7 @@ def rapl(machine: Machine) -> Found:
     folder = machine.root / "sys/class/powercap"
     zones = sorted((zone for zone in folder.glob("intel-rapl*") if _ZONE.match(zone.name)), key=_zone_order)
     if not zones:
-        return Found(absence="no RAPL: /sys/class/powercap has no intel-rapl zone (virtual machine, old kernel or other processor)")
+        return Found(absence="no RAPL: /sys/class/powercap has no intel-rapl zone (virtual machine, old kernel or unsupported processor)")
     counters: dict[str, JouleCounter] = {}
     refused: list[str] = []
     for zone in zones:
@@ -199,7 +199,7 @@ def nvml(load: Callable[[], Any], environ: Mapping[str, str]) -> Found:
     except library.NVMLError as error:
         return Found(absence=f"no NVML: {error}")
     visible = _visible(devices, environ.get("CUDA_VISIBLE_DEVICES"))
-    return _readable(library, visible) if visible else Found(absence="NVML shows no GPU that the workload may use")
+    return _readable(library, visible) if visible else Found(absence="NVML lists no GPU visible to the workload")
 
 
 def devices_for(library: Any, environ: Mapping[str, str]) -> list[tuple[int, Any]]:
@@ -266,7 +266,7 @@ def find(energy: Energy, machine: Machine, load_nvml: Callable[[], Any]) -> tupl
     counters = tuple(counter for kind in sources.values() for counter in kind.counters)
     absences = {f"energy_{name}": kind.absence for name, kind in sources.items() if kind.absence}
     if energy.source == "none":
-        absences["energy"] = 'not asked for: energy.source = "none"'
+        absences["energy"] = 'not requested: energy.source = "none"'
     elif energy.source != "modelled" and not counters:
         absences["energy"] = "; ".join(absences.values())
     return counters, absences

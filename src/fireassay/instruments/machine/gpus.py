@@ -52,7 +52,7 @@ class GpuState:
         except self._library.NVMLError as error:
             self.absences["gpu_state"] = f"no NVML: {error}"
         if not self._gpus and not self.absences:
-            self.absences["gpu_state"] = "NVML shows no GPU that the workload may use"
+            self.absences["gpu_state"] = "NVML lists no GPU visible to the workload"
 
     def read(self) -> Iterator[Reading]:
         """Every value that the driver gives. A failed one is noted and retried at the next reading."""

@@ -7,8 +7,8 @@ two readings. For a window,
 
 is the share of the machine used by other processes. Sources: proc(5), Documentation/accounting/psi.rst,
 Documentation/admin-guide/cgroup-v1 and cgroup-v2.rst. A counter that the kernel lacks yields no reading.
-Resolution: one clock tick (10 ms) for CPU time, one microsecond for pressure. CPU frequency is a sample, not a total, and many virtual
-machines do not report it.
+Resolution: one clock tick (10 ms) for CPU time, one microsecond for pressure. CPU frequency is a sample, not a total, and missing on many
+virtual machines.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ def throttling(machine: Machine) -> Iterator[Reading]:
     yield Reading("cgroup", "throttled_periods", float(counted["throttled_periods"]), "count")
 
 
-MOST_ASKED = 16  # CPUs whose frequency is read: a sample, on a machine with hundreds
+MOST_ASKED = 16  # CPUs whose frequency is read: a sample on a machine with hundreds
 
 
 def frequency(machine: Machine) -> Iterator[Reading]:
     """Mean CPU frequency now, Hz (the kernel gives kHz). Raises Unread if it is not reported."""
     files = machine.names("sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_cur_freq")
     if not files:
-        raise Unread("/sys/devices/system/cpu/cpu*/cpufreq is not there; virtual machines often have none")
+        raise Unread("no /sys/devices/system/cpu/cpu*/cpufreq, as in many virtual machines")
     chosen = files[:: max(1, len(files) // MOST_ASKED)]
     yield Reading("cpu", "frequency", sum(machine.number(file) for file in chosen) * 1e3 / len(chosen), "Hz", "sampled")
 

@@ -76,7 +76,7 @@ class Interfaces:
             busy = sorted(counts, key=lambda name: -(counts[name].received_bytes + counts[name].sent_bytes))
             self._names = tuple(sorted(busy[:MOST]))
         for name in self._names:
-            if name in counts:  # an interface may be removed meanwhile
+            if name in counts:  # an interface may have been removed
                 for counter in COUNTS:
                     unit = "B" if counter.endswith("bytes") else "count"
                     yield Reading(f"net-{name}", counter, float(getattr(counts[name], counter)), unit)

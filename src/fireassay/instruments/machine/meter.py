@@ -41,78 +41,64 @@ class Counter:
 
 
 COUNTERS: Final = (
-    Counter("cpu", "busy", "s", "counter", "time of all processors spent in user, system and interrupts, since boot", "/proc/stat"),
-    Counter("cpu", "idle", "s", "counter", "idle time of all processors, waiting for disks included, since boot", "/proc/stat"),
-    Counter("cpu", "steal", "s", "counter", "time of all processors taken by the hypervisor, since boot", "/proc/stat"),
+    Counter("cpu", "busy", "s", "counter", "user, system and interrupt time of all CPUs, since boot", "/proc/stat"),
+    Counter("cpu", "idle", "s", "counter", "idle time of all CPUs, I/O wait included, since boot", "/proc/stat"),
+    Counter("cpu", "steal", "s", "counter", "steal time of all CPUs (taken by the hypervisor), since boot", "/proc/stat"),
     Counter(
         "cpu, memory, io",
         "pressure_some",
         "s",
         "counter",
-        "time in which at least one task waited for the resource, since boot",
+        "time during which at least one task waited for the resource, since boot",
         "/proc/pressure",
     ),
     Counter(
-        "cpu, memory, io", "pressure_full", "s", "counter", "time in which all tasks waited for the resource, since boot", "/proc/pressure"
-    ),
-    Counter("cgroup", "throttled", "s", "counter", "time for which the control group was stopped by its quota", "cpu.stat"),
-    Counter("cgroup", "throttled_periods", "count", "counter", "periods in which the quota was used up", "cpu.stat"),
-    Counter("cpu", "frequency", "Hz", "sampled", "mean frequency of the processors (of 16 to 31, where there are more)", "cpufreq"),
-    Counter(
-        "net-NAME", "received_bytes", "B", "counter", "bytes that an interface has received, since boot; of the busiest 8", "/proc/net/dev"
-    ),
-    Counter("net-NAME", "sent_bytes", "B", "counter", "bytes that it has sent", "/proc/net/dev"),
-    Counter("net-NAME", "received_packets", "count", "counter", "packets that it has received", "/proc/net/dev"),
-    Counter("net-NAME", "sent_packets", "count", "counter", "packets that it has sent", "/proc/net/dev"),
-    Counter("net-NAME", "errors", "count", "counter", "packets that were damaged, both directions", "/proc/net/dev"),
-    Counter("net-NAME", "dropped", "count", "counter", "packets that were thrown away, both directions", "/proc/net/dev"),
-    Counter("tcp", "segments_sent", "count", "counter", "segments that TCP has sent, all interfaces", "/proc/net/snmp"),
-    Counter("tcp", "segments_sent_again", "count", "counter", "of these, sent again because they were lost or late", "/proc/net/snmp"),
-    Counter("launch", "cpu_time", "s", "counter", "processor time of the launch's processes, ended ones included", "/proc/PID/stat"),
-    Counter(
-        "launch",
-        "involuntary_switches",
-        "count",
+        "cpu, memory, io",
+        "pressure_full",
+        "s",
         "counter",
-        "processors taken away by the scheduler; 0 until the launch has ended",
-        "getrusage",
+        "time during which all tasks waited for the resource, since boot",
+        "/proc/pressure",
     ),
+    Counter("cgroup", "throttled", "s", "counter", "time for which the cgroup was throttled by its CPU quota", "cpu.stat"),
+    Counter("cgroup", "throttled_periods", "count", "counter", "periods in which the cgroup used up its quota", "cpu.stat"),
+    Counter("cpu", "frequency", "Hz", "sampled", "mean CPU frequency (of 16 to 31 CPUs on larger machines)", "cpufreq"),
+    Counter("net-NAME", "received_bytes", "B", "counter", "bytes received by an interface since boot; the 8 busiest ones", "/proc/net/dev"),
+    Counter("net-NAME", "sent_bytes", "B", "counter", "bytes sent", "/proc/net/dev"),
+    Counter("net-NAME", "received_packets", "count", "counter", "packets received", "/proc/net/dev"),
+    Counter("net-NAME", "sent_packets", "count", "counter", "packets sent", "/proc/net/dev"),
+    Counter("net-NAME", "errors", "count", "counter", "packets with errors, both directions", "/proc/net/dev"),
+    Counter("net-NAME", "dropped", "count", "counter", "packets dropped, both directions", "/proc/net/dev"),
+    Counter("tcp", "segments_sent", "count", "counter", "TCP segments sent, all interfaces", "/proc/net/snmp"),
     Counter(
-        "launch", "major_faults", "count", "counter", "page faults of the launch that had to read a disk; 0 until it has ended", "getrusage"
+        "tcp", "segments_sent_again", "count", "counter", "TCP segments retransmitted because they were lost or late", "/proc/net/snmp"
     ),
-    Counter("launch", "minor_faults", "count", "counter", "page faults of the launch that did not; 0 until it has ended", "getrusage"),
-    Counter("coordinator", "cpu_time", "s", "self", "processor time of assay's own process, since it began", "getrusage"),
-    Counter("meter", "cpu_time", "s", "self", "processor time of the meter in this launch, up to the reading before", "thread clock"),
+    Counter("launch", "cpu_time", "s", "counter", "CPU time of the launch's processes, ended ones included", "/proc/PID/stat"),
+    Counter(
+        "launch", "involuntary_switches", "count", "counter", "preemptions by the scheduler; 0 until the launch has ended", "getrusage"
+    ),
+    Counter("launch", "major_faults", "count", "counter", "page faults that required disk I/O; 0 until the launch has ended", "getrusage"),
+    Counter("launch", "minor_faults", "count", "counter", "page faults without disk I/O; 0 until the launch has ended", "getrusage"),
+    Counter("coordinator", "cpu_time", "s", "self", "CPU time of assay's own process since its start", "getrusage"),
+    Counter("meter", "cpu_time", "s", "self", "CPU time of the meter in this launch, up to the previous reading", "thread clock"),
     Counter("sentinel", "before", "s", "self", "time of a fixed piece of work on the coordinator, just before the launch", "clock"),
     Counter("sentinel", "after", "s", "self", "the same, just after the launch", "clock"),
-    Counter("gpu-N", "sm_clock", "Hz", "sampled", "clock of the GPU's processors", "NVML"),
-    Counter("gpu-N", "temperature", "degC", "sampled", "temperature of the GPU's core", "NVML"),
-    Counter("gpu-N", "slowdown_hardware", "flag", "sampled", "1 while the hardware holds the clocks down, for whatever reason", "NVML"),
-    Counter("gpu-N", "slowdown_thermal", "flag", "sampled", "1 while the clocks are held down because of heat", "NVML"),
-    Counter("gpu-N", "slowdown_power_brake", "flag", "sampled", "1 while the power supply holds the clocks down", "NVML"),
-    Counter(
-        "package-N, dram-N",
-        "energy",
-        "J",
-        "counter",
-        "energy of a processor package or its memory since the launch's first reading",
-        "RAPL",
-    ),
+    Counter("gpu-N", "sm_clock", "Hz", "sampled", "SM clock of the GPU", "NVML"),
+    Counter("gpu-N", "temperature", "degC", "sampled", "core temperature of the GPU", "NVML"),
+    Counter("gpu-N", "slowdown_hardware", "flag", "sampled", "1 while the hardware lowers the clocks, for any reason", "NVML"),
+    Counter("gpu-N", "slowdown_thermal", "flag", "sampled", "1 while the clocks are lowered because of heat", "NVML"),
+    Counter("gpu-N", "slowdown_power_brake", "flag", "sampled", "1 while the power supply forces lower clocks", "NVML"),
+    Counter("package-N, dram-N", "energy", "J", "counter", "energy of a CPU package or its DRAM since the launch's first reading", "RAPL"),
     Counter("GPU-...", "energy", "J", "counter", "energy of a GPU since the launch's first reading", "NVML total energy"),
     Counter(
-        "workers",
-        "energy",
-        "J",
-        "modelled",
-        "watts per worker x workers x time: an assumption, never added to counted joules",
-        "experiment",
+        "workers", "energy", "J", "modelled", "watts per worker x workers x time: assumed, never added to measured joules", "experiment"
     ),
     Counter(
         "as energy",
         "energy_doubts",
         "count",
         "counter",
-        "intervals in which energy may be missing; then `energy` is a lower bound",
+        "intervals with possibly missing energy; `energy` is then a lower bound",
         "computed",
     ),
     Counter("as energy", "energy_errors", "count", "counter", "readings of the energy counter that failed", "computed"),
@@ -121,7 +107,7 @@ COUNTERS: Final = (
         "sensor_period",
         "s",
         "sampled",
-        "time between two moves of the energy counter; windows below 20 are too short",
+        "update period of the energy counter; windows shorter than 20 of them are unreliable",
         "polling",
     ),
 )
@@ -149,7 +135,7 @@ class Meter:
         self._run: _Run | None = None
 
     def absences(self) -> dict[str, str]:
-        """What is not measured, and why: "energy" if there are no joules at all."""
+        """Reasons for missing measurements, by name: "energy" if there are no joules at all."""
         return {**self._host.absences, **self._gpus.absences, **self._absences}
 
     def start(self, launch: int, pids: Callable[[], Sequence[int]], *, workers: int | None = None) -> None:
@@ -224,7 +210,7 @@ class Meter:
         yield Reading("meter", "cpu_time", run.cost_ns / NS_PER_S, "s", "self")
 
     def _pids(self, run: _Run) -> Sequence[int]:
-        """The launch's processes, if listing them is cheap enough by now; known ones are followed anyway."""
+        """The launch's processes, if listing them is cheap enough by now; known ones are always followed."""
         now = self._clock.now_ns()
         if now < run.ask_again_ns and not run.stopped.is_set():
             return ()
@@ -246,7 +232,7 @@ class Meter:
         if self._periods is None:
             periods = {c.device: update_period_s(c, self._clock, run.stopped.is_set) for c in self._counters}
             if run.stopped.is_set():
-                return  # too short a launch to measure them; the next one retries
+                return  # the launch is too short; the next one retries
             self._periods = {device: period for device, period in periods.items() if period is not None}
         for device, period in self._periods.items():
             yield Reading(device, "sensor_period", period, "s", "sampled")
@@ -275,9 +261,9 @@ def reference() -> str:
 
 _REFERENCE_HEAD: Final = """# The counters in the telemetry table
 
-Totals, so that the use between two readings is their difference. A counter that the machine does not have gives no row;
-the reason is in `manifest.json` under `environment`. Energy counters measure whole devices: what other programs use is in
-the joules too, and the joules of all devices with method `counter` may be added up, for none is counted twice.
+Counters are totals: the use between two readings is their difference. A counter that the machine lacks has no row; the reason
+is in `manifest.json` under `environment`. Energy counters measure whole devices, other programs included. The joules of all
+devices with method `counter` may be added up: nothing is counted twice.
 This page is generated from `COUNTERS` in `src/fireassay/instruments/machine/meter.py`.
 
 | device | counter | unit | method | meaning | source |

@@ -1,7 +1,7 @@
 """Is the machine itself as fast as before?
 
 A fixed piece of work, timed by the coordinator while no launch runs: a loop of additions and multiplications on numbers that Python
-already holds, without allocations, file access or other threads. The number of rounds is calibrated once per experiment and kept in
+caches, without allocations, file access or other threads. The number of rounds is calibrated once per experiment and kept in
 the manifest (`sentinel`), so that every later reading, also after a resume, times the same work.
 A single slow reading is a momentary disturbance; a gradual rise is heat or foreign load. It covers one CPU and its caches, not a slow
 disk, network or GPU.

@@ -37,9 +37,9 @@ def statistics(model: Any) -> tuple[float, str] | None:
 
 
 def broadcast(model: Any) -> bool | None:
-    """Whether DistributedDataParallel, in the model or around it, broadcasts the buffers; None for a model without statistics.
+    """Whether a DistributedDataParallel in or around the model broadcasts the buffers; None for a model without statistics.
 
-    A wrapper around the model is searched for among all objects of the process: once per launch, some 50 ms per million objects.
+    A wrapper around the model is searched among all objects of the process: once per launch, about 50 ms per million objects.
     """
     if not any(map(_keeps, model.modules())):
         return None

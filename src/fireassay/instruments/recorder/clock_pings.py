@@ -1,12 +1,12 @@
 """How far apart are the clocks of a job's hosts?
 
-Each host pings rank 0's at the beginning, at the end and now and then, but only if a job spans several hosts (LOCAL_WORLD_SIZE below
-WORLD_SIZE) or FIREASSAY_CLOCKS=1. Rank 0 answers from a helper thread; the first rank of every other host pings from one. The launch's
-folder gives rank 0's port (chosen by the kernel) and a shared secret; the address is MASTER_ADDR, by which the ranks reach rank 0 anyway.
+Each host pings rank 0's at the beginning, periodically and at the end, but only if a job spans several hosts (LOCAL_WORLD_SIZE below
+WORLD_SIZE) or FIREASSAY_CLOCKS=1. Rank 0 answers from a helper thread; the first rank of every other host pings from one. Rank 0's port
+(chosen by the kernel) and a shared secret are in the launch's folder; its address is MASTER_ADDR, which the ranks use anyway.
 A ping is 8 bytes over one TCP connection, its reply 24: receive and send time. Each gives four times and a bound (`stats/groups/clocks.py`);
 a reply delayed by a busy interpreter only widens its own bound.
 Pings come in bursts, because the fastest of many counts. `REST_S` between bursts keeps the cost unmeasurable and still shows drift.
-Rank 0 stays for the others' last burst, at most half a second. Cannot tell: anything after rank 0's end.
+Rank 0 waits for the others' last burst, at most half a second. Cannot tell: anything after rank 0's end.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FIRST, BURST, LAST = 40, 10, 20  # pings at the beginning, in between and at the
 REST_S, PAUSE_S = 5.0, 0.002  # between bursts; within a burst
 FIND_S, FIND_EVERY_S = 300.0, 0.2  # timeout and interval of the search for rank 0
 PATIENCE_S: Final = 5.0  # for a reply, or for a thread to end
-LINGER_S: Final = 0.5  # how long rank 0 stays for the others' last pings
+LINGER_S: Final = 0.5  # how long rank 0 waits for the others' last pings
 QUESTION, ANSWER = struct.Struct("!q"), struct.Struct("!qqq")
 BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 SHIFTS: Final = Path("/proc/self/timens_offsets")
@@ -50,7 +50,7 @@ def boot_id() -> str:
 
 
 def needed(environ: Mapping[str, str]) -> bool:
-    """Whether the job's workers run on several hosts, or the launch asks for clock comparison."""
+    """Whether the job's workers run on several hosts, or the launch requests clock comparison."""
     if environ.get(FORCED) == "1":
         return True
     with suppress(ValueError):
@@ -66,7 +66,7 @@ def begin(
     host: str,
     now: Now = time.monotonic_ns,
 ) -> Callable[[], None]:
-    """Answer or send pings, by this rank's role; the returned function ends that, with a last burst. No-op on one host.
+    """Answer or send pings, by this rank's role; the returned function stops, after a last burst. No-op on one host.
 
     Raises:
         OSError: rank 0 cannot listen, or cannot publish its port.
@@ -91,17 +91,17 @@ def begin(
 class Answering:
     """Rank 0's side: a thread that answers pings carrying the secret."""
 
-    def __init__(self, place: Path, host: str, now: Now = time.monotonic_ns) -> None:
+    def __init__(self, path: Path, host: str, now: Now = time.monotonic_ns) -> None:
         self._now = now
-        self._word = os.urandom(8)  # leaves the script's generators alone
+        self._secret = os.urandom(8)  # does not touch the script's generators
         self._listener = _listener()
         self._answering = 0
         self._idle = threading.Condition()
-        place.parent.mkdir(parents=True, exist_ok=True)
-        contact = {"port": self._listener.getsockname()[1], "word": self._word.hex(), "host": host}
-        fresh = place.with_suffix(f".{os.getpid()}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        contact = {"port": self._listener.getsockname()[1], "word": self._secret.hex(), "host": host}
+        fresh = path.with_suffix(f".{os.getpid()}")
         fresh.write_text(json.dumps(contact))
-        fresh.replace(place)
+        fresh.replace(path)
         threading.Thread(target=self._accept, name="assay-clock", daemon=True).start()
 
     def close(self) -> None:
@@ -132,7 +132,7 @@ class Answering:
         with suppress(OSError), connection:
             connection.settimeout(PATIENCE_S)
             _at_once(connection)
-            if _whole(connection, len(self._word)) != self._word:
+            if _whole(connection, len(self._secret)) != self._secret:
                 return
             connection.settimeout(None)
             while question := _whole(connection, QUESTION.size):
@@ -144,8 +144,8 @@ class Answering:
 class Asking:
     """Another host's side: a thread that pings in bursts until it is closed or rank 0 is gone."""
 
-    def __init__(self, place: Path, address: str, take: Take, now: Now = time.monotonic_ns) -> None:
-        self._place, self._address, self._take, self._now = place, address, take, now
+    def __init__(self, path: Path, address: str, take: Take, now: Now = time.monotonic_ns) -> None:
+        self._path, self._address, self._take, self._now = path, address, take, now
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._ask, name="assay-clock-asks", daemon=True)
         self._thread.start()
@@ -158,7 +158,7 @@ class Asking:
 
     def _ask(self) -> None:
         with suppress(OSError, ValueError, KeyError):
-            contact = self._found()
+            contact = self._contact()
             if contact is None:
                 return
             peer = str(contact["host"])
@@ -170,12 +170,12 @@ class Asking:
                     self._burst(connection, peer, BURST)
                 self._burst(connection, peer, LAST)
 
-    def _found(self) -> dict[str, Any] | None:
+    def _contact(self) -> dict[str, Any] | None:
         """Rank 0's port and secret; None if it never published them."""
         until = time.monotonic() + FIND_S
         while time.monotonic() < until:
             with suppress(FileNotFoundError):
-                return dict(json.loads(self._place.read_text()))
+                return dict(json.loads(self._path.read_text()))
             if self._over.wait(FIND_EVERY_S):
                 return None
         return None
@@ -187,14 +187,14 @@ class Asking:
             answer = _whole(connection, ANSWER.size)
             received = self._now()
             if not answer:
-                raise ConnectionError("rank 0 is gone")
+                raise ConnectionError("rank 0 has closed the connection")
             _, heard, answered = ANSWER.unpack(answer)
             self._take(peer, (sent, heard, answered, received))
             time.sleep(PAUSE_S)
 
 
 def _listener() -> socket.socket:
-    """A port of the kernel's choice, on every interface: only the other hosts know which one they use."""
+    """Listen on a port chosen by the kernel, on every interface: only the other hosts know which one they use."""
     if socket.has_dualstack_ipv6():
         with suppress(OSError):
             return socket.create_server(("", 0), family=socket.AF_INET6, dualstack_ipv6=True)

@@ -5,7 +5,7 @@ the step has completed. Numbers (loss, sample ids): copied without blocking into
 has completed. Only `drain`, at the very end, waits.
 Source: CUDA Runtime API, event management; https://docs.pytorch.org/docs/stable/generated/torch.cuda.Event.html
 Cannot tell: work on side streams that the current stream does not wait for.
-Tested with a stand-in for torch.cuda; it has not yet run on a GPU.
+Tested with a fake torch.cuda; it has not yet run on a GPU.
 """
 
 from __future__ import annotations

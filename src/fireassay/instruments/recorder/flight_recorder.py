@@ -2,9 +2,9 @@
 
 Reads torch's flight recorder once, when the process ends. It keeps the last calls of every engine (2,000, or TORCH_FR_BUFFER_SIZE):
 operation, sizes, types, group and creation time, including calls that no hook covers. This costs the training nothing. Only the JSON
-form is read; the other is a pickle, which is never loaded.
-A call belongs to the step in which it was made. Its wall-clock time is mapped to the monotonic clock by their offset, if that is the
-same at begin and end. The step of the ring's oldest call is left out, since earlier calls of it may be lost.
+form is read; the pickle is never loaded.
+A call belongs to the step in which it was requested. Its wall-clock time is mapped to the monotonic clock by their offset, if that is the
+same at start and end. The step of the ring's oldest call is left out, since earlier calls of it may be lost.
 
 Cannot tell: durations, except for NCCL with TORCH_NCCL_ENABLE_TIMING; gloo's point-to-point calls, which are not recorded; gloo's
 reduce_scatter, recorded as the all_reduce that implements it.
@@ -25,7 +25,7 @@ from typing import Any, Final
 READERS: Final = ("_dump_nccl_trace_json", "_dump_fr_trace_json")  # in torch's C module, depending on its build
 SIZES: Final = ("TORCH_FR_BUFFER_SIZE", "TORCH_NCCL_TRACE_BUFFER_SIZE")
 LARGEST: Final = 20_000  # calls of a ring that we read: half a kilobyte each
-STEPS: Final = 4096  # whose times are kept: ample for a ring of 2,000 calls
+STEPS: Final = 4096  # steps whose times are kept: ample for a ring of 2,000 calls
 APART_NS: Final = 1_000_000  # tolerated adjustment of the wall clock during the run
 # An engine's operation name, without case and separators -> the operation; the first match wins.
 _OPERATIONS: Final = {
@@ -100,7 +100,7 @@ class Flights:
         contents = list(_read(torch, environ))
         if not contents:
             return None
-        apart = self._wall() - self._now()
+        offset_ns = self._wall() - self._now()
         calls, lost = _all_of(contents, self._workers)
         detail: dict[str, Any] = {
             "version": str(contents[0].get("version", "")),
@@ -108,23 +108,23 @@ class Flights:
             "lost": lost,
             "absent": _why_none(contents, environ),
         }
-        if calls and abs(apart - self._apart) > APART_NS:
-            detail["absent"] = f"the wall clock was set by {(apart - self._apart) / 1e9:.3f} s meanwhile"
+        if calls and abs(offset_ns - self._apart) > APART_NS:
+            detail["absent"] = f"the wall clock was adjusted by {(offset_ns - self._apart) / 1e9:.3f} s during the run"
         if detail["absent"]:
             return [], {**detail, "in_steps": 0}
-        placed = list(self._placed(calls, apart, lost=lost))
-        return list(_rows(placed)), {**detail, "in_steps": len(placed)}
+        in_steps = list(self._placed(calls, offset_ns, lost=lost))
+        return list(_rows(in_steps)), {**detail, "in_steps": len(in_steps)}
 
-    def _placed(self, calls: list[Listed], apart: int, *, lost: bool) -> Iterator[tuple[int, Listed]]:
+    def _placed(self, calls: list[Listed], offset_ns: int, *, lost: bool) -> Iterator[tuple[int, Listed]]:
         """Each call with its step, except the step whose calls are partly lost."""
         steps = list(self._steps)
         begins = [begin for _, begin, _ in steps]
-        indices = [bisect_right(begins, call.created_ns - apart) - 1 for call in calls]
+        indices = [bisect_right(begins, call.created_ns - offset_ns) - 1 for call in calls]
         broken = indices[0] if lost and indices else -1
         for index, call in zip(indices, calls, strict=True):
             if index > broken or (index >= 0 and not lost):
                 step, _, end = steps[index]
-                if call.created_ns - apart <= end:
+                if call.created_ns - offset_ns <= end:
                     yield step, call
 
 

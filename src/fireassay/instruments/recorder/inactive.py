@@ -81,7 +81,7 @@ class Probe:
     ) -> None:
         """Record the score of one held-out example that this rank scored. `id` is the same in every launch.
 
-        `cluster`: what it shares with other examples (a passage, a user, a problem), text or an integer.
+        `cluster`: the group it shares with other examples (a passage, a user, a problem), text or an integer.
         """
 
     def examples(
@@ -89,7 +89,7 @@ class Probe:
     ) -> None:
         """Record the scores of many held-out examples: sequences, tensors or arrays of equal length.
 
-        `cluster`: what each shares with others (a passage, a user, a problem); None for nothing. Without it examples are treated as
+        `cluster`: the group each shares with others (a passage, a user, a problem); None for none. Without it examples are treated as
         independent, which understates the uncertainty of quality.
         """
 

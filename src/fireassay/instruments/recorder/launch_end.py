@@ -26,7 +26,7 @@ class LaunchEnd(WatchedModel):
         self._event(STEPS_REACHED, self._now(), step=step, value=float(made))
 
     def counts_work(self, environ: Mapping[str, str]) -> None:
-        """Count the FLOPs of the first step, and profile some later ones, if the launch asks for it."""
+        """Count the FLOPs of the first step, and profile some later ones, if the launch requests it."""
         request = asked_of(environ)
         if request is not None:
             self._profiled = Profiled(request, self.rank, self._event)
@@ -67,7 +67,7 @@ class LaunchEnd(WatchedModel):
     def _tell_memory(self) -> None:
         """Record this rank's peak memory on host and devices."""
         launch, host, now = self._key[0], self._identity.host, self._now()
-        with suppress(Exception):  # a failed device does not answer; its peak is absent
+        with suppress(Exception):  # a failed device reports nothing; its peak is absent
             for device, counter, most in peak_memory.peaks(sys.modules.get("torch")):
                 row = (launch, now, host, f"rank-{self.rank}/{device}", counter, float(most), "B", "self")
                 self._append("telemetry", row)

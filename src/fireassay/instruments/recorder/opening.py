@@ -18,7 +18,7 @@ from fireassay.instruments.recorder.self_cost import cost_per_step
 from fireassay.instruments.recorder.sink import LaunchSink, MemorySink, identity_from
 from fireassay.instruments.recorder.step_limit import limit_from
 
-PATIENCE_S: Final = 2.0  # limit for closing the recording when a script exits at once
+PATIENCE_S: Final = 2.0  # time limit for closing the recording when a script calls `os._exit`
 
 
 def open_recorder(folder: str, environ: Mapping[str, str], *, on_close: Callable[[], None]) -> Recorder:

@@ -1,7 +1,7 @@
 """What is the peak memory of this process?
 
 Read once, at its end: the system and torch track the maximum themselves.
-Host: the peak resident memory (VmHWM of proc(5); `ru_maxrss` is inherited from the parent process, so it serves only without /proc).
+Host: the peak resident memory (VmHWM of proc(5); `ru_maxrss` is inherited from the parent process, so it is only the fallback without /proc).
 Device: peak bytes allocated and reserved by torch's caching allocator on each device used; absent without torch.cuda.
 Cannot tell: memory of a loader's helper processes; device memory of the driver, NCCL and other libraries.
 """

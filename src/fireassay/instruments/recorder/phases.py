@@ -49,7 +49,7 @@ class Phase:
 
 
 class HostPhases:
-    """Phases timed by the host's monotonic clock: right if a call's work is done when it returns."""
+    """Phases timed by the host's monotonic clock: correct if a call's work is done when it returns."""
 
     method = "monotonic"
 

@@ -1,11 +1,11 @@
 """What happens inside a few steps of this rank?
 
-Runs torch.profiler over a bounded window, in launches that are never timed: some steps pass, some warm the profiler up, at most three
-are kept; then it is off. The trace is written between two steps as compressed Chrome trace events, under a name that TensorBoard's
+Runs torch.profiler over a bounded window, in launches that are never timed: it skips some steps, warms up in some, and keeps at most
+three; then it is off. The trace is written between two steps as compressed Chrome trace events, under a name that TensorBoard's
 plug-in recognises. If memory is tracked on a GPU, the allocator's history of the window is kept too: torch's snapshot for its viewer
-(a pickle, written but never read) and a JSON summary. With Nsight Systems the window only marks the begin and end of its capture.
+(a pickle, written but never read) and a JSON summary. With Nsight Systems the window only marks the start and end of its capture.
 
-If the script ends earlier, or gets SIGTERM without a handler of its own, the trace so far is kept.
+If the script ends earlier, or receives SIGTERM without handling it, the trace so far is kept.
 The result is the event `profile`: value = steps kept; detail = asked, seen (steps), first (number of the first step), file, trouble.
 Cannot tell: the time of a step without the profiler.
 """
@@ -33,14 +33,14 @@ LARGEST: Final = 10  # memory blocks listed
 class Profiled:
     """The profiling window of this rank."""
 
-    def __init__(self, asked: Mapping[str, Any], rank: int, event: Callable[..., None]) -> None:
-        self._asked, self._rank, self._event = asked, rank, event
-        self._folder = Path(asked["folder"])
+    def __init__(self, settings: Mapping[str, Any], rank: int, event: Callable[..., None]) -> None:
+        self._settings, self._rank, self._event = settings, rank, event
+        self._folder = Path(settings["folder"])
         self._profiler: Any = None
         self._first = 0
         self._seen = 0  # steps that have ended
         self._file = ""
-        self._kept = 0
+        self._kept = 0  # steps in the trace
         self._trouble = ""
         self._told = self._followed = False
         self.due = False  # whether a step has ended since `ended`
@@ -52,12 +52,12 @@ class Profiled:
             return
         self._first = step
         try:
-            self._profiler = _Capture(torch, self._asked) if self._asked["tool"] == "nsys" else self._torchs(torch)
-            if self._asked["tool"] == "torch":  # before the start: a window without a wait would otherwise miss these
+            self._profiler = _Capture(torch, self._settings) if self._settings["tool"] == "nsys" else self._torchs(torch)
+            if self._settings["tool"] == "torch":  # before the start: a window without a wait would otherwise miss these
                 self._profiler.preset_metadata_json("assay_first_step", str(step))
                 self._profiler.preset_metadata_json("assay_wall_minus_monotonic_ns", str(time.time_ns() - _now()))
             self._profiler.start()
-            if self._asked["tool"] == "torch":
+            if self._settings["tool"] == "torch":
                 self._follow_memory(torch)
             self._catch_end()
         except Exception as error:
@@ -65,7 +65,7 @@ class Profiled:
 
     def _torchs(self, torch: Any) -> Any:
         kinds = torch.profiler.ProfilerActivity
-        spec = self._asked
+        spec = self._settings
         return torch.profiler.profile(
             activities=[kinds.CPU, *([kinds.CUDA] if torch.cuda.is_available() else [])],
             schedule=torch.profiler.schedule(wait=spec["wait"], warmup=spec["warm_up"], active=spec["active"], repeat=1),
@@ -83,7 +83,7 @@ class Profiled:
         self.due = False
         try:
             self._profiler.step()
-            if self._seen >= self._asked["wait"] + self._asked["warm_up"] + self._asked["active"]:
+            if self._seen >= self._settings["wait"] + self._settings["warm_up"] + self._settings["active"]:
                 self._tell()
         except Exception as error:
             self._give_up(error)
@@ -100,7 +100,7 @@ class Profiled:
         self._told = True
         if self._profiler is not None:
             self._profiler.stop()
-            self._kept = max(0, min(self._seen - self._asked["wait"] - self._asked["warm_up"], self._asked["active"]))
+            self._kept = max(0, min(self._seen - self._settings["wait"] - self._settings["warm_up"], self._settings["active"]))
         self._say()
 
     def _give_up(self, error: Exception) -> None:
@@ -108,7 +108,7 @@ class Profiled:
         self._say()
 
     def _say(self) -> None:
-        spec = {name: self._asked[name] for name in ("wait", "warm_up", "active", "tool")}
+        spec = {name: self._settings[name] for name in ("wait", "warm_up", "active", "tool")}
         detail = {"asked": spec, "seen": self._seen, "first": self._first, "file": self._file, "trouble": self._trouble}
         self._event("profile", _now(), step=self._first, value=float(self._kept), detail=detail)
 
@@ -122,7 +122,7 @@ class Profiled:
 
     def _follow_memory(self, torch: Any) -> None:
         """Enable the GPU allocator's history."""
-        if self._asked["memory"] and torch.cuda.is_available():
+        if self._settings["memory"] and torch.cuda.is_available():
             torch.cuda.memory._record_memory_history(max_entries=HISTORY, stacks="python")
             self._followed = True
 
@@ -153,9 +153,9 @@ class Profiled:
 class _Capture:
     """The same window for Nsight Systems, which reacts to the CUDA profiler's start and stop."""
 
-    def __init__(self, torch: Any, asked: Mapping[str, Any]) -> None:
+    def __init__(self, torch: Any, settings: Mapping[str, Any]) -> None:
         self._runtime = torch.cuda.cudart() if torch.cuda.is_available() else None
-        self._before = asked["wait"] + asked["warm_up"]
+        self._before = settings["wait"] + settings["warm_up"]
         self._steps = 0
 
     def start(self) -> None:

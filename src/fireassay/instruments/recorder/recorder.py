@@ -1,6 +1,6 @@
 """What does the probe record inside a launch, and when?
 
-Steps: a step's end is the next one's begin, so no time is lost between steps. Two things are excluded from both: hashing the model,
+Steps: a step's end is the next one's start, so no time is lost between steps. Two things are excluded from both: hashing the model
 and writing the rows up to a saved checkpoint. Those rows are written at once: a checkpoint's steps are never repeated after a kill,
 so without the rows the samples of a killed worker would look lost.
 Saving or loading a checkpoint and evaluating inside a step are pauses: their time goes into the step's `checkpoint_ns`, which readers
@@ -52,7 +52,7 @@ class Recorder(LaunchEnd):
         self._epoch = int(epoch)
         self._step = max(self._step, int(start))
         if self._watch is not None and not self._step:
-            self._go_on(self._watch, told=True)
+            self._go_on(self._watch, numbered=True)
         if self._work is not None:
             self._named = self._work.begin(self._named, None if self._watch is None else self._watch.device)
         if self._profiled is not None:
@@ -70,7 +70,7 @@ class Recorder(LaunchEnd):
             if self._profiled is not None and self._profiled.due:
                 self._profiled.ended()
                 now = self._now()
-            if self._work is not None and self._work.told:
+            if self._work is not None and self._work.step_over:
                 self._named, self._work = self._work.finish(self._event), None
                 now = self._now()
             if self._saved:
@@ -104,7 +104,7 @@ class Recorder(LaunchEnd):
     # ------------------------------------------------------------------ steps that hooks observe (`steps`)
 
     def opened(self, epoch: int) -> None:
-        """Begin a step at the last turn; its wait and its work are reported during the step."""
+        """Begin a step where the last one ended; its wait and its work are reported during the step."""
         self._epoch = epoch
         self._batches = 0
         self._data = self._pause = self._exposed = self._items = None
@@ -114,18 +114,18 @@ class Recorder(LaunchEnd):
 
     @property
     def plain(self) -> bool:
-        """Whether a step's end is just a row, until the next step at which hashes are due."""
+        """Whether ending a step only writes a row, until the next step at which hashes are due."""
         more = (self._later, self._work, self._profiled, self._communication, self._held)
         phases = self._phases
         idle = isinstance(phases, HostPhases) and not (phases.paused or phases.stack)
         seen = self._first_step_seen and self._marks_optimizer and not self._saved
-        gradients_known = self._gradients is None or self._gradients.told
+        gradients_known = self._gradients is None or self._gradients.recorded
         looking = self._later_steps is not None and self._later_steps.armed
         return self.active and self._in_step and idle and seen and gradients_known and not looking and all(item is None for item in more)
 
     @property
     def due(self) -> int:
-        """The first step that needs more at its begin than the last one's row, hashes aside."""
+        """The first step whose start needs more than writing the last one's row, apart from hashes."""
         later, limit = self._later_steps, self.limit
         ends = limit.last if limit is not None else None
         return min(later_gradients.NEVER if later is None else later.next, later_gradients.NEVER if ends is None else ends)
@@ -179,7 +179,7 @@ class Recorder(LaunchEnd):
     ) -> None:
         """Record the communication of the current step, or of an earlier one, by one method.
 
-        `of_step`: the number is the step's own.
+        `of_step`: the number is that of the step.
         """
         if of_step:
             self._exposed = exposed
@@ -277,7 +277,7 @@ class Recorder(LaunchEnd):
             self._append("steps", row)
 
     def _choose_phases(self) -> bool:
-        """Switch to CUDA events if training runs on a GPU; whether that changed anything."""
+        """Switch to CUDA events if training runs on a GPU. Whether anything changed."""
         torch = sys.modules.get("torch")
         if torch is None or self._later is not None:
             return False
@@ -342,7 +342,7 @@ class Recorder(LaunchEnd):
         return Pause(self, "evaluation") if self.active else NOTHING
 
     def pause(self, kind: str = "") -> int:
-        """Begin a pause; returns its begin."""
+        """Begin a pause; returns its start."""
         try:
             self._release()
             self._phases.pause()
@@ -370,7 +370,7 @@ class Recorder(LaunchEnd):
 
     @shielded
     def saved(self, begin: int, ns: int, detail: Mapping[str, Any] = MappingProxyType({}), *, beside: bool = False) -> None:
-        """Record a checkpoint saved in the current step, after the fact; `beside`: in another thread, while training went on."""
+        """Record a checkpoint already saved in the current step; `beside`: in another thread, while training went on."""
         steps = self._finished()
         if self._in_step and not beside:
             self._pause = (self._pause or 0) + ns
@@ -403,7 +403,7 @@ class Recorder(LaunchEnd):
 
     # ------------------------------------------------------------------ the model, the data, the scores
 
-    # ------------------------------------------------------------------ begin and end
+    # ------------------------------------------------------------------ start and end
 
     def close(self) -> None:
         """See `Probe.close`."""
@@ -414,7 +414,7 @@ class Recorder(LaunchEnd):
         self.leave(self._loop, failed=error is not None)
         if error is None:
             self._release()
-        elif self._held is not None:  # the close cut that step short: drop its row
+        elif self._held is not None:  # closing cut that step short: drop its row
             self._step = self._held[0]
         if self._communication is not None:
             self._communication.close()

@@ -48,7 +48,7 @@ def shielded(method: Callable[Concatenate[R, _P], None]) -> Callable[Concatenate
 
 
 class Communication(Protocol):
-    """Observes communication beside a script's own marks (`marked_steps`)."""
+    """Observes communication in a script that marks its steps (`marked_steps`)."""
 
     def begun(self) -> None:
         """A loop over steps begins."""
@@ -81,7 +81,7 @@ class RecorderState(Probe, ABC):
         self.cost_ns = 0.0  # measured cost of marking a step
         self._communication: Communication | None = None  # of a script that marks its own steps
         self._work: WorkOfAStep | None = None  # counts the first step's FLOPs
-        self._profiled: Profiled | None = None  # in launches that are profiled, not timed
+        self._profiled: Profiled | None = None  # in profiled launches, which are not timed
         self.limit: StepLimit | None = None  # of a job that ends early
         self._entered = 0
         self._flights = Flights(now, self.workers) if self.workers > 1 else None  # for torch's own list of collectives
@@ -92,7 +92,7 @@ class RecorderState(Probe, ABC):
         self._hash_ns = 0
         self._gradients: _first_gradients.FirstGradients | None = None
         self._later_steps: later_gradients.LaterSteps | None = None
-        self._asks_sending = False  # whether to check that statistics of batch normalisation are broadcast
+        self._asks_sending = False  # check whether batch-normalisation statistics are broadcast
         self._starts: Mapping[str, int] = {}  # of the parameters, for launches in which no rank may hold them all
         self.ends_at: int | None = None  # end of the last step, if reported from outside
         self._batches = 0  # used in the current step, if reported from outside
@@ -114,7 +114,7 @@ class RecorderState(Probe, ABC):
         self._items: float | None = None
 
     def _number(self, what: str, value: Any) -> None:
-        """Read the value now if that does not wait, else when the GPU is done with it."""
+        """Read the value now if that does not block, else once the GPU has computed it."""
         key = (*self._key, self._step, what)
         if self._later is not None and _values.on_cuda(value):
             self._later.number(value.reshape(()), lambda x: self._append("fingerprints", (*key, float(x), None)))
@@ -137,7 +137,7 @@ class RecorderState(Probe, ABC):
 
     @property
     def _watch(self) -> model_hash.Watch | None:
-        """The hashing state of the trained model, while there is one."""
+        """The hashing state of the trained model, if any."""
         watch = self._watching
         return None if watch is None or watch.model is None else watch
 
@@ -166,13 +166,13 @@ class RecorderState(Probe, ABC):
             return
         self.active = False
         what = f"{where}{': ' if where else ''}{type(error).__name__}: {error}"
-        say(f"the probe of rank {self.rank} stopped recording at step {self._step}; the training goes on. {what}")
+        say(f"the probe of rank {self.rank} stopped recording at step {self._step}; training continues. {what}")
         try:
             self._release()
             self._event("probe_error", self._now(), step=self._step, detail={"error": what})
             self._stop()
         except Exception as again:
-            say(f"nor could it close its files: {type(again).__name__}: {again}")
+            say(f"its files could not be closed either: {type(again).__name__}: {again}")
 
     @abstractmethod
     def _step_row(self, fields: tuple[Any, ...], times: Times, method: str) -> None: ...

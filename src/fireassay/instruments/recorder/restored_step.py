@@ -4,14 +4,14 @@ Derived from the state it restored, never from its output. Whenever a checkpoint
 notes its progress: steps finished, a mark of the parameters, and the optimizers' own counters. A restarted worker compares its first
 state with those notes:
 * the parameters match one noted step: it resumes there;
-* they match none (saved in lower precision, or by a way that no hook covers), but the optimizer counts its updates as Adam does: it
+* they match none (saved in lower precision, or in a way that no hook covers), but the optimizer counts its updates as Adam does: it
   resumes at the step with that count;
 * they match step 0: it started afresh.
 Otherwise the step is reported as unknown, never guessed.
 
 The mark is a hash of up to `ELEMENTS` elements of up to `TENSORS` parameters: an update changes nearly all of them.
 Cannot tell apart: states that no update has changed (a learning rate of 0), unless the optimizer counts.
-The notes lie beside the progress files and are not part of the record; the result is (event `resumed`).
+The notes are stored next to the progress files and are not part of the record; the result is (event `resumed`).
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from fireassay.instruments.fingerprints import model_hash
 
 ELEMENTS: Final = 256
 TENSORS: Final = 128
-NO_MATCH: Final = "its first parameters are those of no checkpoint that was seen, nor those of the start"
-SEVERAL: Final = "its first parameters are those of several steps ({steps}), and no optimizer counts its updates"
+NO_MATCH: Final = "its first parameters match neither the start nor any observed checkpoint"
+SEVERAL: Final = "its first parameters match several steps ({steps}), and no optimizer counts its updates"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,7 @@ class State:
     updates: int | None = None  # as counted by the optimizers
     epoch: int = 0  # of the ledger
     whole: bool = False  # whether the epoch had been read to its end
-    saved: bool = False  # by the script, not only noted
+    saved: bool = False  # the script saved a checkpoint at this point
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -57,7 +57,7 @@ class Sink(Protocol):
         ...
 
     def before_flush(self, tell: Callable[[], None]) -> None:
-        """Call this before a flush, from any thread: rows may still be held back."""
+        """Register a callback to run before each flush, in any thread, since rows may be held back."""
         ...
 
     def flush_cpu_ns(self) -> int | None:
@@ -137,7 +137,7 @@ class MemorySink:
         """Nothing is written."""
 
     def flush(self) -> None:
-        """Everything taken is in memory and stays there."""
+        """Nothing to write: rows stay in memory."""
 
     def flush_cpu_ns(self) -> int | None:
         """Nothing is flushed."""

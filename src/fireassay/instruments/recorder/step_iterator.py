@@ -27,10 +27,10 @@ class StepRecorder(Protocol):
         """The loop was left before its loader ended."""
 
     def fail(self, error: Exception) -> None:
-        """An error occurred in here."""
+        """The recorder failed."""
 
     def pause(self, kind: str) -> int:
-        """Begin a pause; returns its begin."""
+        """Begin a pause; returns its start."""
 
     def resume(self, kind: str, begin: int, succeeded: bool) -> None:
         """End a pause."""

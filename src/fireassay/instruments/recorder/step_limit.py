@@ -6,10 +6,10 @@ waits because its exit would close sockets and abort GPU collectives that others
 
 The process ends by `os._exit`, between two steps. SystemExit would be caught by some loops and would run a script's end: a final
 evaluation, or saving a half-trained model over a good one. Helpers that load data are ended first.
-A rank that keeps the others waiting longer than `PATIENCE_S` hangs: the launch then fails and says so. Ranks of other machines may
+A rank that keeps the others waiting longer than `PATIENCE_S` counts as hung: the launch then fails and says so. Ranks of other machines may
 write to a folder not visible here: they get a short grace period.
-Does not help: a thread of the script that was writing a file; a recording that failed or recorded no step: then the job runs to its
-end, or to limits.launch_timeout_s.
+Does not cover: a thread of the script that is writing a file; a recording that failed or has no step (the job then runs to its end, or
+to limits.launch_timeout_s).
 """
 
 from __future__ import annotations
@@ -109,8 +109,8 @@ class StepLimit:
                     return True
             elif now > deadline:
                 self._say(
-                    f"has made its {self._steps} steps and waited {self._patience_s:g} s for the other ranks, which have not: they hang, or "
-                    "make other steps"
+                    f"finished its {self._steps} steps and waited {self._patience_s:g} s for the other ranks, which did not finish theirs: they "
+                    "hang, or make a different number of steps"
                 )
                 return False
             time.sleep(POLL_S)

@@ -1,6 +1,6 @@
 """What is the FLOP count of a step on this rank, on which device, and what is that device's peak?
 
-Reported once per start, after the first step. `Recorder` hands over its phases at the begin of its first loop and takes them back
+Reported once per start, after the first step. `Recorder` passes its phases in at the start of its first loop and takes them back
 after the first step, so later steps cost nothing. The count (`flops`) and, if requested, the measured peak (`gemm_peak`) become the
 event `flops`:
 
@@ -29,8 +29,8 @@ class WorkOfAStep:
     """Counts the first step of a recorder."""
 
     def __init__(self, *, measures_peak: bool, precision: str = "") -> None:
-        """`precision`: of the measured peak, if the experiment sets it; else the precisions of the matrix products."""
-        self.told = False  # whether the step is over
+        """`precision`: of the measured peak, if the experiment sets one; default: those of the matrix products."""
+        self.step_over = False
         self._measures_peak, self._precision = measures_peak, precision
         self._plain: Named | None = None
         self._counter: StepCounter | None = None
@@ -40,7 +40,7 @@ class WorkOfAStep:
         self._trouble = ""
 
     def begin(self, named: Named, device: str | None) -> Named:
-        """The phases of the first step, counted; `device` is the kind that holds the watched model, if any."""
+        """The first step's phases, counted; `device` is the kind that holds the watched model, if any."""
         torch = sys.modules.get("torch")
         if torch is None or self._plain is not None:
             return named
@@ -68,7 +68,7 @@ class WorkOfAStep:
 
     def tell(self, step: int, items: float | None) -> None:
         """The step has ended."""
-        self.told, self._step, self._items = self._plain is not None, step, items
+        self.step_over, self._step, self._items = self._plain is not None, step, items
 
     def finish(self, event: Callable[..., None]) -> Named:
         """Write the event between two steps, so that neither grows; returns the original phases."""

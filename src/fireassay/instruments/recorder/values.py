@@ -32,7 +32,7 @@ def as_count(name: str, value: Any) -> float:
     """
     count = as_number(value)
     if not 0.0 <= count < float("inf"):
-        raise ValueError(f"{name} is {count:g}; allowed: a number of 0 or more")
+        raise ValueError(f"{name} is {count:g}; it must be a finite number of 0 or more")
     return count
 
 

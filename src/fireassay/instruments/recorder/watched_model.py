@@ -18,10 +18,10 @@ from fireassay.instruments.recorder.restored_step import Restored
 class WatchedModel(RecorderState):
     """Hashes, gradients and settings of the model; evaluations."""
 
-    def _go_on(self, watch: model_hash.Watch, *, told: bool = False) -> None:
+    def _go_on(self, watch: model_hash.Watch, *, numbered: bool = False) -> None:
         """The first step begins: after a restart, find its number, outside training time.
 
-        `told`: the script gives the number itself, or implies the first by giving none.
+        `numbered`: the script gives the number itself, or implies the first by giving none.
         """
         if self.states is None or self.went_on is not None:
             return
@@ -30,10 +30,10 @@ class WatchedModel(RecorderState):
         known = self.went_on.step is not None
         if known:
             self._step = max(self._step, self.went_on.step or 0)
-        if self._identity.incarnation and (known or not told):
+        if self._identity.incarnation and (known or not numbered):
             detail = {"by": self.went_on.by, "why": self.went_on.why}
             self._event("resumed", begin, step=self.went_on.step, detail=detail)
-        self.states.note(watch.model, self._step if known or told else None)
+        self.states.note(watch.model, self._step if known or numbered else None)
         self._hash_ns += self._now() - begin
 
     @shielded
@@ -60,7 +60,7 @@ class WatchedModel(RecorderState):
         """See `Probe.gradients`."""
         self._leave_gradients()
         self._first_gradients(named.items(), None)
-        if self._later_steps is not None:  # they are not in `.grad`
+        if self._later_steps is not None:  # its gradients are not in `.grad`
             self._later_steps.gradients_since = None
 
     def _first_gradients(self, named: Iterable[tuple[str, Any]], precision: str | None) -> None:
@@ -109,7 +109,7 @@ class WatchedModel(RecorderState):
             self._asks_sending = False
             if (sent := batch_statistics.broadcast(watch.model)) is not None:
                 self._fingerprint("buffers_broadcast", value=float(sent))
-        if watch.trained_by(optimizer):  # it was unknown before: its state may have been restored
+        if watch.trained_by(optimizer):  # newly known: its state may have been restored
             what, text = model_hash.optimizer_hash(optimizer)
             self._fingerprint(what, text=text)
         first = later.gradients_since
@@ -151,7 +151,7 @@ class WatchedModel(RecorderState):
         columns = [
             _values.as_list(column) if column is not None else [None] * len(ids) for column in (scores, predictions, targets, clusters)
         ]
-        # Check before the first write: the beginning of a held-out set must not pass for all of it.
+        # Check before the first write: a part of a held-out set must not be taken for the whole.
         if any(len(column) != len(ids) for column in columns):
             lengths = ", ".join(str(len(column)) for column in columns)
             raise ValueError(f"{len(ids)} ids, but {lengths} scores, predictions, targets, clusters; give as many of each")
@@ -159,7 +159,7 @@ class WatchedModel(RecorderState):
             self.example(id, score, prediction=prediction, target=target, metric=metric, cluster=group)
 
     def _hash(self, watch: model_hash.Watch) -> None:
-        """Hash the model now; if that fails, record the reason and go on."""
+        """Hash the model now; if that fails, record the reason and continue."""
         begin = self._now()
         try:
             if self._step == 0 and self._gradients is not None and (self.workers == 1 or watch.sharded):

@@ -1,10 +1,10 @@
 """What does the reference server answer, and in which bytes?
 
-An answer begins with the word that the prompt asks for, else with the prompt's last word, repeats the words before that, and continues
+An answer begins with the word that the prompt requests, else with the prompt's last word, repeats the words before that, and continues
 with words from a fixed tape, at an offset that is a hash of those last words and the server's salt. So equal prompts have equal answers
 on every replica with the same salt, and an answer identifies its prompt. One word is one token.
 
-The bytes of a word's chunk are made once and reused: a stream costs the server little more than its sends. All answers therefore have
+The bytes of a word's chunk are built once and reused: a stream costs the server little more than its sends. All answers therefore have
 the same id.
 """
 
@@ -57,19 +57,19 @@ def parse_request(body: bytes, *, chat: bool) -> Request:
     """
     request = json.loads(body)
     if not isinstance(request, dict):
-        raise ValueError("the body is no JSON object")
+        raise ValueError("the body is not a JSON object")
     if request.get("n", 1) != 1:
-        raise ValueError("only n = 1 is answered")
+        raise ValueError("only n = 1 is supported")
     texts = _texts(request.get("messages")) if chat else [_text(request.get("prompt"))]
     if not texts:
         raise ValueError("messages is empty")
     words = [word for text in texts for word in text.split()]
     length = request.get("max_completion_tokens", request.get("max_tokens"))
     if length is not None and (not isinstance(length, int) or isinstance(length, bool) or length < 1):
-        raise ValueError(f"max_tokens = {length!r}, it must be a whole number above 0")
+        raise ValueError(f"max_tokens = {length!r}; it must be a whole number above 0")
     options = request.get("stream_options")
     last = texts[-1].split()
-    tail = tuple(map(_sayable, (*last[-ECHOED:], *_told_to_say(last))[-ECHOED:]))
+    tail = tuple(map(_sayable, (*last[-ECHOED:], *_requested_start(last))[-ECHOED:]))
     return Request(
         chat=chat,
         stream=request.get("stream") is True,
@@ -83,15 +83,15 @@ def parse_request(body: bytes, *, chat: bool) -> Request:
     )
 
 
-def _told_to_say(words: Sequence[str]) -> tuple[str, ...]:
-    """The word that a canary prompt asks to begin with: "... Begin your answer with it: CODE"."""
+def _requested_start(words: Sequence[str]) -> tuple[str, ...]:
+    """The word with which a canary prompt requires the answer to begin: "... Begin your answer with it: CODE"."""
     indices = [index for index, word in enumerate(words[:-1]) if word == "it:" and index >= 4 and words[index - 4] == "Begin"]
     return (words[indices[0] + 1].rstrip("."),) if indices else ()
 
 
 def _texts(messages: Any) -> list[str]:
     if not isinstance(messages, list):
-        raise ValueError("messages is no list")
+        raise ValueError("messages is not a list")
     return [_text(message.get("content")) if isinstance(message, dict) else "" for message in messages]
 
 
@@ -100,7 +100,7 @@ def _text(content: Any) -> str:
     if isinstance(content, list):
         return " ".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
     if not isinstance(content, str):
-        raise ValueError("a prompt or content is no text")
+        raise ValueError("a prompt or content is not text")
     return content
 
 
@@ -176,9 +176,9 @@ class Chunks:
         return reply(200, f'{payload[:-1]},"usage":{usage}}}'.encode("utf-8", "surrogateescape"))
 
 
-def dumped(told: Any) -> str:
+def dumped(value: Any) -> str:
     """JSON without spaces, as the engines' own serialisers write it."""
-    return json.dumps(told, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def usage_of(tokens_in: int, tokens_out: int | str) -> str:
@@ -207,9 +207,9 @@ def head(status: int, mime: str, more: bytes = b"") -> bytes:
     return f"HTTP/1.1 {status} {reason}\r\nserver: assay-reference\r\ncontent-type: {mime}\r\n".encode() + more + b"\r\n"
 
 
-def reply(status: int, told: Any, more: bytes = b"", mime: str = "application/json") -> bytes:
+def reply(status: int, content: Any, more: bytes = b"", mime: str = "application/json") -> bytes:
     """A whole response: JSON of a value, or raw bytes."""
-    body = told if isinstance(told, bytes) else dumped(told).encode("utf-8", "surrogateescape")
+    body = content if isinstance(content, bytes) else dumped(content).encode("utf-8", "surrogateescape")
     return head(status, mime, b"content-length: %d\r\n%b" % (len(body), more)) + body
 
 

@@ -15,7 +15,7 @@ All given conditions must hold; without any, every request is struck. A request 
     close, reset  :after=         the connection is closed, or reset, in the middle
     hang:after=0                  nothing further is ever sent
     stall:at=5,for=2              the whole server pauses; the schedule of answers in flight moves by that time
-    truncate:after=               the HTTP message ends well, without finish reason, usage and end mark
+    truncate:after=               the HTTP message ends properly, but without finish reason, usage and end mark
     error:after=                  an error object inside the stream
     garbage:after=                text that is not JSON instead of chunks;  utf8:after=  bytes that are not UTF-8
     html                          text with HTML and a script in it
@@ -24,9 +24,9 @@ All given conditions must hold; without any, every request is struck. A request 
     flood:mib=64                  so much data without a single line end
     drip:bytes=1,gap=0.01         the answer in small pieces
     slow:factor=3                 all times of the answer longer
-    usage:factor=1.05  usage:value=NaN   another number of output tokens than was sent
+    usage:factor=1.05  usage:value=NaN   a wrong number of output tokens
     short:to=0.5                  this share of the requested tokens, finish reason stop
-    differ:from=4                 other words from that word on
+    differ:from=4                 different words from that word on
     duplicate                     the answer of the previous request
     swap                          two struck requests get each other's answer, if the second comes before the first one's text
     cache:words=0                 a repeated prompt is answered at once, with the old answer; words > 0: repeated means that
@@ -111,7 +111,7 @@ def parse(text: str) -> Fault:
     """
     name, _, rest = text.strip().partition(":")
     if name not in NAMES:
-        raise ValueError(f"there is no fault {name!r}; there are {', '.join(NAMES)}")
+        raise ValueError(f"unknown fault {name!r}; choose from {', '.join(NAMES)}")
     pairs = dict(_pair(word, text) for word in rest.split(",") if word)
     parameters = {key: pairs.pop(key, default) for key, default in NAMES[name].items()}
     try:
@@ -130,7 +130,7 @@ def parse(text: str) -> Fault:
     except ValueError as error:
         raise ValueError(f"fault {text!r}: {error}") from None
     if pairs:
-        raise ValueError(f"fault {text!r}: {name} knows no {', '.join(pairs)}")
+        raise ValueError(f"fault {text!r}: {name} has no parameter {', '.join(pairs)}")
     if name == "stall" and (fault.at_s is None or fault.for_s is None):
         raise ValueError(f"fault {text!r}: a stall needs at= and for=")
     if fault.every is not None and fault.every < 1:
@@ -141,7 +141,7 @@ def parse(text: str) -> Fault:
 def _pair(word: str, text: str) -> tuple[str, str]:
     key, equals, value = word.partition("=")
     if not equals:
-        raise ValueError(f"fault {text!r}: {word!r} is no key=value")
+        raise ValueError(f"fault {text!r}: {word!r} is not key=value")
     return key, value
 
 

@@ -51,7 +51,7 @@ def parsed(head: bytes) -> Head:
     first, *rest = head.decode("latin-1").split("\r\n")
     words = first.split(" ")
     if len(words) != 3 or not words[2].startswith("HTTP/1."):
-        raise Refused(400, "this is no HTTP/1 request")
+        raise Refused(400, "not an HTTP/1 request")
     headers: dict[str, str] = {}
     for text in rest:
         name, colon, value = text.partition(":")
@@ -62,9 +62,9 @@ def parsed(head: bytes) -> Head:
         raise Refused(411, "a request needs a content-length")
     length = headers.get("content-length", "0")
     if not (length.isascii() and length.isdigit()) or int(length) > LONGEST_BODY:
-        raise Refused(400, "the content-length is none that is read here")
-    asks = headers.get("connection", "").lower()
-    keep = "keep-alive" in asks if words[2] == "HTTP/1.0" else "close" not in asks
+        raise Refused(400, "the content-length is invalid or too large")
+    persistence = headers.get("connection", "").lower()
+    keep = "keep-alive" in persistence if words[2] == "HTTP/1.0" else "close" not in persistence
     return Head(
         words[0],
         words[1].partition("?")[0],

@@ -78,7 +78,7 @@ class Server(Streams):
             os.eventfd_write(self._wake, 1)
 
     def stop_with(self, fd: int) -> None:
-        """Also stop when this pipe has no writer any more."""
+        """Also stop when this pipe has no writer left."""
         self._ends_with = fd
         self._epoll.register(fd, select.EPOLLIN)
 
@@ -176,7 +176,7 @@ class Server(Streams):
             if what == NEXT:
                 heapreplace(heap, (stream.base + stream.plan.offsets[stream.at], key, stream))
             else:
-                # the end of an answer may have put another stream's begin before it, so search for its entry
+                # the end of an answer may have put another stream's start before it, so search for its entry
                 self._drop(due, key, stream)
                 if what == LAST:
                     self._finish(stream)
@@ -262,7 +262,7 @@ class Server(Streams):
             self._gone(connection)
             return
         if connection.stream is not None:
-            self._refuse(connection, Refused(400, "a request came before the answer to the one before it had ended"))
+            self._refuse(connection, Refused(400, "the request arrived before the previous answer had ended"))
             return
         self._requests_of(connection)
 
@@ -271,11 +271,11 @@ class Server(Streams):
             request = connection.inbox.request()
             while request is not None:
                 if connection.stream is not None:
-                    raise Refused(400, "a request came before the answer to the one before it had ended")
+                    raise Refused(400, "the request arrived before the previous answer had ended")
                 self._route(connection, *request)
                 request = connection.inbox.request() if connection.fd in self._links and connection.inbox.waiting else None
             if connection.fd in self._links and connection.stream is not None and connection.inbox.waiting:
-                raise Refused(400, "a request came before the answer to the one before it had ended")
+                raise Refused(400, "the request arrived before the previous answer had ended")
         except Refused as refused:
             self._refuse(connection, refused)
 
@@ -326,7 +326,7 @@ class Server(Streams):
             return reply(200, b"".join(lines(self.log)), mime="application/jsonl")
         if head.path == "/reference/state":
             return reply(200, self.state())
-        return reply(200, b"", mime="text/plain") if head.path == "/health" else problem(404, f"there is no {head.path}")
+        return reply(200, b"", mime="text/plain") if head.path == "/health" else problem(404, f"no such path: {head.path}")
 
     def state(self) -> dict[str, Any]:
         """Totals so far, and their cost to this process."""

@@ -26,7 +26,7 @@ FLOOD: Final = b"x" * 65536
 
 @dataclass(slots=True, kw_only=True)
 class Plan:
-    """The pieces for a request. `offsets[i]` is when `pieces[i]` is due, nanoseconds after the request's begin."""
+    """The pieces for a request. `offsets[i]` is when `pieces[i]` is due, in nanoseconds after the request's start."""
 
     pieces: list[bytes]
     offsets: Sequence[int]
@@ -35,14 +35,14 @@ class Plan:
     texts: int = 0  # number of pieces with text, from there on
     tokens_in: int = 0
     tokens_out: int = 0
-    said: Said | None = None
+    answer: Said | None = None
 
 
 @dataclass(slots=True, kw_only=True)
 class Said:
     """The content of an answer, before it is cut into pieces."""
 
-    asked: Request
+    request: Request
     words: list[str]
     finish: str = "length"
     usage_out: int | str | None = None  # reported output tokens; None: the truth
@@ -68,43 +68,43 @@ class Planner:
         self._chunks = lru_cache(maxsize=16)(lambda chat, model: Chunks(self.settings, chat=chat, model=model))
         self._random = random.Random(self.settings.seed)
 
-    def plan(self, asked: Request, number: int, faults: Sequence[Fault] = ()) -> Plan:
+    def plan(self, request: Request, number: int, faults: Sequence[Fault] = ()) -> Plan:
         """The plan for the request with this number."""
         for fault in faults:
             if fault.name in INSTEAD:
-                pieces = INSTEAD[fault.name](fault, asked)
-                return Plan(pieces=pieces, offsets=(self._first(),) * len(pieces), tokens_in=asked.tokens_in)
-        return self.pieces_of(self.say(asked, number, faults))
+                pieces = INSTEAD[fault.name](fault, request)
+                return Plan(pieces=pieces, offsets=(self._first(),) * len(pieces), tokens_in=request.tokens_in)
+        return self.pieces_of(self.say(request, number, faults))
 
-    def say(self, asked: Request, number: int, faults: Sequence[Fault]) -> Said:
+    def say(self, request: Request, number: int, faults: Sequence[Fault]) -> Said:
         """The content of the answer, by the request and the faults in SAID."""
-        count = asked.tokens_out or self.settings.tokens
-        words = self._texts.words(asked.tail, count)
+        count = request.tokens_out or self.settings.tokens
+        words = self._texts.words(request.tail, count)
         if self.settings.numbered:
             words = [f"r{number}", *words[: count - 1]]
-        answer = Said(asked=asked, words=words, faults=faults, number=number)
+        answer = Said(request=request, words=words, faults=faults, number=number)
         for fault in faults:
             if fault.name in SAID:
                 SAID[fault.name](self, fault, answer)
         self._before = answer.words
         return answer
 
-    def pieces_of(self, said: Said) -> Plan:
+    def pieces_of(self, answer: Said) -> Plan:
         """The plan for an answer."""
-        request, chunks = said.asked, self._chunks(said.asked.chat, said.asked.model)
-        count = len(said.words)
-        usage = usage_of(request.tokens_in, count if said.usage_out is None else said.usage_out)
+        request, chunks = answer.request, self._chunks(answer.request.chat, answer.request.model)
+        count = len(answer.words)
+        usage = usage_of(request.tokens_in, count if answer.usage_out is None else answer.usage_out)
         if request.stream:
             tell = self.settings.usage == "always" or (self.settings.usage == "asked" and request.usage)
-            plan = self._streamed(said, chunks, usage if tell else "")
+            plan = self._streamed(answer, chunks, usage if tell else "")
         else:
             offsets = self._times(count)
-            plan = Plan(pieces=[chunks.whole(" ".join(said.words), usage, said.finish)], offsets=offsets[-1:], texts=1)
-        plan.tokens_in, plan.tokens_out, plan.said = request.tokens_in, count, said
-        for fault in said.faults:
+            plan = Plan(pieces=[chunks.whole(" ".join(answer.words), usage, answer.finish)], offsets=offsets[-1:], texts=1)
+        plan.tokens_in, plan.tokens_out, plan.answer = request.tokens_in, count, answer
+        for fault in answer.faults:
             if fault.name in PIECES:
                 PIECES[fault.name](plan, fault, chunks)
-        if said.at_once:
+        if answer.at_once:
             plan.offsets = (0,) * len(plan.pieces)
         return self._flushed(plan) if self.settings.flush_all else plan
 
@@ -113,7 +113,7 @@ class Planner:
         texts = self._pieces_of_text(answer.words, chunks)
         offsets = self._times(len(answer.words))
         texts.append(chunks.tail(usage, answer.finish))
-        role = self.settings.role if answer.asked.chat else "none"
+        role = self.settings.role if answer.request.chat else "none"
         if role == "at_once":
             return Plan(pieces=[chunks.head + chunks.role, *texts], offsets=(0, *offsets), first_text=1, texts=len(texts) - 1)
         texts[0] = chunks.head + (chunks.role if role == "with_first" else b"") + texts[0]
@@ -171,9 +171,9 @@ class Planner:
         """The words of the last planned answer."""
         return self._before
 
-    def otherwise(self, said: Said) -> list[str]:
+    def otherwise(self, answer: Said) -> list[str]:
         """Another model's answer."""
-        return self._texts.words(said.asked.tail, len(said.words), salt="another model")
+        return self._texts.words(answer.request.tail, len(answer.words), salt="another model")
 
 
 # ---- faults of the content
@@ -190,7 +190,7 @@ def _usage(planner: Planner, fault: Fault, answer: Said) -> None:
 
 def _differ(planner: Planner, fault: Fault, answer: Said) -> None:
     begin = int(fault.number("from"))
-    # every answer echoes the prompt, so the other model's words are taken from behind the echo
+    # every answer echoes the prompt, so take the other model's words after the echo
     other = [word[::-1] for word in planner.otherwise(answer)]
     answer.words = [*answer.words[:begin], *other[begin:]]
 
@@ -206,7 +206,7 @@ def _html(planner: Planner, fault: Fault, answer: Said) -> None:
 
 def _cache(planner: Planner, fault: Fault, answer: Said) -> None:
     words = int(fault.number("words"))
-    key = (answer.asked.chat, answer.asked.begin[:words]) if words else (answer.asked.chat, answer.asked.whole)
+    key = (answer.request.chat, answer.request.begin[:words]) if words else (answer.request.chat, answer.request.whole)
     if (old := planner.seen(key, answer.words)) is not None:
         answer.words, answer.at_once = list(old), True
 
@@ -226,7 +226,7 @@ SAID: Final[Mapping[str, Callable[[Planner, Fault, Said], None]]] = {
 def _cut(plan: Plan, fault: Fault) -> int:
     """Keep `after` pieces of text and nothing after them; returns their number."""
     kept = fault.after(plan.texts)
-    if plan.said is not None and not plan.said.asked.stream:
+    if plan.answer is not None and not plan.answer.request.stream:
         # an answer in one piece is cut in the middle of its bytes
         plan.pieces = [plan.pieces[0][: len(plan.pieces[0]) // 2]] if fault.parameters["after"] != "0" else []
     else:
@@ -245,21 +245,21 @@ def _ended(ending: str) -> Callable[[Plan, Fault, Chunks], None]:
 
 def _append(plan: Plan, chunks: Chunks, last: bytes) -> None:
     """Make this the last piece, after a head if nothing was kept."""
-    if plan.said is not None and not plan.said.asked.stream:
+    if plan.answer is not None and not plan.answer.request.stream:
         return
     plan.pieces.append(last if plan.pieces else chunks.head + last)
 
 
 def _truncate(plan: Plan, fault: Fault, chunks: Chunks) -> None:
     _cut(plan, fault)
-    if plan.said is not None and not plan.said.asked.stream:
+    if plan.answer is not None and not plan.answer.request.stream:
         plan.ending = "close"  # an incomplete body has no proper end
     _append(plan, chunks, LAST_CHUNK)
 
 
 def _error(plan: Plan, fault: Fault, chunks: Chunks) -> None:
     payload = dumped({"error": {"message": "the engine has died", "type": "server_error", "code": 500}})
-    if plan.said is not None and not plan.said.asked.stream:
+    if plan.answer is not None and not plan.answer.request.stream:
         plan.pieces = [reply(200, payload.encode())]
     else:
         _cut(plan, fault)
@@ -270,7 +270,7 @@ def _replaced(payload: str) -> Callable[[Plan, Fault, Chunks], None]:
     """Replace pieces of text by this payload, from `after` on."""
 
     def replace(plan: Plan, fault: Fault, chunks: Chunks) -> None:
-        if plan.said is not None and not plan.said.asked.stream:
+        if plan.answer is not None and not plan.answer.request.stream:
             plan.pieces = [reply(200, payload.encode("utf-8", "surrogateescape"))]
             return
         begin = plan.first_text + fault.after(plan.texts)

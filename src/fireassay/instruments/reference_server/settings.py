@@ -27,28 +27,28 @@ class Settings:
     host: str = _setting("127.0.0.1", "address to listen on")
     port: int = _setting(0, "port; 0: any free one")
     name: str = _setting("0", "this replica's name in its truth")
-    model: str = _setting("", "the model's name that it tells; left out: the one that it is asked for")
+    model: str = _setting("", "the model's name in answers; default: the requested one")
     first_s: float = _setting(0.05, "time from a request to its first token")
     next_s: float = _setting(0.01, "time from a token to the next one")
     spread_first_s: float = _setting(0.0, "added to first_s, uniform from 0 to this")
     spread_next_s: float = _setting(0.0, "added to every gap, uniform from 0 to this")
     exponential: bool = _setting(False, "draw the first token's time from an exponential distribution with mean first_s")
-    seed: int = _setting(0, "of the times and of the faults")
+    seed: int = _setting(0, "seed of the times and the faults")
     flush_all: bool = _setting(False, "send an answer in one piece, when its first token is due")
-    tokens: int = _setting(64, "tokens of an answer whose length is not asked for")
-    tokens_per_chunk: int = _setting(1, "tokens of one chunk; its time is that of its last token")
+    tokens: int = _setting(64, "tokens of an answer without a requested length")
+    tokens_per_chunk: int = _setting(1, "tokens per chunk; a chunk is due with its last token")
     role: str = _setting("with_first", "chat: when the chunk with the role alone is sent", choices=ROLES)
-    usage: str = _setting("asked", "whether the stream tells its usage", choices=USAGES)
+    usage: str = _setting("asked", "whether the stream reports usage", choices=USAGES)
     no_done: bool = _setting(False, "leave out the end mark [DONE]")
     crlf: bool = _setting(False, "end lines with CR LF")
-    comments: bool = _setting(False, "begin every send with a comment, as a proxy that keeps connections alive does")
+    comments: bool = _setting(False, "begin every send with a comment, like a proxy that keeps connections alive")
     numbered: bool = _setting(False, "begin every answer with the request's number in the truth: r0, r1 ...")
     salt: str = _setting("", "two servers with different salts answer the same prompt differently")
-    slots: int = _setting(0, "requests that are served at a time, others wait; 0: no limit")
-    queue: int = _setting(-1, "requests that may wait, further ones get a 503; -1: no limit")
-    spin_s: float = _setting(50e-6, "the last part of a wait that is spent looking at the clock")
-    truth: str = _setting("all", "what is logged: the time of every send, of the first and last text, or nothing", choices=TRUTHS)
-    truth_file: str = _setting("", "where the truth is written at the end, JSON lines")
+    slots: int = _setting(0, "requests served at a time, others wait; 0: no limit")
+    queue: int = _setting(-1, "requests that may wait, more get a 503; -1: no limit")
+    spin_s: float = _setting(50e-6, "the last part of a wait, spent polling the clock")
+    truth: str = _setting("all", "logged times: every send, the first and last text, or none", choices=TRUTHS)
+    truth_file: str = _setting("", "file to which the truth is written at the end, JSON lines")
     fault: tuple[str, ...] = _setting((), "a fault, for example status:code=500,share=0.05 (reference_faults.py)")
 
     def __post_init__(self) -> None:
@@ -56,14 +56,14 @@ class Settings:
         durations = ("first_s", "next_s", "spread_first_s", "spread_next_s", "spin_s")
         for name, value in positive.items():
             if value < 1:
-                raise ValueError(f"{name} = {value}, it must be at least 1")
+                raise ValueError(f"{name} = {value}; it must be at least 1")
         for name in durations:
             if not 0.0 <= getattr(self, name) <= 1e6:
-                raise ValueError(f"{name} = {getattr(self, name)}, it must be from 0 to 1e6 seconds")
+                raise ValueError(f"{name} = {getattr(self, name)}; it must be from 0 to 1e6 seconds")
 
-    def tells(self, asked: str = "") -> str:
-        """The model's name in an answer to a request for `asked`."""
-        return self.model or asked or "reference"
+    def tells(self, requested: str = "") -> str:
+        """The model's name in an answer to a request for `requested`."""
+        return self.model or requested or "reference"
 
     def arguments(self) -> list[str]:
         """The command-line flags for these settings."""
@@ -81,7 +81,7 @@ def parser() -> argparse.ArgumentParser:
     """The command line, one flag per setting."""
     command_line = argparse.ArgumentParser(
         prog="python -m fireassay.instruments.reference_server",
-        description="A server of the OpenAI kind with known times and faults, which logs its own truth.",
+        description="An OpenAI-style server with known times and faults, which logs the ground truth.",
     )
     for item in fields(Settings):
         about = str(item.metadata["help"]).replace("%", "%%")

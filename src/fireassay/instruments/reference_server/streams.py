@@ -99,13 +99,13 @@ class Streams:
 
     def _swap(self, stream: Stream, faults: Sequence[Fault]) -> None:
         """Exchange the words of two struck answers that were not sent yet."""
-        if not any(fault.name == "swap" for fault in faults) or stream.plan.said is None:
+        if not any(fault.name == "swap" for fault in faults) or stream.plan.answer is None:
             return
         other, self._half_swapped = self._half_swapped, stream
-        if other is None or other.at or other.connection.stream is not other or other.plan.said is None:
+        if other is None or other.at or other.connection.stream is not other or other.plan.answer is None:
             return
         self._half_swapped = None
-        mine, theirs = stream.plan.said, other.plan.said
+        mine, theirs = stream.plan.answer, other.plan.answer
         mine.words, theirs.words = theirs.words, mine.words
         for swapped, answer in ((stream, mine), (other, theirs)):
             offsets = swapped.plan.offsets

@@ -55,7 +55,7 @@ class Entry:
 
     @property
     def came_ns(self) -> int:
-        """When the request was there: by the kernel, else by this program."""
+        """When the request arrived: by the kernel, else by this program."""
         return self.read_ns if self.arrived_ns is None else self.arrived_ns
 
 
@@ -71,23 +71,23 @@ def line(entry: Entry) -> str:
 
 def lines(entries: Iterable[Entry]) -> Iterator[bytes]:
     """All entries, in chunks large enough for writing."""
-    kept: list[str] = []
+    batch: list[str] = []
     for entry in entries:
-        kept.append(line(entry))
-        if len(kept) >= 256:
-            yield ("\n".join(kept) + "\n").encode()
-            kept.clear()
-    yield ("".join(text + "\n" for text in kept)).encode()
+        batch.append(line(entry))
+        if len(batch) >= 256:
+            yield ("\n".join(batch) + "\n").encode()
+            batch.clear()
+    yield ("".join(text + "\n" for text in batch)).encode()
 
 
-def entries(told: str | bytes) -> list[Entry]:
+def entries(data: str | bytes) -> list[Entry]:
     """The entries of a truth file or of a response from /reference/truth.
 
     Raises:
         ValueError: a line is not from this server.
     """
     rows = []
-    for text in told.splitlines():
+    for text in data.splitlines():
         row = json.loads(text)
         row["sent_ns"] = array("q", (ns + row["read_ns"] for ns in row["sent_ns"]))
         rows.append(Entry(**row))

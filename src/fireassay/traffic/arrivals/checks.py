@@ -102,7 +102,7 @@ def within_times(load: Schedule, placed: Schedule, warm_up_ns: int, end_ns: int,
         due_ns = load.due_ns[replaced_at]
         load = _without(load, replaced_at)
     merged = joined([load, replaced(placed, due_ns=due_ns)])
-    # A follower stays behind its predecessor: its sort key is that of the last request with a time.
+    # A follower stays after its predecessor: its sort key is that of the last request with a due time.
     order = np.argsort(np.concatenate([np.maximum.accumulate(load.due_ns), due_ns]), kind="stable")
     return chosen(merged, order[:most])
 
@@ -124,18 +124,18 @@ def within_streams(load: Schedule, placed: Schedule, steps: int, requests: int |
     # Before the round in which that conversation of its stream begins, and after the previous one.
     key = np.minimum(before * steps, lengths[indices]) * len(streams) - 1 + (indices + 1) / (len(streams) + 1)
     merged = joined([load, replaced(placed, stream=streams[indices])])
-    load_key = _places(load.stream) * len(streams) + np.searchsorted(streams, load.stream)
+    load_key = _positions(load.stream) * len(streams) + np.searchsorted(streams, load.stream)
     order = np.argsort(np.concatenate([load_key, key]), kind="stable")
     return chosen(merged, order[:requests])
 
 
-def _places(streams: npt.NDArray[np.int32]) -> Ints:
+def _positions(streams: npt.NDArray[np.int32]) -> Ints:
     """For each request, how many earlier requests its stream has."""
     order = np.argsort(streams, kind="stable")
     _, first, inverse = np.unique(streams[order], return_index=True, return_inverse=True)
-    places = np.empty(len(streams), dtype=np.int64)
-    places[order] = np.arange(len(streams)) - first[inverse]
-    return places
+    positions = np.empty(len(streams), dtype=np.int64)
+    positions[order] = np.arange(len(streams)) - first[inverse]
+    return positions
 
 
 def _even(n: int) -> Floats:
@@ -165,8 +165,8 @@ def canaries(load: Schedule, share: float, seed: int) -> Schedule:
     eligible = np.flatnonzero((load.phase != WARM_UP) & (load.kind == NORMAL) & (load.turn <= 0))
     blocks = max(int(len(eligible) * share), 1)
     draws = uniform(source(seed, "canaries"), blocks)
-    places = np.floor((np.arange(blocks, dtype=np.float64) + draws) * min(1.0 / share, len(eligible))).astype(np.int64)
-    indices = eligible[np.unique(places[places < len(eligible)])]
+    picks = np.floor((np.arange(blocks, dtype=np.float64) + draws) * min(1.0 / share, len(eligible))).astype(np.int64)
+    indices = eligible[np.unique(picks[picks < len(eligible)])]
     kind, example = load.kind.copy(), load.example.copy()
     kind[indices], example[indices] = CANARY, NONE
     expected = {int(number): nonce(int(load.seed[number])) for number in indices}

@@ -60,8 +60,8 @@ def _known(batch: pyarrow.RecordBatch, name: str) -> dict[int, Any]:
     if name not in batch.schema.names:
         return {}
     values = batch.column(name)
-    places = np.flatnonzero(values.is_valid().to_numpy(zero_copy_only=False))
-    return dict(zip(places.tolist(), values.drop_null().to_pylist(), strict=True))
+    indices = np.flatnonzero(values.is_valid().to_numpy(zero_copy_only=False))
+    return dict(zip(indices.tolist(), values.drop_null().to_pylist(), strict=True))
 
 
 def digest(schedule: Schedule, extra: str = "") -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def expected_shortfall(arrivals: Arrivals, load: float | None) -> str:
-    """Requirements that the run is certain to miss, worded as in `validity`; empty if none, or not an MLPerf scenario.
+    """Requirements that the run will certainly miss, worded as in `validity`; empty if none, or not an MLPerf scenario.
 
     The request count of a closed loop is unknown in advance unless `arrivals.requests` sets it.
     """

@@ -14,7 +14,7 @@ def mine(schedule: Schedule, k: int, n: int) -> Ints:
     All cold requests belong to process 0.  A request belongs to the same process as its predecessor.
     """
     if not 0 <= k < n:
-        raise ValueError(f"there is no client process {k} of {n}")
+        raise ValueError(f"no client process {k} of {n}")
     return np.flatnonzero(_owners(schedule, n) == k)
 
 

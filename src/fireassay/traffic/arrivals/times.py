@@ -97,7 +97,7 @@ def _inverse(pieces: tuple[Piece, ...], units: Floats) -> Floats:
         inside = (units >= begin) & (units < begin + piece.requests)
         times[inside] = begin_s + _inverse_within(piece, units[inside] - begin)
         begin_s, begin = begin_s + piece.duration_s, begin + piece.requests
-    times[units >= begin] = begin_s  # the last arrival, if rounding put it at the very end
+    times[units >= begin] = begin_s  # the last arrival, if rounding put it at the end
     return times
 
 

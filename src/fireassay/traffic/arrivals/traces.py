@@ -80,7 +80,7 @@ def _until(numbered: Iterable[tuple[int, Row]], speed: float, end_ns: int) -> It
     for line, row in numbered:
         if row.at_ns is not None:
             if row.at_ns < previous_ns:
-                raise _problem(f"line {line}: a time before that of the previous row", "rows in time order", "Sort the file.")
+                raise _problem(f"line {line}: an earlier time than the previous row's", "rows in time order", "Sort the file.")
             previous_ns = row.at_ns
             first = row.at_ns if first is None else first
             if (row.at_ns - first) / speed >= end_ns:
@@ -283,7 +283,7 @@ def _ns(value: object, unit: int) -> int:
         raise TypeError("a time is not a number")
     number = Decimal(value) * unit
     if not number.is_finite() or not 0 <= number < LARGEST:
-        raise ValueError("a time is not a finite number from 0 on")
+        raise ValueError("a time is not a finite number of at least 0")
     return int(number.to_integral_value())
 
 
@@ -293,7 +293,7 @@ def _tokens(value: object, least: int) -> int:
         raise TypeError("a number of tokens is not a number")
     number = Decimal(value)
     if not number.is_finite() or number != number.to_integral_value() or not 0 <= number < LARGEST:
-        raise ValueError("a number of tokens is not a whole number from 0 on")
+        raise ValueError("a number of tokens is not a whole number of at least 0")
     return max(int(number), least)
 
 

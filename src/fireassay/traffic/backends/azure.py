@@ -58,8 +58,8 @@ BACKEND = Backend(
     own_keys=OWN_KEYS,
     options={
         **OPTIONS,
-        "deployment": Option(meaning="the deployment's name, where it is not the model's"),
-        "api_version": Option(meaning=f"the API's version, {API_VERSION} if left out, or v1"),
+        "deployment": Option(meaning="the deployment's name, if it differs from the model's"),
+        "api_version": Option(meaning=f"the API version, or v1; default: {API_VERSION}"),
         "auth": Option(meaning="how the key is sent", choices=("key", "bearer")),
     },
 )

@@ -97,14 +97,14 @@ def prepare(target: Target) -> Sign:
     session = _session(option(target, "profile"))
     region = option(target, "region") or session.get_config_variable("region")
     if not region:
-        raise EnvironmentLacks('no AWS region: write region = "..." into the target\'s options, or set AWS_REGION')
+        raise EnvironmentLacks('no AWS region: set region = "..." in the target\'s options, or AWS_REGION')
     credentials = session.get_credentials()
     if credentials is None:
         raise EnvironmentLacks("no AWS credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE")
     extra = headers_of(target)
 
-    def sign(made: Wire, url: str) -> Wire:
-        unsigned = made if not extra else Wire(path=made.path, body=made.body, headers=joined(made.headers, extra))
+    def sign(wire: Wire, url: str) -> Wire:
+        unsigned = wire if not extra else Wire(path=wire.path, body=wire.body, headers=joined(wire.headers, extra))
         return signed(unsigned, url, credentials, region)
 
     return sign
@@ -124,7 +124,7 @@ def _session(profile: str) -> Any:
     return session
 
 
-def signed(made: Wire, url: str, credentials: Any, region: str, service: str = SERVICE) -> Wire:
+def signed(wire: Wire, url: str, credentials: Any, region: str, service: str = SERVICE) -> Wire:
     """A request with Signature V4 headers for a server at `url`; valid for some minutes.
 
     Raises:
@@ -134,15 +134,15 @@ def signed(made: Wire, url: str, credentials: Any, region: str, service: str = S
     from botocore.awsrequest import AWSRequest
 
     # The host exactly as sent: botocore would drop a default port and sign a different header.
-    headers = {"host": urlsplit(url).netloc.rpartition("@")[2], **dict(made.headers)}
-    request = AWSRequest(method=made.method, url=url.rstrip("/") + made.path, data=made.body, headers=headers)
+    headers = {"host": urlsplit(url).netloc.rpartition("@")[2], **dict(wire.headers)}
+    request = AWSRequest(method=wire.method, url=url.rstrip("/") + wire.path, data=wire.body, headers=headers)
     try:
         SigV4Auth(credentials.get_frozen_credentials(), service, region).add_auth(request)
     except Exception as error:  # the library's message may contain a secret
         raise EnvironmentLacks(f"AWS credentials could not be used: {type(error).__name__}") from None
     signed_headers = {name.lower(): str(value) for name, value in request.headers.items()}
     sent = tuple((name, Hidden(value) if name in _SECRET else value) for name, value in signed_headers.items())
-    return Wire(path=made.path, body=made.body, method=made.method, headers=sent)
+    return Wire(path=wire.path, body=wire.body, method=wire.method, headers=sent)
 
 
 _SECRET: Final = frozenset({"authorization", "x-amz-security-token"})
@@ -259,7 +259,7 @@ BACKEND = Backend(
     cached_tokens=True,
     options={
         "region": Option(meaning="the AWS region, for example eu-central-1"),
-        "profile": Option(meaning="the profile of the AWS configuration"),
+        "profile": Option(meaning="the profile in the AWS configuration"),
         "api": Option(meaning="which of Bedrock's two APIs", choices=("converse", "invoke")),
         "path": PATH,
         "omit": OMIT,

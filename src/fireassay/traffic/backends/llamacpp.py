@@ -2,8 +2,8 @@
 
 In OpenAI's dialect, or with `native = true` to its own /completion, which takes raw text without a chat template and reports the server's
 timings and counts in its last event; cached tokens are in `timings.cache_n` (`tokens_cached` there is the context length).
-Both support `ignore_eos`.  If so configured (llama-cpp-python: by default), a new request silently cuts off the answers in progress:
-such an answer is truncated.
+Both support `ignore_eos`.  If so configured (llama-cpp-python: by default), a new request silently cuts off the answers in progress,
+which then count as truncated.
 
 Options: `native`, `path`, `omit`, `max_tokens_key`, `body.KEY`, `json.KEY`; "body.cache_prompt" = false disables its cache.
 Source: https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md.

@@ -2,7 +2,7 @@
 
 By its chat action, signed by Oracle's own library, streamed as events.  There are two formats: GENERIC, with messages, for models of Meta,
 xAI, OpenAI and Google; and COHERE, with a message and a history.  The model's name, or `api_format`, selects one.  The events differ
-likewise: a message with parts, or a text; COHERE's last event repeats the whole text beside the finish reason, and it is not counted twice.
+likewise: a message with parts, or a text; COHERE's last event repeats the whole text with the finish reason, and it is not counted twice.
 
 Requests are signed at send time by the library `oci` (the extra `oci`): with the key of a configuration file (auth = "config"), its
 session token ("session"), or this machine's identity ("instance", "resource").
@@ -79,12 +79,12 @@ def _cohere(messages: tuple[Json, ...]) -> Tree:
 class _Request:
     """The parts of a `requests.PreparedRequest` that Oracle's signers read: see oci.signer.AbstractBaseSigner."""
 
-    def __init__(self, made: Wire, url: str) -> None:
-        self.method, self.url, self.path_url, self.body = made.method, url.rstrip("/") + made.path, made.path, made.body
-        self.headers: dict[str, str] = {**dict(made.headers), "content-length": str(len(made.body))}
+    def __init__(self, wire: Wire, url: str) -> None:
+        self.method, self.url, self.path_url, self.body = wire.method, url.rstrip("/") + wire.path, wire.path, wire.body
+        self.headers: dict[str, str] = {**dict(wire.headers), "content-length": str(len(wire.body))}
 
 
-Signer = Callable[[Any], Any]  # oci.signer.Signer and similar: fills a request's headers
+Signer = Callable[[Any], Any]  # oci.signer.Signer and similar: sets a request's headers
 
 
 def prepare(target: Target) -> Sign:
@@ -95,19 +95,19 @@ def prepare(target: Target) -> Sign:
     """
     signer, extra = _signer(target), headers_of(target)
 
-    def sign(made: Wire, url: str) -> Wire:
-        return signed(made, url, signer, extra)
+    def sign(wire: Wire, url: str) -> Wire:
+        return signed(wire, url, signer, extra)
 
     return sign
 
 
-def signed(made: Wire, url: str, signer: Signer, extra: Headers = ()) -> Wire:
+def signed(wire: Wire, url: str, signer: Signer, extra: Headers = ()) -> Wire:
     """A request with Oracle's signature headers, for a server at `url`.
 
     Raises:
         EnvironmentLacks: signing failed.
     """
-    request = _Request(made, url)
+    request = _Request(wire, url)
     try:
         signer(request)
     except Exception as error:  # the library's message may contain a secret
@@ -115,7 +115,7 @@ def signed(made: Wire, url: str, signer: Signer, extra: Headers = ()) -> Wire:
     signed_headers = {name.lower(): str(value) for name, value in request.headers.items()}
     signed_headers.pop("content-length")  # the transport writes the same header itself
     headers = tuple((name, Hidden(value) if name in _SECRET else value) for name, value in signed_headers.items())
-    return Wire(path=made.path, body=made.body, method=made.method, headers=joined(headers, extra))
+    return Wire(path=wire.path, body=wire.body, method=wire.method, headers=joined(headers, extra))
 
 
 def _signer(target: Target) -> Signer:
@@ -227,11 +227,11 @@ BACKEND = Backend(
     cached_tokens=True,
     options={
         "compartment_id": Option(meaning="the OCID of the compartment", needed=True),
-        "auth": Option(meaning="whose credentials", choices=tuple(_SIGNERS)),
-        "config_file": Option(meaning="Oracle's configuration file, ~/.oci/config if left out"),
-        "profile": Option(meaning="the profile in it, DEFAULT if left out"),
-        "endpoint_id": Option(meaning="the OCID of a dedicated endpoint, in place of the model"),
-        "api_format": Option(meaning="the form of requests", choices=("GENERIC", "COHERE")),
+        "auth": Option(meaning="the source of credentials", choices=tuple(_SIGNERS)),
+        "config_file": Option(meaning="Oracle's configuration file; default: ~/.oci/config"),
+        "profile": Option(meaning="the profile in that file; default: DEFAULT"),
+        "endpoint_id": Option(meaning="the OCID of a dedicated endpoint, instead of the model"),
+        "api_format": Option(meaning="the format of requests", choices=("GENERIC", "COHERE")),
         "path": PATH,
         "omit": OMIT,
     },

@@ -28,7 +28,7 @@ MOST_TOKENS: Final = 1024  # default limit on an answer's length
 
 
 def process(target: Target) -> Callable[[Ask], Answer]:
-    """A function that answers asks. Loads the model now if the target names it, else at the first ask for it.
+    """A function that answers asks. Loads the model now if the target names it, else at the first ask.
 
     Raises:
         EnvironmentLacks: torch or transformers is not installed.
@@ -117,9 +117,9 @@ BACKEND = Backend(
     read=read,
     process=process,
     options={
-        "folder": Option(meaning="the model's folder, where it is not the model's name"),
-        "device": Option(meaning="the torch device, cpu if left out"),
-        "dtype": Option(meaning="the torch type of the weights, the folder's own if left out"),
-        "threads": Option(meaning="threads of torch", kind=int),
+        "folder": Option(meaning="the model's folder, if it differs from the model's name"),
+        "device": Option(meaning="the torch device; default: cpu"),
+        "dtype": Option(meaning="the torch dtype of the weights; default: the folder's"),
+        "threads": Option(meaning="torch threads", kind=int),
     },
 )

@@ -125,7 +125,7 @@ def _credentials() -> Any:
         credentials, _ = google.auth.default(scopes=[SCOPE])
     except GoogleAuthError as error:
         error_type, remedy = type(error).__name__, "gcloud auth application-default login"
-        raise EnvironmentLacks(f"no Google credentials ({error_type}): {remedy}") from None
+        raise EnvironmentLacks(f"no Google credentials ({error_type}): run {remedy}") from None
     return credentials
 
 
@@ -143,7 +143,7 @@ def _with_token(target: Target, credentials: Any) -> Sign:
         except GoogleAuthError as error:
             error_type = type(error).__name__
             remedy = "gcloud auth application-default login"
-            raise EnvironmentLacks(f"Google gave no token ({error_type}): {remedy}") from None
+            raise EnvironmentLacks(f"Google returned no token ({error_type}): run {remedy}") from None
         auth_headers = tuple((name.lower(), Hidden(value)) for name, value in headers.items())
         return Wire(path=wire.path, body=wire.body, method=wire.method, headers=joined(wire.headers, joined(auth_headers, extra)))
 
@@ -171,7 +171,7 @@ BACKEND = Backend(
     options={
         "project": Option(meaning="the Google Cloud project"),
         "location": Option(meaning="the region, for example europe-west4, or global"),
-        "publisher": Option(meaning="whose model it is, google if left out"),
+        "publisher": Option(meaning="the model's publisher; default: google"),
         "api": Option(meaning="which of Google's two APIs", choices=("vertex", "gemini")),
         "path": PATH,
         "omit": OMIT,

@@ -33,7 +33,7 @@ class Accounting:
         self._phase, self._kind = memoryview(schedule.phase), memoryview(schedule.kind)  # type: ignore[arg-type]
         self._stream, self._session = memoryview(schedule.stream), memoryview(schedule.session)  # type: ignore[arg-type]
         self._turn, self._due = memoryview(schedule.turn), memoryview(schedule.due_ns)  # type: ignore[arg-type]
-        # when it became due; 0: not yet
+        # due time of each request; 0: not due yet
         self._noted = plan.noted if plan.noted is not None else memoryview(array("q", bytes(8 * len(schedule))))
         self._ended: deque[Exchange] = deque()  # to parse
         self._ended_bytes = 0
@@ -117,8 +117,8 @@ class Accounting:
         begin = reply.begin(MODEL_WITHIN)
         try:
             answer = self.plan.read(reply, request.made.ask)
-        except Exception as error:  # a dialect must not end the load, whatever the server sent
-            answer = Answer(status="malformed", error=f"the answer could not be read: {type(error).__name__}: {error}")
+        except Exception as error:  # a dialect must not end the load, whatever the server sends
+            answer = Answer(status="malformed", error=f"the answer could not be parsed: {type(error).__name__}: {error}")
         if answer.status == "ok":
             self.window.answered_by(model_named(begin))
         return answer, reply.http_status, reply.size

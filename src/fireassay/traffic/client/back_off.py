@@ -1,8 +1,8 @@
 """How long does a stream back off after 429 or 503, and when is a target given up as dead?
 
 The stream's next request waits for `Retry-After` (seconds or a date, RFC 9110, 10.2.3), at most `most_s`; without it, for twice as
-long after each consecutive refusal, starting at `first_s`.  Any other answer resets the count.  Requests with their own due time (an open
-loop) are sent when due regardless: the load would otherwise change.
+long after each consecutive refusal, starting at `first_s`.  Any other answer resets the count.  Requests with their own due time (open loop)
+are sent when due regardless, since the load would otherwise change.
 
 A target is dead once no replica has sent anything for `dead_after_s` while requests were refused.
 """
@@ -17,13 +17,13 @@ LATER: Final = (429, 503)
 MOST_DOUBLINGS: Final = 30
 
 
-def retry_after_s(told: str, now_s: float) -> float | None:
+def retry_after_s(header: str, now_s: float) -> float | None:
     """Delay of a Retry-After header, in seconds or until a date; None if it is neither."""
-    told = told.strip()
-    if told.isascii() and told.isdigit():
-        return float(told[:9])
+    header = header.strip()
+    if header.isascii() and header.isdigit():
+        return float(header[:9])
     try:
-        return max(0.0, parsedate_to_datetime(told).timestamp() - now_s)
+        return max(0.0, parsedate_to_datetime(header).timestamp() - now_s)
     except (ValueError, TypeError, OverflowError):
         return None
 

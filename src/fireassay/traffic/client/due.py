@@ -59,7 +59,7 @@ class Agenda:
         before = predecessors[following]
         following, before = following[before >= 0], before[before >= 0]
         links = np.full(len(predecessors), NONE, dtype=np.int64)
-        links[before[::-1]] = following[::-1]  # of several, the first
+        links[before[::-1]] = following[::-1]  # the first of several
         self._next = memoryview(links)  # type: ignore[arg-type]  # items are Python ints, unlike the array's
         if int(np.count_nonzero(links != NONE)) == len(before):
             return
@@ -118,7 +118,7 @@ class Agenda:
         return (follower, *self._others.pop(number, ())) if self._others else (follower,)
 
     def next_of(self, number: int) -> int:
-        """A follower of this request, -1 for none; for a query, one of the next query."""
+        """A follower of this request, or -1; for a query, one of the next query."""
         if not len(self._next):
             return NONE
         if self._together and number >= self._first:

@@ -2,7 +2,7 @@
 
 One number per request in a memory-mapped file: writes to it survive SIGKILL and cost only a store.  So every request's due time is on
 disk, even if its row was still in the process's memory.  The last number is the errno that stopped the process from writing its rows,
-for a disk too full to report it otherwise.
+in case the disk is too full to report it in another way.
 """
 
 from __future__ import annotations

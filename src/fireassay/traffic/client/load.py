@@ -29,13 +29,13 @@ SLICE_NS: Final = 50_000  # time slice for parsing and preparing before sockets 
 SEND_SLICE_NS: Final = 500_000  # the same for sending due requests
 FOLLOW_SLICE_NS: Final = 150_000  # the same for sending followers, where that would delay other timestamps
 FOLLOW_SLICE_STAMPED_NS: Final = 20_000_000  # ... with kernel timestamps: only sends can be delayed
-AWAKE_NS: Final = 150_000  # with kernel timestamps: how early the timer wakes up before a request is due
+AWAKE_NS: Final = 150_000  # with kernel timestamps: how long before a request is due the timer wakes up
 SLICE_PER_REPLY_NS: Final = 2000  # added per reply beyond a wave, so that parsing keeps up without a long pause
 REPLY_BYTES: Final = 1 << 14  # ... a long reply counts once per this many bytes
 MOST_WAITING_BYTES: Final = 1 << 27  # of replies waiting to be parsed; beyond it, all are parsed
 AHEAD: Final = 256  # prebuilt bodies of an open loop
 AHEAD_BYTES: Final = 32 << 20
-REFUSED_PAUSE_NS: Final = 100_000_000  # before the follower of a refused request: do not hammer a dead replica
+REFUSED_PAUSE_NS: Final = 100_000_000  # before the follower of a refused request, so as not to hammer a dead replica
 SWEEP_S: Final = 0.02
 LEAD_NS: Final = 200_000_000  # how early a request is handed to the core
 ARMED_NS: Final = 300_000_000  # the same for followers: a busy machine may delay this process
@@ -124,7 +124,7 @@ class Load(InFlight):
         self.log.flush()
 
     def hand_over(self) -> None:
-        """Flush the rows recorded so far soon."""
+        """Write out the rows recorded so far, soon."""
         self.log.cut()
         self._work_soon()
 
@@ -149,7 +149,7 @@ class Load(InFlight):
                 self.agenda.put_off(follower, self.agenda.after(follower, exchange.done_ns))
 
     def _never_sent(self, now: int) -> None:
-        """Record requests that are due but unsent, so that a client that was late when stopped hides nothing."""
+        """Record requests that are due but unsent, so that a client that is late when stopped hides none."""
         while (item := self.agenda.pop(now)) is not None:
             number, due_ns = item
             self.window.due += 1
@@ -311,7 +311,7 @@ class Load(InFlight):
         ):
             self._failure = WorkloadError(
                 f"the target sent nothing for {self.plan.dead_after_s:g} s: {self._life.refused} requests in a row failed, the last with "
-                f'"{exchange.why}". Start it, or check its address; serving.client.dead_after_s sets the time limit'
+                f'"{exchange.why}". Start the server, or check its address; serving.client.dead_after_s sets the time limit'
             )
             self.loop.call_soon(self.stop)
 
@@ -401,7 +401,7 @@ class Load(InFlight):
             else:
                 try:
                     prepared = self._make(number)
-                except Exception:  # it is reported when the request is due
+                except Exception:  # reported when the request is due
                     continue
             if predecessor is not None and self._arm(predecessor, number, prepared):
                 continue

@@ -17,8 +17,8 @@ from contextlib import suppress
 from typing import Final
 
 SWITCH_S: Final = 5e-5
-NICE: Final = 5  # for a thread that only parses: leaves it a quarter of a processor where all are busy
-KEPT_BYTES: Final = 256 << 20  # freed memory kept from the system; memory never used is never held
+NICE: Final = 5  # for a thread that only parses: a quarter of a core when all are busy
+KEPT_BYTES: Final = 256 << 20  # freed memory not returned to the system; unused memory is never allocated
 _M_TRIM_THRESHOLD: Final = -1
 _M_MMAP_THRESHOLD: Final = -3
 _LARGEST_MMAP_THRESHOLD: Final = 32 << 20  # glibc's maximum
@@ -37,7 +37,7 @@ def steady() -> None:
 
 
 def give_way() -> None:
-    """Lower this thread's priority; does nothing where threads have no priority of their own."""
+    """Lower this thread's priority; does nothing where priorities are per process."""
     if sys.platform.startswith("linux"):
         with suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)

@@ -1,4 +1,4 @@
-"""What defines a load, and what describes a request that became due?"""
+"""Which data define a load, and which describe a request that became due?"""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class Job:
     seed: int
     base: Path
     flush_s: float
-    broken: bool  # a fault will be injected, so an unreachable target will come back
+    broken: bool  # a fault is injected, so an unreachable target may return
 
     @classmethod
     def read(cls, path: Path) -> Job:
@@ -297,7 +297,7 @@ class Client:
 
     def _put(self, progress: dict[str, Any], number: int) -> None:
         hidden = self._status_file.with_name(f".{self._status_file.name}")
-        with self._reporting, suppress(OSError):  # the writer reports a full disk; the live view does not matter then
+        with self._reporting, suppress(OSError):  # the writer reports a full disk; the live view may fail
             if number < self._put_last:
                 return
             self._put_last = number

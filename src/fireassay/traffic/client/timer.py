@@ -60,7 +60,7 @@ class Timer:
                 self._handle.cancel()
             self._handle = self._loop.call_later(max(0.0, (ns - monotonic_ns()) / NS), self._expire)
             return
-        at = max(1, ns - self._awake_ns if ns > self._awake_again_ns else ns)  # 0 would disarm it
+        at = max(1, ns - self._awake_ns if ns > self._awake_again_ns else ns)  # 0 would disarm the timer
         spec = _Itimerspec(0, 0, at // NS, at % NS)
         if self._libc.timerfd_settime(self._fd, _TFD_TIMER_ABSTIME, ctypes.byref(spec), None) != 0:
             raise OSError(ctypes.get_errno(), "timerfd_settime")

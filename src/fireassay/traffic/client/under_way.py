@@ -19,7 +19,7 @@ class InFlight(Accounting):
         self._replica = memoryview(plan.schedule.replica)  # type: ignore[arg-type]
         self._handed = bytearray(len(plan.schedule))  # whether it was sent or handed to the core
         self._flying: dict[Exchange, int] = {}  # -> when it was handed over
-        self._wave = 0  # most in flight so far: as many may end at once
+        self._wave = 0  # most in flight so far, all of which may end at once
         self._busy = [0] * len(plan.transports)  # in flight, per replica
         self._turns = plan.client  # round-robin position
         self._leading = 0  # in flight with a follower

@@ -80,33 +80,33 @@ class _Broken(Exception):
         self.line, self.found, self.allowed, self.fix = line, found, allowed, fix
 
 
-def load(asked: Prompts, base: Path, cluster: str = "") -> Dataset:
+def load(spec: Prompts, base: Path, cluster: str = "") -> Dataset:
     """Read the file named by `serving.prompts.source`, relative to `base`; `cluster`: the field that labels rows with shared content.
 
     Raises:
         SpecError: a line is invalid; the message names it.
     """
-    path = base / Path(asked.source).expanduser()
+    path = base / Path(spec.source).expanduser()
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise _problem(asked, f"{asked.source!r}, which cannot be read ({error.strerror})", "a readable file") from None
+        raise _problem(spec, f"{spec.source!r}, which cannot be read ({error.strerror})", "a readable file") from None
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise _problem(asked, f"{path.name}, line {line}: bytes that are not UTF-8", "UTF-8 text") from None
-    kind = asked.format if asked.format != "auto" else _guessed(path, text)
+        raise _problem(spec, f"{path.name}, line {line}: bytes that are not UTF-8", "UTF-8 text") from None
+    kind = spec.format if spec.format != "auto" else _guessed(path, text)
     try:
-        rows = tuple(READERS[kind](text, asked, cluster))
+        rows = tuple(READERS[kind](text, spec, cluster))
     except _Broken as broken:
         where = f"{path.name}, line {broken.line}" if broken.line else path.name
-        raise _problem(asked, f"{where}: {broken.found}", broken.allowed, broken.fix) from None
+        raise _problem(spec, f"{where}: {broken.found}", broken.allowed, broken.fix) from None
     if not rows:
-        raise _problem(asked, f"{path.name}, without a prompt", "at least one")
-    if asked.answer_field and not any(row.answer for row in rows):
-        remedy = f"Check the field {asked.answer_field!r} of its rows; only JSONL and CSV have one."
-        raise _problem(asked, f"{path.name}, without a reference answer in any row", "non-empty answers", remedy)
+        raise _problem(spec, f"{path.name}, without a prompt", "at least one prompt")
+    if spec.answer_field and not any(row.answer for row in rows):
+        remedy = f"Check the field {spec.answer_field!r} of its rows; only JSONL and CSV have one."
+        raise _problem(spec, f"{path.name}, without a reference answer in any row", "non-empty answers", remedy)
     return Dataset(rows=rows, format=kind, sha256=hashlib.sha256(content).hexdigest(), folder=path.parent)
 
 
@@ -214,7 +214,7 @@ def _records(text: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
 
 def _of_object(item: Mapping[str, Any], spec: Prompts, number: int, cluster: str) -> Row:
     """Build a row from a JSON object or a CSV line."""
-    before, turn = _asked(_field(item, spec.field, number), spec.field, number)
+    before, turn = _last_request(_field(item, spec.field, number), spec.field, number)
     answer = spec.answer_field and _word(_field(item, spec.answer_field, number), spec.answer_field, number)
     return Row(
         id=_id(item, number),
@@ -233,7 +233,7 @@ def _cluster(item: Mapping[str, Any], name: str, number: int) -> str | None:
     return None if value in (None, "") else _word(value, name, number)
 
 
-def _asked(value: object, name: str, number: int) -> tuple[tuple[Json, ...], str]:
+def _last_request(value: object, name: str, number: int) -> tuple[tuple[Json, ...], str]:
     """The last user message, and the messages before it."""
     if not isinstance(value, list):
         return (), _word(value, name, number)

@@ -48,9 +48,9 @@ FIXED: Final = frozenset(KINDS.index(kind) for kind in ("identity", "rerun", "ne
 TOOLS: Final = frozenset(PAUSES.index(pause) for pause in ("tool", "retrieval"))
 FRAMES: Final = {"completions": Frame(special=True), "embeddings": Frame(special=True), "rerank": Frame()}
 SILENT: Final = ("embeddings", "rerank")  # tasks whose answers are not text
-SEED_BITS: Final = 53  # seeds are below 2**53; the bits above number the part of a request
+SEED_BITS: Final = 53  # seeds are below 2**53; higher bits number the parts of a request
 QUERY: Final = 2047  # part number of the query
-IDENTITY: Final = 0x1DE27174  # separates texts of identity checks from all others
+IDENTITY: Final = 0x1DE27174  # separates texts of identity checks from others
 NONCE_DIGITS: Final = 12
 DESCRIBE: Final = "Describe what you see in this image."
 
@@ -88,7 +88,7 @@ def _without_source(scenario: Scenario, serving: Serving) -> Problem | None:
         return Problem(
             where="serving.task",
             found=f'"image_chat" with the scenario {scenario.text} and no prompts.image_field',
-            allowed="images from somewhere",
+            allowed="a source of images",
             fix='For example scenarios = ["I(512,512)"].',
         )
     return None
@@ -180,7 +180,7 @@ class Prompts:
     def assign(self, schedule: Schedule) -> Schedule:
         """The schedule with each request's row number, nonce and reference answer.
 
-        Prompts are identical with and without it: it only records in advance what `prompt` would choose.
+        It only records in advance the choices of `prompt`: prompts are identical without it.
         """
         expected = dict(schedule.expected)
         if self._task not in SILENT:
@@ -322,12 +322,12 @@ class Prompts:
 
     def _row(self, row: Row, text: str, history: Sequence[Json]) -> Prompt:
         earlier = history or row.before
-        pictures = tuple(images.from_file(path, self._folder) for path in row.images) if not history else ()
+        image_bytes = tuple(images.from_file(path, self._folder) for path in row.images) if not history else ()
         if self._task in SILENT:
             documents = row.documents or (text,)
             return Prompt(documents=documents, query=text if self._task == "rerank" else "", example=row.id)
         messages = (*earlier, conversation.user(text)) if earlier else ()
-        return Prompt(text=text, messages=messages, images=pictures, example=row.id, expected=row.answer)
+        return Prompt(text=text, messages=messages, images=image_bytes, example=row.id, expected=row.answer)
 
     def _begun(self, prompt: Prompt, number: int, unique: bool) -> Prompt:
         """The prompt, preceded by the shared text and its unique words."""
@@ -370,9 +370,9 @@ class Prompts:
         return self._rows[number % len(self._rows)].id if self._raw else str(number)
 
 
-def _said(text: str, history: Sequence[Json], pictures: tuple[bytes, ...] = ()) -> Prompt:
+def _said(text: str, history: Sequence[Json], image_bytes: tuple[bytes, ...] = ()) -> Prompt:
     messages = (*history, conversation.user(text)) if history else ()
-    return Prompt(text=text, messages=messages, images=pictures)
+    return Prompt(text=text, messages=messages, images=image_bytes)
 
 
 def _part(number: int, part: int) -> int:

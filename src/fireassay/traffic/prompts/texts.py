@@ -2,7 +2,7 @@
 
 From a pool of units (words) whose tokens were counted once: a text is a first word, a code of words unique to it, and a slice of the pool.
 This requires that tokens do not span units: the whole pool is checked, and so is a sample of finished texts inside their frame (the chat
-template, the begin mark).  If the check fails for a tokenizer, every text is counted and corrected, and `Texts.exact` is false.
+template, the begin-of-sequence token).  If the check fails for a tokenizer, every text is counted and corrected, and `Texts.exact` is false.
 
 A text depends only on the tokenizer, the corpus and a 64-bit number.  Numbers come from splitmix64 (Steele, Lea, Flood: Fast splittable
 pseudorandom number generators, OOPSLA 2014), a bijection, so codes of enough words never collide.
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 MASK: Final = 2**64 - 1
 POOL: Final = 32_768  # units of synthetic text; longer texts wrap around
-MOST_WORDS: Final = 8192  # candidates taken from a vocabulary
+MOST_WORDS: Final = 8192  # candidates from a vocabulary
 MOST_FIRST: Final = 256
-LEAST_WORDS: Final = 16  # with fewer whole-word tokens the vocabulary has no words: use letters
+LEAST_WORDS: Final = 16  # with fewer whole-word tokens, use letters
 LONGEST_UNIT: Final = 32  # maximum tokens per unit in a corpus without spaces
 CORPUS: Final = 1_000_000  # characters of a file used as corpus
 SAMPLES: Final = (1, 2, 3, 5, 8, 13, 17, 33, 64, 100, 257, 1000)  # lengths at which exactness is checked
@@ -114,7 +114,7 @@ class Texts:
         return self.tokenizer.count(f"{self.frame.head}{text}{self.frame.tail}", special=self.frame.special)
 
     def make(self, n: int, number: int, *, shared: int = 0, group: int = 0, unique: bool = True) -> str:
-        """A text with `n` tokens in its frame; one token of its own if the frame alone has at least `n`.
+        """A text with `n` tokens in its frame, but at least one token outside the frame.
 
         The first `shared` tokens are equal in every text of that `group`, except that the last token is always the text's own.
         `unique`: after the shared part, it starts unlike the text of any other `number`, if it has enough words.
@@ -122,12 +122,12 @@ class Texts:
         return self.content(max(1, n - self.overhead), number, shared=shared, group=group, unique=unique)
 
     def content(self, m: int, number: int, *, shared: int = 0, group: int = 0, unique: bool = True) -> str:
-        """The same with `m` tokens of its own, without the frame."""
+        """The same with `m` tokens, not counting the frame."""
         shared = min(shared, m - 1)
         x = mix(number)
         beginning = self.beginning(shared, group) if shared > 0 else ""
         text = beginning + self._more(m - shared, x, unique) if beginning else self._new(m, x, unique)
-        return text if self.exact else self._mended(text, m)
+        return text if self.exact else self._corrected(text, m)
 
     def beginning(self, m: int, group: int) -> str:
         """The first `m` tokens of a group's texts; a shorter beginning is a prefix of a longer one."""
@@ -148,14 +148,14 @@ class Texts:
             parts.append(self._more(size, x, unique=True, last=last) if index else self._new(size, x, True, last))
             remaining -= size
         text = "".join(parts)
-        return text if self.exact else self._mended(text, m)
+        return text if self.exact else self._corrected(text, m)
 
     def extended(self, text: str, n: int, number: int) -> str:
         """The text, extended to `n` tokens in its frame; unchanged if it has as many or more."""
         missing = n - self.count(text)
         if missing <= 0:
             return text
-        return self._mended(text + self._more(missing, mix(number), unique=False), n - self.overhead)
+        return self._corrected(text + self._more(missing, mix(number), unique=False), n - self.overhead)
 
     def characters(self, n: int, number: int) -> str:
         """A text of `n` characters."""
@@ -184,7 +184,7 @@ class Texts:
         parts.extend(pieces[(begin + k) % base] for k in range(missing + end))
         return "".join(parts)
 
-    def _mended(self, text: str, m: int) -> str:
+    def _corrected(self, text: str, m: int) -> str:
         """The text cut or extended until its count is exact, or as close as possible."""
         for round_ in range(ROUNDS):
             excess = self.count(text) - self.overhead - m

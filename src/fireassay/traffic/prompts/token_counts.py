@@ -4,7 +4,7 @@ Counted after the load, when nothing is timed any more.
 
 * Prompt: the text sent is rebuilt and counted as the engine tokenises it, chat template included.
 * Answer: its text and its reasoning are encoded once each; a token belongs to the chunk that completes it, so the chunks' tokens add up
-  to the whole.  Encoding every chunk separately would give more: a word split in two is two tokens.
+  to the whole.  Encoding every chunk separately would overcount: a word split in two is two tokens.
 
 Every answer without server-reported usage is counted.  Of the others, a sample of about `MOST` requests in whole conversations, selected by
 number and never by a measurement, checks the server's counts.
@@ -137,7 +137,7 @@ def _conversation(rows: Sequence[Answered], prompts: Prompts, schedule: Schedule
     history: Sequence[Json] | None = ()
     for index, row in enumerate(sorted(rows, key=lambda row: row["turn"] or 0)):
         if history is None or (row["turn"] or 0) != index:
-            history = None  # a turn is missing: this turn's history is unknown
+            history = None  # a turn is missing, so this turn's history is unknown
             yield _Asked(row, None)
             continue
         prompt = prompts.prompt(schedule, row["request"], history)
@@ -184,7 +184,7 @@ def _sent(seen: Sequence[tuple[str, ...] | None], prompts: Prompts) -> list[int 
 def _seen(prompt: Prompt | None, prompts: Prompts) -> tuple[str, ...] | None:
     try:
         return None if prompt is None else prompts.seen(prompt)
-    except ValueError:  # the local template rejects what the engine's may have accepted
+    except ValueError:  # the local template may be stricter than the engine's
         return None
 
 

@@ -160,7 +160,7 @@ class ChatTemplate:
         """
         try:
             return self._template.render(messages=list(messages), add_generation_prompt=True, tools=None, documents=None, **self._special)
-        except Exception as error:  # a third-party template may fail in any way
+        except Exception as error:  # a third-party template may raise anything
             raise ValueError(f"the chat template rejects these messages: {type(error).__name__}: {error}"[:300]) from None
 
 
@@ -191,11 +191,11 @@ def _file(text: str, base: Path) -> Path:
     file = path / FILE if path.is_dir() else path
     if file.is_file():
         return file
-    found = f"{text!r}, a folder without {FILE}" if path.is_dir() else f"{text!r}, which does not exist"
+    problem = f"{text!r}, a folder without {FILE}" if path.is_dir() else f"{text!r}, which does not exist"
     remedy = "Copy tokenizer.json and tokenizer_config.json of the model there; nothing is downloaded."
     if path.is_dir() and (path / "tokenizer.model").is_file():
         remedy = "Write one from tokenizer.model: transformers.AutoTokenizer.from_pretrained(FOLDER).save_pretrained(FOLDER)."
-    raise _wrong(text, found, f"a folder or file with the model's {FILE}", remedy)
+    raise _wrong(text, problem, f"a folder or file with the model's {FILE}", remedy)
 
 
 def _wrong(text: str, found: str, allowed: str, remedy: str = "") -> SpecError:
@@ -203,7 +203,7 @@ def _wrong(text: str, found: str, allowed: str, remedy: str = "") -> SpecError:
 
 
 def _template(folder: Path, text: str) -> ChatTemplate | None:
-    """The chat template beside a tokenizer, if any."""
+    """The chat template next to a tokenizer, if any."""
     config = _read_json(folder / "tokenizer_config.json", text)
     source = _source(folder, config, text)
     if source is None:

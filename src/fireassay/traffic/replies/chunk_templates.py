@@ -48,16 +48,16 @@ class Heads(dict[int, bytes]):
 
 
 def first_other(pieces: list[bytes], rest: bytes, heads: Heads) -> int:
-    """How many leading pieces match the form; 0 also if one of them ends wrongly."""
+    """How many leading pieces match the form; 0 also if one of them has a wrong end."""
     first = next((n for n, piece in enumerate(pieces) if not piece.startswith(heads[len(piece)])), len(pieces))
     behind = pieces[first] if first < len(pieces) else rest
     return first if behind.startswith(heads.tail) else 0
 
 
-def learn_template(body: bytes, begin: int, end: int, said: ChoiceText) -> None:
+def learn_template(body: bytes, begin: int, end: int, choice: ChoiceText) -> None:
     """Store the bytes around this event's text if the next event has the same and they contain nothing else."""
-    text = said.content or said.reasoning
-    if said.chars != len(text) or not (text.isascii() and text.isprintable()) or '"' in text or "\\" in text:
+    text = choice.content or choice.reasoning
+    if choice.chars != len(text) or not (text.isascii() and text.isprintable()) or '"' in text or "\\" in text:
         return
     event = body[begin:end]
     id_end = event.find(b'"', len(ID)) + 1
@@ -65,21 +65,21 @@ def learn_template(body: bytes, begin: int, end: int, said: ChoiceText) -> None:
         return
     if not is_plain(event[len(ID) : id_end - 1]):
         return
-    start = _place(event, id_end, text.encode())
+    start = _text_start(event, id_end, text.encode())
     if not start or not body.startswith(event[:start], end):
         return
-    template = Template(event[id_end:start], event[start + len(text) :], said.kind)
-    if len(event) <= 4 * LONGEST and _is_the_text(template, said):
+    template = Template(event[id_end:start], event[start + len(text) :], choice.kind)
+    if len(event) <= 4 * LONGEST and _is_the_text(template, choice):
         TEMPLATES.insert(0, template)
         del TEMPLATES[_MOST_TEMPLATES:]
 
 
 def is_plain(text: bytes) -> bool:
-    """Whether it is a JSON string without escapes."""
+    """Whether it is the content of a JSON string without escapes."""
     return text.isascii() and b"\\" not in text and text.decode().isprintable()
 
 
-def _place(event: bytes, behind: int, text: bytes) -> int:
+def _text_start(event: bytes, behind: int, text: bytes) -> int:
     """Where the text starts if it occurs exactly once as a JSON value; else 0."""
     for colon in (b'":"', b'": "'):
         quoted = colon + text + b'"'
@@ -89,7 +89,7 @@ def _place(event: bytes, behind: int, text: bytes) -> int:
     return 0
 
 
-def _is_the_text(template: Template, said: ChoiceText) -> bool:
+def _is_the_text(template: Template, learned: ChoiceText) -> bool:
     """Whether the bytes between the two are the chunk's text and nothing else."""
     mark = "assay?"
     try:
@@ -100,7 +100,7 @@ def _is_the_text(template: Template, said: ChoiceText) -> bool:
     if choice is None or document.get("usage") or choice.get("finish_reason") or choice.get("logprobs"):
         return False
     delta = text_of_choice(choice)
-    return delta.kind == said.kind and delta.chars == len(mark) and mark in (delta.content, delta.reasoning)
+    return delta.kind == learned.kind and delta.chars == len(mark) and mark in (delta.content, delta.reasoning)
 
 
 def split(window: bytes, after: bytes, before: bytes) -> list[bytes]:

@@ -63,7 +63,7 @@ def parse_event(block: bytes) -> tuple[str, bytes] | None:
 def failure(reply: Reply) -> Answer | None:
     """The answer of a reply that failed below its content; None if it ended properly with status 2xx.
 
-    A truncated stream keeps its earlier content: parse it, then take `status` and `error` from this.
+    A truncated stream keeps its earlier content: parse it, then take `status` and `error` from here.
     """
     status = status_of(reply)
     return None if status is None else Answer(status=status, error=why_failed(reply, status))
@@ -88,7 +88,7 @@ def why_failed(reply: Reply, status: Status) -> str | None:
     if status in ("4xx", "5xx"):
         return f"HTTP {http}: {said(reply.body)}"[:MOST_ERROR]
     if http is not None and 300 <= http < 400:
-        return f"HTTP {http} to {reply.headers.get('location', 'nowhere')}: redirects are not followed"[:MOST_ERROR]
+        return f"HTTP {http} to {reply.headers.get('location', 'no location')}: redirects are not followed"[:MOST_ERROR]
     if status == "malformed" and reply.ended == "complete":
         return f"HTTP {http}"
     return reply.why[:MOST_ERROR] or None

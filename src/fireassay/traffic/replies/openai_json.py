@@ -14,7 +14,7 @@ import orjson
 
 from fireassay.traffic.parts import Kind
 
-MOST_ERROR: Final = 2000  # characters of a server's message to read; 500 are kept after secrets are removed
+MOST_ERROR: Final = 2000  # characters read of a server's message; 500 are kept after secrets are removed
 MOST_LIMITS: Final = 12
 LONGEST_LIMIT: Final = 100  # characters
 _LARGEST: Final = 1 << 53
@@ -63,16 +63,16 @@ def _with_numbers_that_are_none(data: bytes) -> Any:
     return document
 
 
-def is_error(told: Mapping[str, Any]) -> bool:
+def is_error(document: Mapping[str, Any]) -> bool:
     """Whether a JSON object within a 200 reports an error."""
-    return bool(told.get("error")) or told.get("object") == "error" or told.get("type") == "error"
+    return bool(document.get("error")) or document.get("object") == "error" or document.get("type") == "error"
 
 
-def error_message(told: object) -> str | None:
+def error_message(document: object) -> str | None:
     """The message of an error in JSON: {"error": {"message": ...}}, {"error": ...}, {"message": ...}, {"detail": ...}."""
-    if not isinstance(told, dict):
+    if not isinstance(document, dict):
         return None
-    inner = told.get("error") or told
+    inner = document.get("error") or document
     if isinstance(inner, str):
         return inner
     if not isinstance(inner, dict):
@@ -84,8 +84,8 @@ def error_message(told: object) -> str | None:
 def _as_json(document: dict[str, Any]) -> str:
     try:
         return orjson.dumps(document).decode()[:MOST_ERROR]
-    except TypeError:  # orjson reads deeper nesting than it writes
-        return "an error that is nested too deeply to be shown"
+    except TypeError:  # orjson parses deeper nesting than it serialises
+        return "an error nested too deeply to be shown"
 
 
 def rate_limits(headers: Mapping[str, str]) -> dict[str, str]:
@@ -159,16 +159,16 @@ def _tool_chars(calls: object) -> int:
     )
 
 
-def logprobs_of(told: object) -> list[float]:
+def logprobs_of(logprobs: object) -> list[float]:
     """Log probabilities of chat ({"content": [{"logprob": ...}]}) or of completions ({"token_logprobs": [...]})."""
-    if not isinstance(told, dict):
+    if not isinstance(logprobs, dict):
         return []
-    content = told.get("content")
+    content = logprobs.get("content")
     candidates: list[object]
     if isinstance(content, list):
         candidates = [token.get("logprob") for token in content if isinstance(token, dict)]
     else:
-        values = told.get("token_logprobs")
+        values = logprobs.get("token_logprobs")
         candidates = values if isinstance(values, list) else []
     return [float(value) for value in candidates if isinstance(value, (int, float)) and not isinstance(value, bool)]
 

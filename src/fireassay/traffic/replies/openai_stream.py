@@ -98,7 +98,7 @@ class _Meaning(NamedTuple):
     usage: dict[str, int | None] | None
 
 
-_MEANINGS: Final[dict[bytes, _Meaning]] = {}  # of chunks without text, by their bytes after the ID
+_MEANINGS: Final[dict[bytes, _Meaning]] = {}  # bytes after the ID -> meaning, for chunks without text
 _MOST_MEANINGS = 512
 _DONE: Final = b"[DONE]"
 _LAST: Final = b"data: [DONE]\n\n"
@@ -311,7 +311,7 @@ class Reader:
         """Parse all events of a chunked body whose chunks hold whole events: the common case.
 
         Returns:
-            Bytes of the body without framing; 0: it does not have that form, and nothing parsed counts.
+            Bytes of the body without framing; 0: it has another form, so discard what was parsed.
         """
         position = body = 0
         try:
@@ -352,10 +352,10 @@ class Reader:
                 after = raw.find(b"\n\n", at) + 2
                 event = raw[at:after]
                 if b"\r" in event or event.startswith(b"\xef"):
-                    raise ValueError("lines that end otherwise")
+                    raise ValueError("line ends other than LF")
                 event_parts = parse_event(event[:-2])
                 if event_parts is not None and self._event(*event_parts, self._at(after)) is not None:
-                    raise ValueError("a form of text that is to be learned first")
+                    raise ValueError("the template is not learned yet")
             at = after
         return None
 
@@ -363,7 +363,7 @@ class Reader:
         """Parse the chunks from `position` on that differ only in the text and hence the size.
 
         Returns:
-            Where the first other one starts, and how many body bytes they hold; 0: there are none.
+            Where the first other one starts, and how many body bytes they hold; 0: none.
         """
         heads = Heads(self._id + template.before, template.after)
         pieces = raw[position : position + WINDOW].split(heads.needle)

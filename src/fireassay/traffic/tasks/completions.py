@@ -10,9 +10,9 @@ from fireassay.traffic.prompts.conversation import flat
 from fireassay.traffic.tasks.support.text_answers import text_ask
 
 
-def ask(prompt: Prompt, asked: Ask) -> Ask:
+def ask(prompt: Prompt, base: Ask) -> Ask:
     """Add the prompt's text and output length to the ask."""
-    return text_ask(prompt, asked, text=flat(prompt))
+    return text_ask(prompt, base, text=flat(prompt))
 
 
 TASK = Task(name="completions", streams=True, ask=ask)

@@ -8,9 +8,9 @@ from __future__ import annotations
 from fireassay.traffic.parts import Ask, Prompt, Task
 
 
-def ask(prompt: Prompt, asked: Ask) -> Ask:
-    """Add the documents to the ask; a prompt without documents is itself one."""
-    return asked._replace(documents=prompt.documents or (prompt.text,), stream=False, max_tokens=None)
+def ask(prompt: Prompt, base: Ask) -> Ask:
+    """Add the documents to the ask; without documents, the prompt's text is the only one."""
+    return base._replace(documents=prompt.documents or (prompt.text,), stream=False, max_tokens=None)
 
 
 TASK = Task(name="embeddings", streams=False, ask=ask)

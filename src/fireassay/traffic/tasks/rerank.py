@@ -8,9 +8,9 @@ from __future__ import annotations
 from fireassay.traffic.parts import Ask, Prompt, Task
 
 
-def ask(prompt: Prompt, asked: Ask) -> Ask:
+def ask(prompt: Prompt, base: Ask) -> Ask:
     """Add the query and the documents to the ask."""
-    return asked._replace(query=prompt.query, documents=prompt.documents, stream=False, max_tokens=None)
+    return base._replace(query=prompt.query, documents=prompt.documents, stream=False, max_tokens=None)
 
 
 TASK = Task(name="rerank", streams=False, ask=ask)

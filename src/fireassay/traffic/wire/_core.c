@@ -1,17 +1,18 @@
-/* How does a request leave when it is due, and its answer get its times, whatever the interpreter is doing?
+/* How are requests sent on time and answers timestamped, whatever the interpreter is doing?
  *
- * One thread without Python: it sends what is due, reads what came with the kernel's stamps (SO_TIMESTAMPNS), finds where an answer
- * ends, and sends what follows it on the same connection.  What an answer says is parsed by Python, after its end.
+ * By one thread without Python: it sends due requests, reads incoming data with kernel timestamps (SO_TIMESTAMPNS), detects the end
+ * of an answer, and sends its follower on the same connection.  Python parses the answer's content after its end.
  *
  * Two threads, no lock.  Commands go in through one list, finished exchanges come out through another; each is a stack whose head
- * is swapped, and whoever makes it non-empty wakes the other side through an eventfd.  Everything else belongs to one thread: an
- * exchange to the core from `send` or `arm` until `take` gives it back, connections and pools to the core alone.
+ * is swapped, and the side that makes it non-empty wakes the other through an eventfd.  Everything else belongs to one thread: an
+ * exchange to the core from `send` or `arm` until `take` returns it, connections and pools to the core alone.
  *
- * Every read tells how sure its time is.  The stamp of a read that held several packets is the last one's; the others came after the
- * last moment at which the socket was known to be empty: the look before, which did not name it, or the read that emptied it.  The
- * thread looks every `tick_ns` while anything is under way, so that this moment is near unless the machine kept the thread away.
+ * Every read carries the uncertainty of its time.  The timestamp of a read with several packets is the last one's; the others came
+ * after the last time at which the socket was known to be empty: the previous poll, which did not report it, or the read that
+ * drained it.  The thread polls every `tick_ns` while anything is in flight, so that time is recent unless the thread was
+ * descheduled.
  *
- * HTTP/1.1 as `fireassay.traffic.wire.connection` has it, which is also the client where this one cannot be built.
+ * HTTP/1.1 as in `fireassay.traffic.wire.connection`, which replaces this client where it cannot be built.
  * Source: RFC 9112; socket(7), epoll_wait(2); Documentation/networking/timestamping.rst of Linux.
  */
 #define _GNU_SOURCE
@@ -43,24 +44,24 @@
 #define MOST_EVENTS 1024
 #define HEAD_BYTES (1 << 16)   /* longest head of an answer, all interim heads included */
 #define LINE_BYTES (1 << 16)   /* longest line of chunked framing */
-#define READ_COST 128          /* bytes that a read costs beyond its data */
-#define FRESH_NS 10000000      /* a connection that was idle for less is not looked at before it is used again */
-#define MOVED_NS 10000         /* of the wall clock by the monotonic one: more is no error of the look */
-#define DELAYED_NS 1000000     /* a stamp so much older than a look that found nothing is not when the bytes could be read */
-#define LOOK_NS 5000           /* that a look at both clocks may take; else the thread was interrupted in between */
-#define AGO_NS 10000000000LL   /* a stamp that is older was made by another clock */
-#define AWAKE_ONE_IN 20        /* of the time, at most, is spent waiting awake */
-#define BETWEEN_READS 8        /* after so many, what is due goes first */
-#define MANY 32                /* streams, from which on a look is worth waiting for */
-#define GATHER_NS 100000       /* so long */
-#define SLICE_NS 100000        /* asked of the scheduler: a thread that runs for so little is let in soon */
+#define READ_COST 128          /* memory cost of a read beyond its data */
+#define FRESH_NS 10000000      /* connections idle for less are reused without a check */
+#define MOVED_NS 10000         /* clock divergence beyond the error of reading the clocks */
+#define DELAYED_NS 1000000     /* a timestamp this much older than an empty poll: the packet was held up */
+#define LOOK_NS 5000           /* maximum time to read both clocks; beyond it, the thread was interrupted */
+#define AGO_NS 10000000000LL   /* an older timestamp must come from another clock */
+#define AWAKE_ONE_IN 20        /* at most this fraction of the time is spent busy-waiting */
+#define BETWEEN_READS 8        /* reads before due requests take precedence */
+#define MANY 32                /* streams from which on polls are delayed to batch reads */
+#define GATHER_NS 100000       /* that delay */
+#define SLICE_NS 100000        /* requested scheduler slice: a thread with a short slice is scheduled soon */
 #define NO_LENGTH (-2)
 #define NEVER INT64_MAX
 
-enum { QUEUED, WAITING, FLYING, DONE };                                /* where an exchange is */
+enum { QUEUED, WAITING, FLYING, DONE };                                /* state of an exchange */
 enum { COMPLETE, CLOSED, TOO_LARGE, MALFORMED, GIVEN_UP, UNSTARTED };  /* how it ended */
 enum { NONE, CHUNKED, LENGTH, UNTIL_CLOSE };                           /* how its answer ends */
-enum { SEND, ARM, ADOPT, CANCEL, FAIL, STOP, SYNC, QUIT };             /* what Python asks for */
+enum { SEND, ARM, ADOPT, CANCEL, FAIL, STOP, SYNC, QUIT };             /* commands from Python */
 enum { SIZE_LINE, DATA, DATA_END, TRAILER };                           /* within chunked framing */
 
 typedef struct Ex Ex;
@@ -70,33 +71,33 @@ typedef struct Pool Pool;
 struct Ex {
     int64_t handle, number;
     Pool *pool;
-    PyObject *payload; /* held for its bytes */
+    PyObject *payload; /* keeps its bytes alive */
     const char *out;
     size_t out_size;
     int64_t due_ns, pause_ns, sent_ns, seen_ns, done_ns, connect_ns;
-    char *data; /* the answer as it came */
+    char *data; /* the answer as received */
     size_t size, room_size;
-    int64_t *reads; /* three per read: when, how unsure, where it ends */
+    int64_t *reads; /* three per read: time, uncertainty, end */
     size_t n_reads, room_reads;
-    int64_t room; /* bytes that the answer may still have */
+    int64_t room; /* bytes left for the answer */
     int ended, error, exact, tag;
     atomic_int state, pins;
     int framing, status, keep, part, line_empty;
-    size_t head_at, looked, line; /* where the head begins, up to where its end was looked for; bytes of the line that has begun */
+    size_t head_at, looked, line; /* begin of the head; searched up to here for its end; bytes of the current line */
     int64_t left;
     char size_text[16];
-    int size_chars, size_over; /* 1: the size has ended (an extension follows), 2: what came is no size */
+    int size_chars, size_over; /* 1: the size has ended (an extension follows), 2: not a size */
     Link *link;
-    Ex *next; /* to be sent when this has ended well */
-    Ex *below; /* in the list of what is done, of what waits */
-    size_t place; /* in the heap */
+    Ex *next; /* sent when this has ended successfully */
+    Ex *below; /* next in the list of finished or waiting exchanges */
+    size_t place; /* index in the heap */
 };
 
 struct Link {
     int fd;
     Pool *pool;
     Ex *ex;
-    int used, dead, behind; /* behind: the last read did not empty the socket */
+    int used, dead, behind; /* behind: the last read did not drain the socket */
     size_t unsent;
     int64_t connect_ns, idle_ns, empty_ns, last_ns;
     Link *below;
@@ -104,8 +105,8 @@ struct Link {
 
 struct Pool {
     int number;
-    Link *idle; /* the one that was used last is used first */
-    Ex *first, *last; /* those that wait for a connection */
+    Link *idle; /* most recently used first */
+    Ex *first, *last; /* exchanges waiting for a connection */
     atomic_int open, waiting;
 };
 
@@ -126,7 +127,7 @@ typedef struct {
     _Atomic(Ex *) done;
     atomic_llong end_ns;
     atomic_int synced, held;
-    /* the thread's own */
+    /* used by the thread only */
     Ex **heap;
     size_t heap_size, heap_room;
     Link *graves;
@@ -134,14 +135,14 @@ typedef struct {
     int stopped, tell;
     int64_t looked_ns, ahead_ns, awake_again_ns;
     char *in;
-    /* Python's own */
+    /* used by Python only */
     Pool **pools;
     int n_pools;
     Ex **slots;
     int64_t *uses;
     size_t n_slots, n_free;
     size_t *free_slots;
-    Ex *zombies; /* given back, and still named by a command */
+    Ex *zombies; /* returned, but still referenced by a command */
     Py_buffer noted;
     int has_noted;
 } Core;
@@ -152,7 +153,7 @@ static int64_t now(void) {
     return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
-/* The wall clock's time less the monotonic one's; 0 if the thread was interrupted at every look. */
+/* Wall-clock minus monotonic time; 0 if every attempt was interrupted. */
 static int64_t ahead(void) {
     for (int i = 0; i < 5; i++) {
         struct timespec t;
@@ -169,7 +170,7 @@ static void ring(int fd) {
     while (write(fd, &one, 8) < 0 && errno == EINTR) {}
 }
 
-/* ---- what is due: a heap by time ---- */
+/* ---- due exchanges: a heap by time ---- */
 
 static void put(Core *c, size_t i, Ex *ex) { c->heap[i] = ex; ex->place = i; }
 
@@ -214,7 +215,7 @@ static void unqueue(Core *c, Ex *ex) {
     sink(c, last->place);
 }
 
-/* ---- giving back ---- */
+/* ---- returning exchanges ---- */
 
 static void give_back(Core *c, Ex *ex) {
     atomic_store(&ex->state, DONE);
@@ -223,7 +224,7 @@ static void give_back(Core *c, Ex *ex) {
     c->tell = 1;
 }
 
-static void unstarted(Core *c, Ex *ex) { /* and what was to follow it, which is told first */
+static void unstarted(Core *c, Ex *ex) { /* and its followers, which are reported first */
     if (ex->next) { unstarted(c, ex->next); ex->next = NULL; }
     ex->ended = UNSTARTED;
     give_back(c, ex);
@@ -244,7 +245,7 @@ static void bury(Core *c, Link *link) {
     atomic_fetch_sub(&link->pool->open, 1);
     link->below = c->graves;
     c->graves = link;
-    c->tell = 1; /* Python may have to open another */
+    c->tell = 1; /* Python may have to open another one */
 }
 
 static Ex *first_waiting(Pool *pool) {
@@ -298,7 +299,7 @@ static void want_room(Core *c, Link *link, int room) {
     epoll_ctl(c->poll, EPOLL_CTL_MOD, link->fd, &e);
 }
 
-/* 0: nothing of it was taken, because the server had closed this connection. */
+/* 0: none of it was sent, because the server had closed this connection. */
 static int begin(Core *c, Link *link, Ex *ex) {
     link->ex = ex;
     ex->link = link;
@@ -346,7 +347,7 @@ static void write_left(Core *c, Link *link) {
     if (!ex || !link->unsent) { want_room(c, link, 0); link->unsent = 0; return; }
     ssize_t n = send(link->fd, ex->out + ex->out_size - link->unsent, link->unsent, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n < 0) {
-        if (errno != EAGAIN && errno != EINTR) want_room(c, link, 0); /* the reading will say why, after what the server may have said */
+        if (errno != EAGAIN && errno != EINTR) want_room(c, link, 0); /* reading will report the reason, after any answer */
         return;
     }
     link->unsent -= n;
@@ -363,14 +364,14 @@ static int may_follow(Core *c, Ex *ex) {
 static void follow(Core *c, Ex *ex, Link *link) {
     Ex *next = ex->next;
     ex->next = NULL;
-    if (link && link->pool->first) { release(c, link); link = NULL; } /* who has waited longest comes first */
+    if (link && link->pool->first) { release(c, link); link = NULL; } /* longest waiting first */
     next->due_ns = ex->done_ns + next->pause_ns;
     if (link && (link->pool != next->pool || next->due_ns > now())) { release(c, link); link = NULL; }
     if (next->due_ns > now()) { if (!queue(c, next)) unstarted(c, next); }
     else start(c, next, link);
 }
 
-/* `link`, if it can be used again, has been parted from it. */
+/* `link`, if reusable, is already detached from it. */
 static void end(Core *c, Ex *ex, int ended, int error, Link *link) {
     ex->seen_ns = now();
     if (!ex->done_ns) ex->done_ns = ex->seen_ns;
@@ -383,7 +384,7 @@ static void end(Core *c, Ex *ex, int ended, int error, Link *link) {
     give_back(c, ex);
 }
 
-/* The connection is given up with it, if it still has one. */
+/* Also closes its connection, if it still has one. */
 static void finish(Core *c, Ex *ex, int ended, int error) {
     Link *link = ex->link;
     ex->link = NULL;
@@ -402,12 +403,12 @@ static void complete(Core *c, Ex *ex, int exact) {
     end(c, ex, COMPLETE, 0, link);
 }
 
-/* The server closed it. `error`: an errno, 0: it said that it says no more. */
+/* The connection was closed. `error`: an errno; 0: the server sent a FIN. */
 static void lost(Core *c, Link *link, int error) {
     Ex *ex = link->ex;
     int untaken = 0;
     if (ex && !error && !ex->n_reads && link->used && !ioctl(link->fd, TIOCOUTQ, &untaken) && (size_t)untaken >= ex->out_size) {
-        /* The end acknowledges what had come when it was sent: nothing of the request was taken, so that another may carry it. */
+        /* A FIN acknowledges what had arrived when it was sent: none of the request was taken, so another connection may send it. */
         link->ex = NULL;
         ex->link = NULL;
         ex->sent_ns = 0;
@@ -420,7 +421,7 @@ static void lost(Core *c, Link *link, int error) {
     finish(c, ex, !error && ex->framing == UNTIL_CLOSE ? COMPLETE : CLOSED, error);
 }
 
-/* ---- an answer as it comes in ---- */
+/* ---- receiving an answer ---- */
 
 static int same(const char *a, size_t size, const char *word) { return size == strlen(word) && !strncasecmp(a, word, size); }
 
@@ -435,7 +436,7 @@ static void trim(const char **a, size_t *size) {
     while (*size && strchr(" \t\v\f\r\n", (*a)[*size - 1])) (*size)--;
 }
 
-/* What decides where the answer ends, of one head without its empty line. 0: it is none. */
+/* Parse a head, without its empty line, for what determines where the answer ends. 0: invalid. */
 static int read_head(Ex *ex, const char *head, size_t size) {
     const char *stop = head + size, *at;
     int old = size >= 9 && !memcmp(head, "HTTP/1.0 ", 9), codings = 0, coded = 0, chunked = 0, close = 0, alive = 0;
@@ -486,7 +487,7 @@ static int read_head(Ex *ex, const char *head, size_t size) {
     return 1;
 }
 
-static int line_over(Ex *ex) { /* the line of a chunk's size has ended; 0: it was none */
+static int line_over(Ex *ex) { /* the line of a chunk's size has ended; 0: invalid */
     char *stop;
     ex->size_text[ex->size_chars] = 0;
     if (ex->size_over == 2 || !ex->size_chars) return 0;
@@ -506,7 +507,7 @@ static void size_char(Ex *ex, char ch) {
     else ex->size_text[ex->size_chars++] = ch;
 }
 
-/* Walk through new bytes of a chunked body. How many stand behind its end; -1: it goes on; -2: it is no chunked framing. */
+/* Process new bytes of a chunked body. Returns the bytes after its end; -1: not ended; -2: not chunked framing. */
 static int64_t chunks(Ex *ex, const char *at, size_t size) {
     const char *stop = at + size;
     while (at < stop) {
@@ -558,7 +559,7 @@ static void look_for_the_head(Core *c, Ex *ex) {
         if (!read_head(ex, ex->data + ex->head_at, stop - ex->data - ex->head_at)) { finish(c, ex, MALFORMED, 0); return; }
         ex->head_at = stop + 4 - ex->data;
         if (ex->status >= 200) { body(c, ex, ex->data + ex->head_at, ex->size - ex->head_at); return; }
-        ex->framing = NONE; /* an interim head: the one that counts is still to come */
+        ex->framing = NONE; /* an interim head: the final one follows */
     }
 }
 
@@ -587,7 +588,7 @@ static int keep(Ex *ex, const char *data, size_t size, int64_t ns, int64_t unsur
     return 1;
 }
 
-/* When the last byte of a read came: by the kernel, if it says so in a way that can be believed; 0: it does not. */
+/* When the last byte of a read arrived, by the kernel; 0: no plausible timestamp. */
 static int64_t stamp_of(Core *c, struct msghdr *message, int64_t read_ns) {
     if (!c->ahead_ns) return 0;
     for (struct cmsghdr *told = CMSG_FIRSTHDR(message); told; told = CMSG_NXTHDR(message, told)) {
@@ -600,11 +601,11 @@ static int64_t stamp_of(Core *c, struct msghdr *message, int64_t read_ns) {
     return 0;
 }
 
-/* A read's time, and how unsure it is, as `fireassay.traffic.wire.sockets.judged` has it: 0 or more, its last byte came then, each other one at
- * most so much before; below 0, its last byte too.  `ns`: when it was read, and then its time; `stamp`: the kernel's, 0 for none. */
+/* A read's time and uncertainty, as in `fireassay.traffic.wire.sockets.judged`: 0 or more, its last byte arrived then, each other byte at
+ * most that much earlier; below 0, so may the last byte.  `ns`: in, when it was read; out, its time.  `stamp`: the kernel's; 0: none. */
 static int64_t judged(int64_t *ns, int64_t stamp, int64_t since, int64_t last_ns, int emptied) {
     int64_t read_ns = *ns, from = since;
-    if (stamp && stamp < since - DELAYED_NS) return stamp - read_ns; /* stamped and not there yet: held up below; it came in between */
+    if (stamp && stamp < since - DELAYED_NS) return stamp - read_ns; /* timestamped but not delivered yet: it arrived in between */
     if (stamp) {
         *ns = stamp > last_ns ? stamp : last_ns;
         if (emptied && *ns == stamp) return stamp > since ? stamp - since : 0;
@@ -613,7 +614,7 @@ static int64_t judged(int64_t *ns, int64_t stamp, int64_t since, int64_t last_ns
     return from < *ns ? from - *ns : -1;
 }
 
-/* `looked_ns`: the look before this one; what it did not name was empty then. */
+/* `looked_ns`: the previous poll; sockets that it did not report were empty then. */
 static void ready(Core *c, Link *link, uint32_t events, int64_t looked_ns) {
     if (link->dead) return;
     if (events & EPOLLOUT) write_left(c, link);
@@ -626,11 +627,11 @@ static void ready(Core *c, Link *link, uint32_t events, int64_t looked_ns) {
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n <= 0) { lost(c, link, n ? errno : 0); return; }
     Ex *ex = link->ex;
-    if (!ex) { bury(c, link); return; } /* nothing was asked: a farewell, or the rest of what was given up */
+    if (!ex) { bury(c, link); return; } /* unsolicited: a closing message, or the rest of an aborted answer */
     int64_t ns = now(), stamp = stamp_of(c, &message, ns), since = link->empty_ns;
     int emptied = n < READ_BYTES;
     if (!link->behind && looked_ns > since) since = looked_ns;
-    if (ex->sent_ns > since) since = ex->sent_ns; /* no answer came before it was asked for */
+    if (ex->sent_ns > since) since = ex->sent_ns; /* no answer precedes its request */
     int64_t unsure = judged(&ns, stamp, since, link->last_ns, emptied);
     if (emptied) link->empty_ns = before;
     link->behind = !emptied;
@@ -641,9 +642,9 @@ static void ready(Core *c, Link *link, uint32_t events, int64_t looked_ns) {
     else body(c, ex, c->in, n);
 }
 
-/* ---- what Python asks for ---- */
+/* ---- commands from Python ---- */
 
-static void put_away(Core *c, Ex *ex, int ended) { /* one that is not on a connection */
+static void put_away(Core *c, Ex *ex, int ended) { /* an exchange without a connection */
     ex->seen_ns = ex->done_ns = now();
     ex->ended = ended;
     if (ex->next) { unstarted(c, ex->next); ex->next = NULL; }
@@ -711,7 +712,7 @@ static void obey(Core *c, Cmd *cmd, int *quit) {
     if (cmd->kind == ARM || cmd->kind == CANCEL) atomic_fetch_sub(&cmd->ex->pins, 1);
 }
 
-static int commands(Core *c) { /* in the order in which they were given; 1: it is time to end */
+static int commands(Core *c) { /* in the order of submission; 1: quit */
     Cmd *cmd = atomic_exchange(&c->commands, NULL), *ordered = NULL;
     int quit = 0;
     while (cmd) { Cmd *below = cmd->below; cmd->below = ordered; ordered = cmd; cmd = below; }
@@ -735,12 +736,12 @@ static void send_due(Core *c) {
     }
 }
 
-/* How long nothing need be done; -1: until something comes. */
+/* Time until something is due; -1: wait for events. */
 static int64_t free_ns(Core *c) {
     int64_t free = c->flying ? c->tick_ns : -1;
     if (!c->heap_size) return free;
     int64_t at = now(), due = c->heap[0]->due_ns, left = due - at;
-    if (due >= c->awake_again_ns) left = left <= c->awake_ns ? 0 : left - c->awake_ns; /* the last of it is waited for awake */
+    if (due >= c->awake_again_ns) left = left <= c->awake_ns ? 0 : left - c->awake_ns; /* busy-wait at the end */
     if (left < 0) left = 0;
     return free < 0 || left < free ? left : free;
 }
@@ -757,17 +758,17 @@ static int look(Core *c, struct epoll_event *found) {
     }
 #endif
     (void)t;
-    return epoll_wait(c->poll, found, MOST_EVENTS, free < 0 ? -1 : (int)(free / 1000000)); /* in vain at times, never late */
+    return epoll_wait(c->poll, found, MOST_EVENTS, free < 0 ? -1 : (int)(free / 1000000)); /* may wake up early, never late */
 }
 
-static void know_ahead(Core *c, int64_t *known) { /* two clocks that have moved apart since the last look make no stamp */
+static void know_ahead(Core *c, int64_t *known) { /* clocks that diverged since the last reading give no timestamp */
     int64_t found = ahead();
     int64_t moved = found - *known;
     c->ahead_ns = found && *known && moved < MOVED_NS && -moved < MOVED_NS ? *known : 0;
     if (found && !c->ahead_ns) *known = found;
 }
 
-static void prepare(void) { /* let in soon, woken exactly; what is not granted is done without */
+static void prepare(void) { /* scheduled soon, woken exactly; optional */
     struct { uint32_t size, policy; uint64_t flags; int32_t nice; uint32_t priority; uint64_t runtime, deadline, period; uint32_t least, most; }
         asked = {.size = 56, .runtime = SLICE_NS};
     prctl(PR_SET_TIMERSLACK, 1);
@@ -777,7 +778,7 @@ static void prepare(void) { /* let in soon, woken exactly; what is not granted i
 #endif
 }
 
-/* Under many streams: let some more come before the next look. It saves the senders their wake-ups, and no stamp depends on it. */
+/* With many streams: let more data arrive before the next poll. It saves wake-ups, and no timestamp depends on it. */
 static void gather(Core *c) {
     int64_t until = now() + GATHER_NS;
     if (c->heap_size && c->heap[0]->due_ns < until) until = c->heap[0]->due_ns;
@@ -796,7 +797,7 @@ static void *run(void *given) {
         if (c->tell) { c->tell = 0; ring(c->told); }
         int64_t before = now(), looked_ns = c->looked_ns;
         int n = look(c, found);
-        if (n < 0) continue; /* interrupted: this look proves nothing */
+        if (n < 0) continue; /* interrupted: this poll proves nothing */
         if (n) know_ahead(c, &known);
         for (int i = 0; i < n; i++) {
             if (i % BETWEEN_READS == BETWEEN_READS - 1) {
@@ -908,7 +909,7 @@ static PyObject *core_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) 
     struct epoll_event e = {.events = EPOLLIN, .data.ptr = NULL};
     sigset_t all, own;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &own); /* signals are Python's */
+    pthread_sigmask(SIG_SETMASK, &all, &own); /* Python handles signals */
     int failed = !c->in || c->poll < 0 || c->wake < 0 || c->told < 0 || epoll_ctl(c->poll, EPOLL_CTL_ADD, c->wake, &e)
         || (errno = pthread_create(&c->thread, NULL, run, c));
     pthread_sigmask(SIG_SETMASK, &own, NULL);
@@ -925,7 +926,7 @@ static void shut(Core *c) {
         pthread_join(c->thread, NULL);
         Py_END_ALLOW_THREADS
     }
-    for (Cmd *cmd = atomic_exchange(&c->commands, NULL); cmd;) { /* connections that it did not come to */
+    for (Cmd *cmd = atomic_exchange(&c->commands, NULL); cmd;) { /* connections not adopted yet */
         Cmd *below = cmd->below;
         if (cmd->kind == ADOPT) close(cmd->fd);
         free(cmd);
@@ -1130,7 +1131,7 @@ static PyObject *core_take(PyObject *self, PyObject *args) {
     Core *c = (Core *)self;
     uint64_t rung;
     if (closed(c)) return NULL;
-    if (read(c->told, &rung, 8) < 0) {} /* before the list: what comes later rings again */
+    if (read(c->told, &rung, 8) < 0) {} /* before the list: later items ring again */
     Ex *ex = atomic_exchange(&c->done, NULL), *ordered = NULL;
     while (ex) { Ex *below = ex->below; ex->below = ordered; ordered = ex; ex = below; }
     PyObject *list = PyList_New(0);

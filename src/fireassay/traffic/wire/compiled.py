@@ -42,7 +42,7 @@ def built() -> bool:
     return _core is not None
 
 
-class _Told(NamedTuple):
+class _Report(NamedTuple):
     """An exchange as returned by the core."""
 
     handle: int
@@ -64,7 +64,7 @@ class _Told(NamedTuple):
 class Core:
     """The core thread of one client process.
 
-    noted: receives the due time of each request when it is due (`fireassay.traffic.client.due_journal`).
+    noted: where the core writes each request's due time once it is due (`fireassay.traffic.client.due_journal`).
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, noted: memoryview | None = None) -> None:
@@ -147,7 +147,7 @@ class Core:
         """Process ended exchanges."""
         if self._closed:
             return
-        for report in map(_Told._make, self._core.take()):
+        for report in map(_Report._make, self._core.take()):
             exchange = self._flying.pop(report.handle)
             if report.ended == UNSTARTED:
                 exchange.given_back(report.due_ns)
@@ -168,7 +168,7 @@ class Core:
             self._reasons.append((ended, reason))
         return len(self._reasons) - 1
 
-    def _ended(self, exchange: Exchange, report: _Told) -> None:
+    def _ended(self, exchange: Exchange, report: _Report) -> None:
         exchange.due_ns, exchange.sent_ns = report.due_ns, report.sent_ns or None
         exchange.connect_ns = report.connect_ns if report.connect_ns >= 0 else None
         exchange.came(report.data, report.ns, report.ends, whole=report.ended == COMPLETE)
@@ -177,7 +177,7 @@ class Core:
         ended, reason = self._how(exchange, report)
         exchange.finish(ended, reason, at_ns=report.done_ns, seen_ns=report.seen_ns)
 
-    def _how(self, exchange: Exchange, report: _Told) -> tuple[Ended, str]:
+    def _how(self, exchange: Exchange, report: _Report) -> tuple[Ended, str]:
         if report.ended == GIVEN_UP:
             return self._reasons[report.tag]
         if report.ended == TOO_LARGE:
@@ -190,7 +190,7 @@ class Core:
 
 
 def _malformed(exchange: Exchange, data: bytes) -> str:
-    """The framing error of an answer, worded as by the Python client."""
+    """The framing error of an answer, in the Python client's words."""
     try:
         if exchange.head is None:
             exchange.find_head(data)
@@ -198,7 +198,7 @@ def _malformed(exchange: Exchange, data: bytes) -> str:
         Dechunker().feed(data[exchange.body_at :])
     except ValueError as error:
         return str(error)
-    return "the answer's framing cannot be read"
+    return "the answer's framing cannot be parsed"
 
 
 class CorePool(Pool):
@@ -236,17 +236,17 @@ class CorePool(Pool):
         self.core.refresh(exchange)
 
     def fail(self, ended: Ended, why: str) -> None:
-        self._places = []
+        self._addresses = []
         self.core.fail(self.number, ended, why)
 
-    async def reach(self, loop: asyncio.AbstractEventLoop, family: int, place: tuple[Any, ...]) -> Callable[[int], None]:
+    async def reach(self, loop: asyncio.AbstractEventLoop, family: int, address: tuple[Any, ...]) -> Callable[[int], None]:
         sock = socket.socket(family, socket.SOCK_STREAM)
         try:
             sock.setblocking(False)
             with suppress(OSError):  # a kernel without timestamps: times are those of the reads, and marked as such
                 sock.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            await loop.sock_connect(sock, place)
+            await loop.sock_connect(sock, address)
         except BaseException:
             sock.close()
             raise

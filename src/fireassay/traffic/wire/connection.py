@@ -67,7 +67,7 @@ class Connection(asyncio.Protocol):
         self._left = 0
         self._fd = -1
         self._poll: Any = None
-        self.connect_ns: int | None = None  # until the first exchange has taken it
+        self.connect_ns: int | None = None  # until the first exchange takes it
         self.idle_ns = 0
         self.used = False
         self._unsent = False  # the last request was only partly sent
@@ -145,7 +145,7 @@ class Connection(asyncio.Protocol):
     def received(self, data: bytes, ns: int, unsure: int | None) -> None:
         """Handle a read, with its arrival time and uncertainty (`Reply.unsure`); None: unknown."""
         exchange = self._exchange
-        if exchange is None:  # unsolicited: a farewell, or the rest of an aborted answer
+        if exchange is None:  # unsolicited: a closing message, or the rest of an aborted answer
             self._drop()
             return
         exchange.ns.append(ns)
@@ -245,7 +245,7 @@ class Connection(asyncio.Protocol):
     def _take_elsewhere(self) -> None:
         """Resend on another connection if this one was closed before any of the request was taken.
 
-        Only a FIN tells: it acknowledges what had arrived when it was sent.  A reset does not.
+        Only a FIN is conclusive: it acknowledges what had arrived when it was sent.  A reset is not.
         """
         exchange = self._exchange
         if exchange is None or exchange.ns or not self.used or self._socket < 0:
@@ -289,7 +289,7 @@ class Pool:
         self._open = 0
         self._all: set[Connection] = set()
         self._connecting: set[asyncio.Task[None]] = set()
-        self._places: list[tuple[int, tuple[Any, ...]]] = []  # socket families and addresses of the host
+        self._addresses: list[tuple[int, tuple[Any, ...]]] = []  # (socket family, address) of the host
         self._closed = False
         self.looks: Poller | None = None
         self.stamping = context is None and not address.tls and stamping()
@@ -368,19 +368,19 @@ class Pool:
 
     async def _connected(self) -> Callable[[int], None]:
         loop = asyncio.get_running_loop()
-        places = self._places
-        if not places:
+        addresses = self._addresses
+        if not addresses:
             resolved = await loop.getaddrinfo(self.address.host, self.address.port, type=socket.SOCK_STREAM)
-            places = self._places = list(dict.fromkeys((int(address[0]), tuple(address[4])) for address in resolved))
-        for number, (family, address) in enumerate(places):
+            addresses = self._addresses = list(dict.fromkeys((int(address[0]), tuple(address[4])) for address in resolved))
+        for number, (family, address) in enumerate(addresses):
             try:
                 welcome = await self.reach(loop, family, address)
             except OSError:
-                if number + 1 == len(places):
+                if number + 1 == len(addresses):
                     raise
                 continue
             if number:
-                self._places = [(family, address), *(other for other in places if other != (family, address))]
+                self._addresses = [(family, address), *(other for other in addresses if other != (family, address))]
             return welcome
         raise OSError("the host has no address")
 
@@ -419,7 +419,7 @@ class Pool:
 
     def fail(self, ended: Ended, why: str) -> None:
         """A connection failed: so has the request that waited longest."""
-        self._places = []
+        self._addresses = []
         while self._waiting:
             exchange = self._waiting.popleft()
             if exchange.live:

@@ -6,7 +6,7 @@ import os
 
 
 def closed_because(error: int, heard: bool) -> str:
-    """Why an exchange lost its connection: an errno (-1: unknown), or 0 if the peer closed it."""
+    """Why an exchange lost its connection, from an errno (-1: unknown; 0: the peer closed it)."""
     if error:
         return f"reset: {os.strerror(error) if error > 0 else 'the connection was lost'}"
     if heard:

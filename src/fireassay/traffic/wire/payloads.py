@@ -66,5 +66,5 @@ class Payloads:
             headers[name] = value
         lines = [f"{wire.method} {self._address.path}{wire.path} HTTP/1.1", *(f"{key}: {content}" for key, content in headers.items())]
         if any("\r" in line or "\n" in line or "\0" in line for line in lines):
-            raise ValueError("a header or the path of a request holds a line break")
+            raise ValueError("a header or the path of a request contains a line break")
         return "\r\n".join([*lines, "Content-Length: "]).encode("latin-1", "replace")

@@ -145,8 +145,8 @@ class Exchange:
         self.connection: GivesUp | None = None  # its transport
         self.back: Callable[[Exchange], None] | None = None  # called instead of `done` if it was handed over but not sent
         self.number = -1  # in the schedule
-        self.due_ns = 0  # if it may be handed over early
-        self.handle = -1  # the core's
+        self.due_ns = 0  # set if it may be handed over early
+        self.handle = -1  # in the core
         self.next: Exchange | None = None  # the follower that the core will send
         self.returned = False  # handed over, and will not be sent
         self.heard = False  # whether anything has arrived, if reads are reported at the end
@@ -160,13 +160,13 @@ class Exchange:
         self.head: Head | None = None
         self.parts: list[bytes] = []
         self.ns: list[int] = []
-        self.unsure: list[int] = []  # per read, how much earlier its bytes may have arrived; below 0: its last byte, too
+        self.unsure: list[int] = []  # per read, how much earlier its bytes may have arrived; below 0: even the last
         self.body: bytes | None = None  # without framing, if already known
         self.body_at = 0
         self._plain = False  # chunked, ended, and plain, or assumed to be
         self._dechunker: Dechunker | None = None
         self._ends: list[int] = []
-        self._raw_at: list[int] | None = None  # how much had arrived by each read, if reported
+        self._raw_at: list[int] | None = None  # bytes that had arrived by each read, if reported
 
     def take(self, body: bytes, ends: list[int], head: Head | None) -> None:
         """Store an answer from a library, without framing."""

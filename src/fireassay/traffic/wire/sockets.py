@@ -3,7 +3,7 @@
 Where supported (Linux, without TLS), the kernel timestamps incoming packets (SO_TIMESTAMPNS), and a read returns the timestamp with the
 bytes.  The time of a packet read alone is then right even if the process was busy, descheduled or asleep.  If one read merges several
 packets, only the last one's timestamp is known: the others arrived between the last time the socket was empty and that timestamp.
-Every read therefore states the uncertainty of its time (`fireassay.traffic.parts.Reply.unsure`):
+Every read therefore carries the uncertainty of its time (`fireassay.traffic.parts.Reply.unsure`):
 
     unsure = timestamp - the later of  start of the previous poll (epoll did not report this socket, or the socket was drained
                                        after that)
@@ -76,7 +76,7 @@ class Receiver(Protocol):
 class Poller:
     """Watches links, and reads those with data.
 
-    waiting: whether data is expected; meanwhile it polls every `LOOK_EVERY_NS`, where the kernel has a timer for that.
+    waiting: whether data is expected; while it is, the poller polls every `LOOK_EVERY_NS`, if the kernel has a timer for that.
     long_ago_ns: start of the poll before the last two.  The loop polls at most once per turn, so a whole turn lies between that time
     and now; data that the loop itself reads now was not there when that turn polled (up to 1,024 sockets at once).
     """
@@ -178,7 +178,7 @@ def judged(stamp_ns: int | None, now_ns: int, empty_ns: int, last_ns: int, *, em
     if stamp_ns is None or not now_ns - LONGEST_AGO_NS < stamp_ns <= now_ns:
         return now_ns, min(-1, empty_ns - now_ns)
     if stamp_ns < empty_ns - DELAYED_NS:
-        # Timestamped but not delivered yet: held up below, or waiting for a lost packet.  It arrived in between.
+        # Timestamped but not delivered yet: delayed in the kernel, or waiting for a lost packet.  It arrived in between.
         return now_ns, stamp_ns - now_ns
     ns = max(stamp_ns, last_ns)
     if not emptied or ns > stamp_ns:

@@ -83,7 +83,7 @@ class InProcess:
         """Nothing to wait for."""
 
     async def close(self) -> None:
-        """Accept no more asks."""
+        """Accept no further asks."""
         self._asked.put(None)
 
     def _work(self) -> None:
@@ -94,7 +94,7 @@ class InProcess:
             exchange.sent_ns = monotonic_ns()
             try:
                 answer = self._answer(ask)
-            except Exception as error:  # a model may raise anything; the request has failed, not the load
+            except Exception as error:  # a model may raise anything; only the request has failed, not the load
                 answer = Answer(status="error", error=f"{type(error).__name__}: {error}")
             self._loop.call_soon_threadsafe(_finish, exchange, answer, monotonic_ns())
 
@@ -133,7 +133,7 @@ def _address(url: str) -> Address:
     try:
         return address_of(url)
     except ValueError as error:
-        raise WorkloadError(f"an engine's URL is {error}") from None
+        raise WorkloadError(f"invalid URL of an engine: {error}") from None
 
 
 def _core(client: Client, addresses: list[Address], noted: memoryview | None) -> Core | None:

@@ -11,7 +11,7 @@ from tests.handmade import Handmade
 pytestmark = pytest.mark.slow
 
 
-WHY = "no optimizer of torch's was made in the process that was started"
+WHY = "the launched process created no torch optimizer"
 
 
 def made(*, steps: bool = False, imported: bool = True) -> Handmade:

@@ -14,7 +14,7 @@ from fireassay.traffic.replies.events import began_well, events, failure
 from fireassay.traffic.replies.openai_json import MOST_ERROR, count, error_message, is_error, loads
 
 UNFINISHED: Final = "the answer ended without a finish reason"
-# Vendors' words for the two usual finish reasons.
+# Vendors' names of the two usual finish reasons.
 STOP: Final = frozenset(
     {"eos", "eos_token", "stop_sequence", "word", "end_turn", "complete", "completed", "finish", "stop_sequence_filtered"}
 )
@@ -51,7 +51,7 @@ class AnswerBuilder:
         self.answer.chunk_chars.append(chars)
 
     def unsure(self, unsure: int | None) -> None:
-        """How much earlier than its time each chunk added since the last call may have arrived, ns; None: unknown."""
+        """Set how much earlier than its time each chunk added since the last call may have arrived, ns; None: unknown."""
         answer = self.answer
         if unsure is not None:
             answer.chunk_uncertainty_ns += [unsure] * (len(answer.chunk_ns) - len(answer.chunk_uncertainty_ns))
@@ -88,7 +88,7 @@ class AnswerBuilder:
         self.malformed = self.malformed or why
 
     def tokens(self, usage: Mapping[str, Any], names: Mapping[str, str]) -> None:
-        """Counts from a usage object: field of the answer -> name in the object."""
+        """Take counts from a usage object: field of the answer -> name in the object."""
         for field, name in names.items():
             try:
                 tokens = count(usage.get(name), name)

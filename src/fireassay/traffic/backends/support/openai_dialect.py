@@ -24,7 +24,7 @@ PATHS: Final = {"chat": "/v1/chat/completions", "completions": "/v1/completions"
 OPTIONS: Final[Mapping[str, Option]] = {
     "path": PATH,
     "omit": OMIT,
-    "max_tokens_key": Option(meaning="the key that limits an answer's length, where it is not max_tokens"),
+    "max_tokens_key": Option(meaning="the key that limits an answer's length; default: max_tokens"),
 }
 OWN_KEYS: Final = (
     *("model", "messages", "prompt", "input", "documents", "query", "stream", "stream_options", "temperature", "seed", "max_tokens"),
@@ -147,6 +147,6 @@ def read_reply(reply: Reply, ask: Ask) -> Answer:
     if answer.finish_reason is not None:
         answer.finish_reason = finish_of(answer.finish_reason)
     elif answer.status == "ok" and len(answer.chunk_kind) > 1 and Kind.DONE not in answer.chunk_kind:
-        # As when a body ends with its connection, or an engine drops an answer for the next one.
+        # For example, a body that ends with its connection, or an engine that drops an answer for the next one.
         answer.status, answer.error = "truncated", UNFINISHED
     return answer

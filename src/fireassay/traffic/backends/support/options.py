@@ -9,8 +9,8 @@
 Each backend declares its further options (`Backend.options`); others are rejected, with the closest name.
 
 Secrets come only from the client process's environment: the API key from the variable named by `Target.api_key_env`, others through
-{env:NAME} in `Target.headers`.  They are `Hidden`: sent verbatim, but shown as `[redacted]` by their `repr`, or that of anything that
-holds them.  No error message contains one.
+{env:NAME} in `Target.headers`.  They are `Hidden`: sent verbatim, but shown as `[redacted]` by their `repr` and that of any object
+that holds them.  No error message contains one.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from fireassay.traffic.parts import Backend, Option, Sign, Wire
 
 Headers = tuple[tuple[str, str], ...]
 FRAMING: Final = frozenset({"content-length", "transfer-encoding", "connection"})  # set by the transport
-PATH: Final = Option(meaning="the path of requests, in place of the dialect's own; begins with a slash")
-OMIT: Final = Option(meaning="keys of the body that are left out, with blanks between them")
-NATIVE: Final = Option(meaning="whether the engine's own dialect is spoken instead of OpenAI's", kind=bool)
+PATH: Final = Option(meaning="the path of requests, instead of the dialect's; begins with a slash")
+OMIT: Final = Option(meaning="keys left out of the body, separated by blanks")
+NATIVE: Final = Option(meaning="use the engine's own dialect instead of OpenAI's", kind=bool)
 _BODY: Final = ("body.", "json.")
 
 
@@ -185,7 +185,7 @@ def _body_problems(backend: Backend, where: str, name: str, value: object) -> It
             where=where,
             found=name,
             allowed="keys that assay does not write itself",
-            fix=f'{key} follows from the experiment; omit = "{key}" leaves it out.',
+            fix=f'{key} is set by the experiment; omit = "{key}" leaves it out.',
         )
     if name.startswith("json."):
         try:

@@ -65,7 +65,7 @@ def _vectors(document: Any, requested: int) -> str:
     if len(data) != requested:
         return f"{len(data)} embeddings for {requested} documents"
     if sorted(int(item["index"]) for item in data) != list(range(requested)):
-        return "the embeddings' indices are not those of the documents"
+        return "the embeddings' indices do not match the documents"
     lengths = {len(item["embedding"]) for item in data}
     return "" if len(lengths) <= 1 and 0 not in lengths else f"embeddings of lengths {sorted(lengths)[:5]}"
 
@@ -76,7 +76,7 @@ def _order(document: Any, requested: int, answer: Answer) -> str:
         return "the answer has no list `results`"
     ranked = [(float(item.get("relevance_score", item.get("score"))), int(item["index"])) for item in results]
     if not {index for _, index in ranked} <= set(range(requested)) or len({index for _, index in ranked}) != len(ranked):
-        return "the results' indices are not those of the documents"
+        return "the results' indices do not match the documents"
     if not ranked and requested:
         return f"no results for {requested} documents"
     ranked.sort(key=lambda item: (-item[0], item[1]))
