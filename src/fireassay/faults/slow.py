@@ -29,7 +29,7 @@ LEAST_QUOTA_US, SHORTEST_US, LONGEST_US = 1000, 10_000, 1_000_000  # kernel/sche
 LEFT_S = 60.0  # a younger group may belong to another container, whose processes are invisible here
 REMOVE_S = 5.0  # how long to retry removing a group
 MOST_LOOKS = 20  # passes over processes that start while others are moved
-MEND = (
+REMEDY = (
     "Run assay as root, or in a delegated group of its own (cgroup v2: systemd-run --user --scope -p Delegate=yes ...), "
     'or use kind = "stop" or "delay".'
 )
@@ -105,7 +105,7 @@ def home_of(pid: int | str = "self") -> tuple[Path, int]:
         for mount in mounts:
             if not controllers and mount[2] == "cgroup2":
                 return _inside(mount[1], path), 2
-    raise EnvironmentLacks(f"this machine has no control groups for processor time (cgroup). {MEND}")
+    raise EnvironmentLacks(f"this machine has no control groups for processor time (cgroup). {REMEDY}")
 
 
 def _inside(mount: str, path: str) -> Path:
@@ -130,7 +130,7 @@ def make(home: Path, version: int) -> Group:
             reason = f"{path}: {error.strerror}"
             continue
         return Group(path=path, version=version)
-    raise EnvironmentLacks(f"no control group could be created to slow a replica: {reason}. {MEND}")
+    raise EnvironmentLacks(f"no control group could be created to slow a replica: {reason}. {REMEDY}")
 
 
 def _sweep(parent: Path) -> None:
@@ -180,7 +180,7 @@ def check_training(asked: Keys) -> None:
     try:
         group.limit(asked.share)
     except OSError as error:
-        raise EnvironmentLacks(f"no quota can be set in {group.path}: {error.strerror}. {MEND}") from None
+        raise EnvironmentLacks(f"no quota can be set in {group.path}: {error.strerror}. {REMEDY}") from None
     finally:
         group.path.rmdir()
 

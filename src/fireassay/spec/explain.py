@@ -76,7 +76,7 @@ def _problem(known: Mapping[str, Key], kind: str, location: tuple[int | str, ...
         return Problem(where=where or "the experiment", found=shown(value), allowed="a table of keys")
     if kind == "missing":
         return Problem(where=where, found=NOTHING, allowed=key.allowed, fix=_add(key, where))
-    return Problem(where=where, found=shown(value), allowed=key.allowed, fix=_mend(key, value))
+    return Problem(where=where, found=shown(value), allowed=key.allowed, fix=_remedy(key, value))
 
 
 def _without_choice(known: Mapping[str, Key], location: tuple[int | str, ...]) -> tuple[int | str, ...]:
@@ -120,7 +120,7 @@ def _add(key: Key, where: str) -> str:
     return f"Add {name} = ...{position} ({key.description.removesuffix('.')})."
 
 
-def _mend(key: Key, value: object) -> str:
+def _remedy(key: Key, value: object) -> str:
     """The line that was probably intended."""
     if key.section and isinstance(value, dict):
         return f"Write [[{key.path}]], with two brackets: there may be several."

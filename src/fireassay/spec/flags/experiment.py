@@ -151,10 +151,10 @@ def _as_flag(problem: Problem, texts: Container[KeyFlag], flags: Iterable[KeyFla
         return Problem(where="--workers", found="nothing", allowed="worker counts", fix="Add --workers 1,2,4.")
     if item is None:
         return problem
-    remedy = _mend(item, problem) if item in texts else f"Add {item.name} {item.flag.metavar}."
+    remedy = _remedy(item, problem) if item in texts else f"Add {item.name} {item.flag.metavar}."
     return replace(problem, where=item.name, fix=remedy)
 
 
-def _mend(item: KeyFlag, problem: Problem) -> str:
+def _remedy(item: KeyFlag, problem: Problem) -> str:
     """The fix, written as a flag."""
     return "Add --price USD." if item.path == "gates.budget_usd" and "[prices]" in problem.fix else problem.fix

@@ -93,7 +93,7 @@ def problem(text: str, where: str = "serving.scenarios") -> Problem | None:
     """What is wrong with `text` as a scenario; None if valid."""
     quoted = f'"{text if len(text) <= SHOWN else text[:SHOWN] + " ..."}"'
     if not _matches(text):
-        return Problem(where=where, found=quoted, allowed=_allowed(text), fix=_mend(text))
+        return Problem(where=where, found=quoted, allowed=_allowed(text), fix=_remedy(text))
     return _of_numbers(_read(text), where, quoted)
 
 
@@ -160,7 +160,7 @@ def _allowed(text: str) -> str:
     return ALLOWED if letter is None else f"{_FORMS[letter][1]}, whole numbers, no spaces"
 
 
-def _mend(text: str) -> str:
+def _remedy(text: str) -> str:
     tidy = _tidied(text)
     if tidy is not None:
         return f'Write "{tidy}".'

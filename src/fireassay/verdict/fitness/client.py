@@ -89,10 +89,10 @@ def _error(name: str, words: str, spread: Mapping[str, float], result: Mapping[s
     disturbed = isinstance(foreign, int | float) and foreign > FOREIGN
     if disturbed:
         evidence += f" (other programs used {number(float(foreign or 0.0), 2)} cores)"
-    return Check(name=name, fitness=fitness, evidence=evidence, mend="" if fitness == "fit" else _mend(result, disturbed))
+    return Check(name=name, fitness=fitness, evidence=evidence, mend="" if fitness == "fit" else _remedy(result, disturbed))
 
 
-def _mend(result: Mapping[str, Any], disturbed: bool) -> str:
+def _remedy(result: Mapping[str, Any], disturbed: bool) -> str:
     if disturbed:
         return QUIET
     if result["streams"] == 1:
