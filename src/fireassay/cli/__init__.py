@@ -90,7 +90,7 @@ def parser(verb: Verb) -> Parser:
 
 
 def help_text() -> str:
-    """What `assay --help` prints."""
+    """The output of `assay --help`."""
     cards = {name: _card(name) for name in catalog.names("cli.verbs")}
     width = max(map(len, cards), default=0)
     lines = [HEAD]

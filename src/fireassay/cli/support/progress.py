@@ -61,7 +61,7 @@ def display(stream: TextIO, *, quiet: bool) -> Iterator[Callable[[RunProgress], 
 
 @dataclass
 class _Printed:
-    """What has been printed for one record."""
+    """The lines printed so far for one record."""
 
     rows: int
     running: int | None = None
@@ -120,7 +120,7 @@ def ended_line(row: LaunchRow, progress: RunProgress) -> str:
 
 
 def _until(progress: RunProgress) -> str:
-    """What the time left leads to: with interim analyses the true end is unknown."""
+    """The end point of the time left: with interim analyses the true end is unknown."""
     return "to the next interim analysis" if progress.adaptive else "left"
 
 

@@ -80,7 +80,7 @@ def _report_skipped(error: Exception) -> None:
 
 
 def refuse_itself(sides: Sequence[Side], where: str) -> None:
-    """Refuse to compare a record with itself or a copy, which would be equal whatever it holds.
+    """Refuse to compare a record with itself or a copy, which is always equal.
 
     Raises:
         SpecError: two sides are one record; `where` names their source.
@@ -133,7 +133,7 @@ def share(text: str) -> float:
 def add_days(parser: argparse.ArgumentParser) -> None:
     """Add the flags on the variation between sessions."""
     parser.add_argument(
-        "--history", metavar="PLACE", help="folder or store of records: 5 or more comparable ones give the variation between sessions"
+        "--history", metavar="STORE", help="folder or store of records: 5 or more comparable ones give the variation between sessions"
     )
     parser.add_argument(
         "--day-to-day",

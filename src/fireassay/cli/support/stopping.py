@@ -20,7 +20,7 @@ REASONS = {"SIGTERM": "stopped by a termination signal", "SIGHUP": "stopped by t
 
 
 class Stop:
-    """What stopped it: Ctrl-C, unless a signal arrived."""
+    """The reason for stopping: Ctrl-C, unless a signal arrived."""
 
     def __init__(self) -> None:
         self.why = "interrupted"

@@ -29,7 +29,7 @@ FLAG_OF = {
     "launches.seed": "--seed",
     "name": "--name",
 }
-TIME = "a time above 0, such as 20us, 250ms or 1.0 (seconds)"
+TIME = "a time above 0, for example 20us, 250ms or 1.0 (seconds)"
 DESCRIPTION = """\
 Compute the step times of a synchronous data-parallel training on a fully known cluster, print the closed-form prediction, and
 write an ordinary sealed record of simulated launches, judged and shown like any other.
