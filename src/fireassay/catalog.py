@@ -38,7 +38,7 @@ SORTED = frozenset({"metrics", "verdict.audits"})
 # Folders in which each file defines a family: a tuple of named plug-ins.
 FAMILIES = {"metrics": "METRICS"}
 FOLDERS = frozenset({"kinds"})  # a plug-in is a folder, whose `__init__` defines the constant
-OF_KINDS = frozenset({"metrics", "verdict.audits", "verdict.gates"})  # a kind of record may hold its own
+OF_KINDS = frozenset({"metrics", "verdict.audits", "verdict.gates"})  # the folder of a kind may hold some
 HELPERS = "support"  # a subfolder without plug-ins
 
 
@@ -80,7 +80,7 @@ def load(package: str, name: str) -> Any:
     from fireassay.errors import EnvironmentLacks  # deferred: `assay --help` reads names and must not load dataclasses
 
     known = ", ".join((*names(package), *third_party(package)))
-    raise EnvironmentLacks(f"there is no {package} plug-in named {name!r}; there are: {known}")
+    raise EnvironmentLacks(f"there is no {package} plug-in named {name!r}; available: {known}")
 
 
 def part(package: str, name: str, module: str, constant: str) -> Any:
@@ -109,27 +109,27 @@ def load_all(package: str) -> dict[str, Any]:
     """
     if package not in FAMILIES:
         return {name: load(package, name) for name in (*names(package), *third_party(package))}
-    found = {name: plug_in for name, (_, plug_in) in sorted(_members(package).items())}
+    plug_ins = {name: plug_in for name, (_, plug_in) in sorted(_members(package).items())}
     for point in _entry_points(package):
         for plug_in in _several(point.load()):
-            if plug_in.name in found:
+            if plug_in.name in plug_ins:
                 raise _twice(package, plug_in.name, point.value)
-            found[plug_in.name] = plug_in
-    return found
+            plug_ins[plug_in.name] = plug_in
+    return plug_ins
 
 
 @cache
 def _members(package: str) -> dict[str, tuple[str, Any]]:
     """Name -> (module, plug-in) for a package of families."""
-    found: dict[str, tuple[str, Any]] = {}
+    members: dict[str, tuple[str, Any]] = {}
     for where in _modules(package).values():
         module = importlib.import_module(where)
         family = getattr(module, FAMILIES[package], None)
         for plug_in in _several(getattr(module, PLUG_INS[package]) if family is None else family):
-            if plug_in.name in found:
+            if plug_in.name in members:
                 raise _twice(package, plug_in.name, where)
-            found[plug_in.name] = (where, plug_in)
-    return found
+            members[plug_in.name] = (where, plug_in)
+    return members
 
 
 def _several(value: Any) -> tuple[Any, ...]:
@@ -161,7 +161,7 @@ def _modules(package: str) -> dict[str, str]:
 
 
 def _of_kinds(name: str) -> list[str]:
-    """The Python files that the kinds of records hold of one sort: `kinds/<kind>/metrics.py`, or those of a folder of that name."""
+    """The plug-in files of one sort in the folders of kinds: `kinds/<kind>/metrics.py`, or those of a folder of that name."""
     below = os.path.join(os.path.dirname(__file__), "kinds")
     homes = [os.path.join(entry.path, name) for entry in sorted(os.scandir(below), key=lambda entry: entry.name) if entry.is_dir()]
     alone = [f"{home}.py" for home in homes if os.path.isfile(f"{home}.py")]
@@ -172,8 +172,8 @@ def _files(folder: str, deep: bool) -> list[str]:
     """The Python files of a folder; with `deep`, also those of its subfolders except the helpers'."""
     entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     below = [entry.path for entry in entries if deep and entry.is_dir() and entry.name != HELPERS]
-    own = [entry.path for entry in entries if entry.name.endswith(".py")]
-    return own + [path for part in below for path in _files(part, deep)]
+    files = [entry.path for entry in entries if entry.name.endswith(".py")]
+    return files + [path for part in below for path in _files(part, deep)]
 
 
 def _defines(path: str, constants: tuple[str, ...]) -> bool:

@@ -19,7 +19,7 @@ from fireassay.exit_codes import EXIT_CODES as EXIT_CODES
 
 
 class AssayError(Exception):
-    """Base of every error that assay raises on purpose. `exit_code`: exit status of the command line."""
+    """Base of every error that assay raises deliberately. `exit_code`: exit status of the command line."""
 
     exit_code: ClassVar[int] = 1
 

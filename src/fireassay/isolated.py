@@ -1,7 +1,7 @@
 """How does assay keep code in the current folder out of its own processes?
 
 `python -m` and `python -c` put the current folder before the standard library, and so does an empty element of PYTHONPATH
-(`PYTHONPATH=$PYTHONPATH:/x` with PYTHONPATH unset): a json.py beside a received record would run.  A Python process that assay
+(`PYTHONPATH=$PYTHONPATH:/x` with PYTHONPATH unset): a json.py next to a received record would run.  A Python process that assay
 starts for itself gets `-P` and `environment`; the command line calls `leave_current_folder` before it imports anything else.
 The workload is not isolated: it starts as its user would start it.
 Limits: cannot guard what Python imports before assay's first line, nor a folder that PYTHONPATH names.
@@ -24,7 +24,7 @@ def python(*words: str) -> list[str]:
 
 
 def environment(variables: "Mapping[str, str]") -> dict[str, str]:
-    """The variables without the elements of PYTHONPATH that stand for the current folder."""
+    """The variables without the elements of PYTHONPATH that mean the current folder."""
     folders = [part for part in variables.get(PATH, "").split(os.pathsep) if part]
     others = {name: value for name, value in variables.items() if name != PATH}
     return {PATH: os.pathsep.join(folders), **others} if folders else others
@@ -36,13 +36,13 @@ def leave_current_folder() -> None:
     Entries of an editable installation follow the library and stay.
     """
     try:
-        here = os.getcwd()
+        current = os.getcwd()
     except OSError:  # the folder was removed: nothing can be imported from it
         return
     named = [os.path.abspath(part) for part in os.environ.get(PATH, "").split(os.pathsep) if part]
-    if here in named:
+    if current in named:
         return
-    library, own = os.path.dirname(os.__file__), os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    library, home = os.path.dirname(os.__file__), os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     behind = sys.path.index(library) if library in sys.path else len(sys.path)
-    kept = [entry for place, entry in enumerate(sys.path) if place > behind or os.path.abspath(entry or here) != here]
-    sys.path[:] = kept if own != here or own in kept else [*kept, own]  # assay's own folder goes last
+    kept = [entry for index, entry in enumerate(sys.path) if index > behind or os.path.abspath(entry or current) != current]
+    sys.path[:] = kept if home != current or home in kept else [*kept, home]  # assay's own folder goes last

@@ -30,7 +30,7 @@ def say(text: object, *, file: TextIO | None = None, flush: bool = False) -> Non
 
 def json_text(text: str) -> str:
     """JSON that is safe for a terminal: control characters are escaped, so parsers still read the same text."""
-    return _STEERING.sub(lambda found: _escaped(found[0]), text)
+    return _STEERING.sub(lambda match: _escaped(match[0]), text)
 
 
 def _escaped(letter: str) -> str:

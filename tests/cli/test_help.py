@@ -69,20 +69,20 @@ def test_version() -> None:
 def test_an_unknown_verb_gets_one_sentence_with_the_closest_verb() -> None:
     result = assay("verfy")
     assert result.returncode == 2
-    assert result.stderr == ("assay: there is no verb 'verfy'. Did you mean `assay verify`? `assay --help` explains them.\n")
+    assert result.stderr == ("assay: there is no verb 'verfy'. Did you mean `assay verify`? See `assay --help`.\n")
 
 
 def test_an_unknown_verb_that_resembles_none_gets_the_list() -> None:
     result = assay("xxxxxxxx")
     assert result.returncode == 2
-    assert f"There are: {', '.join(VERBS)}." in result.stderr
+    assert f"Available: {', '.join(VERBS)}." in result.stderr
 
 
 def test_a_misspelt_flag_gets_one_sentence_with_the_closest_flag() -> None:
     result = assay("list", "--hlep")
     assert result.returncode == 2
     assert result.stdout == ""
-    assert result.stderr == ("assay list: unrecognized arguments: --hlep. Did you mean --help? `assay list --help` explains.\n")
+    assert result.stderr == ("assay list: unrecognized arguments: --hlep. Did you mean --help? See `assay list --help`.\n")
 
 
 @pytest.mark.parametrize("words", [("--help",), *((verb, "--help") for verb in VERBS)])

@@ -529,7 +529,7 @@ def test_one_bad_record_hides_no_other_of_a_history(tmp_path: Path, capsys: pyte
     main(["check", str(days[2]), "--history", str(root), "--confirm", "never"])
     out, err = capsys.readouterr()
     assert "Traceback" not in err
-    assert f"left out: {days[1]}" in err
+    assert f"skipped: {days[1]}" in err
     assert out
 
 

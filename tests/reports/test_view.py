@@ -228,7 +228,7 @@ def test_a_timing_shows_its_time_and_nothing_that_it_is_not_about() -> None:
     assert "gate" not in view.meaning  # it has none
     assert {fact.name for fact in view.conditions} == {"Workload", "Launches", "Intervals", "Record", "Made"}
     assert [fact.text for fact in view.timing if fact.name == "spread"] == [
-        "launches 980 ms to 1.02 s; 10 starts 980 ms to 1.02 s, 2 in each launch, after 5 to warm up"
+        "launches 980 ms to 1.02 s; 10 starts 980 ms to 1.02 s, 2 in each launch, after 5 for warm-up"
     ]
 
 

@@ -49,7 +49,7 @@ def test_performance_alone_needs_no_quality_for_its_verdict() -> None:
     assert judgement.verdict.status == "PASS"
     sentence = judgement.verdict.sentence
     assert sentence.startswith("handmade: 2 workers are the largest admissible worker count; speedup 1.8")
-    assert sentence.endswith(" Asked about performance only.")
+    assert sentence.endswith(" Requested: performance only.")
     assert not any(word in sentence for word in UNASKED)
     assert [pick.goal for pick in judgement.verdict.recommendations] == ["recommended", "fastest"]
     assert judgement.verdict.recommendations[0].sentence == "the largest worker count with every gate passed"
@@ -67,7 +67,7 @@ def test_reports_start_with_what_was_asked_about() -> None:
     assert {row.dimension for row in view.primary} == {"performance"}
     for text in (written(view, "terminal"), written(view, "markdown")):
         head = text[: text.lower().index("findings")]
-        assert "Asked about" in head
+        assert "Requested dimensions" in head
         assert not any(word in head.lower() for word in (*UNASKED, "correctness", "not measured"))
     page = written(view, "html")
     head = page[page.index('<section aria-labelledby="vector">') : page.index('id="findings"')]
@@ -93,11 +93,11 @@ def test_what_makes_the_record_inadmissible_counts_whatever_was_asked_about() ->
 
 
 def test_a_dimension_that_was_asked_about_and_not_measured_gives_no_pass() -> None:
-    for only, why in (("cost", "cost was asked about and not measured"), ("reliability", "reliability was asked about and not")):
+    for only, why in (("cost", "cost was requested and not measured"), ("reliability", "reliability was requested and not")):
         _, judgement = shown(asked("performance", only))
         assert judgement.verdict.status == "INCONCLUSIVE"
         assert why in judgement.verdict.sentence
-        assert judgement.verdict.sentence.endswith(f"Asked about performance and {only} only.")
+        assert judgement.verdict.sentence.endswith(f"Requested: performance and {only} only.")
 
 
 def test_cost_alone_asks_for_no_efficiency() -> None:

@@ -47,7 +47,7 @@ class Machine:
         self.random, self.truth, self.lacks = random.Random(seed), truth, lacks
         self.rounds: list[tuple[int, int, bool]] = []
 
-    def __call__(self, arms: Sequence[Choice], blocks: int, place: int, last: bool) -> list[Made]:
+    def __call__(self, arms: Sequence[Choice], blocks: int, index: int, last: bool) -> list[Made]:
         self.rounds.append((len(arms), blocks, last))
         luck = [self.random.gauss(0.0, 0.05) for _ in range(blocks)]
         return [Made(side=self.side(number, one, luck), record=one.label) for number, one in enumerate(arms)]
@@ -73,7 +73,7 @@ def _base(blocks: int, wrong: bool, less: bool, number: int) -> tuple[RecordData
     for block in range(max(1, blocks)):
         launch = made.launch(workers=1, block=block, status="ok" if blocks else "failed")
         made.steps(launch, seconds=[0.1] * (6 if less else 12), items=4)
-        made.scores(launch, [0.0 if wrong and place < 20 else 1.0 for place in range(100)])
+        made.scores(launch, [0.0 if wrong and index < 20 else 1.0 for index in range(100)])
     made.manifest["session"] = {"id": "one", "arm": number}
     measured = made.measured()
     return measured, judge(measured)
@@ -109,7 +109,7 @@ def test_every_round_has_half_the_arms_and_twice_the_launches_and_the_last_decid
     tuned(asked(), machine)
     arms, blocks, last = zip(*machine.rounds, strict=True)
     assert arms[0] == 8
-    assert blocks[:-1] == tuple(2 * 2**place for place in range(len(blocks) - 1))
+    assert blocks[:-1] == tuple(2 * 2**index for index in range(len(blocks) - 1))
     assert blocks[-1] == 5
     assert last == (*(False,) * (len(last) - 1), True)
 

@@ -1,7 +1,7 @@
-"""The command line: `assay VERB`.  The only place that exits the process.
+"""The command line: `assay VERB`.  The only module that exits the process.
 
 `assay --help` answers within three times an empty interpreter's start (benchmarks/startup.py).  Therefore it reads the
-verbs' summaries from the text of their files and imports none of them; a verb is imported when it is asked for.
+verbs' summaries from the text of their files and imports none of them; a verb is imported only when it runs.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ HEAD = """\
 usage: assay VERB [options]     (assay VERB --help explains one verb)
 
 The measuring instrument for distributed AI: one experiment in, one sealed record out,
-a verdict over correctness, performance, cost and reliability.
+a verdict on correctness, performance, cost and reliability.
 """
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run one verb and return an exit code of `fireassay.exit_codes`."""
-    if arguments is None:  # this process is the command line's own
+    if arguments is None:  # called as the command line
         isolated.leave_current_folder()
         _collect_rarely()
     from fireassay.cli.support.stopping import heard
@@ -43,7 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _collect_rarely() -> None:
-    """A fifth of a report's time went into looking for garbage among what was imported, most of it at the end of the process."""
+    """Scanning imported modules for garbage took a fifth of a report's time, most of it at process exit."""
     gc.set_threshold(50_000, 10, 10)
     atexit.register(gc.freeze)
 
@@ -90,7 +90,7 @@ def parser(verb: Verb) -> Parser:
 
 
 def help_text() -> str:
-    """What `assay --help` prints."""
+    """The output of `assay --help`."""
     cards = {name: _card(name) for name in catalog.names("cli.verbs")}
     width = max(map(len, cards), default=0)
     lines = [HEAD]
@@ -101,7 +101,7 @@ def help_text() -> str:
 
 
 def _card(name: str) -> dict[str, str]:
-    """The literal words in `VERB = Verb(...)` of a verb's file, read without importing it."""
+    """The string literals in `VERB = Verb(...)` of a verb's file, read without importing it."""
     path = os.path.join(os.path.dirname(__file__), "verbs", f"{name}.py")
     with open(path, encoding="utf-8") as file:
         _, start, rest = file.read().partition("\nVERB = ")
@@ -115,8 +115,8 @@ def _unknown(word: str) -> int:
     verbs = (*catalog.names("cli.verbs"), *catalog.third_party("cli.verbs"))
     close = difflib.get_close_matches(word, verbs, n=1, cutoff=0.5)
     what = "option" if word.startswith("-") else "verb"
-    remedy = f"Did you mean `assay {close[0]}`?" if close else f"There are: {', '.join(verbs)}."
-    return _say(f"there is no {what} {word!r}. {remedy} `assay --help` explains them.", 2)
+    remedy = f"Did you mean `assay {close[0]}`?" if close else f"Available: {', '.join(verbs)}."
+    return _say(f"there is no {what} {word!r}. {remedy} See `assay --help`.", 2)
 
 
 def _explain(error: Exception) -> int:
@@ -146,5 +146,5 @@ def _say(sentence: str, code: int) -> int:
 
 
 def _silence_stdout() -> None:
-    # The reader of our output went away (`assay list | head`): the interpreter must not try to flush at its end.
+    # The reader closed the pipe (`assay list | head`): keep the interpreter from flushing at exit.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

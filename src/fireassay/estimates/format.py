@@ -1,7 +1,7 @@
 """How is a number written for people?
 
 The only module that turns numbers into text. A value has as many digits as its interval supports; the ends are rounded
-outwards. All three stay on the same side of a limit printed beside them as the exact numbers (`fireassay.estimates.rounding`).
+outwards. All three stay on the same side of a limit printed with them as the exact numbers (`fireassay.estimates.rounding`).
 If the interval excludes zero and is wider than the value (a ratio of few launches), value and ends keep two digits each, so
 that none of them reads as zero. A table row uses one scale (s, ms, us ...), so that its numbers compare at a glance. A given
 number (a gate, a margin) is written as given.
@@ -19,7 +19,7 @@ from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.rounding import DIGITS_WITHOUT_INTERVAL, Way, fewest, outwards, rounded, significant, written
 from fireassay.stats.groups.launch_groups import LEAST, groups
 
-CLEARLY: Final = 0.002  # p below which diverging launches are marked beside the interval: strict, as a report has many intervals
+CLEARLY: Final = 0.002  # p below which diverging launches are marked after the interval: strict, as a report has many intervals
 APART: Final = 0.01  # and the least relative difference between them
 
 ABSENT_WORDS: Final = {
@@ -184,7 +184,7 @@ def _interval(value: Estimate, low: Decimal, high: Decimal) -> str:
 
 
 def _caution(value: Estimate) -> str:
-    """What the interval does not show: its launches form separate groups (`fireassay.stats.groups.launch_groups`)."""
+    """A caution that the interval does not show: its launches form separate groups (`fireassay.stats.groups.launch_groups`)."""
     if len(value.launch_values) < LEAST or (grouping := groups(value.launch_values, smallest_effect=APART)) is None:
         return ""
     return "" if grouping.p >= CLEARLY else " (two groups)" if grouping.outlying is None else " (one far out)"
@@ -196,7 +196,7 @@ def number(value: float, decimals: int, way: Way = "nearest") -> str:
 
 
 def reading(value: float | None, unit: str, scale: Scale | None = None, *, beside: Sequence[float] = (), way: Way = "nearest") -> str:
-    """A single reading (such as one launch's wall time): three digits, no interval; a dash for None.
+    """A single reading (one launch's wall time): three digits, no interval; a dash for None.
 
     `beside`: limits it is compared with, in the same unit; `way`: "up" or "down" for a value that is itself a bound.
     """

@@ -21,12 +21,12 @@ def no_launch(configuration: str) -> Absent:
 
 
 def no_logarithm(values: Sequence[float], name: str) -> Absent | None:
-    """Times, rates and costs are above 0, or all 0 (free of charge); anything else is a damaged measurement."""
+    """Why times, rates or costs have no logarithm: they must be above 0, or all 0 (free of charge)."""
     bad = sum(value <= 0.0 for value in values)
     if bad == 0 or not any(values):
         return None
     metric_name = name.partition("|")[0]
-    detail = f"{bad} of {len(values)} launches give 0 or less for {metric_name}, which cannot be; look at their rows"
+    detail = f"{bad} of {len(values)} launches give 0 or less for {metric_name}, which is impossible; inspect their rows"
     return Absent(reason="refused", detail=detail)
 
 

@@ -2,7 +2,7 @@
 
 The half-width of an interval keeps two significant digits. The lower end is rounded down and the upper one up, so that the
 printed interval contains the exact one and exceeds it by less than a tenth of its half-width on either side. The value is rounded
-to the nearest at the same decimal, or one further if fewer than two significant digits would remain. A number read beside a
+to the nearest at the same decimal, or one further if fewer than two significant digits would remain. A number read next to a
 limit (a margin, a gate, no change) gets enough digits to show its side of the limit.
 Binary fractions are first rounded to 14 significant digits: 0.07 in per cent is 7, and its upper end is not 8.
 Source: Particle Data Group, "Review of Particle Physics", section 5.3 (two digits of an uncertainty); IEEE 1788, interval

@@ -1,1 +1,1 @@
-"""HOW IT IS SHOWN: one file per report; numbers are formatted in view alone."""
+"""How is a record shown?  One file per report; numbers are formatted only in view."""

@@ -1,7 +1,7 @@
-"""In which format does a number stand in a workbook?
+"""In which format is a number written to a workbook?
 
-It is raw, in the unit of the record, and only formatted by Excel; nothing is rounded.  An end of an interval is shown with as many
-decimals as Excel needs to show it outwards.
+Raw, in the unit of the record; only Excel formats it, and nothing is rounded.  An end of an interval gets as many decimals as Excel
+needs to round it outwards.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ NUMBER_FORMATS: Final = {
     "J/item": "0.00000E+00",
 }
 WAYS: Final[tuple[Way, ...]] = ("nearest", "down", "up")  # value, low, high
-MORE_DECIMALS: Final = 15  # what a binary fraction has beyond a format's own
+MORE_DECIMALS: Final = 15  # decimals of a binary fraction beyond those of a format
 
 
 def ends(value: Estimate) -> list[Cell]:
-    """Value, low and high as cells; words where the data bound a side not at all."""
+    """Value, low and high as cells; words for a side that the data do not bound."""
     style = NUMBER_FORMATS.get(value.unit, GENERAL)
     single = value.n_launches <= 1
     words = ("no bound", *(("no interval: one launch",) * 2 if single else ("no lower bound", "no upper bound")))
@@ -45,7 +45,7 @@ def ends(value: Estimate) -> list[Cell]:
 
 
 def _outwards(style: str, end: float, way: Way) -> str:
-    """The format with so many more decimals that Excel, which rounds to the nearest, shows a low end no higher and a high one no lower."""
+    """The format with enough further decimals that Excel, which rounds to nearest, shows no low end higher and no high end lower."""
     mantissa, exponent, power = style.partition("E")
     if way == "nearest" or style == GENERAL:
         return style

@@ -1,6 +1,6 @@
-"""What is said of several configurations at once?  One sentence with the list of them, instead of one sentence each.
+"""How are statements about several configurations grouped?  One sentence with a list of configurations, instead of one sentence each.
 
-Nothing is dropped: whatever differs between configurations (the numbers of a finding) stays, under one head.
+Nothing is dropped: whatever differs between configurations (the numbers of a finding) stays, under one heading.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from fireassay.verdict.types import Status
 
 @dataclass(frozen=True, kw_only=True)
 class Told:
-    """A sentence and the configurations of which it holds, in words."""
+    """A sentence and the configurations for which it holds, in words."""
 
     where: str
     sentence: str
@@ -33,7 +33,7 @@ class FindingGroup:
 
 @dataclass(frozen=True, kw_only=True)
 class GateGroup:
-    """The results of one gate that have one status."""
+    """The results of one gate with the same status."""
 
     gate: str
     status: Status
@@ -79,7 +79,7 @@ def gates(view: View) -> tuple[GateGroup, ...]:
 
 
 def costs(view: View) -> tuple[str, ...]:
-    """What the instrument, or of a load the client, cost: what is the same for several configurations once."""
+    """The cost of the instrument, or for a load of its client; equal costs of several configurations once."""
     by_text: dict[str, list[str]] = {}
     for label, shown in view.overhead:
         by_text.setdefault(shown.full, []).append(label)
@@ -91,9 +91,9 @@ def costs(view: View) -> tuple[str, ...]:
 
 
 def absences(view: View, rows: Iterable[MetricRow]) -> tuple[str, ...]:
-    """Why numbers are missing: a line for all metrics that are missing at the same places for the same reason.
+    """Why numbers are missing: one line for all metrics missing at the same configurations for the same reason.
 
-    Of reasons that differ in their numbers the first stands as an example.
+    If reasons differ only in their numbers, the first serves as an example.
     """
     merged: dict[tuple[str, str, str], list[str]] = {}
     examples: dict[tuple[str, str, str], str] = {}
@@ -111,7 +111,7 @@ def absences(view: View, rows: Iterable[MetricRow]) -> tuple[str, ...]:
 
 
 def _missing(row: MetricRow) -> dict[str, dict[str, list[str]]]:
-    """What is shown instead of a number -> reason -> configurations."""
+    """Text shown instead of a number -> reason -> configurations."""
     reasons: dict[str, dict[str, list[str]]] = {}
     for key, shown in row.cells.items():
         if not shown.measured:
@@ -128,7 +128,7 @@ def places(view: View, keys: Sequence[str]) -> str:
     groups: dict[str, list[Column]] = {}
     for column in columns:
         groups.setdefault(column.group, []).append(column)
-    by_loads: dict[str, list[str]] = {}  # loads -> engines and scenarios at which it is these
+    by_loads: dict[str, list[str]] = {}  # loads -> engines and scenarios with these loads
     for group, members in groups.items():
         by_loads.setdefault(_loads(members), []).append(group)
     everywhere = len(groups) == len(view.groups) > 2

@@ -1,8 +1,8 @@
 """What is on a page?  Sections of tables, facts, bullets, prose and charts, from which every format is made by one walk.
 
-A page holds values and not strings: a workbook keeps numbers, a terminal words.  How deep a section stands says who shows it:
-a terminal and a comment stop after `front`, Markdown after `detail`, a page of its own shows `appendix` too.  Sections of depth
-`data` replace all others in a workbook, those of depth `paper` in LaTeX, where a page has such.
+A page holds values, not strings: a workbook keeps numbers, a terminal words.  The depth of a section decides which formats show it:
+a terminal and a comment stop after `front`, Markdown after `detail`, an HTML page shows `appendix` too.  Sections of depth
+`data` replace all others in a workbook, those of depth `paper` in LaTeX, if a page has any.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ DIGITS: Final = frozenset("0123456789$−–")
 
 @dataclass(frozen=True, kw_only=True)
 class Mark:
-    """A status as a word, which colour only repeats; `why` is the sentence behind it."""
+    """A status as a word; colour only repeats it. `why` is the reason."""
 
     word: str
     tone: Tone = "plain"
     why: str = ""
-    sign: str = ""  # before the word where there is room for it; empty: that of the tone
+    sign: str = ""  # before the word if there is room; empty: that of the tone
 
 
 @dataclass(frozen=True, kw_only=True)
 class Number:
-    """A value with its interval, or the reason why there is none."""
+    """A value with its interval, or the reason for its absence."""
 
     shown: Shown
-    bare: bool = False  # its unit stands in the head of the column
+    bare: bool = False  # its unit is in the column head
     interval: bool = True
     strong: bool = False
     struck: bool = False
@@ -69,14 +69,14 @@ class Figure:
 
 @dataclass(frozen=True, kw_only=True)
 class Words:
-    """Text in a cell: every other cell as well, once a writer of text has asked what it says."""
+    """Text in a cell; text formats convert every other cell to it."""
 
     text: str
     below: str = ""
     tone: Tone = "plain"
     strong: bool = False
     code: bool = False
-    title: str = ""  # of what is folded away
+    title: str = ""  # of the folded text
     fold: str = ""
     note: str = ""  # how a number was made, or why there is none
 
@@ -85,12 +85,12 @@ Cell = str | int | float | Mark | Number | Figure | Words | None
 
 
 def number(value: Value, scale: Scale | None = None, work: str = "items", *, bare: bool = False) -> Number:
-    """A value as it is shown in its scale."""
+    """A value as displayed in its scale."""
     return Number(shown=show(value, scale, work), bare=bare)
 
 
 def said(cell: Cell) -> Words:
-    """What a cell says in words."""
+    """A cell as text."""
     match cell:
         case Words():
             return cell
@@ -126,7 +126,7 @@ def _without_unit(shown: Shown, unit: str) -> str:
 
 
 def one_line(cell: Cell) -> str:
-    """A cell's text and what stands below it, in one line; the reason where there is no number."""
+    """A cell's text and the text below it, in one line; the reason if there is no number."""
     if isinstance(cell, Number) and not cell.bare and cell.interval:
         return f"{cell.shown.full} {cell.extra}".strip()
     words = said(cell)
@@ -138,7 +138,7 @@ def one_line(cell: Cell) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Head:
-    """The head of a column; neighbours with the same `above` share one head over theirs."""
+    """The head of a column; neighbours with the same `above` share a spanning head."""
 
     text: str
     above: str = ""
@@ -151,7 +151,7 @@ class Head:
 
 @dataclass(frozen=True, kw_only=True)
 class Bullet:
-    """An item of a list: `where` it holds and `text`, and `more` of such pairs."""
+    """An item of a list: `text` and `where` it holds, and `more` such pairs."""
 
     text: str
     mark: Mark | None = None
@@ -159,12 +159,12 @@ class Bullet:
     where: str = ""
     more: tuple[tuple[str, str], ...] = ()
     todo: str = ""
-    folded: bool = False  # the text is read once the item is opened, where that is possible
+    folded: bool = False  # the text is hidden until the item is opened, in formats that can fold
 
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """Rows of which the first `stub` cells are their names; a row with one cell more than these says it of all columns."""
+    """Rows whose first `stub` cells are names; a row with only one more cell applies to all columns."""
 
     name: str  # anchor
     heads: tuple[Head, ...]
@@ -172,35 +172,35 @@ class Table:
     title: str = ""
     stub: int = 1
     notes: tuple[str, ...] = ()
-    reasons: tuple[Bullet, ...] = ()  # behind its marks and dashes, for a writer whose cells hold only words
-    explained: bool = False  # the marks' reasons stand in the cells, where there is room
-    opens: bool = False  # a number can be opened to how it was made
-    inline: bool = False  # an interval stands beside its number, for tables of many rows
-    folded: str = ""  # what is read before the table is opened; empty: it is open
-    opened: bool = False  # although it can be folded away
+    reasons: tuple[Bullet, ...] = ()  # for its marks and dashes, for formats whose cells hold only text
+    explained: bool = False  # the marks' reasons are in the cells, if there is room
+    opens: bool = False  # a number can be expanded to its method
+    inline: bool = False  # an interval is on the line of its number, for tables of many rows
+    folded: str = ""  # summary shown while the table is folded; empty: not foldable
+    opened: bool = False  # initially open although foldable
 
     def whole(self, row: tuple[Cell, ...]) -> bool:
-        """Whether a row says one thing of all columns."""
+        """Whether a row holds one cell for all columns."""
         return len(row) == self.stub + 1 < len(self.heads)
 
-    def numeric(self, place: int) -> bool:
-        """Whether a column holds numbers, or texts that all begin like one."""
-        cells = [row[place] for row in self.rows if not self.whole(row)]
+    def numeric(self, column: int) -> bool:
+        """Whether a column holds numbers, or only texts that begin like one."""
+        cells = [row[column] for row in self.rows if not self.whole(row)]
         if any(isinstance(cell, (Number, Figure, int, float)) for cell in cells):
             return True
-        return place >= self.stub and bool(cells) and all(said(cell).text[:1] in DIGITS for cell in cells)
+        return column >= self.stub and bool(cells) and all(said(cell).text[:1] in DIGITS for cell in cells)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """Names and what stands behind them."""
+    """Names and their texts."""
 
     rows: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bullets:
-    """Findings, gates, recommendations, reasons; `empty` is said where there is none."""
+    """Findings, gates, recommendations, reasons; `empty` is shown if there are none."""
 
     items: tuple[Bullet, ...]
     empty: str = ""
@@ -208,7 +208,7 @@ class Bullets:
 
 @dataclass(frozen=True, kw_only=True)
 class Prose:
-    """A paragraph; of the weight `code`, lines as they are."""
+    """A paragraph; with weight `code`, preformatted lines."""
 
     text: str
     weight: Weight = "body"
@@ -216,7 +216,7 @@ class Prose:
 
 @dataclass(frozen=True, kw_only=True)
 class Chart:
-    """A chart, or why there is none, drawn by the writers that show it."""
+    """A chart, or why there is none, drawn only by formats that show it."""
 
     name: str
     draw: Callable[[], Drawing | Missing]
@@ -224,7 +224,7 @@ class Chart:
 
 @dataclass(frozen=True, kw_only=True)
 class Raw:
-    """A table of any length, for a workbook alone; `rows` stand below those of the frame."""
+    """A table of any length, for a workbook alone; `rows` follow those of the frame."""
 
     name: str
     heads: tuple[str, ...]
@@ -238,24 +238,24 @@ Blocks = tuple[Block, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """A heading and what stands below it; `content` is made once a writer shows it."""
+    """A heading and its content, which is made when a writer shows it."""
 
     key: str
     title: str
     content: Blocks | Callable[[], Blocks]
     depth: Depth = "front"
-    question: str = ""  # that it answers
-    half: bool = False  # beside another such section, where there is room
+    question: str = ""  # answered by the section
+    half: bool = False  # side by side with another such section, if there is room
 
     @cached_property
     def blocks(self) -> Blocks:
-        """What stands below the heading."""
+        """The content."""
         return self.content if isinstance(self.content, tuple) else self.content()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """What a CI server counts."""
+    """A test case for a CI server."""
 
     name: str
     group: str
@@ -266,20 +266,20 @@ class Case:
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """Everything that is said of one thing."""
+    """A page about one subject."""
 
     title: str
     sections: tuple[Section, ...]
     mark: Mark | None = None
     meaning: str = ""
     lead: str = ""  # the sentence that may be quoted
-    about: tuple[str, ...] = ()  # quiet lines below it
+    about: tuple[str, ...] = ()  # lines below it, in a subdued style
     footer: tuple[str, ...] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
     cases: tuple[Case, ...] = ()
 
     def of_depth(self, *depths: Depth) -> tuple[Section, ...]:
-        """The sections of these depths, in their order, without those that hold nothing."""
+        """The sections of these depths, in their order, without empty ones."""
         return tuple(section for section in self.sections if section.depth in depths and section.blocks)
 
 
@@ -294,7 +294,7 @@ def notes(texts: Iterable[str]) -> Bullets:
 
 
 def mapped(value: Any, change: Callable[[str], str]) -> Any:
-    """A page, or a part of one, with every text changed: for what nobody looked through before."""
+    """A page, or a part of one, with every text changed, to redact pages of unchecked input."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, tuple):

@@ -80,7 +80,7 @@ def _columns(measured: RecordData) -> tuple[Column, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class KindView:
-    """What a kind of record shows besides every record: `VIEW` in `fireassay.kinds.<kind>.view`, if there is any."""
+    """The parts of a view that depend on the kind of record: `VIEW` in `fireassay.kinds.<kind>.view`, if defined."""
 
     columns: Callable[[RecordData], tuple[Column, ...]] = _columns
     conditions: Callable[[RecordData, str], Mapping[str, str]] = requested  # of a record and its base's label

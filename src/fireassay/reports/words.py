@@ -22,7 +22,7 @@ DIMENSION_TITLES: Final[Mapping[str, str]] = {
     "reliability": "Reliability",
 }
 WHOLE: Final = "whole experiment"
-UNSAID: Final = "not said by the file"  # of an imported record
+UNSAID: Final = "not stated in the file"  # of an imported record
 
 
 def place_of(configuration: str | None) -> str:

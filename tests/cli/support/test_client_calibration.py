@@ -90,7 +90,7 @@ def test_what_was_measured_before_a_stop_is_kept(monkeypatch: pytest.MonkeyPatch
     assert "ceiling" in kept.read_client()
     plant(monkeypatch, streams=(), stopped="stopped by Ctrl-C")
     assert cli.main(["doctor", "client"]) == 130
-    assert "too little was measured to be kept" in capsys.readouterr().err
+    assert "too few measurements to keep" in capsys.readouterr().err
 
 
 def test_a_client_that_was_never_calibrated_is_an_error_that_says_what_to_run(capsys: pytest.CaptureFixture[str]) -> None:

@@ -98,8 +98,8 @@ def test_with_looks_the_plan_is_a_bound_and_every_look_is_told_once() -> None:
         tell(replace(one, adaptive=True, looks=(seen,) if one.rows else ()))
     assert stream.getvalue().splitlines() == [
         "record records/made: at most 3 launches",
-        "[1/3] workers=1 block 0 ok after 12.3 s, about 9 s to the next look",
-        "look: after 5 blocks: not yet",
+        "[1/3] workers=1 block 0 ok after 12.3 s, about 9 s to the next interim analysis",
+        "interim analysis: after 5 blocks: not yet",
     ]
     assert "1/at most 3 launches" in status_line(replace(progress(DONE), adaptive=True))
 
@@ -116,7 +116,7 @@ def test_a_launch_that_was_disturbed_is_told_with_the_reason_and_its_place_stays
 def test_a_resumed_experiment_says_how_much_was_done_before() -> None:
     stream = io.StringIO()
     PlainLines(stream)(progress(DONE, row("aborted", slot=1)))
-    assert stream.getvalue() == "record records/made: 3 launches, 1 of them done before\n"
+    assert stream.getvalue() == "record records/made: 3 launches, 1 of them already done\n"
 
 
 def test_a_reader_that_goes_away_does_not_stop_the_experiment() -> None:
@@ -132,7 +132,7 @@ def test_the_status_line_tells_the_running_launch_and_the_time_left() -> None:
         "1/3 launches  ·  about 25 s left  ·  workers=2 block 0 for 8 s  ·  2/2 ranks  ·  step 40  ·  5.2 steps/s"
     )
     unseen = progress(running=0, ranks=0, steps_per_s=None)
-    assert status_line(unseen).endswith("time left not known yet  ·  workers=1 block 0 for 8 s  ·  no step seen yet")
+    assert status_line(unseen).endswith("time left unknown  ·  workers=1 block 0 for 8 s  ·  no step seen yet")
     assert status_line(progress(running=2, incarnation=1)).endswith("restart 1")
 
 

@@ -66,7 +66,7 @@ def test_what_cannot_be_read_or_written_is_one_sentence(tmp_path: Path, reposito
     claim = str(repository / "examples" / "claims" / "sound.toml")
     (tmp_path / "no").write_text("")
     assert main(["audit", claim, "--output", str(tmp_path / "no" / "file")]) == 6
-    assert "Give another place with --output" in capsys.readouterr().err
+    assert "Choose another path with --output" in capsys.readouterr().err
 
 
 def test_an_experiment_is_no_claim(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:

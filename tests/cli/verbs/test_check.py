@@ -169,7 +169,7 @@ def test_a_record_against_itself_or_its_copy_is_refused(tmp_path: Path, capsys: 
     copy = Path(shutil.copytree(base, tmp_path / "b" / base.name))
     for other in (base, copy):
         assert main(["check", str(base), "--against", str(other)]) == 2
-        assert "which are one record" in capsys.readouterr().err
+        assert "which are the same record" in capsys.readouterr().err
 
 
 def test_a_history_of_other_experiments_is_said_to_be_that(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -107,7 +107,7 @@ def test_every_end_has_its_code_and_its_word(
     ("words", "said"),
     [
         (("before",), "two or more"),
-        (("before", "after", "--at", "workers=1", "--at", "workers=2", "--at", "workers=1"), "name one record"),
+        (("before", "after", "--at", "workers=1", "--at", "workers=2", "--at", "workers=1"), "give one record"),
         (("before", "after", "--varying", "engin"), "--varying engine"),
         (("before", "after", "--at", "workers=9"), "workers=1, workers=2"),
         (("before", "after", "--primary", "speed"), "Did you mean"),
@@ -162,7 +162,7 @@ def test_a_record_is_not_compared_with_itself_or_a_copy_of_itself(capsys: pytest
     for again in ("before", str(place)):
         code, out, err = say(capsys, root, "before", again)
         assert (code, out) == (2, "")
-        assert "which are one record" in err
+        assert "which are the same record" in err
 
 
 def test_one_record_alone_is_told_what_else_to_name(capsys: pytest.CaptureFixture[str], root: Path) -> None:
@@ -178,7 +178,7 @@ def test_a_record_that_was_changed_after_sealing_is_no_evidence(capsys: pytest.C
     manifest.write_text(manifest.read_text().replace('"name": "after"', '"name": "later"'))
     code, out, err = say(capsys, root, "before", str(place))
     assert (code, out) == (6, "")
-    assert "is not what was sealed: manifest.json: was changed after sealing" in err
+    assert "differs from its seal: manifest.json: was changed after sealing" in err
     assert main(["check", str(place), "--against", str(resolve("before", root))]) == 6
 
 
@@ -192,7 +192,7 @@ def test_each_record_may_have_a_configuration_of_its_own(capsys: pytest.CaptureF
     assert found["quality"] == {"before workers=2": "HELD", "worse workers=2": "DEGRADED"}
     code, _, err = say(capsys, root, "before", "before", "worse", "--at", "workers=1", "--at", "workers=2")
     assert code == 2
-    assert "which are one record" in err or "one for each record" in err
+    assert "which are the same record" in err or "one for each record" in err
 
 
 @pytest.mark.parametrize(("base", "other", "code"), [("before", "after", 0), ("before", "worse", 1), ("few", "little", 4)])

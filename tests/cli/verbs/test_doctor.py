@@ -68,7 +68,7 @@ def test_an_examination_that_was_stopped_is_kept_if_it_is_long_enough(
     assert "absent" not in kept.read()
     plant(monkeypatch, nearly(5, 0.001), stopped="stopped by Ctrl-C")
     assert cli.main(["doctor"]) == 130
-    assert "too little was measured to be kept" in capsys.readouterr().err
+    assert "too few measurements to keep" in capsys.readouterr().err
 
 
 def test_json_is_the_stored_result(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -138,8 +138,8 @@ def test_the_report_shows_what_the_tool_reported_beside_ours(here: Path, capsys:
     (row,) = (line for line in out.splitlines() if line.startswith("| mean TTFT"))
     mean_ms = sum(ttft_s(i) for i in range(40)) / 40 * 1000
     assert f"{mean_ms:.0f} ms by vLLM bench serve; here ttft\\_vllm {mean_ms:.0f} ms" in row
-    assert "every latency begins when its request was sent; when it was due is not said" in out
-    assert "temperature: not said by the file" in out
+    assert "every latency begins when its request was sent; its due time is not stated" in out
+    assert "temperature: not stated in the file" in out
     assert "client of one process" not in out
 
 

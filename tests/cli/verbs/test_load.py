@@ -28,7 +28,7 @@ def test_a_dry_run_shows_the_plan_and_sends_nothing(capsys: pytest.CaptureFixtur
     assert cli.main(["load", URL, "--concurrency", "1,8", "--duration", "10s", "--warm-up", "2s", "--dry-run"]) == 0
     out, err = capsys.readouterr()
     assert "concurrency=8" in out
-    assert "6 launches; expected time: 1 min 12 s of load, and starts and ends beside" in out  # 2 x 3 x 12 s
+    assert "6 launches; expected time: 1 min 12 s of load, plus starts and ends" in out  # 2 x 3 x 12 s
     assert "no tokenizer was given" in err
 
 

@@ -161,7 +161,7 @@ def test_a_file_that_cannot_be_written_is_a_sentence_with_the_place(
 ) -> None:
     (tmp_path / "file").touch()
     assert main(["report", str(record), "--html", "--output", str(tmp_path / "file" / "report.html")]) == 6
-    assert "Give another place with --output" in capsys.readouterr().err
+    assert "Choose another path with --output" in capsys.readouterr().err
 
 
 # ---- without torch, without much memory

@@ -47,7 +47,7 @@ def test_another_experiment_is_not_a_reproduction(tmp_path: Path, capsys: pytest
 def test_a_record_does_not_reproduce_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first = str(stored(made(10.0, day=1), tmp_path))
     assert main(["reproduce", first, "--against", first]) == 2
-    assert "which are one record" in capsys.readouterr().err
+    assert "which are the same record" in capsys.readouterr().err
 
 
 def test_losses_are_compared_bit_for_bit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

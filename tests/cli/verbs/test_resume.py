@@ -31,7 +31,7 @@ def test_an_interrupted_record_is_completed_judged_and_reported(record: Path, ca
     assert open_record(record).state == "complete"
     assert code == EXIT_OF_STATUS[judged(record)[1]]
     told = capsys.readouterr().out
-    assert "4 launches, 3 of them done before\n" in told
+    assert "4 launches, 3 of them already done\n" in told
     assert told.count(" started\n") == 1
     assert "report: " in told
 

@@ -29,7 +29,7 @@ def flat(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
 
 def rows(text: str) -> list[list[str]]:
     """The table's lines, whose further columns stand in further parts below."""
-    parts = [part.splitlines()[1:] for part in text.partition("Rows -")[2].partition("What they say")[0].split("\n ---")[1:]]
+    parts = [part.splitlines()[1:] for part in text.partition("Rows -")[2].partition("Fitted laws")[0].split("\n ---")[1:]]
     lines = [[line.split() for line in part if line.startswith(" ")] for part in parts]
     made = lines[0]
     for further in lines[1:]:

@@ -85,8 +85,8 @@ def test_a_dry_run_shows_the_plan_in_order_and_starts_nothing(capsys: pytest.Cap
     assert rows[0][5] == rows[1][5]  # one seed for a block
     assert rows[4][3:5] == ["workers=2", "fault"]
     assert rows[4][6] == "kill"
-    assert lines[8] == ("5 launches; expected time: unknown: no complete record in records ran this workload at all of these levels")
-    assert lines[10] == "What it will be able to show:"
+    assert lines[8] == ("5 launches; expected time: unknown: no complete record in records ran this workload at all these levels")
+    assert lines[10] == "Detectable differences:"
     assert lines[12].startswith("  verdict: 2 launches per configuration cannot decide anything")
     assert not Path("records").exists()
 
@@ -115,6 +115,6 @@ def test_a_dry_run_expects_the_time_that_the_same_workload_took_before(capsys: p
     capsys.readouterr()
     main([*WORDS, "--dry-run", "--", "train.py"])
     assert "2 launches; expected time: about " in (shown := capsys.readouterr().out)
-    assert "What it will be able to show:" in shown
+    assert "Detectable differences:" in shown
     main([*WORDS, "--dry-run", "--", "train.py", "--epochs", "9"])
     assert "expected time: unknown" in capsys.readouterr().out

@@ -53,7 +53,7 @@ def test_json_is_json_and_the_answer_goes_to_stderr(here: Path, capsys: pytest.C
     assert main(["simulate", "--workers", "1,2", *FLAGS, "--weak", "--json"]) == 0
     told = capsys.readouterr()
     assert json.loads(told.out)["verdict"]["status"] == "INVALID"
-    assert "no shortest step" in told.err
+    assert "no worker count has the shortest step" in told.err
 
 
 def test_wrong_flags_are_told_together(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -101,7 +101,7 @@ def test_a_failing_command_is_exit_5_with_its_last_words(tmp_path: Path) -> None
 def test_a_command_before_the_dashes_is_told_where_it_belongs(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         cli.main(["time", "sort", "data.txt"])
-    assert "A command stands after --, as in: assay time -- sort data.txt." in capsys.readouterr().err
+    assert "A command follows --, as in: assay time -- sort data.txt." in capsys.readouterr().err
 
 
 def test_a_command_that_is_not_there_is_exit_2(tmp_path: Path) -> None:

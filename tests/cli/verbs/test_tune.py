@@ -116,7 +116,7 @@ def test_resuming_makes_no_round_again_that_is_whole(tuning: Tuning, tmp_path: P
     assert tuning.again("--resume", "--html", str(page)) == 0
     said = capsys.readouterr()
     assert tuning.records() == before
-    assert said.err.count("measured before") == 2
+    assert said.err.count("already measured") == 2
     assert "Use batch=8" in said.out
     assert "out: different work" in said.out
     text = page.read_text()
@@ -151,7 +151,7 @@ def test_a_round_that_is_not_whole_or_of_another_script_is_made_again(
     told = capsys.readouterr().err
     assert asked == [2]
     assert "interrupted in round 2" in told
-    assert "with --resume goes on with this round" in told
+    assert "with --resume continues this round" in told
     assert main(begun) == 130
     assert asked == [2, 3]
     (tmp_path / "other.py").write_text(KNOBS.read_text() + "# changed\n")
@@ -257,10 +257,10 @@ def test_a_dry_run_lists_the_arms() -> None:
     text = planned(Tune(knobs={"a": (1, 2, 3), "b": (1, 2)}, at_most=5), 2)
     assert "5 arms; the first" not in text  # one at a time: 4
     assert "4 arms; the first" in text
-    assert "round 1: at most 4 arms, 2 launches of each; 50% of those beside today's go on" in text
+    assert "round 1: at most 4 arms, 2 launches of each; 50% of those other than today's continue" in text
     assert "last round, which alone decides: at most 3 arms, 5 launches of each" in text
     assert text.endswith("at most 46 launches in all")  # 2 levels x (4 x 2 + 3 x 5)
-    assert "1 more are not tried out" in planned(Tune(knobs={"a": (1, 2, 3)}, at_most=2), 1)
+    assert "1 more are not tried" in planned(Tune(knobs={"a": (1, 2, 3)}, at_most=2), 1)
 
 
 def test_rounds_halve_until_one_is_left_beside_todays() -> None:

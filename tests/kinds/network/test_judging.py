@@ -1,4 +1,4 @@
-"""What is the verdict on a look at the network, and what may be quoted of it?"""
+"""What is the verdict on a network probe, and what may be quoted of it?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of a look at the network: what grew little is not nothing."""
+"""The tables of a network probe: small counts are not rounded to zero."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def test_without_objectives_pass_means_measured_validly_and_says_so() -> None:
     assert judgement.verdict.status == "PASS"
     assert "no objective was requested, so there is nothing to pass: measured validly. At rate=10: throughput" in judgement.verdict.sentence
     assert pick(judgement).configuration is None
-    assert "no objective was asked for" in pick(judgement).sentence
+    assert "no objective was requested" in pick(judgement).sentence
     assert pick(judgement, "fastest").configuration in ("rate=10", "rate=20")
 
 

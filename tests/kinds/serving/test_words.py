@@ -37,7 +37,7 @@ def test_a_load_is_called_by_what_varies(made: dict[str, object], group: str, lo
 def test_the_objectives_and_the_load_are_said() -> None:
     said = words(rate=(4.0, 8.0), objectives=Objectives(ttft_s=0.2, tpot_s=0.05), warm_up_s=2.0, seconds=30.0, prices=1.5)
     assert said["Objectives"] == "TTFT ≤ 0.2 s, TPOT ≤ 0.05 s, for 99 % of the requests due"
-    assert said["Load"] == "poisson, 4, 8 requests/s; 2 s to warm up, then 30 s"
+    assert said["Load"] == "poisson, 4, 8 requests/s; 2 s of warm-up, then 30 s"
     assert said["Prices"] == "$1.5 per replica-hour (2026-01-01, test)"
     assert said["Clock"] == "every latency begins when its request was due"
 

@@ -34,7 +34,7 @@ def test_a_good_record_passes_what_was_run_and_says_what_was_not() -> None:
         "trajectory": "advice",
     }
     assert "probe.watch" in found["gradient"].sentence
-    assert found["ledger"].sentence == "every sample used once per epoch; what their losses are divided by was not told"
+    assert found["ledger"].sentence == "every sample used once per epoch; the divisors of the losses were not reported"
 
 
 def test_only_configurations_of_several_workers_have_layers() -> None:
@@ -76,7 +76,7 @@ def test_a_gradient_of_samples_that_nobody_knows_fails_by_a_factor_alone(two: li
     add(made, [{"w": two}, {"w": two}], ids=None, precision="float32")
     found = of(made)["gradient"]
     assert found.state == state, found
-    assert ("the samples were the same is not known" in found.sentence) == (state == "advice")
+    assert ("the samples were the same is unknown" in found.sentence) == (state == "advice")
 
 
 @pytest.mark.parametrize(("alone", "several"), [(range(8), None), (None, range(8))])
@@ -87,7 +87,7 @@ def test_ids_of_one_side_alone_do_not_say_that_the_samples_were_the_same(alone: 
     add(made, [{"w": [3.0, 4.5]}] * 2, ids=several, precision="float32")
     found = of(made)["gradient"]
     assert found.state == "advice", found
-    assert "whether the samples were the same is not known" in found.sentence
+    assert "whether the samples were the same is unknown" in found.sentence
     (named,) = [one for one in judged(made).verdict.findings if one.rule == "gradient_differs"]
     assert named.severity == "note"
     assert "with the same samples" not in named.evidence

@@ -1,4 +1,4 @@
-"""The honest-methods page: twelve rules, the artifact form, and the method behind every number."""
+"""The methods page: twelve rules, the artifact form, and the method behind every number."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def test_text_has_the_sentence_each_state_and_what_to_measure() -> None:
         "cold start in the numbers",
         "To measure in the same launches (1)",
         "- time of the strongest baseline",
-        "measure as well: time of every step or",
+        "measure them too: time of every step or",
     ):
         assert part in " ".join(text.split()) or part in text
     assert text.isascii()

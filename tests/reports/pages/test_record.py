@@ -236,7 +236,7 @@ def test_without_gates_and_findings_it_says_so() -> None:
     judged = builders.judgement()
     judged = replace(judged, verdict=replace(judged.verdict, gates=(), findings=()))
     text = written(build(builders.measured(), judged), "markdown")
-    assert "No gate was asked for." in text
+    assert "No gate was requested." in text
     assert "None: every audit passed." in text
 
 

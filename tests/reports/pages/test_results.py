@@ -60,7 +60,7 @@ def test_no_number_of_a_configuration_with_lost_quality_is_written() -> None:
     speedup = view.metric("speedup")
     assert speedup is not None
     assert speedup.cells["workers=2"].text not in text(found).split("no number is reported")[0]
-    assert "2 workers: no number is reported, for its correctness is fail" in text(found)
+    assert "2 workers: no number is reported, because its correctness is fail" in text(found)
     assert names(found) == ["1 worker"]
 
 

@@ -79,7 +79,7 @@ def test_a_node_of_the_backward_pass_and_the_engines_call_of_it_are_one_row() ->
     called = {**node, "name": f"{ENGINE}{node['name']}", "ns": 12_000 * US}
     between = {**node, "name": "aten::mm", "ns": 5000 * US, "calls": 9}
     lines = list(rank_lines(rank(operators=[called, between, node]), most=5))
-    rows = lines[lines.index("  operators by their own time on the processor:") + 1 :][:2]
+    rows = lines[lines.index("  operators by self time on the processor:") + 1 :][:2]
     assert rows == [f"    {'13 ms':>10}  {12:>6} ×  {node['name']}", f"    {'5 ms':>10}  {9:>6} ×  aten::mm"]
 
 

@@ -38,7 +38,7 @@ def test_the_lines_of_a_quiet_command() -> None:
     lines = dict(line.strip().split(maxsplit=1) for line in words.splitlines()[1:6] if line.startswith("  "))
     assert words.splitlines()[0] == "work --fast"
     assert lines["time"].endswith("95 % over 5 launches")
-    assert lines["spread"] == ("launches 980 ms to 1.02 s; 10 starts 980 ms to 1.02 s, 2 in each launch, after 5 to warm up")
+    assert lines["spread"] == ("launches 980 ms to 1.02 s; 10 starts 980 ms to 1.02 s, 2 in each launch, after 5 for warm-up")
     assert lines["floor"] == "1 ms for starting an empty command; not subtracted"
     assert (found.trials, found.warm_ups) == (10, 5)
 
@@ -46,7 +46,7 @@ def test_the_lines_of_a_quiet_command() -> None:
 def test_a_command_that_is_mostly_its_start_is_told_so() -> None:
     made = timing(*[[0.002, v] for v in (0.0010, 0.0011, 0.0012)], warm_up=1)
     floors(made, 0.0008, 1e7)
-    assert any("much of this is the starting of a process" in note for note in shown(made)[0].notes)
+    assert any("much of this is process start-up" in note for note in shown(made)[0].notes)
 
 
 def test_memory_that_is_the_starters_own_is_only_a_bound() -> None:
@@ -64,7 +64,7 @@ def test_kept_output_is_said_to_be_inside_of_the_time() -> None:
     kept = made.experiment.timing.model_copy(update={"keep_output": True})
     assert not any("printed" in note for note in shown(made)[0].notes)
     made.experiment = made.experiment.model_copy(update={"timing": kept})
-    assert any("the time includes that" in note for note in shown(made)[0].notes)
+    assert any("the time includes passing the output" in note for note in shown(made)[0].notes)
 
 
 def test_outliers_failures_and_drift_are_named_and_nothing_is_dropped() -> None:

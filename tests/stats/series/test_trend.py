@@ -45,7 +45,7 @@ def test_one_wild_value_does_not_make_a_trend() -> None:
 def test_too_few_or_equal_values_show_nothing() -> None:
     assert trend([0, 1, 2], [1.0, 2.0, 3.0]) is None
     assert trend(list(range(9)), [1.0] * 9) is None
-    with pytest.raises(ValueError, match="2 places for 3 values"):
+    with pytest.raises(ValueError, match="2 positions for 3 values"):
         trend([0, 1], [1.0, 2.0, 3.0])
 
 

@@ -59,7 +59,7 @@ def time(
 
     Args:
         function: "module:function", or a module-level function.
-        args, kwargs: passed to it; anything that JSON can hold.
+        args, kwargs: passed to it; any JSON value.
         launches: number of fresh processes; with `precision`, before the first interim look.
         round_s: minimum seconds of counted calls per launch.
         precision: add launches until the interval is this narrow (0.02: 2 % on each side).
@@ -107,22 +107,22 @@ def target_of(function: Callable[..., object] | str) -> tuple[str, Path | None]:
         return function, None
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
     if module is None or name is None:
-        raise _refused(repr(function), "It has no name of its own; give a function, or its name as a text.")
+        raise _refused(repr(function), "It has no name. Pass a function, or its name as a string.")
     if inspect.ismethod(function) and not isinstance(function.__self__, type):
-        remedy = f"Write a function that makes the {type(function.__self__).__name__} and calls {name}."
+        remedy = f"Write a function that creates the {type(function.__self__).__name__} and calls {name}."
         raise _refused(f"{name} of an object, which a fresh process does not have", remedy)
     if module == "__main__":
-        raise _refused(f"{name} of the main script", _mend_main(name))
+        raise _refused(f"{name} of the main script", _main_script_fix(name))
     if not all(part.isidentifier() for part in name.split(".")):
-        raise _refused(f"{name} of {module}", "Give it a name: def step(): ... at the left margin of a module.")
-    _refuse_stranger(function, module, name)
+        raise _refused(f"{name} of {module}", "Define it with def step(): ... at the top level of a module.")
+    _refuse_another_object(function, module, name)
     return f"{module}:{name}", _folder_of(module)
 
 
-def _mend_main(name: str) -> str:
+def _main_script_fix(name: str) -> str:
     if not name.isidentifier():  # a lambda or a nested function
-        return "Write it as a function at the left margin of a module beside the script: def step(): ..."
-    return f'Move it into a module beside the script, say work.py, and write fireassay.time("work:{name}").'
+        return "Define it with def step(): ... at the top level of a module next to the script."
+    return f'Move it into a module next to the script, for example work.py, and write fireassay.time("work:{name}").'
 
 
 def _refused(problem: str, remedy: str) -> SpecError:
@@ -131,12 +131,12 @@ def _refused(problem: str, remedy: str) -> SpecError:
     )
 
 
-def _refuse_stranger(function: Callable[..., object], module: str, name: str) -> None:
+def _refuse_another_object(function: Callable[..., object], module: str, name: str) -> None:
     value: Any = importlib.import_module(module)
     for part in name.split("."):
         value = getattr(value, part, None)
     if value is not function and getattr(value, "__func__", value) is not getattr(function, "__func__", function):
-        raise _refused(f"{name} of {module}, which is another object there", "Time the one that the module holds.")
+        raise _refused(f"{name} of {module}, where this name refers to another object", "Time the object that the module defines.")
 
 
 def _folder_of(module: str) -> Path | None:
@@ -168,8 +168,8 @@ def _json_arguments(args: Sequence[Any], kwargs: dict[str, Any]) -> list[str]:
                 Problem(
                     where="the arguments of fireassay.time",
                     found=str(error),
-                    allowed="what JSON can hold",
-                    fix="Make the argument inside of the function, from a name, a size or a seed.",
+                    allowed="JSON values",
+                    fix="Create the argument inside the function, from a name, a size or a seed.",
                 ),
             )
         ) from None
@@ -178,9 +178,9 @@ def _json_arguments(args: Sequence[Any], kwargs: dict[str, Any]) -> list[str]:
             (
                 Problem(
                     where="the arguments of fireassay.time",
-                    found="something that JSON changes (a tuple, or keys that are no text)",
-                    allowed="what JSON gives back as it was",
-                    fix="Use lists, and texts as keys.",
+                    found="a value that JSON changes (a tuple, or a key that is not a string)",
+                    allowed="values that JSON reads back unchanged",
+                    fix="Use lists, and strings as keys.",
                 ),
             )
         )

@@ -47,7 +47,7 @@ class Drawer:
         from fireassay.reports.charts import converter
 
         box: SimpleQueue[bytes] = SimpleQueue()
-        if not self._ask(specification, box):
+        if not self._request(specification, box):
             return converter.here(specification)
 
         def drawn() -> str:
@@ -58,7 +58,7 @@ class Drawer:
 
         return drawn
 
-    def _ask(self, specification: Mapping[str, Any], box: SimpleQueue[bytes]) -> bool:
+    def _request(self, specification: Mapping[str, Any], box: SimpleQueue[bytes]) -> bool:
         assert self._process.stdin is not None
         with self._lock:
             if self._ended:

@@ -31,11 +31,11 @@ def run(arguments: argparse.Namespace, seconds: float) -> int:
         return _show(machine_fitness.read_client(), arguments)
     result, stopped = calibrated(seconds, quiet=arguments.quiet)
     if not result["errors"]:
-        print(f"assay: {stopped or 'nothing was measured'}; too little was measured to be kept", file=sys.stderr)
+        print(f"assay: {stopped or 'nothing was measured'}; too few measurements to keep", file=sys.stderr)
         return 130
     path = machine_fitness.write_client(result)
     emit(shown(result), arguments)
-    say(f"kept for later records: {path}", file=sys.stdout if plain_stdout(arguments) else sys.stderr)
+    say(f"stored for later records: {path}", file=sys.stdout if plain_stdout(arguments) else sys.stderr)
     return 130 if stopped else EXIT_OF[result["fitness"]]
 
 
@@ -80,12 +80,12 @@ def result_of(seen: ClientCalibration, about: Mapping[str, str]) -> dict[str, An
 
 
 def shown(result: Mapping[str, Any]) -> Output:
-    """The verdict, every check, then what to do."""
+    """The verdict, every check, then the fixes."""
     from fireassay.reports.pages.doctor import page
 
     head = f"this client is {result['fitness']} to measure here (Python {result['python']}, {result['loop']}, {result['utc']})"
     if result["fitness"] == "unknown":
-        head = "nothing is known about this client"
+        head = "the fitness of this client is unknown"
     return Output(
         name="doctor-client",
         page=lambda: page("this client", head, result["fitness"], result["checks"]),

@@ -1,9 +1,9 @@
 """Are the intervals of a running experiment narrow enough, and was a launch disturbed?
 
-The interface between measuring and judging: the runner knows when to ask, metrics and statistics know the answer.  A look opens
+The interface between measuring and judging: the runner schedules an interim analysis, metrics and statistics evaluate it.  It opens
 the unsealed record, computes the intervals of the primary numbers as the report will, and compares their half-widths with
-`launches.precision`.  Primary are `comparison.primary` at every level, and the speedup at every level but the base.
-`fireassay.stats.comparing.sequential` decides when looks happen and at which confidence; the first one comes after
+`launches.precision`.  The primary numbers are `comparison.primary` at every level, and the speedup at every level but the base.
+`fireassay.stats.comparing.sequential` sets the times and confidence of interim analyses; the first follows
 `launches.per_configuration` blocks, but not before the fifth, as fewer barely determine the spread.
 """
 
@@ -40,7 +40,7 @@ def profiled(trace: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def looks(experiment: Experiment) -> Iterator[int]:
-    """Endless series of block counts to look at, each at least 1.5 times the one before."""
+    """Endless series of block counts with an interim analysis, each at least 1.5 times the previous one."""
     blocks = max(experiment.launches.per_configuration, FIRST_LOOK)
     while True:
         yield blocks
@@ -57,10 +57,10 @@ def look(path: Path, blocks: int) -> Look:
 
     measured = from_record(open_record(path))
     confidence = look_confidence(measured.experiment.launches.confidence)
-    # As the report will compute them if this is the last look: the manifest then holds its confidence.
+    # As the report computes them if this interim analysis is the last: the manifest then holds its confidence.
     measured = replace(measured, manifest={**measured.manifest, "looks": [{"confidence": confidence}]})
     precision = measured.experiment.launches.precision
-    assert precision is not None  # no looks otherwise
+    assert precision is not None  # no interim analysis otherwise
     intervals = primary_intervals(measured)
     widths = {name: half_width(interval) for name, interval in intervals.items()}
     enough = bool(intervals) and all(is_narrow(interval, precision) for interval in intervals.values())
@@ -123,7 +123,7 @@ def disturbed(path: Path, launch: int) -> str:
 
 
 def _computed(measured: RecordData, names: tuple[str, ...]) -> dict[str, Mapping[str, Value]]:
-    """Only these metrics and their dependencies: a look delays the next launch."""
+    """Only these metrics and their dependencies: an interim analysis delays the next launch."""
     from fireassay.verdict.judge import about, compute
 
     known: Mapping[str, Metric] = about(measured)
@@ -141,10 +141,10 @@ def _sentence(blocks: int, confidence: float, precision: float, widths: Mapping[
 
     after = f"after {count(blocks, 'blocks')}"
     if not widths:
-        return f"{after}: none of the primary numbers has been measured"
+        return f"{after}: no primary number has been measured"
     widest = max(widths, key=lambda name: widths[name])
     width = f"{reading(widths[widest], FRACTION)} to either side" if math.isfinite(widths[widest]) else "without an interval"
-    requested = f"{reading(precision, FRACTION)} asked for"
-    sure = f"at {reading(confidence, FRACTION)} confidence"
+    requested = f"{reading(precision, FRACTION)} required"
+    level = f"at {reading(confidence, FRACTION)} confidence"
     which = f"the widest of {count(len(widths), 'intervals')}" if len(widths) > 1 else "the only interval"
-    return f"{after} {which} is {widest}, {width} {sure}; {requested}: {'enough' if enough else 'not yet'}"
+    return f"{after} {which} is {widest}, {width} {level}; {requested}: {'enough' if enough else 'not yet'}"

@@ -31,9 +31,9 @@ STDOUT: Final = Path("-")  # as --output
 
 @dataclass(frozen=True, kw_only=True)
 class Output:
-    """What a verb can show; each part is made only on demand."""
+    """The output of a verb; each part is made only on demand."""
 
-    name: str  # of the file, without its suffix
+    name: str  # file name without suffix
     page: Callable[[], Page]
     document: Callable[[], str]  # JSON
 
@@ -43,12 +43,15 @@ def add_formats(parser: argparse.ArgumentParser, *, besides: tuple[str, ...] = (
     shape = parser.add_mutually_exclusive_group()
     for name in (JSON, *catalog.names(WRITERS)):
         if name not in (TERMINAL, *besides):
-            shape.add_argument(f"--{name}", dest="form", action="store_const", const=name, help=f"show it as {name}")
-    shape.add_argument("--format", dest="form", metavar="NAME", help="show it in a format that another package adds")
+            shape.add_argument(f"--{name}", dest="form", action="store_const", const=name, help=f"output as {name}")
+    shape.add_argument("--format", dest="form", metavar="NAME", help="output in a format added by another package")
     parser.set_defaults(form=TERMINAL)
     if output:
         parser.add_argument(
-            "--output", type=Path, metavar="PATH", help="write to this file, - for stdout (default: pages and workbooks here)"
+            "--output",
+            type=Path,
+            metavar="PATH",
+            help="write to this file, or - for stdout (default: pages and workbooks into the working directory)",
         )
 
 
@@ -114,4 +117,4 @@ def write(path: Path, content: str | bytes, *, append: bool = False) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         files.write_output(path, content if isinstance(content, bytes) else content.encode(), append=append)
     except OSError as error:
-        raise RecordError(f"cannot write {path}: {error.strerror}. Give another place with --output.") from error
+        raise RecordError(f"cannot write {path}: {error.strerror}. Choose another path with --output.") from error

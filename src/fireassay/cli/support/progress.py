@@ -56,12 +56,12 @@ def display(stream: TextIO, *, quiet: bool) -> Iterator[Callable[[RunProgress], 
         from rich.live import Live
 
         with Live(console=Console(file=stream), auto_refresh=False, transient=True) as live:
-            yield Grid(lambda picture: live.update(picture, refresh=True))
+            yield Grid(lambda renderable: live.update(renderable, refresh=True))
 
 
 @dataclass
-class _Told:
-    """What has been printed for one record."""
+class _Printed:
+    """The lines printed so far for one record."""
 
     rows: int
     running: int | None = None
@@ -69,45 +69,45 @@ class _Told:
 
 
 class PlainLines:
-    """One line when a launch starts, one when it ends, one per look. No colour, no cursor movement."""
+    """One line when a launch starts, one when it ends, one per interim analysis. No colour, no cursor movement."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
-        self.told: dict[Path, _Told] = {}  # several records if experiments are interleaved
+        self.printed: dict[Path, _Printed] = {}  # several records if experiments are interleaved
 
     def __call__(self, progress: RunProgress) -> None:
         """Print what is new."""
-        shown = self.told.get(progress.record) or self._first(progress)
+        shown = self.printed.get(progress.record) or self._first(progress)
         for row in progress.rows[shown.rows :]:
             self._line(ended_line(row, progress))
         shown.rows = len(progress.rows)
         for look in progress.looks[shown.looks :]:
-            self._line(f"{_arm(progress)}look: {look.sentence}")
+            self._line(f"{_prefix(progress)}interim analysis: {look.sentence}")
         shown.looks = len(progress.looks)
         if progress.running is not None and progress.running.number != shown.running:
             shown.running = progress.running.number
             self._line(started_line(progress.running, progress))
 
-    def _first(self, progress: RunProgress) -> _Told:
+    def _first(self, progress: RunProgress) -> _Printed:
         done = {row["slot"] for row in progress.rows if row["status"] in FINAL}
-        resumed = f", {len(done)} of them done before" if done else ""
+        resumed = f", {len(done)} of them already done" if done else ""
         planned = count(len(progress.plan), "launches")
-        self._line(f"{_arm(progress)}record {progress.record}: {'at most ' if progress.adaptive else ''}{planned}{resumed}")
-        self.told[progress.record] = _Told(rows=len(progress.rows), looks=len(progress.looks))
-        return self.told[progress.record]
+        self._line(f"{_prefix(progress)}record {progress.record}: {'at most ' if progress.adaptive else ''}{planned}{resumed}")
+        self.printed[progress.record] = _Printed(rows=len(progress.rows), looks=len(progress.looks))
+        return self.printed[progress.record]
 
     def _line(self, text: str) -> None:
         with suppress(BrokenPipeError):  # the reader closed the pipe (`assay run ... | head`): keep measuring
             print(one_line(text), file=self.stream, flush=True)  # a reason may quote a server or a script
 
 
-def _arm(progress: RunProgress) -> str:
+def _prefix(progress: RunProgress) -> str:
     return f"{progress.label}: " if progress.label else ""
 
 
 def started_line(running: LaunchProgress, progress: RunProgress) -> str:
     """The line for a launch that has started."""
-    return f"{_arm(progress)}{_place(running.planned, progress)} {_name(running.planned)} started"
+    return f"{_prefix(progress)}{_position(running.planned, progress)} {_name(running.planned)} started"
 
 
 def ended_line(row: LaunchRow, progress: RunProgress) -> str:
@@ -116,12 +116,12 @@ def ended_line(row: LaunchRow, progress: RunProgress) -> str:
     took = f" after {(row['end_ns'] - row['begin_ns']) / 1e9:.1f} s" if row["status"] != "skipped" else ""
     left = f", about {duration(progress.seconds_left)} {_until(progress)}" if progress.seconds_left else ""
     why = f": {row['reason']}" if row["reason"] else ""
-    return f"{_arm(progress)}{_place(planned, progress)} {_name(planned)} {row['status']}{took}{left}{why}"
+    return f"{_prefix(progress)}{_position(planned, progress)} {_name(planned)} {row['status']}{took}{left}{why}"
 
 
 def _until(progress: RunProgress) -> str:
-    """The end point of the time left: with interim looks the true end is unknown."""
-    return "to the next look" if progress.adaptive else "left"
+    """The end point of the time left: with interim analyses the true end is unknown."""
+    return "to the next interim analysis" if progress.adaptive else "left"
 
 
 class Grid:
@@ -148,7 +148,7 @@ def picture(progress: RunProgress) -> Any:
     from rich.text import Text
 
     status = Text(status_line(progress), no_wrap=True, overflow="ellipsis")
-    looks = [Text(f"look: {look.sentence}", style="dim") for look in progress.looks[-1:]]
+    looks = [Text(f"interim analysis: {look.sentence}", style="dim") for look in progress.looks[-1:]]
     load = progress.running.load if progress.running is not None else None
     table = [_load_table(load)] if load is not None else []
     return Group(Text(f"{progress.record}", style="dim"), _grid(progress), *_bad_news(progress), *looks, *table, status)
@@ -160,7 +160,7 @@ def status_line(progress: RunProgress) -> str:
     left = progress.seconds_left
     parts = [
         f"{done}/{'at most ' if progress.adaptive else ''}{len(progress.plan)} launches",
-        f"about {duration(left)} {_until(progress)}" if left is not None else "time left not known yet",
+        f"about {duration(left)} {_until(progress)}" if left is not None else "time left unknown",
     ]
     if progress.label:
         parts.insert(0, progress.label)
@@ -185,7 +185,7 @@ def load_words(load: LoadProgress) -> list[str]:
     """The state of the running load, in a few words."""
     failed = sum(load.failed.values())
     return [
-        f"{STATES.get(load.state, load.state)}, {duration(load.left_s)} until nothing more is due"
+        f"{STATES.get(load.state, load.state)}, {duration(load.left_s)} until the last request is due"
         if load.state == "load"
         else STATES.get(load.state, load.state),
         f"{load.in_flight} in flight",
@@ -200,7 +200,7 @@ def _load_table(load: LoadProgress) -> Any:
     from rich.text import Text
 
     rate = load.sent / load.into_s if load.into_s > 0.0 else None
-    offered = f"{load.offered:g}/s" if load.offered is not None else "as answers come"
+    offered = f"{load.offered:g}/s" if load.offered is not None else "closed loop"
     facts = Table.grid(padding=(0, 2))
     facts.add_row("offered", offered, "sent", "–" if rate is None else f"{rate:.1f}/s", "in flight", str(load.in_flight))
     tokens = "–" if load.into_s <= 0.0 else f"{load.tokens / load.into_s:.0f}/s"
@@ -238,7 +238,7 @@ def _bad_news(progress: RunProgress) -> list[Any]:
     return [Text(one_line(f"{row['configuration']} {row['status']}: {row['reason']}"), style="yellow") for row in failures[-2:]]
 
 
-def _place(planned: PlannedLaunch, progress: RunProgress) -> str:
+def _position(planned: PlannedLaunch, progress: RunProgress) -> str:
     total = str(len(progress.plan))
     return f"[{planned.slot + 1:>{len(total)}}/{total}]"
 

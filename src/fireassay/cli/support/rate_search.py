@@ -81,14 +81,14 @@ def ranged(experiment: Experiment, folder: Path, root: Path, on_progress: Callab
 
     span = search(min(serving.rate), lambda rate: _meets(experiment, rate, folder, root, on_progress))
     if span.middle <= 0.0:
-        raise WorkloadError("the search found no rate at which anything could be judged; look at the pilot records")
+        raise WorkloadError("the search found no rate that could be judged; see the pilot records")
     rates = tuple(sorted({float(f"{share * span.middle:.3g}") for share in AROUND}))
-    bounds = f"between {_said(span.meets)} and {_said(span.misses)}"
+    bounds = f"between {_rate_words(span.meets)} and {_rate_words(span.misses)}"
     say(f"search: the objectives stop being met {bounds} requests/s; measuring at {', '.join(map(given, rates))}", file=sys.stderr)
     return experiment.model_copy(update={"serving": serving.model_copy(update={"rate": rates, "search": False})})
 
 
-def _said(rate: float | None) -> str:
+def _rate_words(rate: float | None) -> str:
     from fireassay.estimates.format import given
 
     return "no rate tried" if rate is None else given(rate, 3)

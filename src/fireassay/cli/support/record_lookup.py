@@ -44,7 +44,7 @@ def whole(path: Path) -> Record:
 
     record = open_record(path)
     if record.sealed and (problems := verify(path)):
-        raise RecordError(f"{path} is not what was sealed: {problems[0]} `assay verify {path}` lists everything.")
+        raise RecordError(f"{path} differs from its seal: {problems[0]} `assay verify {path}` lists all differences.")
     return record
 
 
@@ -69,18 +69,18 @@ def sides(paths: Iterable[Path]) -> list[Side]:
         try:
             result.append(side(path))
         except RecordError as error:
-            _left_out(error)
+            _report_skipped(error)
     return result
 
 
-def _left_out(error: Exception) -> None:
+def _report_skipped(error: Exception) -> None:
     from fireassay.printable import printable
 
-    print(f"assay: left out: {printable(str(error))}", file=sys.stderr)
+    print(f"assay: skipped: {printable(str(error))}", file=sys.stderr)
 
 
 def refuse_itself(sides: Sequence[Side], where: str) -> None:
-    """Refuse to compare a record with itself or a copy, which would be equal whatever it holds.
+    """Refuse to compare a record with itself or a copy, which is always equal.
 
     Raises:
         SpecError: two sides are one record; `where` names their source.
@@ -95,9 +95,9 @@ def refuse_itself(sides: Sequence[Side], where: str) -> None:
                 (
                     Problem(
                         where=where,
-                        found=f"{seen[identity]} and {item.label}, which are one record",
+                        found=f"{seen[identity]} and {item.label}, which are the same record",
                         allowed="another record",
-                        fix="`assay list` shows those that exist.",
+                        fix="`assay list` shows the existing records.",
                     ),
                 ),
                 "the command line",
@@ -112,14 +112,14 @@ def folders_of(url: str) -> Iterator[Path]:
 
     store = Store(url)
     if store.local is not None and not store.local.is_dir():
-        raise RecordError(f"{store.shown} does not exist. Give the folder or the address that holds the records.")
+        raise RecordError(f"{store.shown} does not exist. Give a folder or the address of a store of records.")
     for entry in store.entries():
         if entry.state != "complete":
             continue
         try:
             yield store.local / entry.folder if store.local else store.pull(entry.folder, default_cache(os.environ))
         except RecordError as error:  # one unavailable record must not hide the others
-            _left_out(error)
+            _report_skipped(error)
 
 
 def share(text: str) -> float:
@@ -131,17 +131,15 @@ def share(text: str) -> float:
 
 
 def add_days(parser: argparse.ArgumentParser) -> None:
-    """Add the flags on how much sessions differ by themselves."""
+    """Add the flags on the variation between sessions."""
     parser.add_argument(
-        "--history",
-        metavar="PLACE",
-        help="a folder or address of records: 5 or more comparable ones say how much sessions differ by themselves",
+        "--history", metavar="STORE", help="folder or store of records: 5 or more comparable ones give the variation between sessions"
     )
     parser.add_argument(
         "--day-to-day",
         type=share,
         metavar="SHARE",
-        help="assumed deviation between sessions without a history (0.15); records made in turn need none",
+        help="assumed variation between sessions without a history (default: 0.15); interleaved records need none",
     )
 
 

@@ -3,7 +3,7 @@
 Both versions of the code are measured again here, interleaved, and compared block by block.  The record's code is in the working
 directory; the baseline's is in the given folder, or in a temporary `git worktree` of the commit that the baseline record names,
 if that was clean.  Code runs only if its script is byte for byte the one measured: a record's claim is no reason to run
-something else.  Git hooks are disabled.
+other code.  Git hooks are disabled.
 """
 
 from __future__ import annotations
@@ -115,8 +115,7 @@ def fresh(
     except Interrupted as error:  # resuming cannot interleave them, and the baseline checkout is gone by then
         stopped = str(error).partition(";")[0]
         raise Interrupted(
-            f"{stopped} while both were measured again, so that nothing is decided. Give the same command again; what was "
-            f"measured is kept in {root}."
+            f"{stopped} while measuring both again: undecided. Run the same command again; the measurements are kept in {root}."
         ) from error
 
 
@@ -140,8 +139,8 @@ def _unwinding() -> Iterator[None]:
     def unwind(_number: int, _frame: object) -> None:
         raise KeyboardInterrupt
 
-    here = threading.current_thread() is threading.main_thread()
-    former = {number: signal.signal(number, unwind) for number in SIGNALS if here and _is_default(number)}
+    is_main_thread = threading.current_thread() is threading.main_thread()
+    former = {number: signal.signal(number, unwind) for number in SIGNALS if is_main_thread and _is_default(number)}
     try:
         yield
     finally:
@@ -181,7 +180,7 @@ def _is_abandoned(folder: Path) -> bool:
     return True
 
 
-# ---- is it that code? ------------------------------------------------------------------------------------------------
+# ---- identity of the code --------------------------------------------------------------------------------------------
 
 
 def _script(measured: RecordData) -> Mapping[str, Any]:
@@ -197,7 +196,7 @@ def _same_script(measured: RecordData, folder: Path, where: str) -> Path:
         raise CannotConfirm("the record does not say which script it ran")
     now = script_identity(measured.experiment, folder)["sha256"]
     if now is None:
-        raise CannotConfirm(f"{where} holds no {script}")
+        raise CannotConfirm(f"{where} does not contain {script}")
     if now != recorded:
         raise CannotConfirm(f"{script} in {where} is not the script that was measured")
     return folder
@@ -219,10 +218,10 @@ def _git(folder: Path, *words: str) -> str:
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=GIT_TIMEOUT_S, env=settings, stdin=subprocess.DEVNULL)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise CannotConfirm(f"git cannot be asked ({error})") from error
+        raise CannotConfirm(f"git could not run ({error})") from error
     if done.returncode:
         lines = done.stderr.strip().splitlines()
-        raise CannotConfirm(f"git {words[0]} says: {lines[-1] if lines else done.returncode}")
+        raise CannotConfirm(f"git {words[0]}: {lines[-1] if lines else done.returncode}")
     return done.stdout.strip()
 
 

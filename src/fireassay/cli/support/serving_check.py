@@ -269,11 +269,11 @@ def _rate_limit(seen: Seen) -> Line:
 
 
 def _compression(seen: Seen) -> tuple[Line, ...]:
-    """No line where no answer came: compression is then unknown."""
+    """No line without answers: compression is then unknown."""
     errors = seen.requests["error"].fill_null("")
     packed = int(errors.str.starts_with("the server compressed").sum())
     if packed:
-        text = f"{packed} of {count(errors.len(), 'answers')} are compressed against the request, which hides when each token arrived"
+        text = f"{packed} of {count(errors.len(), 'answers')} are compressed although the request forbids it, which hides when each token arrived"
         return (Line(name="compression", text=text, warning=True, data={"compressed": packed}),)
     if not seen.answered.height:
         return ()

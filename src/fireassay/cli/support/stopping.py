@@ -1,4 +1,4 @@
-"""What does somebody who stops assay learn?
+"""What does assay report when it is stopped?
 
 One sentence: what stopped it, and whether there is a record.  During launches the runners handle signals (`runners/experiment/signals.py`).
 Before and after, SIGTERM and SIGHUP end a verb like Ctrl-C, with exit code 130, instead of killing it silently.  A signal ignored
@@ -20,7 +20,7 @@ REASONS = {"SIGTERM": "stopped by a termination signal", "SIGHUP": "stopped by t
 
 
 class Stop:
-    """What stopped it: Ctrl-C, unless a signal arrived."""
+    """The reason for stopping: Ctrl-C, unless a signal arrived."""
 
     def __init__(self) -> None:
         self.why = "interrupted"

@@ -2,7 +2,7 @@
 
 One thread if small: starting a pool costs more than the read.  Folding ten thousand requests takes over a thousand small queries.
 On two processors, one thread renders the page of such a record (1.7 MB) a tenth faster and the printed output equally fast; a
-record of 13 MB takes a seventh longer.  The limit lies between.  An existing POLARS_MAX_THREADS is respected.
+record of 13 MB takes a seventh longer.  The threshold lies between.  An existing POLARS_MAX_THREADS is respected.
 """
 
 from __future__ import annotations

@@ -56,18 +56,18 @@ class _Rounds:
     walls: list[float] = field(default_factory=list)  # seconds of the launches so far
     since: str = ""  # start of the previous round, as in record names
 
-    def measure(self, arms: Sequence[Choice], blocks: int, place: int, last: bool) -> Sequence[Made]:
+    def measure(self, arms: Sequence[Choice], blocks: int, index: int, last: bool) -> Sequence[Made]:
         """All candidates, interleaved; their judged records.  Candidates whose launches all failed are included and say so."""
         from fireassay.cli.support import record_lookup
         from fireassay.verdict.tuning import Made
 
-        experiments = [arm(self.experiment, choice, blocks, place, number) for number, choice in enumerate(arms)]
-        message = f"tune: round {place + 1}: {len(arms)} arms, {blocks} launch{'es' if blocks != 1 else ''} of each configuration"
+        experiments = [arm(self.experiment, choice, blocks, index, number) for number, choice in enumerate(arms)]
+        message = f"tune: round {index + 1}: {len(arms)} arms, {blocks} launch{'es' if blocks != 1 else ''} of each configuration"
         paths: Sequence[Path] | None = recorded(self.root, experiments, self._script(), self.since) if self.resume else None
         self.resume = paths is not None  # rounds after a repeated one are repeated too
         if self.show is not None:
-            say(f"{message}{', measured before' if paths else ''}", file=sys.stderr, flush=True)
-        paths = self._made(experiments, arms, place, last) if paths is None else paths
+            say(f"{message}{', already measured' if paths else ''}", file=sys.stderr, flush=True)
+        paths = self._made(experiments, arms, index, last) if paths is None else paths
         self.since = _begun(paths)
         return tuple(Made(side=record_lookup.side(path, choice.label), record=str(path)) for path, choice in zip(paths, arms, strict=True))
 
@@ -84,8 +84,8 @@ class _Rounds:
             return run_together(every, root=self.root, on_progress=show, advice=advice())
         except Interrupted:
             raise Interrupted(
-                f"interrupted in round {index + 1}: what was measured is kept in {self.root}, in records that begin with "
-                f"{self.experiment.name[:64]}-. The same command with --resume goes on with this round; without it, all begins anew."
+                f"interrupted in round {index + 1}; the measurements are kept in {self.root}, in records named "
+                f"{self.experiment.name[:64]}-*. The same command with --resume continues this round; without it, tuning starts over."
             ) from None
         except WorkloadError:
             paths = recorded(self.root, experiments, self._script())

@@ -47,15 +47,15 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Report the error, name the closest flag, exit with 2."""
-        self.exit(2, printable(f"{self.prog}: {message}.{self._closest(message)} `{self.prog} --help` explains.\n"))
+        self.exit(2, printable(f"{self.prog}: {message}.{self._closest(message)} See `{self.prog} --help`.\n"))
 
     def _closest(self, message: str) -> str:
         flags = [flag for flag in self._option_string_actions if flag.startswith("--")]
         if "-- COMMAND" in (self.usage or "") and (match := re.match(r"unrecognized arguments: (?:--- )?(?!-)(.+)", message)):
-            return f" A command stands after --, as in: {self.prog} -- {match[1]}."
+            return f" A command follows --, as in: {self.prog} -- {match[1]}."
         for word in re.findall(r"unrecognized arguments: (--[\w-]+)", message):
             close = difflib.get_close_matches(word, flags, n=1)
-            return f" Did you mean {close[0]}?" if close else f" There are: {', '.join(flags)}."
+            return f" Did you mean {close[0]}?" if close else f" Available: {', '.join(flags)}."
         return ""
 
 

@@ -14,22 +14,24 @@ if TYPE_CHECKING:
 
 EXIT_OF_CLAIM = {"sound": 0, "unsound": 1, "cannot be judged": 4}
 DESCRIPTION = """\
-Ask of a record, or of a claim that somebody published, which pitfalls it falls into: weak baseline, apples to oranges, cherry-picked run,
-cold start, too few trials, tail blindness, silent violation of an objective, and so on; each with its evidence and its fix.
+List the pitfalls that a record or a published claim falls into: weak baseline, apples to oranges, cherry-picked run,
+cold start, too few trials, tail blindness, silent violation of an objective, and others; each with its evidence and its fix.
 
     assay audit latest                   the newest record in ./records
-    assay audit claim.toml               numbers that somebody published, with their conditions
+    assay audit claim.toml               published numbers with their conditions
     assay audit claim.toml --markdown    for an issue or a review
 
-A claim file says what was said; a key that is left out was not said (assay schema --claim lists the keys). The answer ends with the smallest
+A claim file holds what was published; an omitted key was not stated (assay schema --claim lists the keys). The output ends with the smallest
 set of quantities that, measured together, would make the claim sound.
 
-Exit code of a claim: 0 sound as stated, 1 it fell into a pitfall, 4 into none, but some could not be examined. Of a record: that of its verdict
+Exit code for a claim: 0 sound as stated, 1 a pitfall, 4 no pitfall, but some could not be examined. For a record: that of its verdict
 (0 PASS, 1 FAIL, 3 INVALID, 4 INCONCLUSIVE)."""
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("target", metavar="TARGET", help="a record (folder, beginning of its name, or `latest`), or a claim's TOML file")
+    parser.add_argument(
+        "target", metavar="TARGET", help="a record (folder, unique prefix of its name, or `latest`), or the TOML file of a claim"
+    )
     add_formats(parser)
     add_root(parser)
 
@@ -44,7 +46,7 @@ def _run(arguments: argparse.Namespace) -> int:
     without_pandas()
     is_claim = arguments.target.endswith(".toml")
     sheet, code = _of_claim(Path(arguments.target)) if is_claim else _of_record(arguments.target, arguments.root)
-    # a claim's file was never looked through for secrets
+    # a claim file has not been searched for secrets
     emit(Output(name="audit", page=lambda: mapped(page(sheet), redact), document=lambda: redact(render(sheet))), arguments)
     return code
 

@@ -1,4 +1,4 @@
-"""`assay check`: may this build go on?"""
+"""`assay check`: is this build no worse than its baseline?"""
 
 from __future__ import annotations
 
@@ -24,37 +24,37 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("record", nargs="?", metavar="RECORD", help="path, name, address, or latest (default; of --history: its newest)")
     add("--against", metavar="BASELINE", help="the record to compare with: path, name, or address in a store")
-    add("--history", metavar="PLACE", help="a folder or address of records: all comparable ones say how days differ")
-    add_root(parser, "where records are looked up and made (records)")
-    add("--varying", action="append", metavar="NAME", help="what is studied and may differ (default: code)")
-    add("--force", action="store_true", help="check although other conditions differ; marked exploratory")
-    add("--primary", metavar="METRIC", help="the metric that decides (default: comparison.primary of the experiment)")
+    add("--history", metavar="STORE", help="folder or store of records: all comparable ones give the day-to-day variation")
+    add_root(parser, "where records are looked up and made (default: records)")
+    add("--varying", action="append", metavar="NAME", help="condition under study, which may differ (default: code)")
+    add("--force", action="store_true", help="check even if other conditions differ; marked exploratory")
+    add("--primary", metavar="METRIC", help="the metric that decides (default: the experiment's comparison.primary)")
     add("--at", metavar="NAME", help="the configuration that decides (default: the largest)")
-    add("--margin", type=share, metavar="SHARE", help="a regression beyond it must be excluded (comparison.equivalence)")
-    add("--day-to-day", type=share, metavar="SHARE", help="assumed deviation between days without a history (0.15)")
+    add("--margin", type=share, metavar="SHARE", help="regressions beyond it must be excluded (default: comparison.equivalence)")
+    add("--day-to-day", type=share, metavar="SHARE", help="assumed day-to-day variation without a history (default: 0.15)")
     add("--all", action="store_true", help="every metric decides, not only the primary one and quality")
-    add("--accept", action="append", default=[], metavar="STATES", help="states that give exit code 0, by comma")
+    add("--accept", action="append", default=[], metavar="STATES", help="states that give exit code 0, comma-separated")
     add(
         "--confirm",
         choices=("auto", "always", "never"),
         default="auto",
-        help="measure both again, in turn: if a regression is suspected (auto), also if nothing is decided (always), never",
+        help="measure both again, interleaved: on a suspected regression (auto), also if undecided (always), or never",
     )
-    add("--baseline-folder", type=Path, metavar="DIR", help="the baseline's code, to measure again (default: its commit)")
-    add("--folder", type=Path, metavar="DIR", help="the record's code, to measure again (default: the working directory)")
-    add("--blocks", type=int, default=5, metavar="N", help="blocks that are measured again (default: 5, at least 3)")
+    add("--baseline-folder", type=Path, metavar="DIR", help="the baseline's code for measuring again (default: its commit)")
+    add("--folder", type=Path, metavar="DIR", help="the record's code for measuring again (default: the working directory)")
+    add("--blocks", type=int, default=5, metavar="N", help="number of blocks to measure again (default: 5, at least 3)")
     add("--show", action="store_true", help="show the history as tables and write history.html")
     add_formats(parser, besides=("junit", "markdown"))
-    add("--junit", type=Path, metavar="FILE", help="write a JUnit file as well")
+    add("--junit", type=Path, metavar="FILE", help="also write a JUnit file")
     add(
         "--markdown",
         type=Path,
         nargs="?",
         const=STDOUT,
         metavar="FILE",
-        help="append a section to this file, for a job's summary; without a FILE, show it as markdown",
+        help="append a section to FILE, for a job summary; without FILE, output as markdown",
     )
-    add("--push", metavar="PLACE", help="keep the record in this folder or store, if the check gave exit code 0")
+    add("--push", metavar="STORE", help="copy the record to this folder or store if the exit code is 0")
     add("--quiet", action="store_true", help="show no progress")
 
 
@@ -67,7 +67,7 @@ def _run(arguments: argparse.Namespace) -> int:
     _refuse_nonsense(arguments)
     result, record, fresh = _checked(arguments)
     code = 0 if result.state in accepted else STATES[result.state][0]
-    _tell(arguments, result, fresh, accepted=result.state in accepted)
+    _show_result(arguments, result, fresh, accepted=result.state in accepted)
     if arguments.push and code == 0:
         from fireassay.record.store import Store
 
@@ -76,7 +76,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _accepted(texts: Sequence[str]) -> set[str]:
-    """The states that the pipeline goes on with."""
+    """The states that let the pipeline continue."""
     from fireassay.errors import Problem, SpecError
     from fireassay.verdict.checking.types import STATES
 
@@ -103,18 +103,18 @@ def _refuse_nonsense(arguments: argparse.Namespace) -> None:
             )
         )
     if arguments.blocks < 3:
-        problems.append(Problem(where="--blocks", found=str(arguments.blocks), allowed="3 or more: fewer launches decide nothing"))
+        problems.append(Problem(where="--blocks", found=str(arguments.blocks), allowed="3 or more: fewer launches cannot decide"))
     if arguments.show and arguments.history is None:
         problems.append(Problem(where="--show", found="no history", allowed="together with --history FOLDER"))
     if problems:
         raise SpecError(tuple(problems), "the command line")
 
 
-# ---- what is compared ------------------------------------------------------------------------------------------------
+# ---- the comparison --------------------------------------------------------------------------------------------------
 
 
 def _checked(arguments: argparse.Namespace) -> tuple[Check, Path, list[Path]]:
-    """The check, confirmed if that is asked for and can be; the record's path; records made to confirm."""
+    """The check, confirmed if requested and possible; the record's path; the records made to confirm it."""
     from fireassay.cli.support import record_lookup
 
     folders = list(record_lookup.folders_of(arguments.history)) if arguments.history else []
@@ -125,10 +125,10 @@ def _checked(arguments: argparse.Namespace) -> tuple[Check, Path, list[Path]]:
     past = record_lookup.comparable(record, earlier, _varying(arguments))
     baseline: Side | None
     if arguments.against is not None:
-        baseline = record_lookup.side(found_at := record_lookup.find(arguments.against, arguments.root))
+        baseline = record_lookup.side(baseline_path := record_lookup.find(arguments.against, arguments.root))
         record_lookup.refuse_itself((baseline, record), "--against")
         if baseline.label == record.label:
-            baseline = record_lookup.side(found_at, f"{baseline.label} (baseline)")
+            baseline = record_lookup.side(baseline_path, f"{baseline.label} (baseline)")
         result = _against(arguments, baseline, record, past)
     else:
         result, baseline = _along(arguments, past, record, left_out=len(earlier) - len(past))
@@ -143,7 +143,7 @@ def _record_path(arguments: argparse.Namespace, folders: Sequence[Path]) -> Path
     if arguments.record is not None or arguments.against is not None:
         return record_lookup.find(arguments.record or "latest", arguments.root)
     if not folders:
-        raise RecordError(f"{arguments.history} holds no complete record. `assay check --push` puts them there.")
+        raise RecordError(f"{arguments.history} contains no complete record. `assay check --push` adds one.")
     return folders[-1]
 
 
@@ -179,7 +179,7 @@ def _against(arguments: argparse.Namespace, baseline: Side, record: Side, past: 
 
 
 def _along(arguments: argparse.Namespace, past: Sequence[Side], record: Side, *, left_out: int) -> tuple[Check, Side | None]:
-    """Against the history alone; the side that a fresh measurement would be made against."""
+    """The check against the history alone, and the side to measure again with the record."""
     from fireassay.record.store import shown_url
     from fireassay.verdict.checking.check import alone, check_history
     from fireassay.verdict.checking.history import in_order
@@ -193,7 +193,7 @@ def _along(arguments: argparse.Namespace, past: Sequence[Side], record: Side, *,
     return result, before
 
 
-# ---- measured again --------------------------------------------------------------------------------------------------
+# ---- measuring again -------------------------------------------------------------------------------------------------
 
 
 def _confirmed(arguments: argparse.Namespace, result: Check, baseline: Side | None, record: Side) -> tuple[Check, list[Path]]:
@@ -215,19 +215,19 @@ def _confirmed(arguments: argparse.Namespace, result: Check, baseline: Side | No
 
 
 def _measured_again(arguments: argparse.Namespace, result: Check, baseline: Side, record: Side) -> tuple[Check, list[Path]]:
-    """Fresh launches of both codes, in turn.
+    """Fresh interleaved launches of both versions.
 
     Raises:
-        CannotConfirm, AssayError: it cannot be done here.
+        CannotConfirm, AssayError: they cannot be measured here.
     """
     from fireassay.cli.support import record_lookup, remeasure
     from fireassay.cli.support.progress import display
     from fireassay.verdict.checking.confirmation import confirm
 
-    place = remeasure.Place(folder=arguments.folder, baseline=arguments.baseline_folder, here=Path.cwd())
-    code = remeasure.code_of(record.measured, place)
-    say(f"{result.sentence}\nmeasuring both again, in turn: {arguments.blocks} blocks", file=sys.stderr)
-    with remeasure.baseline_code(baseline.measured, place, code) as old, display(sys.stderr, quiet=arguments.quiet) as show:
+    folders = remeasure.Place(folder=arguments.folder, baseline=arguments.baseline_folder, here=Path.cwd())
+    code = remeasure.code_of(record.measured, folders)
+    say(f"{result.sentence}\nmeasuring both again, interleaved: {arguments.blocks} blocks", file=sys.stderr)
+    with remeasure.baseline_code(baseline.measured, folders, code) as old, display(sys.stderr, quiet=arguments.quiet) as show:
         fresh = remeasure.fresh(
             record.measured.experiment, old, code, root=arguments.root / remeasure.FOLDER, blocks=arguments.blocks, on_progress=show
         )
@@ -236,10 +236,10 @@ def _measured_again(arguments: argparse.Namespace, result: Check, baseline: Side
     return confirm(result, remeasured, everything_in_doubt=arguments.confirm == "always"), fresh
 
 
-# ---- what is told ----------------------------------------------------------------------------------------------------
+# ---- output ----------------------------------------------------------------------------------------------------------
 
 
-def _tell(arguments: argparse.Namespace, finding: Check, fresh: Sequence[Path], *, accepted: bool) -> None:
+def _show_result(arguments: argparse.Namespace, finding: Check, fresh: Sequence[Path], *, accepted: bool) -> None:
     from fireassay.reports.documents.check import render
     from fireassay.reports.pages.check import page
 
@@ -261,7 +261,7 @@ def _tell(arguments: argparse.Namespace, finding: Check, fresh: Sequence[Path], 
 
 
 def _show(arguments: argparse.Namespace, result: Check, where: TextIO) -> None:
-    """The history before the check: as text, and as a page beside its records."""
+    """Show the history: as text, and as a page next to its records."""
     from fireassay.record.store import Store
     from fireassay.reports.pages.history import page
 
@@ -278,17 +278,17 @@ def _show(arguments: argparse.Namespace, result: Check, where: TextIO) -> None:
 VERB = Verb(
     name="check",
     group="judge",
-    summary="for CI: has this record become worse than a baseline or a history?",
-    description="""Check a record against a baseline record, against a history of records, or against a baseline with a history that says
-how much days differ. Only the primary metric and quality decide, unless --all is given.
+    summary="for CI: is this record worse than a baseline or a history?",
+    description="""Check a record against a baseline record, against a history of records, or against a baseline with a history that gives
+the day-to-day variation. Only the primary metric and quality decide, unless --all is given.
 
     assay check latest --against main-baseline
     assay check latest --against base --history s3://bucket/records --push s3://bucket/records
     assay check --history records --show
     assay check latest --against base --accept improvement,inconclusive --junit check.xml
 
-A suspected regression is measured again before it fails the build, both codes in turn, where both can be found.
-Code is run only if its script is the one that was measured. Experiments decide what is compared; see comparison.primary.
+A suspected regression is measured again before it fails the build, both versions interleaved, if the code of both is available.
+Code runs only if its script is the one that was measured. The experiment defines what is compared; see comparison.primary.
 
 Exit codes: 0 pass, 1 regression, 2 bad input, 3 not comparable, 4 inconclusive, 5 nothing measured, 8 improvement.""",
     add_arguments=_add_arguments,

@@ -1,4 +1,4 @@
-"""`assay comm`: how fast and how right are the collectives between these workers?"""
+"""`assay comm`: how fast are collectives between these workers, and are their results right?"""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--net",
         nargs="+",
         metavar="HOST",
-        help="look at the network instead: echoes, transfers there and back, interfaces; HOST or HOST:PORT of iperf3",
+        help="probe the network instead: echoes, transfers there and back, interfaces; HOST or HOST:PORT of iperf3",
     )
     add_root(parser, "where the record is made (default: records)")
     parser.add_argument("--dry-run", action="store_true", help="show the plan and its time; start nothing")
@@ -66,17 +66,17 @@ VERB = Verb(
 
     assay comm --workers 2,4 --ops all_reduce,all_gather --sizes 1K:256M
     assay comm --workers 8 --backend nccl --ops all --sizes 8:1G --factor 2
-    assay comm --workers 8 --matrix              every pair of ranks, and who is near whom
+    assay comm --workers 8 --matrix              every pair of ranks, and classes of pairs
     assay comm --net node1 node2                 round trip, bandwidth, interfaces' counters
     assay comm --workers 2 --interface eth0 --nodes 2 --rendezvous-endpoint host0:29400
 
-Sizes, algbw and busbw are those of nccl-tests; the time is that of the slowest rank over calls back to back. Latency
-(alpha) and time per byte (beta) of a link are fitted over the sizes, and stand with their intervals over launches.
-A wrong result fails the record and is named: operation, size, ranks, and what happened to the data.
-The operations: all_reduce, all_gather, reduce_scatter, all_to_all, gather, scatter, broadcast, reduce, send_recv.
---net needs ping and iperf3 here, and `iperf3 -s` on the other hosts; what is missing is told with the line that mends it.
-What the backend does not offer is told as such. As a file: runner = "collectives" and [collectives] (--toml prints one).
-Ctrl-C ends the launch cleanly and keeps what was measured; `assay resume RECORD` goes on.""",
+Sizes, algbw and busbw are those of nccl-tests; the time is that of the slowest rank over back-to-back calls. Latency
+(alpha) and time per byte (beta) of a link are fitted over the sizes, with intervals over launches.
+A wrong result fails the record and is reported with operation, size, ranks, and what happened to the data.
+Operations: all_reduce, all_gather, reduce_scatter, all_to_all, gather, scatter, broadcast, reduce, send_recv.
+--net needs ping and iperf3 here, and `iperf3 -s` on the other hosts; the error for a missing tool names the command that installs it.
+Operations that the backend does not offer are reported as such. As a file: runner = "collectives" and [collectives] (--toml prints one).
+Ctrl-C ends the launch cleanly and keeps all measurements; `assay resume RECORD` continues.""",
     add_arguments=add_arguments,
     run=_run,
 )

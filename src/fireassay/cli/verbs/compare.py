@@ -1,4 +1,4 @@
-"""`assay compare`: is one record faster, cheaper or better than another, and may one ask at all?"""
+"""`assay compare`: is one record faster, cheaper or better than another, and are they comparable?"""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fireassay.verdict.comparison.sessions import Days
     from fireassay.verdict.comparison.types import Comparison, Side
 
-QUALITY = "quality"  # as --primary: that no speed decides
+QUALITY = "quality"  # as --primary: quality alone decides
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,29 +24,28 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "records",
         nargs="+",
         metavar="RECORD",
-        help="records' folders, unique beginnings of their names, or `latest`; the first is the baseline",
+        help="record folders, unique prefixes of their names, or `latest`; the first is the baseline",
     )
     parser.add_argument(
         "--varying",
         action="append",
         default=[],
         metavar="NAME",
-        help="a condition that is studied, so that it may differ: a field, a group of them, or code, engine, machine ... Repeat it for several",
+        help="condition under study, which may differ: a field, a group of fields, or code, engine, machine ...; repeatable",
     )
-    parser.add_argument("--force", action="store_true", help="compare although conditions differ; everything is marked EXPLORATORY")
+    parser.add_argument("--force", action="store_true", help="compare even if other conditions differ; all verdicts are marked EXPLORATORY")
     parser.add_argument(
         "--primary",
         metavar="METRIC",
-        help="the one metric that decides (default: the baseline's); quality: only whether quality is held decides the exit code",
+        help="the metric that decides (default: the baseline's); quality: the exit code only depends on whether quality is held",
     )
     parser.add_argument(
         "--at",
         action="append",
         default=[],
         metavar="CONFIGURATION",
-        help="the configuration that decides, for example workers=4 (default: the largest common one); with one record, give two or more to compare them, "
-        "with several one for each in their order; "
-        "or of a record of several engines the load at which these are compared",
+        help="the configuration that decides, for example workers=4 (default: the largest common one). For one record: two or more to compare with each "
+        "other, or the load at which to compare its engines. For several records: also one per record, in their order",
     )
     add_days(parser)
     add_formats(parser)
@@ -103,7 +102,7 @@ def _compared(sides: tuple[Side, ...], arguments: argparse.Namespace) -> Compari
                     where="--at",
                     found=" ".join(arguments.at),
                     allowed="one configuration that decides, or one for each record in their order",
-                    fix="To compare configurations of one record, name one record.",
+                    fix="To compare configurations of one record, give one record.",
                 ),
             ),
             "the comparison",
@@ -119,14 +118,14 @@ def _compared(sides: tuple[Side, ...], arguments: argparse.Namespace) -> Compari
 
 
 def _days(sides: tuple[Side, ...], arguments: argparse.Namespace) -> Days:
-    """Of a history count the baseline's own conditions: what is studied would be taken for the variation between sessions."""
+    """A history counts only under the baseline's conditions, else the effect under study would pass for variation between sessions."""
     from fireassay.cli.support import record_lookup
 
     return record_lookup.days(arguments, sides, ("code",))
 
 
 def _once_each(sides: tuple[Side, ...]) -> tuple[Side, ...]:
-    """A record that is named several times under one label: its configurations tell its sides apart."""
+    """A record given several times keeps one label: its configurations distinguish its sides."""
     from dataclasses import replace
 
     records = {side.measured.manifest.get("id"): side for side in reversed(sides)}
@@ -142,7 +141,7 @@ def _engines(side: Side) -> int:
 
 
 def _load_of(side: Side, text: str) -> float:
-    """The load that was meant: "8", "rate=8", or a configuration's name."""
+    """The load from the flag: "8", "rate=8", or a configuration's name."""
     from fireassay.errors import Problem, SpecError
 
     loads = {configuration.name: configuration.load for configuration in side.measured.varied}
@@ -170,7 +169,7 @@ def _refuse_one_alone(side: Side, configurations: list[str]) -> None:
                     where="RECORD",
                     found=f"one record, {side.label}",
                     allowed="two or more records, or one with two or more --at",
-                    fix=f"Add a record to compare with, or name configurations of this one: {known}.",
+                    fix=f"Add a record to compare with, or give configurations of this one: {known}.",
                 ),
             ),
             "the comparison",
@@ -178,7 +177,7 @@ def _refuse_one_alone(side: Side, configurations: list[str]) -> None:
 
 
 def load_sides(records: list[str], root: Path) -> tuple[Side, ...]:
-    """Open and judge the records, each once; their labels are the shortest names that tell them apart.
+    """Open and judge the records, each once; their labels are the shortest names that distinguish them.
 
     Raises:
         RecordError: a record is missing, damaged, or not what was sealed.
@@ -197,7 +196,7 @@ def load_sides(records: list[str], root: Path) -> tuple[Side, ...]:
 
 
 def labels_of(names: list[tuple[str, str]]) -> list[str]:
-    """The experiments' names where they differ, else the folders'; a record that is named twice is numbered."""
+    """The experiments' names where they differ, else the folders'; a record given twice is numbered."""
     short, long = [name for name, _ in names], [folder for _, folder in names]
     chosen = short if len(set(short)) == len(short) else long
     if len(set(chosen)) == len(chosen):
@@ -224,12 +223,12 @@ VERB = Verb(
     name="compare",
     group="judge",
     summary="compare records: faster, slower, equivalent, undecided or not comparable",
-    description="""Compare records with the first one, metric by metric, at launch level. Refused unless they were made under the
-same conditions, but for what is studied; the refusal names the field, both values and the way on.
+    description="""Compare records with the first one, metric by metric, at launch level. Refused unless all conditions agree except those under
+study; the error gives the field, both values and the remedy.
 
     assay compare before after                     the same script, for example on another day
     assay compare before after --varying code      before and after a change of the script
-    assay compare a b --varying engine             what is studied may differ, and what follows
+    assay compare a b --varying engine             the engine, and all it determines, may differ
     assay compare a b c --markdown                 a table of many, each against the first
     assay compare a --at workers=1 --at workers=4  two configurations of one record
     assay compare a a q --at workers=1 --at workers=4 --at workers=1
@@ -237,13 +236,13 @@ same conditions, but for what is studied; the refusal names the field, both valu
                                                    with --primary quality the exit code
                                                    says whether all are as good as the first
     assay compare a --at 8                         the engines of one record, at the load 8
-    assay compare a b --force --html               all the same: every verdict says EXPLORATORY
+    assay compare a b --force --html               anyway; every verdict says EXPLORATORY
 
-Two records of two sessions differ by themselves, hosted machines by 15 % and more: that is put into the interval, from the
-records of --history or assumed (--day-to-day). Launches made in turn need none of it: `assay check --confirm always`
-measures both codes again, in turn.
+Unchanged code differs between sessions, on hosted machines by 15 % and more. The interval includes this variation, from the
+records of --history or as assumed (--day-to-day). Interleaved launches do not need it: `assay check --confirm always`
+measures both versions again, interleaved.
 
-The exit code: 0 decided, whatever the direction; 1 quality was lost; 3 not comparable or inadmissible; 4 undecided;
+Exit codes: 0 decided, whatever the direction; 1 quality was lost; 3 not comparable or inadmissible; 4 undecided;
 5 nothing measured on a side.""",
     add_arguments=_add_arguments,
     run=_run,

@@ -1,4 +1,4 @@
-"""`assay doctor`: is this machine fit to measure, and how small a difference can it show?  And what does its client add?"""
+"""`assay doctor`: is this machine fit to measure, how small a difference can it show, and what does its load client add?"""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ SUBJECTS = ("machine", "client")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What to examine, for how long."""
+    """The subject, the time budget and the flags of the verb."""
     parser.add_argument(
         "subject",
         nargs="?",
         choices=SUBJECTS,
         default="machine",
-        help="what to examine: this machine, or the client that puts loads on servers (machine)",
+        help="what to examine: this machine, or its load client (default: machine)",
     )
-    parser.add_argument("--seconds", type=float, metavar="S", help="how long it may take (180, for the client 60, at most 300)")
-    parser.add_argument("--show", action="store_true", help="show what the last examination of this machine found")
+    parser.add_argument("--seconds", type=float, metavar="S", help="time budget (default: 180, for the client 60; at most 300)")
+    parser.add_argument("--show", action="store_true", help="show the result of the last examination")
     parser.add_argument("--quiet", action="store_true", help="show no progress")
     add_formats(parser)
 
@@ -50,11 +50,11 @@ def _run(arguments: argparse.Namespace) -> int:
         return _show(machine.read(), arguments)
     result, stopped = examined(_seconds(SECONDS if arguments.seconds is None else arguments.seconds), quiet=arguments.quiet)
     if result["launches"] < _enough() and stopped:
-        say(f"assay: {stopped}; too little was measured to be kept", file=sys.stderr)
+        say(f"assay: {stopped}; too few measurements to keep", file=sys.stderr)
         return 130
     path = machine.write(result)
     emit(shown(result), arguments)
-    say(f"kept for later records: {path}", file=sys.stdout if plain_stdout(arguments) else sys.stderr)
+    say(f"stored for later records: {path}", file=sys.stdout if plain_stdout(arguments) else sys.stderr)
     return 130 if stopped else EXIT_OF[result["fitness"]]
 
 
@@ -80,7 +80,7 @@ def _seconds(seconds: float) -> float:
 
 
 def examined(seconds: float, *, quiet: bool, launches: int | None = None) -> tuple[dict[str, Any], str]:
-    """Measure, then judge: the result as it is stored, and why it ended early (empty if it did not)."""
+    """Measure, then judge: the result to store, and why it ended early (empty if it did not)."""
     from fireassay.cli.support.progress import display
     from fireassay.runners.calibration import machine
 
@@ -109,7 +109,7 @@ def launch_values(record: Path | None) -> tuple[list[float], list[float]]:
 
 
 def result_of(seen: MachineExamination, begins: Sequence[float], values: Sequence[float]) -> dict[str, Any]:
-    """Everything that is stored: the numbers, and each check with its verdict."""
+    """The content to store: numbers, and each check with its verdict."""
     from dataclasses import asdict
 
     from fireassay import __version__
@@ -139,7 +139,7 @@ def result_of(seen: MachineExamination, begins: Sequence[float], values: Sequenc
         "launches": len(values),
         "seconds": seen.seconds,
         **aa,
-        # over the time that was looked at: per hour it would be a power of what was seen, and no number at all
+        # over the examined time: extrapolating to an hour would raise it to a power
         "drift_over_the_run": None if trend is None else {"value": trend.over_the_run, "p_value": trend.p_value},
         "autocorrelation": resembles,
         "clock": dict(seen.clock),
@@ -165,12 +165,12 @@ def _show(result: Mapping[str, Any], arguments: argparse.Namespace) -> int:
 
 
 def shown(result: Mapping[str, Any]) -> Output:
-    """The result: the verdict, every check, then what to do."""
+    """The verdict, every check, then the fixes."""
     from fireassay.reports.pages.doctor import page
 
     head = f"this machine is {result['fitness']} ({result['launches']} launches of fixed work, {result['utc']})"
     if result["fitness"] == "unknown":
-        head = f"nothing is known about this machine ({result['launches']} launches of fixed work)"
+        head = f"the fitness of this machine is unknown ({result['launches']} launches of fixed work)"
     return Output(
         name="doctor",
         page=lambda: page("this machine", head, result["fitness"], result["checks"]),
@@ -182,14 +182,14 @@ VERB = Verb(
     name="doctor",
     group="instrument",
     summary="examine this machine: noise floor, drift, clock, contention; or its load client; at most 5 minutes",
-    description="""Examine whether this machine is fit to measure: many launches of the same work through assay itself, compared with each other.
+    description="""Examine whether this machine is fit to measure: many launches of the same work by assay itself, compared with each other.
 
     assay doctor                   about three minutes; nothing on the machine is changed
-    assay doctor --seconds 60      shorter, and less sure
-    assay doctor --show            what the last examination found
+    assay doctor --seconds 60      shorter and less certain
+    assay doctor --show            the result of the last examination
     assay doctor client            a minute: the load client's own error and ceiling
 
-The result is kept in $XDG_STATE_HOME/assay/doctor (else ~/.local/state) and goes into every later record; differences
+The result is stored in $XDG_STATE_HOME/assay/doctor (else ~/.local/state) and goes into every later record; differences
 below its noise floor are then called inconclusive. Exit codes: 0 fit, 4 noisy or unknown, 1 unfit.""",
     add_arguments=add_arguments,
     run=_run,

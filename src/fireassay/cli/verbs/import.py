@@ -14,7 +14,7 @@ from fireassay.printable import json_text
 TOOLS = catalog.names("runners.foreign")
 DESCRIPTION = f"""\
 Read results of another load generator and write them as a sealed record, which can be reported, audited, and compared
-where the conditions allow. Facts that are not in the file stay unknown; nothing is made up.
+where the conditions allow. Facts that are not in the file stay unknown.
 
     assay import result.json                    vLLM, --save-result with --save-detailed
     assay import experiments/mine               genai-bench: a run's JSON, or the whole folder
@@ -31,7 +31,7 @@ Continue with `assay report`, `assay audit` and `assay compare`; `assay verify` 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", type=Path, help="the tool's output file, or a folder of them")
     parser.add_argument("--tool", metavar="NAME", default="", help="the tool that wrote it (default: recognised from the file)")
-    parser.add_argument("--name", metavar="NAME", default="", help="the record's name (default: made from those of tool and file)")
+    parser.add_argument("--name", metavar="NAME", default="", help="the record's name (default: from the names of tool and file)")
     add_formats(parser)
     add_root(parser, "the folder for the record (default: records)")
 

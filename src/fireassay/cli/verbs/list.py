@@ -96,7 +96,7 @@ def _describe(path: Path) -> dict[str, Any]:
 
 
 def _launches(record: Record) -> tuple[int, int]:
-    """Numbers of planned launches that ended by themselves, in whatever way, and of all planned launches."""
+    """Numbers of planned launches that ended by themselves, successfully or not, and of all planned launches."""
     from fireassay.spec.plan import plan
 
     rows = record.arrow("launches").select(["slot", "status"]).to_pylist()
@@ -108,7 +108,7 @@ def _bytes(path: Path) -> int:
     from fireassay.record.untrusted import paths
 
     total = 0
-    with suppress(OSError):  # a running record is being sealed, or a folder cannot be listed: count what was seen until then
+    with suppress(OSError):  # a running record is being sealed, or a folder cannot be listed: count what was seen so far
         for entry in paths.walk(path):
             if entry.is_file(follow_symlinks=False):
                 total += entry.stat(follow_symlinks=False).st_size
@@ -125,8 +125,8 @@ VERB = Verb(
     assay list /data/records --json   # for other programs
     assay list --store s3://bucket/records
 
-States: running, complete, failed, interrupted (assay resume goes on), damaged (cannot be opened; the reason follows).
-The id, the beginning of a folder's name, or the word latest names a record in the other verbs.""",
+States: running, complete, failed, interrupted (assay resume continues it), damaged (cannot be opened; the reason follows).
+Other verbs take a record by its id, a unique prefix of its folder's name, or the word latest.""",
     add_arguments=_add_arguments,
     run=_run,
 )

@@ -35,7 +35,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from fireassay.spec.flags.load import experiment_from, notes
 
     experiment = experiment_from(arguments)
-    refuse_secrets(experiment)  # before anything of it is printed
+    refuse_secrets(experiment)  # before any of it is printed
     if arguments.toml:
         from fireassay.spec.load import to_toml
 
@@ -81,7 +81,7 @@ VERB = Verb(
     name="load",
     group="measure",
     summary="put a load on an LLM serving engine: latency, goodput, saturation, correctness",
-    description="""Put a load on a serving engine, seal what every request did, judge it and show the verdict.
+    description="""Put a load on a serving engine, seal a record of every request, judge it and show the verdict.
 
     assay load URL --model M --scenario "D(100,100)" --concurrency 1,8,16 --slo ttft=0.2,tpot=0.05
     assay load URL --model M --rate 5,10,20 --arrival poisson --duration 120s --goodput
@@ -90,10 +90,10 @@ VERB = Verb(
 
 --check sends ten requests and reports whether the server streams, which model answers, whether its usage is plausible, how many
 tokens an event holds, and whether a rate limit, compression or a cold start would spoil a load.
-Every latency starts when its request was due, so a stall hides nothing; in a closed loop, when it was sent. The arrivals and the texts are fixed before the
-load begins, and `assay doctor client` says how far this machine's client can be trusted.
-Engines that assay starts, faults, several engines side by side: in a file, with `assay run` (--toml prints one).
-Ctrl-C ends the load cleanly and keeps what was measured; `assay resume RECORD` goes on.""",
+Every latency starts when its request was due, so a stall hides nothing; in a closed loop, when it was sent. Arrivals and texts are fixed before
+the load begins, and `assay doctor client` shows the accuracy of this machine's client.
+Engines started by assay, faults, and several engines side by side need an experiment file for `assay run` (--toml prints one).
+Ctrl-C ends the load cleanly and keeps all measurements; `assay resume RECORD` continues.""",
     add_arguments=add_arguments,
     run=_run,
 )

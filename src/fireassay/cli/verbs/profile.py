@@ -1,4 +1,4 @@
-"""`assay profile`: what takes the time inside of a few training steps?"""
+"""`assay profile`: what takes the time inside a few training steps?"""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from fireassay.runners.experiment.argument_check import refuse_secrets
 
     without_pandas()
-    experiment, folder = _asked(arguments)
+    experiment, folder = _requested(arguments)
     refuse_secrets(experiment)
     created: list[Path] = []
 
@@ -61,7 +61,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def tell_what_is_left(path: Path, arguments: argparse.Namespace) -> None:
-    """Show what a record's profiled launches left before something failed, which is what is told of in the end."""
+    """Show the profiles completed before the failure; the failure itself is reported last."""
     from fireassay.errors import AssayError
 
     with suppress(AssayError, OSError):
@@ -70,29 +70,29 @@ def tell_what_is_left(path: Path, arguments: argparse.Namespace) -> None:
 
 
 def shown(path: Path, arguments: argparse.Namespace) -> int:
-    """Show what a record's profiled launches left; the exit code."""
+    """Show a record's profiles; returns the exit code."""
     profile = profile_of(path)
     emit(output(profile), arguments)
     return 0 if kept(profile) else NOTHING_KEPT
 
 
-def output(told: dict[str, Any]) -> Output:
+def output(profile: dict[str, Any]) -> Output:
     """The summary, as a page and as JSON."""
     from fireassay.reports.pages.profile import page
 
-    return Output(name="profile", page=lambda: page(told), document=lambda: json.dumps(told, indent=2))
+    return Output(name="profile", page=lambda: page(profile), document=lambda: json.dumps(profile, indent=2))
 
 
 def _flags() -> tuple[list[KeyFlag], list[KeyFlag]]:
-    """The verb's flags: those of the window, and those that change what a profiled launch is."""
+    """The verb's flags: those of the window, and those that change the profiled launch."""
     from fireassay.spec.flags.of_verb import flags_of
 
     window = [item for item in flags_of("profile") if item.path.startswith("profile.")]
     return window, [item for item in flags_of("profile") if item not in window]
 
 
-def _asked(arguments: argparse.Namespace) -> tuple[Experiment, Path]:
-    """The experiment with profiled launches and no others; one worker unless asked otherwise."""
+def _requested(arguments: argparse.Namespace) -> tuple[Experiment, Path]:
+    """The experiment with profiled launches and no others; one worker unless the flags say otherwise."""
     from fireassay.spec.flags.experiment import experiment_from
     from fireassay.spec.flags.of_verb import as_flag, experiment_of, given, put_all
 
@@ -106,7 +106,7 @@ def _asked(arguments: argparse.Namespace) -> tuple[Experiment, Path]:
 
 
 def profile_of(path: Path) -> dict[str, Any]:
-    """What a record's profiled launches left: their summaries, and what each rank said of its window."""
+    """A record's profiled launches: their summaries, and each rank's report of its window."""
     from fireassay.frames.record_data import from_record
     from fireassay.record.reader import open_record
     from fireassay.record.unjudged import judged_from
@@ -121,26 +121,26 @@ def profile_of(path: Path) -> dict[str, Any]:
     }
 
 
-def kept(told: dict[str, Any]) -> bool:
+def kept(profile: dict[str, Any]) -> bool:
     """Whether any step was kept."""
     return any(
         any(window["kept"] for window in launch["windows"]) or any(part.get("file") for part in launch["nsys"])
-        for launch in told["launches"]
+        for launch in profile["launches"]
     )
 
 
 VERB = Verb(
     name="profile",
     group="measure",
-    summary="profile a few training steps: traces kept in the record, and what they say",
-    description="""Run a training script once with a profiler over a few of its steps, keep the traces in a record and say what they show.
+    summary="profile a few training steps: traces in the record, and a summary",
+    description="""Run a training script once with a profiler over a few of its steps, keep the traces in a record and summarise them.
 
-    assay profile -- train.py                     5 steps are waited, 2 warm up, 3 are kept
+    assay profile -- train.py                     skips 5 steps, warms up for 2, keeps 3
     assay profile --workers 2 --wait 20 -- train.py --lr 0.1
-    assay profile --tool nsys -- train.py         by NVIDIA Nsight Systems, if installed
+    assay profile --tool nsys -- train.py         with NVIDIA Nsight Systems, if installed
 
-The script needs no change. The profiled launch is never timed: its steps are slower. In an experiment's file the section [profile] adds
-such launches to the timed ones, and `assay report` shows what they say.
+The script needs no change. The profiled launch is never timed: its steps are slower. In an experiment file, the section [profile] adds
+such launches to the timed ones, and `assay report` summarises them.
 The exit code is 0 if steps were kept and 4 if the script made too few.""",
     add_arguments=add_arguments,
     run=_run,

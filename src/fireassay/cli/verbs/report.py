@@ -21,29 +21,31 @@ if TYPE_CHECKING:
 
 EXIT_OF_STATUS = {"PASS": 0, "FAIL": 1, "INVALID": 3, "INCONCLUSIVE": 4, "NOT_MEASURED": 4}
 PAGES: Final = "reports.pages"
-RECORD: Final = "record"  # the page that is shown unless another is named
+RECORD: Final = "record"  # the default page
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("record", metavar="RECORD", help="a record's folder, the unique beginning of its name, or `latest`")
+    parser.add_argument("record", metavar="RECORD", help="a record folder, a unique prefix of its name, or `latest`")
     for name in (JSON, *catalog.names(WRITERS), *(page for page in catalog.names(PAGES) if page != RECORD)):
         parser.add_argument(f"--{name}", dest="formats", action="append_const", const=name, help=f"the {name} report")
     parser.add_argument(
-        "--format", dest="formats", action="append", metavar="NAME", help="a format or a page by name, for those that other packages add"
+        "--format", dest="formats", action="append", metavar="NAME", help="a format or page by name, for those added by other packages"
     )
-    parser.add_argument("--page", default=RECORD, metavar="NAME", help=f"what is shown: {', '.join(catalog.names(PAGES))} (record)")
+    parser.add_argument(
+        "--page", default=RECORD, metavar="NAME", help=f"the page to show: {', '.join(catalog.names(PAGES))} (default: record)"
+    )
     parser.add_argument(
         "--output",
         type=Path,
         metavar="PATH",
-        help="write to this file or folder, - for stdout (default: terminal, Markdown and JSON to stdout, others into RECORD/reports)",
+        help="write to this file or folder, or - for stdout (default: terminal, Markdown and JSON to stdout, others into RECORD/reports)",
     )
     add_root(parser)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """One report: what it is called as a file, whether it goes to stdout by itself, and how it is made."""
+    """One report: its file name, whether it goes to stdout by default, and its content."""
 
     file: str
     streams: bool
@@ -58,7 +60,7 @@ def _run(arguments: argparse.Namespace) -> int:
     without_pandas()
     reports = [_report(name, arguments.page) for name in dict.fromkeys(arguments.formats or [form_of(arguments.output)])]
     streams = arguments.output == STDOUT or (arguments.output is None and any(shown_report.streams for shown_report in reports))
-    where = sys.stderr if streams else sys.stdout  # a path between the lines would spoil JSON on stdout
+    where = sys.stderr if streams else sys.stdout  # a path would spoil JSON on stdout
     path = resolve(arguments.record, arguments.root)
     with ahead(any(shown_report.file.endswith(".html") for shown_report in reports)):
         view, status = judged(path)
@@ -76,7 +78,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _report(name: str, page: str) -> Shown:
-    """A format of the page that was asked for, or a page in its own format."""
+    """A format of the requested page, or a page in its own format."""
     if name == JSON:
         return Shown(file="report.json", streams=True, content=lambda view, _: document(view))
     chosen, writer_name = page, name
@@ -86,7 +88,7 @@ def _report(name: str, page: str) -> Shown:
     stem = "report" if chosen == RECORD else f"report-{chosen}"
     return Shown(
         file=f"{stem}{writer.suffix}",
-        streams=writer.streams and writer_name == name,  # a page that is a flag of its own has a file of its own
+        streams=writer.streams and writer_name == name,  # a page with its own flag has its own file
         content=lambda view, screen: shown(writer, page_spec.page(view)) if screen else writer.write(page_spec.page(view)),
     )
 
@@ -99,7 +101,7 @@ def document(view: View) -> str:
 
 
 def judged(path: Path) -> tuple[View, Status]:
-    """Open, judge and lay out a record: nothing is printed or written."""
+    """Open and judge a record and build its view; prints and writes nothing."""
     threads.suited_to(path)
     from fireassay.frames.record_data import from_record
     from fireassay.record.reader import open_record
@@ -114,7 +116,7 @@ def judged(path: Path) -> tuple[View, Status]:
 
 
 def judge_and_show(path: Path, arguments: argparse.Namespace) -> int:
-    """After a run: show the report, write the HTML page, say where it is, give the exit code."""
+    """After a run: show the report, write the HTML page, print its path, return the exit code."""
     try:
         return _judge_and_show(path, arguments)
     except KeyboardInterrupt:
@@ -136,7 +138,7 @@ def _judge_and_show(path: Path, arguments: argparse.Namespace) -> int:
 
 
 def write_inside(report: Shown, view: View, record: Path) -> Path:
-    """Write one report into a record's own folder `reports`, through no link that somebody put there. Gives the file's path.
+    """Write one report into the record's `reports` folder, following no symbolic link; returns the file's path.
 
     Raises:
         RecordError: the file cannot be written.
@@ -149,14 +151,14 @@ def write_inside(report: Shown, view: View, record: Path) -> Path:
     try:
         return paths.write(record, name, content if isinstance(content, bytes) else content.encode())
     except OSError as error:
-        raise RecordError(f"cannot write {record / name}: {error.strerror}. Give another place with --output.") from error
+        raise RecordError(f"cannot write {record / name}: {error.strerror}. Choose another path with --output.") from error
 
 
 VERB = Verb(
     name="report",
     group="judge",
     summary="judge a record again and show it: terminal, HTML, Markdown, JSON, Excel",
-    description="""Judge a record and show it. Works at any later time, from the record alone, without torch.
+    description="""Judge a record and show it. Works at any time, from the record alone, without torch.
 
     assay report latest                  the terminal report of the newest record in ./records
     assay report RECORD --html           writes RECORD/reports/report.html and prints its path

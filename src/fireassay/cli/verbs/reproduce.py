@@ -23,11 +23,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("record", metavar="RECORD", help="path, name, address in a store, or latest")
     add("--against", metavar="OTHER", help="compare with this existing record instead of running anything")
-    add("--folder", type=Path, metavar="DIR", help="where the script is looked for (default: as recorded)")
-    add_root(parser, "where records are looked up and made (records)")
+    add("--folder", type=Path, metavar="DIR", help="folder of the script (default: as recorded)")
+    add_root(parser, "where records are looked up and made (default: records)")
     add_days(parser)
-    add("--force", action="store_true", help="also if the script or another condition of identity has changed")
-    add("--dry-run", action="store_true", help="say what would be run and how long it took then; run nothing")
+    add("--force", action="store_true", help="run even if the script or another condition of identity has changed")
+    add("--dry-run", action="store_true", help="show what would run and how long it took; run nothing")
     add_formats(parser)
     add("--quiet", action="store_true", help="show no progress")
 
@@ -48,10 +48,10 @@ def _run(arguments: argparse.Namespace) -> int:
     label = other.resolve().name
     second = record_lookup.side(other, label if label != first.label else f"{label} (again)")
     record_lookup.refuse_itself((first, second), "--against")
-    return _tell(arguments, first, second, other)
+    return _show_result(arguments, first, second, other)
 
 
-def _tell(arguments: argparse.Namespace, first: Side, second: Side, path: Path) -> int:
+def _show_result(arguments: argparse.Namespace, first: Side, second: Side, path: Path) -> int:
     from fireassay.cli.support import record_lookup
     from fireassay.reports.documents.reproduction import render
     from fireassay.reports.pages.reproduction import page
@@ -68,13 +68,13 @@ def _tell(arguments: argparse.Namespace, first: Side, second: Side, path: Path) 
 
 
 def _refuse_imported(measured: RecordData, name: str) -> None:
-    """Another program made the record: assay does not have what it ran."""
+    """Refuse an imported record: assay does not have the program that made it."""
     from fireassay.errors import RecordError
 
     if measured.foreign is not None:
         title = measured.foreign.get("title")
         raise RecordError(
-            f"{name} was imported from {title}, so assay cannot make it again. Measure with `assay load`, or compare it with another "
+            f"{name} was imported from {title}, so assay cannot reproduce it. Measure with `assay load`, or compare it with another "
             "record: assay reproduce RECORD --against OTHER."
         )
 
@@ -83,7 +83,7 @@ def _refuse_imported(measured: RecordData, name: str) -> None:
 
 
 def _again(arguments: argparse.Namespace, measured: RecordData) -> Path:
-    """A new record of the same experiment. Ctrl-C keeps what was measured; `assay resume` goes on, then --against."""
+    """A new record of the same experiment. Ctrl-C keeps the measurements; continue with `assay resume`, then --against."""
     from fireassay.cli.support.experiment_run import run
     from fireassay.cli.support.progress import display
     from fireassay.errors import Interrupted
@@ -119,7 +119,7 @@ def fixed(measured: RecordData) -> Experiment:
 
 
 def _folder(arguments: argparse.Namespace, measured: RecordData) -> Path:
-    """Where the script is: as said, as recorded, or here."""
+    """The folder of the script: from --folder, as recorded, or the working directory."""
     from fireassay.runners.experiment.script import script_identity
 
     if arguments.folder is not None:
@@ -135,13 +135,13 @@ def _recorded(measured: RecordData) -> dict[str, object]:
 
 
 def _refuse_another_script(arguments: argparse.Namespace, measured: RecordData, folder: Path) -> None:
-    """A changed script is another experiment, unless it is meant."""
+    """Refuse a changed script, which is another experiment, unless --force is given."""
     from fireassay.errors import Problem, SpecError
     from fireassay.runners.experiment.script import script_identity
 
     then, now = _recorded(measured).get("sha256"), script_identity(measured.experiment, folder)
     if then is None or now["sha256"] is None or then == now["sha256"]:
-        return  # a script that is missing is refused by the runner, with the place where it was looked for
+        return  # the runner refuses a missing script with its path
     if not arguments.force:
         raise SpecError(
             (
@@ -149,7 +149,7 @@ def _refuse_another_script(arguments: argparse.Namespace, measured: RecordData, 
                     where="workload.script",
                     found=f"{now['path']}, changed since the record was made",
                     allowed="the script as it was measured",
-                    fix="Give the folder of the old code with --folder, or go on all the same with --force.",
+                    fix="Give the folder of the old code with --folder, or run the changed script with --force.",
                 ),
             ),
             "the record to reproduce",
@@ -187,13 +187,13 @@ def _dry_run(arguments: argparse.Namespace, path: Path) -> int:
 VERB = Verb(
     name="reproduce",
     group="records",
-    summary="run a record's experiment again here, and say what agrees and what differs",
+    summary="run a record's experiment again here, and compare the two",
     description="""Run a record's experiment again on this machine, with the same seeds, into a new record; list every condition that
 differs, and say metric by metric whether the two agree within their intervals.
 
     assay reproduce records/digits-20260101T000000Z-a1b2c3
-    assay reproduce latest --dry-run                   what would be run, and how long it took
-    assay reproduce latest --against RECORD2           compare with a record that exists
+    assay reproduce latest --dry-run                   what would run, and how long it took
+    assay reproduce latest --against RECORD2           compare with an existing record
 
 A metric agrees where the interval of the difference lies inside the margin of equivalence; no significant difference is
 not agreement. Losses and hashes are compared bit for bit where software and hardware are the same.

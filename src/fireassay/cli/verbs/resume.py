@@ -1,4 +1,4 @@
-"""`assay resume`: how does an interrupted experiment go on without repeating a finished launch?"""
+"""`assay resume`: how does an interrupted experiment continue without repeating a finished launch?"""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from fireassay.cli.support.verb import Verb, add_root
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     from fireassay.cli.verbs.run import add_display_flags
 
-    parser.add_argument("record", metavar="RECORD", help="a record's folder, the unique beginning of its name, or `latest`")
+    parser.add_argument("record", metavar="RECORD", help="a record folder, a unique prefix of its name, or `latest`")
     add_root(parser)
-    parser.add_argument("--force", action="store_true", help="go on even if the script or the experiment has changed since")
+    parser.add_argument("--force", action="store_true", help="continue even if the script or the experiment has changed")
     add_display_flags(parser)
 
 
@@ -45,7 +45,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def only_profiled(path: Path) -> bool:
-    """Whether the record is one of `assay profile`: nothing was to be timed, so that there is nothing to judge."""
+    """Whether the record comes from `assay profile`: it has no timed launches, so there is nothing to judge."""
     from fireassay.record.reader import open_record
 
     profile = open_record(path).experiment.profile
@@ -55,14 +55,14 @@ def only_profiled(path: Path) -> bool:
 VERB = Verb(
     name="resume",
     group="records",
-    summary="go on with an interrupted record without repeating a finished launch",
-    description="""Go on with an interrupted record: every launch that is not finished is made, then the record is sealed and judged.
+    summary="continue an interrupted record without repeating a finished launch",
+    description="""Continue an interrupted record: make every unfinished launch, then seal and judge the record.
 
     assay resume latest
     assay resume records/digits-20261120T101500Z-1a2b3c
 
-A launch that was under way when the experiment was interrupted stays in the record as aborted, and is made again.
-Processes that it left behind are ended first. A changed script or experiment is refused, unless --force is given.""",
+A launch that was running when the experiment was interrupted stays in the record as aborted, and is repeated.
+Its leftover processes are ended first. A changed script or experiment is refused, unless --force is given.""",
     add_arguments=_add_arguments,
     run=_run,
 )

@@ -1,4 +1,4 @@
-"""`assay rubric`: what do these timings or throughputs from elsewhere amount to?"""
+"""`assay rubric`: what do timings or throughputs measured elsewhere show?"""
 
 from __future__ import annotations
 
@@ -14,52 +14,52 @@ if TYPE_CHECKING:
     from fireassay.verdict.rubric.types import Limits, Rubric
 
 DESCRIPTION = """\
-Judge a table of timings or throughputs that was measured elsewhere: speedup, efficiency, the serial
-part by Amdahl (strong scaling) or Gustafson (weak), the Universal Scalability Law, cost, energy, and
-which row to choose. Rows whose quality drifted more than the tolerance are refused.
+Judge a table of timings or throughputs measured elsewhere: speedup, efficiency, the serial fraction
+by Amdahl (strong scaling) or Gustafson (weak), the Universal Scalability Law, cost, energy, and
+which row to choose. Rows whose quality drifts by more than the tolerance are refused.
 
   assay rubric timings.csv
   assay rubric timings.csv --deadline 600 --budget 1.50 --json
   assay rubric timings.csv --predict 48
   assay rubric table.md --use "Throughput - TF32" --where "Batch size / GPU=32"
 
-The file is CSV, TSV, semicolons or a Markdown table, with a header and one row for each number of
-workers. Columns, in any order, the unit in the heading or in each cell; percent signs, thousands
-separators and decimal commas are understood:
+The file is CSV, TSV, semicolon-separated or a Markdown table, with a header and one row per number
+of workers. Columns, in any order, with the unit in the heading or in each cell; percent signs,
+thousands separators and decimal commas are understood:
   workers          or nodes, GPUs, # of GPUs, p
   seconds          or time (min), time to train (h); step_seconds, ms/step: time of one step;
                    or samples/s, tokens/s/GPU, throughput; or a speedup or an efficiency
-  price_per_hour   or $/h, of all the row's machines; or $/GPU/h; cost: of the row
+  price_per_hour   or $/h, for all machines of the row; or $/GPU/h; cost: of the row
   quality          or accuracy, Top-1 (%)
   work, steps      or items; global batch, batch size / GPU
   energy (kWh)     or power (W), power per GPU: joules from mean power and time
-Rows with equal counts are repetitions, and their medians are taken. A number of workers beyond twice
-the largest row is not predicted.
-Exit code 1 if no row meets everything, or if the prediction is refused."""
+Rows with equal counts are repetitions and are reduced to their medians. Predictions beyond twice the
+largest number of workers are refused.
+Exit code 1 if no row meets every requirement, or if the prediction is refused."""
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("table", metavar="TABLE", type=Path, help="the table: CSV, TSV, semicolons or Markdown")
+    parser.add_argument("table", metavar="TABLE", type=Path, help="the table: CSV, TSV, semicolon-separated or Markdown")
     parser.add_argument("--tolerance", metavar="Q", help="largest drift of quality, in its unit: 0.005 of a fraction, or 0.5%% (0.005)")
     parser.add_argument("--efficiency", metavar="E", default="0.70", help="smallest efficiency, a fraction or percent (0.70)")
     parser.add_argument("--deadline", metavar="S", help="longest time, seconds")
     parser.add_argument("--budget", metavar="USD", help="highest cost of a row")
-    parser.add_argument("--work", metavar="N", help="units of work of every row, if the table has no such column")
+    parser.add_argument("--work", metavar="N", help="units of work per row, if the table has no such column")
     parser.add_argument(
-        "--scaling", choices=("strong", "weak"), help="whether the work is fixed or grows with the workers, if the table does not tell"
+        "--scaling", choices=("strong", "weak"), help="whether the work is fixed or grows with the workers, if the table does not say"
     )
     parser.add_argument(
-        "--use", metavar="HEADING", action="append", default=[], help="the column that is meant, of several that say the same"
+        "--use", metavar="HEADING", action="append", default=[], help="the column to use, if several hold the same quantity"
     )
     parser.add_argument(
-        "--where", metavar="HEADING=CELL", action="append", default=[], help="the rows that are meant, of several series in one table"
+        "--where", metavar="HEADING=CELL", action="append", default=[], help="the rows to use, if the table holds several series"
     )
     parser.add_argument("--predict", metavar="N", help="predict the speedup with N workers, or say why not")
     add_formats(parser)
 
 
 WORKERS = "of at least 1"  # what --predict may be
-MOST_EFFICIENCY = 2.0  # more is meant in percent
+MOST_EFFICIENCY = 2.0  # above it, the value is probably in percent
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -97,7 +97,7 @@ def _limits(arguments: argparse.Namespace) -> tuple[Limits, Stated, float | None
             problems.append(Problem(where=f"--{flag}", found=text or "nothing", allowed=f"{kind} {least}"))
         return value
 
-    number("tolerance", "of at least 0", percent=True)  # its unit is that of the table: see `with_tolerance`
+    number("tolerance", "of at least 0", percent=True)  # in the table's unit: see `with_tolerance`
     efficiency = number("efficiency", "above 0", percent=True)
     if efficiency is not None and efficiency > MOST_EFFICIENCY:
         remedy = f"Write {efficiency:g}%."

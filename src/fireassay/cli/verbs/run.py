@@ -27,12 +27,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     add_flags(parser, flags_of("run"))
     add_root(parser, "where the record is made (default: records)")
-    parser.add_argument("--dry-run", action="store_true", help="show the plan, its time and what it will be able to show; run nothing")
+    parser.add_argument("--dry-run", action="store_true", help="show the plan, its time and the detectable differences; run nothing")
     add_display_flags(parser)
 
 
 def add_display_flags(parser: argparse.ArgumentParser) -> None:
-    """What is shown while it runs, and after; the same for `run` and `resume`."""
+    """Output during and after a run; the same for `run` and `resume`."""
     parser.add_argument("--quiet", action="store_true", help="show no progress")
     add_formats(parser)
 
@@ -46,7 +46,7 @@ def _run(arguments: argparse.Namespace) -> int:
     without_pandas()
     experiment, folder = experiment_from(arguments, flags_of("run"))
     show_notes(experiment)
-    refuse_secrets(experiment)  # before anything of it is printed
+    refuse_secrets(experiment)  # before any of it is printed
     if arguments.dry_run:
         say(dry_run_json(experiment, arguments.root) if arguments.form == JSON else dry_run(experiment, arguments.root))
         return 0
@@ -62,7 +62,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def dry_run(experiment: Experiment, root: Path) -> str:
-    """The plan in order with seeds, the expected time, and what it will be able to show, as plain text."""
+    """The plan in order with seeds, the expected time, and the detectable differences, as plain text."""
     from fireassay.cli.support.progress import duration
     from fireassay.estimates.format import count
     from fireassay.runners.experiment.progress import planned_seconds
@@ -78,17 +78,17 @@ def dry_run(experiment: Experiment, root: Path) -> str:
     estimate = (
         f"{most}about {duration(expected)}, as in an earlier record"
         if expected is not None
-        else f"{most}{duration(seconds * (len(rows) - 1))}{' of load, and starts and ends beside' if experiment.serving else ' or so'}"
+        else f"{most}{duration(seconds * (len(rows) - 1))}{' of load, plus starts and ends' if experiment.serving else ' or so'}"
         if seconds is not None
-        else f"unknown: no complete record in {root} ran this workload at all of these levels"
+        else f"unknown: no complete record in {root} ran this workload at all these levels"
     )
     shows = [f"  {expectation.subject}: {expectation.sentence}" for expectation in _foreseen(experiment, earlier)]
     plan = f"{most}{count(len(rows) - 1, 'launches')}; expected time: {estimate}"
-    return "\n".join([lines[0], "", *lines[1:], "", plan, "", "What it will be able to show:", "", *shows])
+    return "\n".join([lines[0], "", *lines[1:], "", plan, "", "Detectable differences:", "", *shows])
 
 
 def dry_run_json(experiment: Experiment, root: Path) -> str:
-    """The plan in order, the expected seconds (null where unknown) and what it will be able to show, for other programs."""
+    """The plan in order, the expected seconds (null where unknown) and the detectable differences, for other programs."""
     import json
     from dataclasses import asdict
 
@@ -100,7 +100,7 @@ def dry_run_json(experiment: Experiment, root: Path) -> str:
     return json.dumps(
         {"launches": launches, "expected_s": _expected_seconds(experiment, earlier), "able_to_show": shows},
         indent=2,
-        default=lambda value: value.model_dump(mode="json"),  # a fault as it was asked for
+        default=lambda value: value.model_dump(mode="json"),  # a fault as requested
     )
 
 
@@ -124,7 +124,7 @@ def earlier_record(experiment: Experiment, root: Path) -> RecordData | None:
 
 
 def _same_work(earlier: Experiment, experiment: Experiment) -> bool:
-    """The same program; of a load the same traffic on the same engines, at whatever loads and objectives."""
+    """The same program; for serving, the same traffic on the same engines, whatever the loads and objectives."""
     free = {"concurrency", "rate", "search", "objectives", "client"}
     serving, earlier_serving = (
         None if candidate.serving is None else candidate.serving.model_dump(exclude=free) for candidate in (experiment, earlier)
@@ -154,7 +154,7 @@ def _foreseen(experiment: Experiment, earlier: RecordData | None) -> Sequence[Ex
 
 
 def _noise_floor() -> float | None:
-    """What this machine can show between records made apart, by its last `assay doctor`."""
+    """This machine's noise floor between separate records, by its last `assay doctor`."""
     from datetime import UTC, datetime
 
     from fireassay.record.machine_fitness import carried
@@ -165,7 +165,7 @@ def _noise_floor() -> float | None:
 
 
 def show_notes(experiment: Experiment) -> None:
-    """What is allowed and perhaps not meant, on stderr."""
+    """Print notes on valid but possibly unintended settings to stderr."""
     from datetime import UTC, datetime
 
     from fireassay.spec.rules.notes import notes
@@ -186,12 +186,12 @@ VERB = Verb(
     description="""Run an experiment, seal its record, judge it and show the verdict.
 
     assay run examples/digits.toml                                   an experiment from its file
-    assay run --workers 1,2,4 --launches 5 -- train.py --epochs 3    my own script, no file needed
+    assay run --workers 1,2,4 --launches 5 -- train.py --epochs 3    a script, no file needed
     assay run --workers 1,2 --steps 200 --only performance -- train.py   200 steps of a long job
     assay run examples/digits.toml --dry-run                         the plan and the expected time
 
-In the script's arguments and in the values of --env {workers}, {seed} and {launch} are replaced for every launch.
-Ctrl-C ends the running launch cleanly and keeps what was measured; `assay resume RECORD` goes on.""",
+{workers}, {seed} and {launch} in the script's arguments and in the values of --env are replaced for every launch.
+Ctrl-C ends the running launch cleanly and keeps all measurements; `assay resume RECORD` continues.""",
     add_arguments=add_arguments,
     run=_run,
 )

@@ -1,4 +1,4 @@
-"""`assay schema`: which keys may an experiment's file, or a claim's, hold?"""
+"""`assay schema`: which keys may an experiment file or a claim file hold?"""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ import argparse
 from fireassay.cli.support.verb import Verb
 
 DESCRIPTION = """\
-Print the JSON Schema of an experiment's TOML file, so that an editor completes and checks its keys.
+Print the JSON Schema of an experiment file (TOML), so that an editor completes and checks its keys.
 
   assay schema > experiment.schema.json
 
-and in the first line of the experiment (VS Code with Even Better TOML, or any editor with Taplo):
+Then, as the first line of the experiment file (VS Code with Even Better TOML, or any editor with Taplo):
 
   #:schema ./experiment.schema.json
 
-`assay schema --keys` prints the same as a table for people. With --claim either is that of a claim's file, which `assay audit` reads;
-with --document VERB that of the JSON that `assay VERB --json` prints:
+--keys prints the same as a readable table. --claim prints either for a claim file, which `assay audit` reads; --document VERB for the
+JSON that `assay VERB --json` prints:
 
   assay schema --document report > report.schema.json"""
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--keys", action="store_true", help="print a table of the keys instead (Markdown)")
+    parser.add_argument("--keys", action="store_true", help="print the keys as a Markdown table instead")
     subject = parser.add_mutually_exclusive_group()
-    subject.add_argument("--claim", action="store_true", help="of a claim's file instead of an experiment's")
-    subject.add_argument("--document", metavar="VERB", help="of the JSON output of a verb: report, compare, check, ...")
+    subject.add_argument("--claim", action="store_true", help="for a claim file instead of an experiment file")
+    subject.add_argument("--document", metavar="VERB", help="for the JSON output of a verb: report, compare, check, ...")
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -48,7 +48,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _markdown(headings: tuple[str, ...], rows: tuple[tuple[str, ...], ...]) -> str:
-    # A bar inside a cell would end it.
+    # An unescaped bar would end the cell.
     cells = [[f"`{row[0]}`", *row[1:]] for row in rows]
     lines = [" | ".join(cell.replace("|", "\\|") for cell in row) for row in cells]
     rule = " | ".join("---" for _ in headings)
@@ -58,7 +58,7 @@ def _markdown(headings: tuple[str, ...], rows: tuple[tuple[str, ...], ...]) -> s
 VERB = Verb(
     name="schema",
     group="instrument",
-    summary="print the JSON Schema of an experiment's file",
+    summary="print the JSON Schema of an experiment file",
     description=DESCRIPTION,
     add_arguments=_add_arguments,
     run=_run,

@@ -1,4 +1,4 @@
-"""`assay simulate`: what if a training ran on a cluster of so many workers, such links and so much serial work?"""
+"""`assay simulate`: how would a training run on a given cluster, with known links and serial work?"""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 BITS = 8.0
 GIGA = 1e9
-LEAST_BITS = 8.0  # a second: a byte
-SLOWDOWN = 1.5  # of the workers that are slow, where none is asked for
+LEAST_BITS = 8.0  # per second: one byte
+SLOWDOWN = 1.5  # of slow workers, unless --slowdown is given
 FLAG_OF = {
     "step_s": "--step-time",
     "alpha_s": "--alpha",
@@ -29,37 +29,45 @@ FLAG_OF = {
     "launches.seed": "--seed",
     "name": "--name",
 }
-TIME = "a time above 0, such as 20us, 250ms or 1.0 (seconds)"
+TIME = "a time above 0, for example 20us, 250ms or 1.0 (seconds)"
 DESCRIPTION = """\
-Compute the step times of a synchronous data-parallel training on a cluster of which everything is known, print what follows in
-closed form, and write an ordinary sealed record of simulated launches, judged and shown as every record is.
+Compute the step times of a synchronous data-parallel training on a fully known cluster, print the closed-form prediction, and
+write an ordinary sealed record of simulated launches, judged and shown like any other.
 
     assay simulate --workers 1,2,4,...,64 --step-time 1.0 --serial 0.03 --gbps 10 --gradient 1e9
     assay simulate --workers 1,100,10000 --step-time 0.8 --alpha 5us --gbps 400 --gradient 4e8
 
 A simulated record is marked in its manifest, its environment and every row, and its verdict is INVALID: none of its numbers is a
-measurement. It answers "what if", and shows what the reports and the model make of a cluster whose truth is known."""
+measurement. It answers "what if", and shows how reports and models treat a cluster whose true parameters are known."""
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--workers", required=True, metavar="1,2,4", help="worker counts; 1,2,4,...,10000 goes on by the same factor")
-    add("--step-time", required=True, metavar="S", help="a step on one worker: 1.0, 250ms")
-    add("--serial", type=float, default=0.0, metavar="F", help="share of it that no number of workers shortens (0)")
-    add("--alpha", default="20us", metavar="S", help="latency of a message between two workers (20us)")
-    add("--gbps", "--beta-gbps", dest="gbps", type=float, default=10.0, metavar="N", help="bandwidth of a link, gigabits per second (10)")
-    add("--gradient", type=float, default=1e8, metavar="BYTES", help="bytes that are summed over the workers in a step (1e8)")
-    add("--buckets", type=int, default=1, metavar="N", help="pieces in which they are summed (1)")
-    add("--overlap", type=float, default=0.0, metavar="F", help="share of the computing under which communication may hide (0)")
-    add("--jitter", type=float, default=0.02, metavar="F", help="scatter of a worker's time from step to step (0.02)")
-    add("--noise", type=float, default=0.01, metavar="F", help="scatter of whole launches (0.01)")
-    add("--stragglers", type=float, default=0.0, metavar="F", help="share of the workers that are always slow (0)")
-    add("--slowdown", type=float, metavar="X", help="by which factor they are (1.5)")
+    add("--workers", required=True, metavar="1,2,4", help="worker counts; 1,2,4,...,10000 continues by the same factor")
+    add("--step-time", required=True, metavar="S", help="time of a step on one worker: 1.0, 250ms")
+    add("--serial", type=float, default=0.0, metavar="F", help="serial share of the step (default: 0)")
+    add("--alpha", default="20us", metavar="S", help="latency of a message between two workers (default: 20us)")
+    add(
+        "--gbps",
+        "--beta-gbps",
+        dest="gbps",
+        type=float,
+        default=10.0,
+        metavar="N",
+        help="bandwidth of a link, gigabits per second (default: 10)",
+    )
+    add("--gradient", type=float, default=1e8, metavar="BYTES", help="bytes reduced over the workers in a step (default: 1e8)")
+    add("--buckets", type=int, default=1, metavar="N", help="number of buckets they are reduced in (default: 1)")
+    add("--overlap", type=float, default=0.0, metavar="F", help="share of the computation that communication may overlap (default: 0)")
+    add("--jitter", type=float, default=0.02, metavar="F", help="scatter of a worker's time from step to step (default: 0.02)")
+    add("--noise", type=float, default=0.01, metavar="F", help="scatter between launches (default: 0.01)")
+    add("--stragglers", type=float, default=0.0, metavar="F", help="share of the workers that are always slow (default: 0)")
+    add("--slowdown", type=float, metavar="X", help="slowdown factor of these workers (default: 1.5)")
     add("--weak", action="store_true", help="the work grows with the workers")
-    add("--steps", type=int, default=20, metavar="N", help="steps of a launch (20)")
-    add("--launches", type=int, default=5, metavar="N", help="launches of each worker count (5)")
-    add("--seed", type=int, default=20260101, metavar="N", help="the same seed gives the same times")
-    add("--name", default="simulated", metavar="NAME", help="names the record (simulated)")
+    add("--steps", type=int, default=20, metavar="N", help="steps per launch (default: 20)")
+    add("--launches", type=int, default=5, metavar="N", help="launches per worker count (default: 5)")
+    add("--seed", type=int, default=20260101, metavar="N", help="random seed; the same seed gives the same times")
+    add("--name", default="simulated", metavar="NAME", help="name of the record (default: simulated)")
     add_root(parser, "where the record is made (default: records)")
     add_formats(parser)
 
@@ -76,14 +84,14 @@ def _run(arguments: argparse.Namespace) -> int:
     say(answer(cluster, experiment.factor.levels), file=sys.stdout if plain_stdout(arguments) else sys.stderr)
     path = run(experiment, root=arguments.root)
     judge_and_show(path, arguments)
-    return 0  # its verdict is INVALID by design: nothing went wrong
+    return 0  # its verdict is INVALID by design, not by failure
 
 
 def asked(arguments: argparse.Namespace) -> tuple[Cluster, Experiment]:
-    """The cluster and the experiment that the flags say.
+    """The cluster and the experiment that the flags describe.
 
     Raises:
-        SpecError: a flag makes no sense.
+        SpecError: a flag is invalid.
     """
     from fireassay.errors import SpecError
     from fireassay.runners.simulated import outside
@@ -169,12 +177,12 @@ def _experiment(arguments: argparse.Namespace, cluster: Cluster, levels: tuple[i
 
 
 def answer(cluster: Cluster, levels: tuple[int, ...]) -> str:
-    """What follows from the cluster in closed form, as a table and a sentence."""
+    """The closed-form prediction for the cluster, as a table and a sentence."""
     from fireassay.estimates.format import count, given
 
     curve = curve_of(cluster)
     lines = [
-        "SIMULATED, not measured. What follows from the numbers given:",
+        "SIMULATED, not measured. Closed-form prediction from the given numbers:",
         "  workers          step   communication   speedup  efficiency",
     ]
     for p in sorted(levels):
@@ -184,7 +192,7 @@ def answer(cluster: Cluster, levels: tuple[int, ...]) -> str:
         )
     best = curve.fastest()
     if cluster.weak:
-        lines.append("The work grows with the workers, so there is no shortest step.")
+        lines.append("The work grows with the workers, so no worker count has the shortest step.")
     elif best is None:
         lines.append("A step gets shorter with every worker, up to a million.")
     else:
@@ -193,12 +201,12 @@ def answer(cluster: Cluster, levels: tuple[int, ...]) -> str:
             f"speedup {given(curve.speedup(best), 4)}); more make it longer."
         )
     if cluster.stragglers:
-        lines.append("The table leaves the stragglers out; the record has them.")
+        lines.append("The table leaves out stragglers; the record includes them.")
     return "\n".join([*lines, ""])
 
 
 def curve_of(cluster: Cluster) -> Curve:
-    """The model of a cluster of which everything is known, without its stragglers."""
+    """The model of a fully known cluster, without its stragglers."""
     from fireassay.stats.models.communication_wall import Curve
 
     parallel_s = cluster.step_s * (1.0 - cluster.serial)
@@ -213,10 +221,10 @@ def curve_of(cluster: Cluster) -> Curve:
 
 
 def worker_counts(text: str) -> tuple[int, ...]:
-    """ "1,2,4", or "1,2,4,...,64": on by the factor of the last two, and the end.
+    """ "1,2,4", or "1,2,4,...,64", which continues by the factor of the last two up to the end.
 
     Raises:
-        ValueError: it says something else.
+        ValueError: the text has another form.
     """
     parts = [part.strip() for part in text.split(",")]
     if "..." not in parts:
@@ -239,7 +247,7 @@ def seconds(text: str) -> float:
     """ "20us", "250ms", "1.5" (seconds).
 
     Raises:
-        ValueError: it says something else.
+        ValueError: the text has another form.
     """
     for unit, factor in (("ns", 1e-9), ("us", 1e-6), ("µs", 1e-6), ("ms", 1e-3), ("s", 1.0), ("", 1.0)):
         if text.strip().endswith(unit):
@@ -263,7 +271,7 @@ def _problem(flag: str, problem: str, allowed: str) -> Problem:
 VERB = Verb(
     name="simulate",
     group="measure",
-    summary="what if: a training on a cluster with known links, serial work and jitter",
+    summary="simulate a training on a cluster with known links, serial work and jitter",
     description=DESCRIPTION,
     add_arguments=_add_arguments,
     run=_run,

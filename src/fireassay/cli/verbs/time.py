@@ -1,4 +1,4 @@
-"""`assay time`: how long does a command take, how sure is that, and which of several is faster?"""
+"""`assay time`: how long does a command take, with which uncertainty, and which of several is faster?"""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from fireassay.spec.experiment import Experiment
     from fireassay.verdict.comparison.types import Comparison, Side
 
-BETWEEN = "---"  # between two commands; a single word that no program takes for an option of its own
+BETWEEN = "---"  # between two commands; no program has an option of this name
 SHELL = "/bin/sh"
-SHELL_PLACE = 80  # of --shell among the flags that stand for keys
+SHELL_PLACE = 80  # position of --shell among the flags of keys
 OUTPUT_SHOWN = 20  # lines of a command's output, with --show-output
 
 
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     keep_command(parser)
     parser.usage = "%(prog)s [options] -- COMMAND ARGUMENT ... [--- COMMAND ARGUMENT ...]"
     declare(parser, (item for item in flags_of("time") if item.flag.places["time"] < SHELL_PLACE))
-    parser.add_argument("--shell", action="store_true", help=f"each command is a line for {SHELL}")
+    parser.add_argument("--shell", action="store_true", help=f"run each command as a line of {SHELL}")
     declare(parser, (item for item in flags_of("time") if item.flag.places["time"] > SHELL_PLACE))
     add_root(parser, "where the record is made (default: records)")
     parser.add_argument("--quiet", action="store_true", help="show no progress")
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def commands(words: Sequence[str], *, shell: bool) -> list[list[str]]:
-    """The commands between `---`, each a list of words; with `shell` each is one line for it.
+    """The commands between `---`, each a list of words; with `shell`, each is one shell line.
 
     Raises:
         SpecError: there is none, or one is empty.
@@ -68,17 +68,17 @@ def commands(words: Sequence[str], *, shell: bool) -> list[list[str]]:
 def _what_is_missing(words: Sequence[str]) -> str:
     if not words:
         return "no command"
-    return f"nothing beside {BETWEEN}" if BETWEEN in words else "an empty command"
+    return f"nothing next to {BETWEEN}" if BETWEEN in words else "an empty command"
 
 
-def labels(asked: Sequence[Sequence[str]], *, shell: bool) -> list[str]:
-    """What each command is called: as it was written, on one line; the same twice gets a number.
+def labels(requested: Sequence[Sequence[str]], *, shell: bool) -> list[str]:
+    """The label of each command: as written, on one line; duplicates are numbered.
 
-    What would steer a terminal is spelled out: a label is shown to people, and a file's name may hold anything.
+    Control characters are escaped: a label is printed, and a file name may hold anything.
     """
     import shlex
 
-    texts = [_on_one_line(command[2] if shell else shlex.join(command)) for command in asked]
+    texts = [_on_one_line(command[2] if shell else shlex.join(command)) for command in requested]
     seen: dict[str, int] = {}
     for text in texts:
         seen[text] = seen.get(text, 0) + 1
@@ -94,8 +94,8 @@ def _on_one_line(text: str) -> str:
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
 
 
-def experiments(arguments: argparse.Namespace, asked: Sequence[Sequence[str]]) -> list[Experiment]:
-    """One experiment for each command.
+def experiments(arguments: argparse.Namespace, requested: Sequence[Sequence[str]]) -> list[Experiment]:
+    """One experiment per command.
 
     Raises:
         SpecError: every problem of the flags at once.
@@ -120,7 +120,7 @@ def experiments(arguments: argparse.Namespace, asked: Sequence[Sequence[str]]) -
                 name=name or name_from(command[2].split()[0] if arguments.shell else command[0]),
                 sections=sections,
             )
-            for command in asked
+            for command in requested
         ]
     except SpecError as error:
         raise SpecError(tuple(of_verb.as_flag(problem, flags) for problem in error.problems), "the flags") from None
@@ -152,7 +152,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _refuse_failures(sides: Sequence[Side]) -> None:
-    """In a session an arm that failed after good rounds ends as complete; a timing with a failure is none."""
+    """Refuse a timing with a failed round: in a session, a command that fails after good rounds still ends as complete."""
     from fireassay.errors import WorkloadError
 
     for side in sides:
@@ -162,7 +162,7 @@ def _refuse_failures(sides: Sequence[Side]) -> None:
 
 
 def compared(sides: Sequence[Side]) -> Comparison | None:
-    """Every command against the first; None where there is but one."""
+    """Every command against the first; None for a single command."""
     if len(sides) < 2:
         return None
     from fireassay.verdict.comparison.compare import compare
@@ -184,18 +184,17 @@ def _output(paths: Sequence[Path]) -> str:
 VERB = Verb(
     name="time",
     group="measure",
-    summary="time a command, or several in turn: fresh starts in rounds, with an interval",
-    description="""Time a command honestly: rounds of fresh starts, an interval over the rounds, and what the instrument itself takes.
+    summary="time a command, or several interleaved: fresh starts in rounds, with an interval",
+    description="""Time a command: rounds of fresh starts, an interval over the rounds, and the instrument's own overhead.
 
-    assay time -- ./my-command --fast             one command; everything after -- is its own
-    assay time -- sort data.txt --- sort -n data.txt  two in turn, compared
-    assay time --shell -- 'zcat log.gz | wc -l'   a line for the shell
-    assay time --precision 0.02 -- ./my-command   as many rounds as it takes for 2 %
+    assay time -- ./my-command --fast             one command: everything after --
+    assay time -- sort data.txt --- sort -n data.txt  two, interleaved and compared
+    assay time --shell -- 'zcat log.gz | wc -l'   a shell line
+    assay time --precision 0.02 -- ./my-command   as many rounds as 2 % requires
 
-The commands read nothing and print nowhere; {launch} and {seed} in their words are replaced, as by assay run. The
-first starts of every round are warm-up: kept, never counted. Nothing is subtracted and no outlier is dropped. A start
-that fails ends it with exit code 5, unless --ignore-failure says otherwise. Every timing is a sealed record like any
-other.""",
+The commands' input is empty and their output is not shown; {launch} and {seed} in their words are replaced, as by assay run. The
+first starts of every round are warm-up: kept, never counted. Nothing is subtracted and no outlier is dropped. A failed
+start ends the timing with exit code 5, unless --ignore-failure is given. Every timing is an ordinary sealed record.""",
     add_arguments=add_arguments,
     run=_run,
 )

@@ -20,16 +20,12 @@ if TYPE_CHECKING:
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, metavar="FILE", help="an experiment with a table [tune]")
     add_root(parser, "where the records are made (default: records)")
-    parser.add_argument(
-        "--resume",
-        action="store_true",
-        help="go on with a tuning that was interrupted: rounds whose records are whole are taken as they are",
-    )
-    parser.add_argument("--dry-run", action="store_true", help="show what would be tried out; run nothing")
+    parser.add_argument("--resume", action="store_true", help="continue an interrupted tuning: rounds with complete records are reused")
+    parser.add_argument("--dry-run", action="store_true", help="show the settings and rounds; run nothing")
     parser.add_argument("--quiet", action="store_true", help="show no progress")
     add_formats(parser, besides=("html",))
     parser.add_argument(
-        "--html", type=Path, nargs="?", const=Path("tuning.html"), metavar="PATH", help="write a page of it as well (tuning.html)"
+        "--html", type=Path, nargs="?", const=Path("tuning.html"), metavar="PATH", help="also write a page (default: tuning.html)"
     )
 
 
@@ -63,41 +59,41 @@ def _write(path: Path, result: Tuned, name: str) -> None:
 
     try:
         write(path, load(WRITERS, "html").write(page(result, name)))
-    except RecordError as error:  # it was measured: the result is printed all the same
+    except RecordError as error:  # the measurements are done: print the result anyway
         say(f"assay: {error} The result follows.", file=sys.stderr)
 
 
-UNDECIDED: Final = {"": 0, "quality lost": 1, "not comparable": 3, "failed": 5}  # no arm came to a last comparison
+UNDECIDED: Final = {"": 0, "quality lost": 1, "not comparable": 3, "failed": 5}  # no arm reached the last round
 DECIDED_BY_QUALITY: Final = ("HELD", "DEGRADED")
 
 
-def exit_code(found: Tuned) -> int:
-    """0 something better is shown, or that nothing is; 1 and 3 to 5 as `assay compare` where the last round does not decide."""
+def exit_code(result: Tuned) -> int:
+    """0 something better, or shown that nothing is; 1 and 3 to 5 as `assay compare` if the last round does not decide."""
     from fireassay.cli.verbs import compare
 
-    if found.adopted is not None:
+    if result.adopted is not None:
         return 0
-    if found.final is None:
-        return UNDECIDED[found.undecided]
-    better = [difference.side for difference in found.final.decisive() if difference.outcome == "improved"]
-    unknown = any(found.final.quality.get(side, "NOT_MEASURED") not in DECIDED_BY_QUALITY for side in better)
-    return compare.exit_code(found.final) or (4 if unknown else 0)
+    if result.final is None:
+        return UNDECIDED[result.undecided]
+    better = [difference.side for difference in result.final.decisive() if difference.outcome == "improved"]
+    unknown = any(result.final.quality.get(side, "NOT_MEASURED") not in DECIDED_BY_QUALITY for side in better)
+    return compare.exit_code(result.final) or (4 if unknown else 0)
 
 
 def planned(tune: Tune, levels: int) -> str:
-    """What would be tried out."""
+    """The settings and rounds of a tuning."""
     from fireassay.estimates.format import count
     from fireassay.spec.knobs import rounds_at_most
     from fireassay.spec.sections.tune import choices, left_out
 
     *before, last = rounds_at_most(tune)
-    lines = [f"{count(len(choices(tune)), 'arms')}; the first is held against all others:", ""]
+    lines = [f"{count(len(choices(tune)), 'arms')}; the first is the baseline:", ""]
     lines += [f"  {choice.label}" for choice in choices(tune)]
     if more := left_out(tune):
-        lines.append(f"  {more} more are not tried out (tune.at_most = {tune.at_most})")
+        lines.append(f"  {more} more are not tried (tune.at_most = {tune.at_most})")
     lines.append("")
     lines += [
-        f"round {number}: at most {arms} arms, {count(blocks, 'launches')} of each; {tune.keep:.0%} of those beside today's go on"
+        f"round {number}: at most {arms} arms, {count(blocks, 'launches')} of each; {tune.keep:.0%} of those other than today's continue"
         for number, (arms, blocks) in enumerate(before, 1)
     ]
     total = levels * sum(arms * blocks for arms, blocks in (*before, last))
@@ -108,12 +104,12 @@ def planned(tune: Tune, levels: int) -> str:
 VERB = Verb(
     name="tune",
     group="measure",
-    summary="try out settings of a workload's knobs against today's, and say which is better",
-    description="""Try out settings of a training's knobs (bucket size, loader workers, accumulation, batch ...) against today's.
+    summary="try settings of a workload's knobs against today's, and find which is better",
+    description="""Try settings of a training's knobs (bucket size, loader workers, accumulation, batch ...) against today's.
 
-    assay tune examples/tune.toml              halving over blocks, then a round that decides
-    assay tune examples/tune.toml --dry-run    what would be tried out
-    assay tune examples/tune.toml --resume     go on after Ctrl-C: whole rounds are kept
+    assay tune examples/tune.toml              successive halving, then a deciding round
+    assay tune examples/tune.toml --dry-run    the settings and rounds
+    assay tune examples/tune.toml --resume     continue after Ctrl-C: complete rounds are kept
 
     [workload]
     arguments = ["--batch", "{batch}", "--loaders", "{loaders}"]
@@ -121,9 +117,9 @@ VERB = Verb(
     batch = [64, 128]        # the first value is today's
     loaders = [0, 2]
 
-An arm goes out if it does other work, loses quality, fails or gives a wrong result, however fast it is. Every arm of every round is
-a sealed record of its own. Knobs that change nothing win nothing: the last round says by how much they may differ at most.
-The exit code: 0 decided, else as `assay compare`; Ctrl-C keeps what was measured.""",
+An arm is dropped if it does other work, loses quality, fails or gives a wrong result, however fast it is. Every arm of every round is
+a separate sealed record. Knobs without effect are never adopted: the last round bounds their effect.
+Exit codes: 0 decided, else as `assay compare`; Ctrl-C keeps all measurements.""",
     add_arguments=_add_arguments,
     run=_run,
 )

@@ -18,7 +18,7 @@ DIGEST = re.compile(r"(?:sha256:)?([0-9a-f]{64})", re.IGNORECASE)
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("record", nargs="?", default="latest", help="a record folder, the beginning of its name, or latest (default)")
+    parser.add_argument("record", nargs="?", default="latest", help="a record folder, a unique prefix of its name, or latest (default)")
     parser.add_argument("--expect", metavar="SHA256", help="the required seal, as shown in a report of the record")
     parser.add_argument(
         "--signers",
@@ -66,7 +66,7 @@ def _digest(text: str | None) -> str:
 
 
 def _with_origin(result: Verification, path: Path, expected: str, signers: Path | None) -> Verification:
-    """The result for an intact record, with its seal and signature checked against what is known from elsewhere."""
+    """The result for an intact record, with its seal and signature checked against the given seal and signers."""
     from fireassay.errors import RecordError
     from fireassay.record.reader import open_record
     from fireassay.record.sealing.signature import is_signed, signer
@@ -91,7 +91,7 @@ VERB = Verb(
 a possible secret. The folder reports/ is derived and is not checked.
 
     assay verify                      # the latest record below ./records
-    assay verify digits-20260101      # the one whose name begins with this
+    assay verify digits-20260101      # the record whose name begins with this
     assay verify RECORD --expect 3f78...01b            # is it the record whose report I saw?
     assay verify RECORD --signers allowed_signers      # is it signed by someone I know?
 

@@ -1,6 +1,6 @@
 """What is the verdict on a record that only times a command or a function?
 
-It claims a time and nothing else: quality, cost and reliability are naturally not measured, and their absence decides
+It claims only a time: quality, cost and reliability are not measured, and their absence decides
 nothing.  PASS: there is an interval over launches.  INCONCLUSIVE: fewer than 3 launches ended.  INVALID: as for every record.
 """
 
@@ -46,7 +46,7 @@ def sentence(evidence: Evidence, verdict: Verdict) -> str:
 
 
 def claim(value: Estimate) -> str:
-    """The number, its interval and what it rests on."""
+    """The number, its interval and its sample."""
     return (
         f"{show(value).full} a call ({percent(value.confidence, 4)} over {count(value.n_launches, 'launches')}, "
         f"{count(value.n_trials, 'trials')} in all)"

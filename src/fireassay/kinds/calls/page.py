@@ -1,4 +1,4 @@
-"""What is on the page of a timing?  The time, what it rests on, and what the audits found."""
+"""What is on the page of a timing?  The time, its sample, and the audits' findings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def page(view: View) -> tuple[Section, ...]:
     """The sections of a timing."""
     return (
         record.numbers(view, opens=True),
-        Section(key="rest", title="What they rest on", content=(record.facts(view.timing),)),
+        Section(key="rest", title="Sample and caveats", content=(record.facts(view.timing),)),
         record.findings(view),
         record.launches(view),
         *record.environment(view),

@@ -27,7 +27,7 @@ def _rounds(measured: RecordData) -> str:
     words = launch_words(measured).replace(" per configuration in randomised blocks", "")
     timing = measured.experiment.timing
     each = f"{count(timing.trials, 'trials')} each" if timing.trials else f"of at least {given(timing.round_s)} s"
-    return f"{words}, {each}, after at least {timing.warm_up} to warm up"
+    return f"{words}, {each}, after at least {timing.warm_up} for warm-up"
 
 
 def _fields(view: View, measured: RecordData, judgement: Judgement) -> Mapping[str, Any]:
@@ -39,7 +39,7 @@ def _fields(view: View, measured: RecordData, judgement: Judgement) -> Mapping[s
 
 
 def _facts(measured: RecordData, judgement: Judgement) -> tuple[Fact, ...]:
-    """What the time rests on and its caveats, without the numbers and findings, which are shown elsewhere."""
+    """The sample behind the time and its caveats, without the numbers and findings, which are shown elsewhere."""
     evidence = {finding.evidence for finding in judgement.verdict.findings}
     rows = lines(summary(measured, judgement, measured.experiment.name))
     return tuple(Fact(name=name, text=words) for name, words in rows if name in ("spread", "floor", "note") and words not in evidence)

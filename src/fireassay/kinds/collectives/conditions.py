@@ -1,4 +1,4 @@
-"""Which collectives were asked for, and what carried them?"""
+"""Which collectives were requested, and which engine carried them?"""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fireassay.verdict.conditions.sources import imported
 
 
 def engine(key: str) -> Read:
-    """What carried the collectives, as their workers told it, or as far as another program's file does."""
+    """A fact about the engine of the collectives, as reported by the workers or by an imported file."""
 
     def read(measured: RecordData, _: Results) -> Any:
         if not measured.kind.sweeps:
@@ -30,8 +30,8 @@ def engine(key: str) -> Read:
     return read
 
 
-def asked(key: str) -> Read:
-    """A key of what was asked for; nothing of records that time no collectives."""
+def requested(key: str) -> Read:
+    """A requested setting; None for records that time no collectives."""
 
     def read(measured: RecordData, _: Results) -> Any:
         return getattr(measured.experiment.collectives_requested, key) if measured.kind.sweeps else None
@@ -42,12 +42,12 @@ def asked(key: str) -> Read:
 _identity = partial(identity, about=("collectives",))
 
 CONDITIONS: Final[tuple[Condition, ...]] = (
-    _identity("collectives.machine", imported.unseen("collectives"), "another machine or network is another result", IMPORT),
+    _identity("collectives.machine", imported.unseen("collectives"), "another machine or network gives another result", IMPORT),
     _identity("collectives.backend", engine("backend"), "each backend has its own algorithms and transports", EVENTS),
-    _identity("collectives.convention", engine("convention"), "busbw is only comparable by one definition", EVENTS, absent="note"),
-    _identity("collectives.interface", engine("interface"), "another network is another speed", EVENTS, absent="note"),
-    _identity("collectives.dtype", asked("dtype"), "sums of other element types take other times", SPEC),
-    _identity("collectives.memory_mib", asked("memory_mib"), "what fits into a cache is faster", SPEC),
+    _identity("collectives.convention", engine("convention"), "busbw is comparable only under one definition", EVENTS, absent="note"),
+    _identity("collectives.interface", engine("interface"), "another network has another speed", EVENTS, absent="note"),
+    _identity("collectives.dtype", requested("dtype"), "reduction time depends on the element type", SPEC),
+    _identity("collectives.memory_mib", requested("memory_mib"), "buffers that fit into a cache are faster", SPEC),
     _identity("collectives.device", engine("device"), "another device has another speed", EVENTS, absent="note"),
     _identity("collectives.nccl", engine("nccl"), "algorithms change between releases", EVENTS, absent="note"),
 )

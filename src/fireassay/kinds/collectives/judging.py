@@ -1,10 +1,9 @@
 """What is the verdict on a record that times collectives?
 
 It claims times and bandwidths, and that the data of the timed calls were right; cost and reliability decide nothing here.
-INVALID: an audit found that the calls cannot have been what is claimed.  FAIL: data were wrong.  INCONCLUSIVE: something that was asked
-for has no number, or
-fewer than 3 launches carry it.  PASS: every operation that the engine offers has its times at every size, with an interval over
-launches, and no result was wrong.  There is nothing to recommend: the record says what a link can do.
+INVALID: an audit found that the calls cannot have been what is claimed.  FAIL: data were wrong.  INCONCLUSIVE: a requested number is
+missing, or rests on fewer than 3 launches.  PASS: every operation that the engine offers has its times at every size, with an interval
+over launches, and no result was wrong.  There is nothing to recommend: the record shows the speed of links.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ def cell_words(cell: Cell) -> str:
     return f"{cell.op} of {size_words(cell.size)} on {count(cell.workers, 'workers')}{', in place' if cell.place == 'in' else ''}"
 
 
-# ---- what is known ---------------------------------------------------------------------------------------------------
+# ---- measured times --------------------------------------------------------------------------------------------------
 
 
 def _time(results: Results, cell: Cell) -> Value | None:
@@ -52,7 +51,7 @@ def _known(results: Results, cells: Sequence[Cell]) -> list[Cell]:
 
 
 def _open(results: Results, cells: Sequence[Cell]) -> list[str]:
-    """What was asked for and has no number that can be relied on; what the engine does not offer is no gap."""
+    """Requested cells without a reliable number, except those that the engine does not offer."""
     gaps = []
     for cell in cells:
         value = _time(results, cell)
@@ -73,7 +72,7 @@ def _dimensions(measured: RecordData, results: Results, findings: Sequence[Findi
             "correctness": _correctness(results, cells, relevant, foreign=measured.foreign is not None),
             "performance": _performance(results, cells, relevant),
             "cost": _nothing("cost", results, name),
-            "reliability": DimensionResult(status="NOT_MEASURED", sentence="nothing was broken on purpose"),
+            "reliability": DimensionResult(status="NOT_MEASURED", sentence="no fault was injected"),
         }
     return dimensions
 
@@ -115,11 +114,11 @@ def _nothing(metric: str, results: Results, name: str) -> DimensionResult:
     return DimensionResult(status="NOT_MEASURED", sentence="no price was given" if value is None else value.detail)
 
 
-# ---- what may be quoted ------------------------------------------------------------------------------------------------
+# ---- the quotable sentence ---------------------------------------------------------------------------------------------
 
 
 def _fastest(results: Results, known: Sequence[Cell]) -> str:
-    """The largest size of each operation: where bandwidth means something."""
+    """The largest size of each operation, where bandwidth is meaningful."""
     texts = []
     for op in dict.fromkeys(cell.op for cell in known):
         last = max((cell for cell in known if cell.op == op), key=lambda cell: (cell.workers, cell.nbytes))
@@ -147,8 +146,8 @@ def _conditions(measured: RecordData) -> str:
     spec = measured.experiment.collectives_requested
     confidence = f"{number(measured.experiment.launches.confidence * 100, 0)} % intervals"
     if measured.foreign is not None:
-        return f"Conditions: as far as the imported file says them; {count(measured.timed.height, 'runs')}.{origin(measured)}"
-    groups = f"groups of {spec.group_size} at the same time, " if spec.group_size else ""
+        return f"Conditions: as far as the imported file states them; {count(measured.timed.height, 'runs')}.{origin(measured)}"
+    groups = f"groups of {spec.group_size} concurrently, " if spec.group_size else ""
     return (
         f"Conditions: {spec.backend}, {spec.dtype}, {groups}bandwidths as nccl-tests defines them, slowest rank; {launch_words(measured)}; {confidence}"
         f"{machine_words(measured.before)}; the data of every timed call were checked."

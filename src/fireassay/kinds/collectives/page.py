@@ -1,4 +1,4 @@
-"""What is on the page of timed collectives?  A table for each operation, what a link costs, and who is near whom."""
+"""What is on the page of timed collectives?  A table for each operation, the cost of links, and classes of pairs."""
 
 from __future__ import annotations
 

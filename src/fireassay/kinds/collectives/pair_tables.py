@@ -1,7 +1,6 @@
-"""How is the matrix of pairs shown in words and tables?  A row for each class of pairs, then the pairs, the slowest first.
+"""How is the matrix of pairs shown in tables?  A row for each class of pairs, then the pairs, the slowest first.
 
-Up to four ranks every ordered pair has its row with its intervals; of more the slowest, as many: the record holds all, and the picture as
-far as it is drawn.
+With up to four ranks, every ordered pair has a row with its intervals; with more, as many of the slowest do. The record holds all pairs.
 """
 
 from __future__ import annotations

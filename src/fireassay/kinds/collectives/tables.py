@@ -1,7 +1,7 @@
-"""Which tables does a report on collectives have?  A line for every size, as nccl-tests prints them, and what a link costs.
+"""Which tables does a report on collectives have?  A line for every size, as nccl-tests prints them, and the cost of links.
 
-Times stand in microseconds and bandwidths in decimal GB/s, so that a line can be held beside one of nccl-tests; the bytes are those
-that were really sent.  What the engine does not offer is told once, in its own words.
+Times are in microseconds and bandwidths in decimal GB/s, as in nccl-tests; the bytes are those actually sent.  What the engine does not
+offer is reported once, in the engine's own words.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _links(view: View) -> tuple[Table, ...]:
         Table(
             inline=True,
             name="links",
-            title="What a link costs",
+            title="Cost of a link",
             stub=3,
             heads=tuple(Head(text=text) for text in head),
             rows=rows,

@@ -31,7 +31,7 @@ def _conditions(measured: RecordData, base: str) -> Mapping[str, str]:
     return {
         **{name: text for name, text in requested(measured, base).items() if name not in LEFT_OUT},
         "Workload": f"{', '.join(spec.operations)} of {spec.dtype}, {count(len(sizes), 'sizes')} from {sizes[0]} to {sizes[-1]} bytes",
-        "Calls": f"{spec.warm_up} to warm up; loops of at most {spec.calls} back to back after a barrier, at least {spec.batches}, "
+        "Calls": f"{spec.warm_up} for warm-up; loops of at most {spec.calls} back to back after a barrier, at least {spec.batches}, "
         f"about {given(spec.seconds)} s of each size; the slowest rank; through {given(spec.memory_mib)} MiB of memory",
         "Engine": "; ".join(f"{key} {value}" for key, value in words.items()),
     }
@@ -46,7 +46,7 @@ def _imported(foreign: Mapping[str, Any]) -> Iterator[Fact]:
     meanings = foreign.get("meanings") or {}
     yield Fact(name="Time", text=f"{meanings.get('time', UNSAID)}; over the ranks: {meanings.get('rank', UNSAID)}")
     yield Fact(name="Data checked", text=str(meanings.get("check", UNSAID)))
-    yield from (Fact(name="Not said", text=str(words)) for words in foreign.get("missing") or ())
+    yield from (Fact(name="Not stated", text=str(words)) for words in foreign.get("missing") or ())
     yield from (Fact(name="Contradiction", text=str(words)) for words in foreign.get("doubts") or ())
 
 

@@ -1,8 +1,8 @@
-"""What is the verdict on a look at the network?
+"""What is the verdict on a network probe?
 
-FAIL: a host that was asked for never answered.  INVALID: an audit found the record inadmissible.  INCONCLUSIVE: something that was asked
-for has no number, or fewer than 3 rounds carry it.  PASS: every host answered and every number stands with its interval; warnings say
-what is wrong with the way all the same.  Nothing is recommended.
+FAIL: a requested host never answered.  INVALID: an audit found the record inadmissible.  INCONCLUSIVE: a requested number is missing,
+or rests on fewer than 3 rounds.  PASS: every host answered and every number has its interval; warnings may still name problems of the
+path.  Nothing is recommended.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def overall(measured: RecordData, results: Results, findings: Sequence[Finding])
 
 
 def gaps(measured: RecordData, results: Results) -> list[str]:
-    """What was asked for and has no number that can be relied on."""
+    """Requested numbers that are missing or unreliable."""
     missing = []
     for host in hosts(measured):
         for metric, key, words in (
@@ -50,14 +50,16 @@ def _dimensions(measured: RecordData, results: Results, findings: Sequence[Findi
     worst: Status = overall(measured, results, findings)
     missing, bad = gaps(measured, results), [finding for finding in findings if finding.severity in ("fail", "warning")]
     reasons = {
-        "FAIL": next((one.evidence for one in findings if one.severity == "fail"), ""),
+        "FAIL": next((finding.evidence for finding in findings if finding.severity == "fail"), ""),
         "INCONCLUSIVE": missing[0] if missing else "",
     }
     performance = DimensionResult(status=worst, sentence=reasons.get(worst) or _hosts_words(measured, results))
     lost = [value for host in hosts(measured) if isinstance(value := results.get("echoes_lost", {}).get(host), Estimate)]
     reliability = DimensionResult(
         status="NOT_MEASURED" if not lost else "FAIL" if worst == "FAIL" else "PASS",
-        sentence="nobody answered" if not lost else f"{count(sum(one.n_trials for one in lost), 'echoes')}, {count(len(bad), 'warnings')}",
+        sentence="no host answered"
+        if not lost
+        else f"{count(sum(value.n_trials for value in lost), 'echoes')}, {count(len(bad), 'warnings')}",
     )
     nothing = DimensionResult(status="NOT_MEASURED", sentence="a network probe computes nothing")
     return {

@@ -1,4 +1,4 @@
-"""What is on the page of a look at the network?  A line for each host, and one for each interface that leads there."""
+"""What is on the page of a network probe?  A line for each host, and one for each interface that leads there."""
 
 from __future__ import annotations
 

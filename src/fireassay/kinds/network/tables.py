@@ -1,4 +1,4 @@
-"""Which table does a look at the network have?  A row for each host, and one for each interface that leads there."""
+"""Which tables does a network probe have?  A row for each host, and one for each interface that leads there."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _cell(value: Value | None, scale: Scale) -> Cell:
 
 
 def _grown(value: float) -> str:
-    """Three digits of what grew little: a few packets are not 0 MB. A counter that fell was set to 0 meanwhile."""
+    """At least three digits, so that a few packets are not 0 MB. A counter that fell was reset to 0."""
     if value < 0.0:
         return "–"
     return number(value, 0 if value == round(value) or value >= 100.0 else 2 - math.floor(math.log10(value)))

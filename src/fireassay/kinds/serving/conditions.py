@@ -1,4 +1,4 @@
-"""Under which conditions was a load measured: which load, of which engines, by whose client?"""
+"""Under which conditions was a load measured: which load, of which engines, by which client?"""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ CONDITIONS: Final[tuple[Condition, ...]] = (
     _identity(
         "foreign.clock",
         imported.meaning("clock"),
-        "a latency from sending hides what waited in the client; one from when it was due does not",
+        "latency from sending hides waiting in the client; latency from the due time does not",
         IMPORT,
     ),
-    _identity("foreign.first_token", imported.meaning("first_token"), "an empty role chunk comes before any token is made", IMPORT),
+    _identity("foreign.first_token", imported.meaning("first_token"), "an empty role chunk comes before the first token", IMPORT),
     _identity("foreign.end", imported.meaning("end"), "the usage chunk and the end mark come after the last token", IMPORT),
     _identity(
         "foreign.tokens", imported.meaning("tokens"), "counts by a server, by a tokenizer and of chunks are different quantities", IMPORT
@@ -37,44 +37,41 @@ CONDITIONS: Final[tuple[Condition, ...]] = (
     _identity("foreign.connection", imported.meaning("connection"), "a new connection takes its time before the request does", IMPORT),
     _identity("foreign.stamps", imported.meaning("stamps"), "a time taken after parsing is later, and a wall clock can be set", IMPORT),
     _identity("foreign.left_out", imported.meaning("left_out"), "percentiles without the slowest requests are lower", IMPORT),
-    _identity("foreign.environment", imported.unseen("serving"), "another machine, accelerator or engine is another result", IMPORT),
-    _of_load("serving.task", loads.of("task"), "each task is other work", SPEC),
-    _of_load("serving.model", loads.of("model"), "another model is other work", SPEC),
+    _identity("foreign.environment", imported.unseen("serving"), "another machine, accelerator or engine gives another result", IMPORT),
+    _of_load("serving.task", loads.of("task"), "each task is different work", SPEC),
+    _of_load("serving.model", loads.of("model"), "another model is different work", SPEC),
     _of_load(
         "serving.tokenizer",
         loads.of("tokenizer"),
-        "it decides how long a prompt of so many tokens is",
+        "it determines how long a prompt of so many tokens is",
         f"{SPEC}; its content where that was recorded",
     ),
     _of_load("serving.files.*", loads.files, "other content is another load", f"{BEFORE} files, SHA-256", absent="note"),
     _of_load(
         "serving.scenarios",
         loads.of("scenarios"),
-        "lengths decide what a request costs",
+        "lengths determine the cost of a request",
         SPEC,
         same=loads.scenarios_fit,
         how="exactly; at least one in common where both sides have several",
     ),
-    _of_load("serving.load", loads.kinds, "so many requests in flight are not so many per second", SPEC),
-    _of_load("serving.arrivals.process", loads.of("arrivals", "process"), "waiting depends on how arrivals scatter", SPEC),
-    _of_load("serving.arrivals.cv", loads.of("arrivals", "cv"), "bursts make queues", SPEC),
-    _of_load("serving.arrivals.stages", loads.stages, "waiting depends on how the rate changes", SPEC),
+    _of_load("serving.load", loads.kinds, "a number in flight is not a number per second", SPEC),
+    _of_load("serving.arrivals.process", loads.of("arrivals", "process"), "queueing depends on the variability of arrivals", SPEC),
+    _of_load("serving.arrivals.cv", loads.of("arrivals", "cv"), "bursts cause queues", SPEC),
+    _of_load("serving.arrivals.stages", loads.stages, "queueing depends on how the rate changes", SPEC),
     _of_load("serving.arrivals.trace", loads.of("arrivals", "trace"), "another trace is another load", SPEC),
-    _of_load("serving.arrivals.trace_format", loads.of("arrivals", "trace_format"), "it decides how the trace is read", SPEC),
+    _of_load("serving.arrivals.trace_format", loads.of("arrivals", "trace_format"), "it determines how the trace is read", SPEC),
     _of_load("serving.arrivals.speed", loads.of("arrivals", "speed"), "a trace replayed faster is a higher rate", SPEC),
     _of_load(
-        "serving.arrivals.samples_per_query",
-        loads.of("arrivals", "samples_per_query"),
-        "requests that come together wait for each other",
-        SPEC,
+        "serving.arrivals.samples_per_query", loads.of("arrivals", "samples_per_query"), "simultaneous requests wait for each other", SPEC
     ),
-    _of_load("serving.arrivals.requests", loads.of("arrivals", "requests"), "a load that ends after so many requests is another one", SPEC),
+    _of_load("serving.arrivals.requests", loads.of("arrivals", "requests"), "the number of requests defines the load", SPEC),
     _of_load("serving.prompts.source", loads.of("prompts", "source"), "other prompts are another load", SPEC),
     _of_load("serving.prompts.*", loads.prompts, "it changes what is sent", SPEC),
     _of_load("serving.stream", loads.of("stream"), "without a stream there is no first token", SPEC),
     _of_load("serving.temperature", loads.of("temperature"), "sampling changes the answers and their lengths", SPEC),
-    _of_load("serving.ignore_eos", loads.of("ignore_eos"), "answers that end where they like are shorter", SPEC),
-    _of_load("serving.correctness.*", loads.checks_sent, "requests that are sent for a check are part of the load", SPEC),
+    _of_load("serving.ignore_eos", loads.of("ignore_eos"), "answers that may end early are shorter", SPEC),
+    _of_load("serving.correctness.*", loads.checks_sent, "requests sent for checks are part of the load", SPEC),
     _of_load("serving.objectives.*", loads.objectives, "goodput and attainment are relative to the objectives", SPEC),
     _of_load(
         "serving.tokens_from",
@@ -83,12 +80,12 @@ CONDITIONS: Final[tuple[Condition, ...]] = (
         "tables requests and token_counts",
         absent="note",
     ),
-    _of_load("engine.*", engines.of(engines.asked), "another engine, or one that is set otherwise, is what a comparison studies", SPEC),
+    _of_load("engine.*", engines.of(engines.requested), "another engine, or one with other settings, is the subject of a comparison", SPEC),
     _of_load(
         "engines.*",
         engines.of(engines.version),
         "engines change between releases",
-        f"{BEFORE} engines: what the engine says of itself",
+        f"{BEFORE} engines: as reported by the engine",
         absent="note",
     ),
     _of_load(
@@ -103,43 +100,43 @@ CONDITIONS: Final[tuple[Condition, ...]] = (
     _condition(
         "serving.client.transport",
         loads.of("client", "transport"),
-        "a library carries less, and stamps later; what is sent is the same",
+        "a library sustains less load and stamps later; the requests are the same",
         SPEC,
     ),
     _condition(
         "client.path",
         loads.path,
-        "each path to the server costs the client something else, and tells the time in its own way",
+        "each path to the server has its own cost for the client and its own timestamps",
         "table requests, transport",
     ),
     _condition(
-        "serving.client.processes", loads.of("client", "processes"), "more processes carry more load; what is sent is the same", SPEC
+        "serving.client.processes", loads.of("client", "processes"), "more processes sustain more load; the requests are the same", SPEC
     ),
-    _condition("serving.client.connections", loads.of("client", "connections"), "requests wait for a connection where these are few", SPEC),
-    _condition("serving.client.timeout_s", loads.of("client", "timeout_s"), "a shorter patience turns slow answers into failures", SPEC),
+    _condition("serving.client.connections", loads.of("client", "connections"), "with few connections, requests wait for one", SPEC),
+    _condition("serving.client.timeout_s", loads.of("client", "timeout_s"), "a shorter timeout turns slow answers into failures", SPEC),
     _condition(
         "serving.client.first_byte_timeout_s",
         loads.of("client", "first_byte_timeout_s"),
-        "a shorter patience turns slow answers into failures",
+        "a shorter timeout turns slow answers into failures",
         SPEC,
     ),
-    _condition("serving.client.first_pause_s", loads.of("client", "first_pause_s"), "a limited stream comes back sooner", SPEC),
-    _condition("serving.client.most_pause_s", loads.of("client", "most_pause_s"), "a limited stream comes back sooner", SPEC),
-    _context("serving.client.dead_after_s", loads.of("client", "dead_after_s"), "it ends a load of which nothing is measured", SPEC),
+    _condition("serving.client.first_pause_s", loads.of("client", "first_pause_s"), "a rate-limited stream resumes sooner", SPEC),
+    _condition("serving.client.most_pause_s", loads.of("client", "most_pause_s"), "a rate-limited stream resumes sooner", SPEC),
+    _context("serving.client.dead_after_s", loads.of("client", "dead_after_s"), "it ends a load that yields no measurement", SPEC),
     _condition(
-        "serving.client.verify_tls", loads.of("client", "verify_tls"), "where certificates are not checked, anybody may have answered", SPEC
+        "serving.client.verify_tls", loads.of("client", "verify_tls"), "without certificate checks, any server may have answered", SPEC
     ),
     _condition("serving.client.http2", loads.of("client", "http2"), "requests share a connection", SPEC),
     _condition("serving.client.proxy", loads.of("client", "proxy"), "a proxy adds its own time", SPEC),
-    _condition("serving.arrivals.duration_s", loads.of("arrivals", "duration_s"), "a queue that grows shows in longer loads", SPEC),
-    _condition("serving.arrivals.warm_up_s", loads.of("arrivals", "warm_up_s"), "caches and compilers need their time", SPEC),
+    _condition("serving.arrivals.duration_s", loads.of("arrivals", "duration_s"), "a growing queue shows in longer loads", SPEC),
+    _condition("serving.arrivals.warm_up_s", loads.of("arrivals", "warm_up_s"), "caches and compilers need time to warm up", SPEC),
     _condition("serving.arrivals.cold", loads.of("arrivals", "cold"), "requests before the load warm the engine up", SPEC),
-    _condition("serving.arrivals.drain_s", loads.of("arrivals", "drain_s"), "what is not waited for is a failure", SPEC),
+    _condition("serving.arrivals.drain_s", loads.of("arrivals", "drain_s"), "requests that are not awaited count as failures", SPEC),
     _condition("foreign.version", lambda m, _: (m.foreign or {}).get("version"), "tools change their definitions between releases", IMPORT),
-    _context("target.*", engines.of(engines.place), "where an engine listens and how it is called says nothing of it", SPEC),
+    _context("target.*", engines.of(engines.address), "an engine's address and name do not describe it", SPEC),
     _context("serving.correctness.grade", loads.of("correctness", "grade"), "a grade judges a record and changes no number", SPEC),
     _context("serving.client.most_lag", loads.of("client", "most_lag"), "a limit judges a record and changes no number", SPEC),
     _context("serving.client.free_lag_s", loads.of("client", "free_lag_s"), "a limit judges a record and changes no number", SPEC),
     _context("serving.client.least_achieved", loads.of("client", "least_achieved"), "a limit judges a record and changes no number", SPEC),
-    _context("foreign.file", lambda m, _: (m.foreign or {}).get("file"), "a name means nothing", IMPORT),
+    _context("foreign.file", lambda m, _: (m.foreign or {}).get("file"), "a file name has no meaning", IMPORT),
 )

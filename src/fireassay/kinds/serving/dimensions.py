@@ -1,4 +1,4 @@
-"""How does each load stand in each of the four dimensions?"""
+"""What is the status of each load in each of the four dimensions?"""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from fireassay.verdict.gates.support.gate import FEWEST_LAUNCHES, too_few
 from fireassay.verdict.judging import Evidence, Vector
 from fireassay.verdict.types import DimensionResult, Finding, GateResult, Status
 
-MEASURED: Final = (OUTPUT_THROUGHPUT.name, REQUEST_THROUGHPUT.name, E2E_P50.name)  # without any of these nothing was measured
+MEASURED: Final = (OUTPUT_THROUGHPUT.name, REQUEST_THROUGHPUT.name, E2E_P50.name)  # nothing was measured if all of these are missing
 
 
 def gated(gates: Sequence[GateResult]) -> bool:
-    """Whether any gate decides about a load; a recovery is a gate of its own."""
+    """Whether any gate decides about a load; recovery is judged separately."""
     return any(gate.gate != "recovery" for gate in gates)
 
 
 def unmeasured(measured: RecordData, results: Results) -> list[str]:
-    """Configurations without a number that rests on enough launches, with the reason."""
+    """Configurations without a number from enough launches, with the reason."""
     gaps = []
     for name in measured.configurations:
         values = [results.get(metric, {}).get(name) for metric in MEASURED]
@@ -79,10 +79,10 @@ def _correctness(
     return DimensionResult(status="PASS", sentence="; ".join(("quality was not measured", *checks, *doubts)))
 
 
-# Metrics of correctness that may stand beside quality, and how they are said.
+# Metrics of correctness shown in addition to quality, and their wording.
 CHECKS: Final[Mapping[str, str]] = {
     CANARIES_ANSWERED.name: "of the canaries came back with their nonce",
-    ANSWERS_IDENTICAL.name: "of the prompts that were sent again had one answer",
+    ANSWERS_IDENTICAL.name: "of the repeated prompts had one answer",
 }
 
 
@@ -101,7 +101,7 @@ def _performance(results: Results, name: str, findings: Sequence[Finding], gates
     few = next((value.n_launches for metric in MEASURED if isinstance(value := results.get(metric, {}).get(name), Estimate)), 0)
     if few < FEWEST_LAUNCHES:
         return DimensionResult(status="INCONCLUSIVE", sentence="; ".join((*numbers, too_few(few))))
-    return DimensionResult(status="PASS", sentence="; ".join((*numbers, "no objective was asked for")))
+    return DimensionResult(status="PASS", sentence="; ".join((*numbers, "no objective was requested")))
 
 
 def _cost(results: Results, name: str, gates: Mapping[str, GateResult]) -> DimensionResult:

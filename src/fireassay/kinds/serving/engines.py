@@ -1,4 +1,4 @@
-"""Which engines served a load, how are they set, and what do they say of themselves?"""
+"""Which engines served a load, with which settings, and what do they report about themselves?"""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from fireassay.verdict.conditions.sources.experiment import NOT_ASKED
 
 
 def of(read: Callable[[RecordData, Target, Serving], Mapping[str, Any]]) -> Read:
-    """Facts of every engine: "fact", or "name.fact" where a record has several."""
+    """Facts about every engine: "fact", or "name.fact" if a record has several."""
 
-    def found(measured: RecordData, _: Results) -> Any:
+    def facts(measured: RecordData, _: Results) -> Any:
         serving = measured.experiment.serving
         if serving is None:
             return None
@@ -29,11 +29,11 @@ def of(read: Callable[[RecordData, Target, Serving], Mapping[str, Any]]) -> Read
             for fact, value in read(measured, target, serving).items()
         }
 
-    return found
+    return facts
 
 
-def asked(measured: RecordData, target: Target, serving: Serving) -> Mapping[str, Any]:
-    """What is done with an engine, without where it listens and who may use it."""
+def requested(measured: RecordData, target: Target, serving: Serving) -> Mapping[str, Any]:
+    """The requested settings of an engine, without addresses and credentials."""
     return {
         "backend": target.backend,
         "model": target.model or serving.model or NOT_ASKED,
@@ -49,15 +49,15 @@ def asked(measured: RecordData, target: Target, serving: Serving) -> Mapping[str
 
 
 def version(measured: RecordData, target: Target, _: Serving) -> Mapping[str, Any]:
-    """What the engine says of its version, where it says anything (environment.before.engines)."""
+    """The version that the engine reports, if any (environment.before.engines)."""
     reported = seen(measured, "engines", target.name, "said")
     try:
         answer = json.loads(reported) if isinstance(reported, str) else reported
-    except ValueError:  # cut, because it was long
+    except ValueError:  # truncated
         answer = None
     version = answer.get("version") if isinstance(answer, Mapping) else None
     return {"version": version} if isinstance(version, str | int | float) else {}
 
 
-def place(_: RecordData, target: Target, __: Serving) -> Mapping[str, Any]:
+def address(_: RecordData, target: Target, __: Serving) -> Mapping[str, Any]:
     return {"name": target.name, "urls": list(target.urls) or NOT_ASKED}

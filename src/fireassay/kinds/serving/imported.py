@@ -1,7 +1,7 @@
 """How does a report show a load that another program measured: its conditions, meanings and reported numbers?
 
 The program's own numbers are shown next to ours, computed from the same requests by our definitions; the meanings explain differences.
-What the file does not say is marked so, and never shown as the default that replaces it.
+What the file does not state is marked so, and never shown as a default.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MOST_REPORTED: Final = 200  # of the program's own numbers
 
 
 def facts(measured: RecordData, results: Results) -> tuple[Fact, ...]:
-    """Everything that a reader of an imported load must know besides its origin; empty for our own records."""
+    """Facts that a reader of an imported load needs besides its origin; empty for our own records."""
     foreign = measured.foreign
     return () if foreign is None else tuple(Fact(name=name, text=text) for name, text in _facts(foreign, results))
 
@@ -46,7 +46,7 @@ def _facts(foreign: Mapping[str, Any], results: Results) -> Iterator[tuple[str, 
     yield ("Times of day", TIMES.get(str(foreign.get("times")), UNSAID) if foreign.get("requests") else "none: totals only")
     meanings = foreign.get("meanings") or {}
     yield from ((name, str(meanings[key])) for key, name in MEANINGS.items() if key in meanings)
-    yield from (("" if index else "Not said", str(words)) for index, words in enumerate(foreign.get("missing") or ()))
+    yield from (("" if index else "Not stated", str(words)) for index, words in enumerate(foreign.get("missing") or ()))
     yield from _reported(foreign, results)
 
 
@@ -54,7 +54,7 @@ def clock(foreign: Mapping[str, Any]) -> str:
     """Where every latency begins."""
     if foreign.get("clock") == "scheduled":
         return "every latency begins when its request was due"
-    return "every latency begins when its request was sent; when it was due is not said"
+    return "every latency begins when its request was sent; its due time is not stated"
 
 
 def _reported(foreign: Mapping[str, Any], results: Results) -> Iterator[tuple[str, str]]:
@@ -63,7 +63,7 @@ def _reported(foreign: Mapping[str, Any], results: Results) -> Iterator[tuple[st
     for entry in reported[:MOST_REPORTED]:
         yield (f"{entry.get('name')} ({entry.get('configuration')})", f"{_value(entry)} by {foreign.get('title')}{_ours(entry, results)}")
     if len(reported) > MOST_REPORTED:
-        yield "Further numbers", f"{len(reported) - MOST_REPORTED:,} more stand in manifest.json"
+        yield "Further numbers", f"{len(reported) - MOST_REPORTED:,} more are in manifest.json"
 
 
 def _value(entry: Mapping[str, Any]) -> str:
@@ -83,30 +83,30 @@ def _ours(entry: Mapping[str, Any], results: Results) -> str:
     value = results.get(metric, {}).get(str(entry.get("configuration")))
     if isinstance(value, Estimate):
         return f"; here {metric} {show(value, work='requests').full}"
-    return f"; here {metric} is not known" if metric else ""
+    return f"; here {metric} is unknown" if metric else ""
 
 
 # ---- conditions --------------------------------------------------------------------------------------------------------
 
 
 def conditions(words: Mapping[str, str], measured: RecordData) -> dict[str, str]:
-    """The conditions of a load, marked where the file does not say them; those of our own records unchanged."""
+    """The conditions of a load, marked where the file does not state them; those of our own records unchanged."""
     foreign, serving = measured.foreign, measured.experiment.serving
     if foreign is None or serving is None:
         return dict(words)
     unsaid = frozenset(foreign.get("unsaid") or ())
 
-    def said(field: str, text: str) -> str:
+    def stated(field: str, text: str) -> str:
         return UNSAID if field in unsaid else text
 
-    stream = said("serving.stream", "streamed" if serving.stream else "not streamed")
+    stream = stated("serving.stream", "streamed" if serving.stream else "not streamed")
     return {
         **words,
-        "Engines": f"{said('engine.backend', targets_of(serving)[0].backend)}; replicas, flags and version {UNSAID}",
-        "Model": f"{said('serving.model', serving.model)}; lengths by {said('serving.tokenizer', serving.tokenizer)}",
-        "Task": f"{said('serving.task', serving.task)}; stream: {stream}; temperature: {said('serving.temperature', given(serving.temperature))}",
-        "Scenarios": said("serving.scenarios", ", ".join(serving.scenarios)),
-        "Prompts": said("serving.prompts", serving.prompts.source),
+        "Engines": f"{stated('engine.backend', targets_of(serving)[0].backend)}; replicas, flags and version {UNSAID}",
+        "Model": f"{stated('serving.model', serving.model)}; lengths by {stated('serving.tokenizer', serving.tokenizer)}",
+        "Task": f"{stated('serving.task', serving.task)}; stream: {stream}; temperature: {stated('serving.temperature', given(serving.temperature))}",
+        "Scenarios": stated("serving.scenarios", ", ".join(serving.scenarios)),
+        "Prompts": stated("serving.prompts", serving.prompts.source),
         "Load": _load(serving),
         "Clock": clock(foreign),
         "Launches": f"{count(measured.table('launches').height, 'runs')} in the file, in its order",

@@ -1,8 +1,8 @@
 """What is the verdict on a load on serving engines?
 
-INVALID: an audit found that something else than the server was measured, or that requests are unaccounted for.
-FAIL: responses were misrouted, agreement is below the grade asked for, a fault was not survived, or no load passes its
-gates.  INCONCLUSIVE: the intervals straddle what was asked for, or too few launches ended.  PASS: at least one load passes every
+INVALID: an audit found that something other than the server was measured, or that requests are unaccounted for.
+FAIL: responses were misrouted, agreement is below the required grade, a fault was not survived, or no load passes its
+gates.  INCONCLUSIVE: the intervals straddle a requirement, or too few launches ended.  PASS: at least one load passes every
 gate, and the largest of each engine and scenario is recommended.  Without a gate (no objectives, quality or budget) there is nothing
 to pass: PASS then means that every load was measured validly, and every sentence says so.
 """

@@ -16,7 +16,7 @@ from fireassay.verdict.conditions.sources.experiment import NOT_ASKED
 
 
 def of(*path: str) -> Read:
-    """A key below [serving]; "not asked for" where it says nothing."""
+    """A key below [serving]; NOT_ASKED if it is unset."""
 
     def read(measured: RecordData, _: Results) -> Any:
         setting: Any = measured.experiment.serving
@@ -32,7 +32,7 @@ def of(*path: str) -> Read:
 
 
 def path(measured: RecordData, _: Results) -> Any:
-    """The ways that the requests took; None where nothing was sent."""
+    """The paths that the requests took; None if nothing was sent."""
     transports = measured.table("requests").filter(pl.col("sent_ns").is_not_null())["transport"].unique().sort().to_list()
     return (transports[0] if len(transports) == 1 else transports) if transports else None
 
@@ -45,14 +45,14 @@ def stages(measured: RecordData, _: Results) -> Any:
 
 
 def scenarios_fit(a: Any, b: Any) -> bool:
-    """One in common, if both sides name their scenarios in their configurations; else the very same."""
+    """At least one in common if both sides name their scenarios in their configurations; else equality."""
     if isinstance(a, list) and isinstance(b, list) and len(a) > 1 and len(b) > 1:
         return overlap(a, b)
     return equal(a, b)
 
 
 def kinds(measured: RecordData, _: Results) -> Any:
-    """Whether loads are numbers in flight or rates: 8 of the one are not 8 of the other."""
+    """Whether loads are numbers in flight or rates, which are not comparable."""
     serving = measured.experiment.serving
     if serving is None:
         return None
@@ -73,15 +73,15 @@ def prompts(measured: RecordData, _: Results) -> Any:
 
 
 def checks_sent(measured: RecordData, _: Results) -> Any:
-    """Requests that are sent for a check are part of the load."""
+    """Requests sent for checks are part of the load."""
     serving = measured.experiment.serving
     return None if serving is None else serving.correctness.model_dump(exclude={"grade"})
 
 
 def schedules(measured: RecordData, _: Results) -> Any:
-    """What fixes a schedule -> digest of everything that was to be sent; None: nothing was digested.
+    """Schedule key -> digest of all requests to send; None: nothing was digested.
 
-    The key holds configuration, seed and all settings that a schedule follows from: where these differ a field of their own says so.
+    The key holds configuration, seed and all settings that determine a schedule: their differences are separate conditions.
     """
     digests, serving = measured.manifest.get("schedules"), measured.experiment.serving
     if serving is None or not isinstance(digests, Mapping):
@@ -103,7 +103,7 @@ def files(measured: RecordData, _: Results) -> Any:
 
 
 def tokens_from(measured: RecordData, _: Results) -> Any:
-    """Where the counts of output tokens come from; None: there are none. An import says it in foreign.tokens."""
+    """The source of the counts of output tokens; None: there are none. For imports, foreign.tokens states it."""
     if not measured.kind.sends_requests or measured.foreign is not None:
         return None
     answered = measured.table("requests").filter((pl.col("status") == "ok") & (pl.col("phase") == "main"))

@@ -1,4 +1,4 @@
-"""What is on the page of a load?  Engines beside each other at every load, what lies behind the numbers, and every request."""
+"""What is on the page of a load?  Engines side by side at every load, details behind the numbers, and every request."""
 
 from __future__ import annotations
 

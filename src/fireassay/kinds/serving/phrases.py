@@ -1,4 +1,4 @@
-"""How are the numbers of a load said in a sentence?  "goodput 9.9 requests/s [9.8, 10.0]", "p99 of the time to the first token 210 ms"."""
+"""How are the numbers of a load worded?  "goodput 9.9 requests/s [9.8, 10.0]", "p99 of the time to the first token 210 ms"."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ PERCENTILES: Final[Mapping[str, str]] = {"p50": "median", "p90": "p90", "p95": "
 
 
 def worth(metric: str) -> str:
-    """What a metric is called before its number."""
+    """The name of a metric before its number."""
     latency, _, percentile = metric.rpartition("_")
     if latency in LATENCIES and percentile in PERCENTILES:
         return f"{PERCENTILES[percentile]} of the {LATENCIES[latency]}"
@@ -75,13 +75,13 @@ def value_of(results: Results, metric: str, configuration: str) -> str:
 
 
 def at(measured: RecordData, configuration: str) -> str:
-    """A configuration as the subject of a sentence; the engine's name where there is one to be told from others."""
+    """A configuration as the subject of a sentence, with its number of replicas."""
     candidate = next(candidate for candidate in measured.varied if candidate.name == configuration)
     replicas = f" on {candidate.workers} replicas" if candidate.workers > 1 else ""
     return f"{configuration}{replicas}"
 
 
-SPEEDS: Final = (GOODPUT.name, OUTPUT_THROUGHPUT.name, REQUEST_THROUGHPUT.name)  # what "fastest" means, the first that is known
+SPEEDS: Final = (GOODPUT.name, OUTPUT_THROUGHPUT.name, REQUEST_THROUGHPUT.name)  # "fastest" is by the first of these that is known
 COSTS: Final = (COST_PER_GOOD_TOKEN.name, COST_PER_TOKEN.name, COST_PER_REQUEST.name, COST.name)
 ENERGIES: Final = (ENERGY_PER_GOOD_TOKEN.name, ENERGY_PER_TOKEN.name, ENERGY_PER_REQUEST.name, ENERGY.name)
 TAILS: Final = tuple(
@@ -100,7 +100,7 @@ def quoted(results: Results, metric: str, name: str) -> str:
 
 
 def number_phrases(results: Results, name: str) -> Iterator[str]:
-    """Throughput, goodput, and of each latency the farthest tail that the requests can carry."""
+    """Throughput, goodput, and the farthest tail of each latency that the requests support."""
     for metric in SPEEDS[:2]:
         if is_known(results, metric, name):
             yield quoted(results, metric, name)

@@ -1,4 +1,4 @@
-"""Which load should each engine bear, up to which load are the objectives met, and which is cheapest and fastest?"""
+"""Which load should each engine carry, up to which load are the objectives met, and which is cheapest and fastest?"""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def groups_of(measured: RecordData) -> dict[Group, list[Configuration]]:
 
 
 def _is_right(name: str, findings: Sequence[Finding], gates: Sequence[GateResult]) -> bool:
-    """Nothing wrong was found, and no gate on results says that it is wrong; what was not measured excludes nothing."""
+    """No audit and no gate on results found an error; what was not measured excludes nothing."""
     of_result = [gate for gate in gates if gate.configuration == name and gate.gate in RESULT_GATES]
     return admissible(name, findings, of_result) != "FAIL"
 
@@ -59,12 +59,12 @@ def _recommended(
     if invalid:
         return _none("the record is inadmissible, so no load can be recommended")
     if not gated(gates):
-        return _none("no objective was asked for (serving.objectives), so no load can be called the largest that is good enough")
+        return _none("no objective was requested (serving.objectives), so no load can be called the largest that is good enough")
     tops = [members[-1] for members in passing.values() if members]
     if not tops:
         return _none("no load passes every gate")
     scenario = tops[0].scenario
-    rivals = [top for top in tops if top.scenario == scenario]  # rates of other lengths are no rivals
+    rivals = [top for top in tops if top.scenario == scenario]  # other scenarios have other lengths, so their rates do not compare
     best = max(rivals, key=lambda top: _speed(results, top.name))
     others = [top.target for top in rivals if top is not best]
     more = (
@@ -112,19 +112,19 @@ def _saturated(measured: RecordData, saturation: Saturation, groups: int) -> Rec
 def _best(
     measured: RecordData, results: Results, metrics: Sequence[str], right: Sequence[str], goal: str, *, lowest: bool
 ) -> Recommendation:
-    """By the first of the metrics that is known for any of the configurations."""
+    """The best by the first metric that is known for any of the configurations."""
     for metric in metrics:
         values = {name: value for name in right if isinstance(value := results.get(metric, {}).get(name), Estimate)}
         if values and (lowest or max(value.value for value in values.values()) > 0.0):
             sign = 1.0 if lowest else -1.0
             best = min(values, key=lambda name: sign * values[name].value)
-            return Recommendation(goal=goal, configuration=best, sentence=_beside(metric, values, best))
+            return Recommendation(goal=goal, configuration=best, sentence=_with_rivals(metric, values, best))
     why = next((v.detail for metric in metrics for v in results.get(metric, {}).values() if isinstance(v, Absent)), "")
     return Recommendation(goal=goal, configuration=None, sentence=f"not measured{': ' if why else ''}{why}")
 
 
-def _beside(metric: str, values: Mapping[str, Estimate], best: str) -> str:
-    """The number, and which others its interval does not part it from."""
+def _with_rivals(metric: str, values: Mapping[str, Estimate], best: str) -> str:
+    """The number, and the configurations that its interval does not separate from it."""
     value = values[best]
     rivals = [name for name, other in values.items() if name != best and other.low <= value.high and value.low <= other.high]
     text = f"{worth(metric)} {shown(metric, value).full}"

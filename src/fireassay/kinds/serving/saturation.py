@@ -1,9 +1,9 @@
 """Up to which load are the objectives met?
 
-The value and its interval are those of the metric `capacity`, so that a record tells one number.  What is certain is the bracket: the
+The value and its interval are those of the metric `capacity`, so that a record reports one number.  Only the bracket is certain: the
 largest load that met the objectives in at least half of the blocks and the next one, which did not; between them the line is an
 assumption.  In a block the attainment is made non-increasing in the load (pooled adjacent violators, weighted by requests: more load does
-not help).  Where every load meets the objectives, or none does, there is only a bound.
+not help).  If every load meets the objectives, or none does, there is only a bound.
 Cannot tell: whether a longer load would still meet them (`littles_law` looks for a queue that grows).  Source of the pooling: Barlow et
 al., "Statistical Inference under Order Restrictions", 1972.
 """
@@ -34,17 +34,17 @@ class Saturation:
 
 
 def saturations(measured: RecordData) -> tuple[Saturation, ...]:
-    """One for each engine and scenario that was measured at two loads or more; none where nobody can say what met its objectives."""
+    """One for each engine and scenario measured at two loads or more; none if it is unknown which requests met their objectives."""
     if no_objectives(measured) is not None:
         return ()
     groups: dict[tuple[str, str], list[Configuration]] = {}
     for configuration in measured.varied:
         if configuration.load is not None:
             groups.setdefault((configuration.target, configuration.scenario), []).append(configuration)
-    return tuple(_one(measured, key, members) for key, members in groups.items() if len(members) > 1)
+    return tuple(_saturation(measured, key, members) for key, members in groups.items() if len(members) > 1)
 
 
-def _one(measured: RecordData, key: tuple[str, str], members: Sequence[Configuration]) -> Saturation:
+def _saturation(measured: RecordData, key: tuple[str, str], members: Sequence[Configuration]) -> Saturation:
     assert measured.experiment.serving is not None
     least = measured.experiment.serving.objectives.attainment
     blocks = _blocks(measured, members)
@@ -75,7 +75,7 @@ def _blocks(measured: RecordData, members: Sequence[Configuration]) -> list[tupl
 
 
 def _pooled(met: Sequence[float], due: Sequence[float]) -> list[float]:
-    """The shares made non-increasing: neighbours that rise are put together until none does."""
+    """The shares made non-increasing by pooling adjacent violators."""
     groups: list[tuple[float, float, int]] = []  # met, due, members
     for hits, total in zip(met, due, strict=True):
         groups.append((hits, total, 1))

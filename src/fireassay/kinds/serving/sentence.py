@@ -1,4 +1,4 @@
-"""Which one sentence may be quoted of a load?"""
+"""Which sentence about a load may be quoted?"""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NOTHING_ASKED: Final = "no objective was requested, so there is nothing to pass:
 
 
 def sentence(evidence: Evidence, verdict: Verdict) -> str:
-    """The one that may be quoted."""
+    """The quotable sentence."""
     measured, results, findings, gates = evidence.data, evidence.results, evidence.findings, evidence.gates
     status, picks, vector = verdict.status, verdict.recommendations, verdict.dimensions
     name, picked = measured.experiment.name, picks[0].configuration
@@ -56,7 +56,7 @@ def _undecided(measured: RecordData, results: Results, gates: Sequence[GateResul
 
 
 def _claim(measured: RecordData, results: Results, gates: Sequence[GateResult], name: str) -> str:
-    """Attainment under its objectives, goodput, tails, cost and what a fault did."""
+    """Attainment of the objectives, goodput, tails, cost and the effect of a fault."""
     parts = []
     if is_known(results, SLO_ATTAINMENT.name, name):
         parts.append(f"{value_of(results, SLO_ATTAINMENT.name, name)} of the requests within {objectives_words(measured)}")
@@ -87,7 +87,7 @@ def _widest(measured: RecordData, results: Results) -> str:
 
 
 def _next(measured: RecordData, gates: Sequence[GateResult], name: str) -> str:
-    """Why not more: what the next larger load of the same engine and scenario does not pass."""
+    """Why not more: the first gate that the next larger load of the same engine and scenario does not pass."""
     members = next(group for group in groups_of(measured).values() if any(member.name == name for member in group))
     index = [member.name for member in members].index(name) + 1
     if index == len(members):
@@ -104,7 +104,7 @@ def _conditions(measured: RecordData) -> str:
     serving = measured.experiment.serving
     assert serving is not None
     if measured.foreign is not None:
-        return f"Conditions: as far as the imported file says them; {count(measured.timed.height, 'runs')}.{origin(measured)}"
+        return f"Conditions: as far as the imported file states them; {count(measured.timed.height, 'runs')}.{origin(measured)}"
     arrivals = serving.arrivals
     traffic = f"{serving.task} with {serving.model or 'the model of the server'}, {', '.join(serving.scenarios)}"
     timed = (

@@ -1,8 +1,8 @@
-"""What stands in the workbook of a load?  A summary per scenario with a row per engine and load, and a row per request.
+"""What does the workbook of a load contain?   A summary per scenario with a row per engine and load, and a row per request.
 
 The summary has the columns that users of genai-bench know, in its order: concurrency, requests per second, time to first token,
 time per output token, end-to-end latency, output speed, throughput in and out, errors.  Percentiles of this sheet pool the
-answered requests of all timed launches and have no interval; those with one stand on the sheet of metrics.
+answered requests of all timed launches and have no interval; those with one are on the sheet of metrics.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fireassay.reports.page import Blocks, Cell, Figure, Raw, Section, Table, he
 from fireassay.reports.view import Column, View
 from fireassay.units import NS_PER_S
 
-MOST_ROWS: Final = 100_000  # of the sheet of requests: more is no table for people, and the record has them all
+MOST_ROWS: Final = 100_000  # of the sheet of requests; the record has all
 SHARES: Final = (0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 LATENCIES: Final = (("TTFT (s)", "ttft_s"), ("TPOT (s)", "tpot_s"), ("End-to-end latency (s)", "e2e_s"))
 REQUEST_COLUMNS: Final = (
@@ -68,7 +68,7 @@ def _data(name: str, content: Callable[[], Blocks]) -> Section:
 
 def _summary(view: View, scenario: str) -> Blocks:
     head = ["Scenario", "Engine", {"concurrency": "Concurrency", "rate": "Rate (requests/s)"}.get(view.load_word, "Load")]
-    head += ["Requests counted", "Answered", *(place.head for place, _ in view.shown_in("workbook"))]
+    head += ["Requests counted", "Answered", *(placement.head for placement, _ in view.shown_in("workbook"))]
     for title, _ in LATENCIES:
         head += [f"{title} mean", *(f"{title} p{100 * share:g}" for share in SHARES)]
     head += ["Output speed of one request (tokens/s) mean"]
@@ -136,7 +136,7 @@ def _row(view: View, column: Column) -> Iterator[Cell]:
         yield _number(values.mean())
         yield from (_number(values.quantile(share, "linear")) for share in SHARES)
     paced = well["tpot_s"].drop_nulls()
-    yield _number((1.0 / paced.filter(paced > 0)).mean())  # an answer that came whole has no speed
+    yield _number((1.0 / paced.filter(paced > 0)).mean())  # an answer received in one piece has no speed
 
 
 def _number(value: object) -> Cell:

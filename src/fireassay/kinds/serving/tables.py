@@ -37,7 +37,7 @@ def numbers(view: View) -> tuple[Table, ...]:
     tables = []
     for index, scenario in enumerate(scenarios):
         columns = [column for column in view.columns if column.scenario == scenario]
-        columns.sort(key=lambda column: column.load or 0.0)  # stable: engines stay in their order at each load
+        columns.sort(key=lambda column: column.load or 0.0)  # stable: engines keep their order at each load
         title = scenario if len(scenarios) > 1 else "Numbers"
         notes = () if index < len(scenarios) - 1 else grouping.absences(view, [*(row for _, row in shown), *_rows(view, CAPACITY.name)])
         tables.append(_of_metrics(view, f"numbers-{index + 1}", title, columns, shown, notes))
@@ -181,7 +181,7 @@ def _errors(view: View) -> Table | None:
         stub=len(stub),
         heads=(*stub, *(Head(text=status) for status in classes)),
         rows=tuple(rows),
-        notes=("Counted requests of the timed launches; what is not listed had none.",),
+        notes=("Counted requests of the timed launches; classes not listed had none.",),
     )
 
 

@@ -62,7 +62,7 @@ def _fields(view: View, measured: RecordData, judgement: Judgement) -> Mapping[s
 
 
 def _send_lag(view: View) -> tuple[tuple[str, Shown], ...]:
-    """The cost of a client is that it sends late: the worst of the loads."""
+    """A client's cost is late sending: shown for the worst load."""
     row = view.metric(SEND_LAG.name)
     cells = {} if row is None else row.cells
     known = [(shown.value.value, key) for key, shown in cells.items() if isinstance(shown.value, Estimate)]

@@ -1,4 +1,4 @@
-"""What are loads called, and under which conditions were they measured?"""
+"""How are loads named, and under which conditions were they measured?"""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ def unit_of(serving: Serving) -> str:
     return "in flight" if serving.concurrency else "req/s"
 
 
-def group_of(serving: Serving, one: Configuration) -> str:
+def group_of(serving: Serving, configuration: Configuration) -> str:
     """Engine and scenario of a configuration, each only if there are several."""
-    engine = [one.target] if len(targets_of(serving)) > 1 else []
-    scenario = [one.scenario] if len(serving.scenarios) > 1 else []
+    engine = [configuration.target] if len(targets_of(serving)) > 1 else []
+    scenario = [configuration.scenario] if len(serving.scenarios) > 1 else []
     return ", ".join((*engine, *scenario))
 
 
-def load_of(serving: Serving, one: Configuration) -> str:
+def load_of(serving: Serving, configuration: Configuration) -> str:
     """The load alone: "8 in flight", "5 req/s", or the arrival process if it was not varied."""
-    if one.load is None:
+    if configuration.load is None:
         return serving.arrivals.process.replace("_", " ")
-    return f"{given(one.load)} {unit_of(serving)}"
+    return f"{given(configuration.load)} {unit_of(serving)}"
 
 
 def conditions(measured: RecordData) -> dict[str, str]:
-    """Everything without which no number of a load may be quoted."""
+    """The conditions without which no number of a load may be quoted."""
     experiment, manifest = measured.experiment, measured.manifest
     serving = experiment.serving
     assert serving is not None
@@ -63,15 +63,15 @@ def conditions(measured: RecordData) -> dict[str, str]:
 
 def _engine(target: Target) -> str:
     replicas = len(target.urls) or target.replicas
-    how = "started by assay" if target.command else "running before"
-    shared = f", shared out {target.balance.replace('_', ' ')}" if replicas > 1 else ""
+    how = "started by assay" if target.command else "already running"
+    shared = f", balanced {target.balance.replace('_', ' ')}" if replicas > 1 else ""
     return f"{target.name}: {target.backend}, {count(replicas, 'replicas')}, {how}{', behind a router' if target.router else shared}"
 
 
 def clock_of(serving: Serving) -> str:
     """Where every latency begins."""
     if serving.arrivals.process in CLOSED:
-        return "every latency begins when its request was sent: in a closed loop nothing is due before"
+        return "every latency begins when its request was sent: in a closed loop no request is due earlier"
     return "every latency begins when its request was due"
 
 
@@ -91,7 +91,7 @@ def _load(serving: Serving) -> str:
     loads = numbers(serving.concurrency or serving.rate)
     varied = f", {loads} {'in flight' if serving.concurrency else 'requests/s'}" if loads else ""
     long = f"{arrivals.requests} requests" if arrivals.requests is not None else f"{given(arrivals.duration_s)} s"
-    return f"{arrivals.process.replace('_', ' ')}{varied}; {given(arrivals.warm_up_s)} s to warm up, then {long}"
+    return f"{arrivals.process.replace('_', ' ')}{varied}; {given(arrivals.warm_up_s)} s of warm-up, then {long}"
 
 
 def numbers(loads: Iterable[float]) -> str:

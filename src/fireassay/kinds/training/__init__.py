@@ -1,4 +1,4 @@
-"""Did a training on several workers stay right, and did the workers buy speed?"""
+"""Did a training on several workers stay correct, and did the workers add speed?"""
 
 from fireassay.spec.kind import Kind
 

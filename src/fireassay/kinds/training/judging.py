@@ -1,7 +1,7 @@
 """What is the verdict on a training?
 
-INVALID (an audit found the record inadmissible) > FAIL (distribution gave a wrong result, a fault was not survived, or what was
-required is not admissible) > INCONCLUSIVE (nothing can be recommended on this evidence) > PASS.
+INVALID (an audit found the record inadmissible) > FAIL (distribution gave a wrong result, a fault was not survived, or the
+required worker count is not admissible) > INCONCLUSIVE (nothing can be recommended on this evidence) > PASS.
 """
 
 from __future__ import annotations

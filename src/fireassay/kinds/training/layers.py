@@ -2,12 +2,12 @@
 
     A ledger      every sample used once per epoch, every one with the same weight; exact
     B gradient    the first gradient against one worker's from the same samples; float64 decides, float32 nearly, less is advice; of a few
-                  later ones a factor
+                  later gradients only the factor
     C hashes      parameters, optimizer and random states of the ranks, from step 0 on; exact
     D trajectory  non-finite losses; the last losses against the base's: advice, since equal curves hide wrong gradients
                   (docs/definitions.md)
 
-A layer that was not run says what it would have needed.  The named fault is `fireassay.verdict.evidence.training_faults`'s.
+A layer that was not run says what it would need.  Faults are named by `fireassay.verdict.evidence.training_faults`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ OF_HASHES: Final = (
     "same_random_numbers",
     "random_numbers_differ",
 )
-# what each layer takes for granted of the parallelism
+# what each layer assumes about the parallelism
 CLAIMS: Final[Mapping[str, Claim]] = {"ledger": "samples", "gradient": "gradients", "hashes": "replicas", "trajectory": "loss"}
 OF_GRADIENT: Final = ("gradient_scaled", "clipped_before_reduction", "clipping_differs")  # in later steps too
 OF_TRAJECTORY: Final = ("loss_not_finite",)
@@ -100,7 +100,7 @@ def _value(results: Results, metric: str, name: str) -> Value:
 def _ledger(measured: RecordData, results: Results, findings: Sequence[Finding], name: str) -> Said:
     if (wrong := _failed(findings, OF_LEDGER)) is not None:
         return wrong
-    diagnosis = diagnose(measured)[name]  # a fault of the weights may have a name that the gradient's layer has too
+    diagnosis = diagnose(measured)[name]  # a fault of the weights may also be one of the gradient layer
     if diagnosis is not None and diagnosis.layer == "ledger" and diagnosis.severity == "fail":
         return "fail", f"{diagnosis.fault}: {diagnosis.evidence}"
     lost, twice, weight = (
@@ -108,11 +108,11 @@ def _ledger(measured: RecordData, results: Results, findings: Sequence[Finding],
     )
     if isinstance(twice, Absent):
         return "not run", twice.detail
-    weighting = "every sample weighs the same" if isinstance(weight, Estimate) else "what their losses are divided by was not told"
+    weighting = "every sample has the same weight" if isinstance(weight, Estimate) else "the divisors of the losses were not reported"
     if not isinstance(lost, Estimate):
         uses = f"no sample used twice; {lost.detail}"
     elif "fill no batch" in lost.method:
-        uses = "every sample used once per epoch but for those that fill no batch, with one worker too"
+        uses = "every sample used once per epoch except those that fill no batch, as with one worker"
     else:
         uses = "every sample used once per epoch"
     return "pass", f"{uses}; {weighting}"
@@ -131,7 +131,7 @@ def _first_gradient(measured: RecordData, name: str) -> Said:
         return "not run", worst_step.detail
     hashed = hashes(measured)
     if any(pair.first.apart() and averaged_later(hashed, pair.first) for pair in _of(measured, name)):
-        return "not run", "the optimizer averages the ranks' gradients itself; tell them with probe.gradients"
+        return "not run", "the optimizer averages the ranks' gradients itself; report them with probe.gradients"
     return _judged(measured, worst_step, name)
 
 
@@ -148,16 +148,16 @@ def _judged(measured: RecordData, pair: Compared, name: str) -> Said:
     )
     if difference.error <= known.error:
         if math.isinf(known.certain):
-            return "advice", f"{numbers}: as far as {pair.precision} can tell, which hides real faults"
+            return "advice", f"{numbers}: within the resolution of {pair.precision}, which hides real faults"
         return "pass", f"{numbers}: rounding"
     diagnosis = diagnose(measured)[name]
     if diagnosis is not None and diagnosis.fault == "reduced_in_less_precision":
         return "advice", diagnosis.evidence
     scaled = is_scaled(pair)
     if not scaled and (why := legitimate(measured, name)):
-        return "not run", f"{why}, so that its gradient is not one worker's; {numbers}"
+        return "not run", f"{why}, so its gradient is not one worker's; {numbers}"
     if not scaled and pair.by == "items":  # batches drawn by each rank itself, as nanoGPT's, need not be one worker's
-        return "advice", f"{numbers}: whether the samples were the same is not known"
+        return "advice", f"{numbers}: whether the samples were the same is unknown"
     if scaled or difference.error > known.certain:
         return "fail", numbers
     return "advice", f"{numbers}: more than {known.error:.0e}, less than what no rounding does; float64 would decide"

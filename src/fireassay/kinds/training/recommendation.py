@@ -3,7 +3,7 @@
 recommended: the largest worker count that passes every gate (`knee` in docs/definitions.md).  The other goals need quality held
 and nothing wrong found, whatever the efficiency: cheapest (cost per item, else per run), fastest (time per unit of
 work), and the largest under the deadline or the budget.  A configuration whose quality is not held is never picked.
-With `verdict.only` quality is required only if correctness is asked about, or scores are named; what is asked about must be measured.
+With `verdict.only`, quality is required only if correctness is requested or scores are named; requested dimensions must be measured.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from fireassay.verdict.types import DIMENSIONS, DimensionResult, Finding, GateRe
 
 
 def standing(measured: RecordData, configuration: str, findings: Sequence[Finding], gates: Sequence[GateResult]) -> Status:
-    """May it be recommended? As `admissible`, but without a measured quality nothing is more than undecided."""
+    """Whether it may be recommended: as `admissible`, but at most undecided without a measured quality."""
     status = admissible(configuration, findings, gates)
     return "INCONCLUSIVE" if status == "PASS" and _lacks_quality(measured) else status
 
 
 def _lacks_quality(measured: RecordData) -> bool:
-    """Whether quality is asked about and no score is named by which it could be judged."""
+    """Whether quality is requested but no score is named to judge it by."""
     return measured.experiment.quality is None and "correctness" in measured.experiment.verdict.wanted
 
 
 def recommend(evidence: Evidence, vector: Vector = MappingProxyType({})) -> tuple[Recommendation, ...]:
-    """The recommended configuration first, then one per further goal that is asked about."""
+    """The recommended configuration first, then one per further requested goal."""
     measured, results, findings, gates = evidence.data, evidence.results, evidence.findings, evidence.gates
     dimensions = measured.experiment.verdict.wanted
     inadmissible = any(finding.severity == "invalid" for finding in findings)
@@ -82,12 +82,12 @@ def _recommended(
 
 
 def _unmeasured(measured: RecordData, row: Mapping[str, DimensionResult]) -> str:
-    """Why a dimension that was asked about by name says nothing; "" if all do, or none was named."""
+    """Why a dimension requested by name was not measured; "" if all were, or none was named."""
     requested = measured.experiment.verdict.only
     missing = [
         (name, row[name].sentence) for name in DIMENSIONS if name in requested and name in row and row[name].status == "NOT_MEASURED"
     ]
-    return "; ".join(f"{name} was asked about and not measured: {sentence}" for name, sentence in missing)
+    return "; ".join(f"{name} was requested and not measured: {sentence}" for name, sentence in missing)
 
 
 def _estimates(results: Results, metric: str, names: Sequence[str]) -> dict[str, Estimate]:

@@ -1,6 +1,6 @@
 """Which one sentence may be quoted?  The number, its interval and its conditions, or why there is none.
 
-It names what was not measured: a sentence that lacks a dimension says so.
+It names the dimensions that were not measured.
 """
 
 from __future__ import annotations
@@ -30,20 +30,20 @@ def sentence(evidence: Evidence, verdict: Verdict) -> str:
     if status == "FAIL":
         return f"{name}: FAIL: {_failure(measured, findings, recommendations, vector)}."
     if status == "INCONCLUSIVE" or picked.configuration is None:
-        return f"{name}: INCONCLUSIVE: {_undecided(measured, gates, picked)}.{_asked(measured)}"
+        return f"{name}: INCONCLUSIVE: {_undecided(measured, gates, picked)}.{_requested(measured)}"
     missing = _not_measured(measured, vector[picked.configuration], results, picked.configuration)
     claim = _claim(measured, results, picked.configuration)
-    return f"{name}: {claim}{_next(measured, gates, picked.configuration)}. {_conditions(measured)}{missing}{_asked(measured)}"
+    return f"{name}: {claim}{_next(measured, gates, picked.configuration)}. {_conditions(measured)}{missing}{_requested(measured)}"
 
 
-def _asked(measured: RecordData) -> str:
-    """What was asked about, where that is not everything."""
+def _requested(measured: RecordData) -> str:
+    """The requested dimensions, unless all were."""
     words = measured.experiment.verdict.words
-    return f" Asked about {words} only." if words else ""
+    return f" Requested: {words} only." if words else ""
 
 
 def _undecided(measured: RecordData, gates: Sequence[GateResult], picked: Recommendation) -> str:
-    """What the evidence is too small for: the required worker count, or any recommendation."""
+    """The undecided part: the required worker count, or any recommendation."""
     required, dimensions = measured.experiment.gates.required_workers, measured.experiment.verdict.wanted
     if required is None or (measured.experiment.quality is None and "correctness" in dimensions):
         return picked.sentence
@@ -98,7 +98,7 @@ def _claim(measured: RecordData, results: Results, configuration: str) -> str:
 
 
 def _next(measured: RecordData, gates: Sequence[GateResult], configuration: str) -> str:
-    """Why not more: what the next larger worker count does not pass, or what is not decided about it."""
+    """Why not more: the first gate that the next larger worker count does not pass, or that is undecided."""
     index = measured.configurations.index(configuration) + 1
     if index == len(measured.configurations):
         return ""

@@ -27,7 +27,7 @@ REACH: Final = 4.0  # multiple of the largest value at which intervals are clipp
 ROLES: Final = ("ink", "muted", "grid", "paper", "main", "second", "third", "fourth", "fifth", "sixth", "rest", "bad", "band")
 CATEGORIES: Final = ("main", "second", "third", "fourth", "fifth", "sixth")
 SHAPES: Final = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross")
-PLACEHOLDERS: Final[Mapping[str, str]] = {role: f"#fa{place:02x}ce" for place, role in enumerate(ROLES)}
+PLACEHOLDERS: Final[Mapping[str, str]] = {role: f"#fa{index:02x}ce" for index, role in enumerate(ROLES)}
 
 Rows = list[dict[str, Any]]
 
@@ -65,9 +65,9 @@ def colour(role: str) -> str:
     return PLACEHOLDERS[role]
 
 
-def look(place: int) -> tuple[str, str]:
+def look(index: int) -> tuple[str, str]:
     """Shape and colour role of the nth series: the first six differ in both, later ones in the combination."""
-    return SHAPES[place % len(SHAPES)], CATEGORIES[(place + place // len(SHAPES)) % len(CATEGORIES)]
+    return SHAPES[index % len(SHAPES)], CATEGORIES[(index + index // len(SHAPES)) % len(CATEGORIES)]
 
 
 def number_axis(**options: Any) -> vega.Spec:
@@ -292,12 +292,12 @@ class WorkerAxis:
         room = max(0.08 * (high - low), 0.35)
         return low - room, high + room
 
-    def beside(self, level: int, place: float) -> float:
-        """A position offset by `place` (-1..1) from a level, so that dots do not overlap."""
+    def beside(self, level: int, offset: float) -> float:
+        """A position offset by `offset` (-1..1) from a level, so that dots do not overlap."""
         low, high = self.domain
         if self.logarithmic:
-            return float(level * (high / low) ** (0.022 * place))
-        return level + 0.022 * place * (high - low)
+            return float(level * (high / low) ** (0.022 * offset))
+        return level + 0.022 * offset * (high - low)
 
     def ticks(self) -> tuple[int, ...]:
         """The labelled levels: all, or those whose labels fit."""
@@ -324,11 +324,11 @@ def worker_axis(view: View) -> WorkerAxis:
     return WorkerAxis(levels=tuple(column.workers for column in view.columns))
 
 
-def launch_dots(found: Mapping[str, Estimate], view: View, axis: WorkerAxis, factor: float, *, top: float = math.inf) -> Rows:
+def launch_dots(values: Mapping[str, Estimate], view: View, axis: WorkerAxis, factor: float, *, top: float = math.inf) -> Rows:
     """One row per launch value, fanned out to the right of its worker count."""
     workers = {column.key: column.workers for column in view.columns}
     rows: Rows = []
-    for key, value in found.items():
+    for key, value in values.items():
         k = len(value.launch_values)
         for index, launch in enumerate(value.launch_values if k > 1 else ()):
             shown = launch * factor

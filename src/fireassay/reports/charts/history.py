@@ -12,24 +12,24 @@ from fireassay.reports.charts.chart import Drawing, Key, Missing, Rows, above, c
 from fireassay.verdict.checking.history import History
 
 
-def draw(one: History, work: str = "items") -> Drawing | Missing:
+def draw(history: History, work: str = "items") -> Drawing | Missing:
     """The chart of one series."""
-    title = f"{one.title} at {one.configuration}"
-    if not one.points:
+    title = f"{history.title} at {history.configuration}"
+    if not history.points:
         return Missing(title=title, reason="No record holds a value.")
-    scale = scale_for(one.unit, [point.value.value for point in one.points], work)
-    rows = _rows(one, scale)
+    scale = scale_for(history.unit, [point.value.value for point in history.points], work)
+    rows = _rows(history, scale)
     ends = [end for row in rows for end in (row["low"], row["high"])]
     room = 0.08 * (max(ends) - min(ends)) or abs(max(ends)) * 0.05 or 1.0
     low, high = min(ends) - room, max(ends) + room
-    chart = vega.layer(*_layers(one, rows, scale, low, high))
-    axis = f"{one.title}, {scale.label}" if scale.label else one.title
+    chart = vega.layer(*_layers(history, rows, scale, low, high))
+    axis = f"{history.title}, {scale.label}" if scale.label else history.title
     return Drawing(
         title=title,
         chart=sized(chart.properties(title=above(axis))),
-        key=_key(one),
-        caption=f"{count(len(one.points), 'records')} in the order of their creation, each with its interval.",
-        description=_words(one, scale, work),
+        key=_key(history),
+        caption=f"{count(len(history.points), 'records')} in the order of their creation, each with its interval.",
+        description=_words(history, scale, work),
     )
 
 
@@ -77,7 +77,7 @@ def _key(history: History) -> tuple[Key, ...]:
     if "suspected" in kinds:
         keys.append(Key(mark="dash", role="bad", text="suspected: not certain yet"))
     if history.outliers:
-        keys.append(Key(mark="hollow", role="main", text="outlier, no part of a level"))
+        keys.append(Key(mark="hollow", role="main", text="outlier, not part of a level"))
     return tuple(keys)
 
 

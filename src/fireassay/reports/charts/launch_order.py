@@ -28,8 +28,8 @@ def draw(view: View) -> Drawing | Missing:
     return Drawing(
         title=TITLE,
         chart=sized(chart.properties(title=above(f"{what}, % of its configuration’s median"))),
-        caption="A slope is a drift of the machine; the blocks spread it over all configurations alike."
-        + (" Bars hold the middle half of the launch’s steps." if by_step else ""),
+        caption="A slope is machine drift; blocks spread it evenly over all configurations."
+        + (" Bars span the middle half of the launch’s steps." if by_step else ""),
         description=_words(view, by_step),
         key=_key(view, rows),
     )

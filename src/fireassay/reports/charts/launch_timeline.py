@@ -39,7 +39,7 @@ def draw(view: View) -> Drawing | Missing:
         caption=f"Step time in {scale.label} over the step’s number; panels of one worker count share a scale, and steps above it are cut off.{more}",
         key=(
             Key(mark="line", role="main", text="median step, with smallest and largest where steps are drawn together"),
-            Key(mark="band", role="band", text="warm-up, left out of every number"),
+            Key(mark="band", role="band", text="warm-up, excluded from every number"),
         ),
     )
 

@@ -46,7 +46,7 @@ CONFIG: Final[dict[str, Any]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Picture:
-    """A finished chart, or the sentence in its place."""
+    """A finished chart, or the sentence instead of it."""
 
     name: str
     title: str

@@ -16,7 +16,7 @@ LINK: Final[Keys[tuple[Pairs, Link]]] = (
     Key("wrong", "integer", "bytes that arrived changed", lambda item: item[1].wrong),
 )
 PAIRS: Final[Keys[Pairs]] = (
-    Key("configuration", "string", "the configuration whose ranks sent to one another"),
+    Key("configuration", "string", "the configuration whose ranks sent messages to each other"),
     Key("hosts", "list of strings", "the host of every rank; empty where the ranks did not report it", lambda pairs: pairs.matrix.hosts),
     Key("at_once", "boolean", "whether pairs without a common rank were measured at the same time", lambda pairs: pairs.matrix.together),
     Key("classes", "list of strings", "the classes that occur, the nearest first; empty where refused", lambda pairs: pairs.classes.names),

@@ -42,6 +42,6 @@ KEYS: Final[Keys[Reproduction]] = (
 DOCUMENT: Final = Document(verb="reproduce", schema="assay-reproduction/1", keys=KEYS)
 
 
-def render(found: Reproduction, *, record: str = "") -> str:
+def render(reproduction: Reproduction, *, record: str = "") -> str:
     """Render the document as strict JSON."""
-    return encode({**DOCUMENT.content(found), "record": record})
+    return encode({**DOCUMENT.content(reproduction), "record": record})

@@ -52,7 +52,7 @@ def mark_of(check: Check) -> str:
 
 def _sections(check: Check) -> Iterator[Section]:
     if check.refused:
-        yield Section(key="differs", title="What differs", content=(Bullets(items=tuple(_refused(check))),))
+        yield Section(key="differs", title="Differences", content=(Bullets(items=tuple(_refused(check))),))
     if check.rows:
         table = Table(
             name="changes",
@@ -61,7 +61,7 @@ def _sections(check: Check) -> Iterator[Section]:
         )
         yield Section(key="changes", title="Changes", content=(table,))
     if remarks := (*_legend(check), *check.gaps, *check.notes):
-        yield Section(key="notes", title="To know", content=(notes(remarks),))
+        yield Section(key="notes", title="Notes", content=(notes(remarks),))
 
 
 def _refused(check: Check) -> Iterator[Bullet]:
@@ -115,7 +115,7 @@ def _cases(check: Check) -> Iterator[Case]:
     """One case per metric and configuration, so that the file alone matches the exit code, except for accepted states."""
     for row in check.rows:
         state = row.state if row.decides else "listed"
-        yield _case(f"{row.metric} at {row.configuration}", row.configuration, state, _told(row, check))
+        yield _case(f"{row.metric} at {row.configuration}", row.configuration, state, _case_text(row, check))
     if not check.rows or (check.gaps and check.state == "inconclusive"):
         yield _case("comparison", "assay", check.state, check.sentence)
 
@@ -124,7 +124,7 @@ def _case(name: str, group: str, state: str, text: str) -> Case:
     return Case(name=name, group=group, outcome=OUTCOMES.get(state, "passed"), kind=state, text=text)
 
 
-def _told(row: Row, check: Check) -> str:
+def _case_text(row: Row, check: Check) -> str:
     """The sentence of a case, which says if its metric cannot fail the build."""
     listed = "" if row.decides else f"{row.state.replace('_', ' ')}, which decides nothing: "
     return f"{mark_of(check)}{listed}{row.sentence}"

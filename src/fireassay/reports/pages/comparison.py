@@ -35,15 +35,15 @@ def page(view: ComparisonView) -> Page:
 def sections(view: ComparisonView) -> Iterator[Section]:
     """Differing conditions, changes, sides, notes; context that never matters last."""
     if view.important:
-        yield Section(key="differs", title="What differs", content=(differing(view.important, view.sides),))
+        yield Section(key="differs", title="Differences", content=(differing(view.important, view.sides),))
     elif view.rows:
-        yield Section(key="differs", title="What differs", depth="detail", content=(Bullets(items=(), empty="Nothing that matters."),))
+        yield Section(key="differs", title="Differences", depth="detail", content=(Bullets(items=(), empty="Nothing relevant."),))
     yield from _changes(view)
     if view.overview:
         depth = "front" if len(view.sides) > 2 or not view.deciding else "detail"
         yield Section(key="sides", title="Side by side", depth=depth, content=(_overview(view),))  # type: ignore[arg-type]
     if view.notes:
-        yield Section(key="notes", title="To know", content=(notes(view.notes),))
+        yield Section(key="notes", title="Notes", content=(notes(view.notes),))
     if context := [row for row in view.mismatches if row.kind == "context"]:
         yield Section(key="context", title="Context that differs", depth="detail", content=(_context(context, view.sides),))
 
@@ -77,7 +77,7 @@ def changes(name: str, rows: Sequence[ChangeRow], *, folded: bool = False) -> Ta
 def _change(row: ChangeRow, several: bool) -> tuple[Cell, ...]:
     where = row.side if row.side.endswith(row.configuration) else f"{row.side}, {row.configuration}"
     title = f"{row.title} (decides)" if row.primary else row.title
-    detectable = row.detectable if row.primary or row.change.outcome == "inconclusive" else ""  # what was not found may be there
+    detectable = row.detectable if row.primary or row.change.outcome == "inconclusive" else ""  # an undetected change may exist
     effect = None if row.effect is None else Number(shown=row.effect, struck=row.struck, extra=detectable)
     ends = (Number(shown=shown, interval=False, struck=row.struck) for shown in (row.baseline, row.value))
     why = f"{row.sentence}. Method: {row.method}."
@@ -93,7 +93,7 @@ def differing(rows: Sequence[MismatchRow], sides: tuple[str, ...]) -> Bullets:
 def _mismatch(row: MismatchRow, sides: tuple[str, ...]) -> Bullet:
     way = ""
     if row.standing == "refuses":
-        way = f" To compare all the same: {row.override}." if row.override else " Nothing overrides this."
+        way = f" To compare anyway: {row.override}." if row.override else " This cannot be overridden."
     return Bullet(
         mark=Mark(word=row.standing, tone=STANDINGS[row.standing]),
         title=row.field,
@@ -125,16 +125,16 @@ def _context(rows: Sequence[MismatchRow], sides: tuple[str, ...]) -> Table:
         name="context",
         heads=(Head(text="Field"), *heads(*columns)),
         rows=tuple((Words(text=row.field, code=True), *row.values, *[""] * (wide - len(row.values))) for row in rows),
-        folded=f"{count(len(rows), 'fields')}, recorded and never a reason to refuse",
+        folded=f"{count(len(rows), 'fields')}, recorded, never a reason to refuse",
     )
 
 
 def footer(view: ComparisonView) -> Iterator[str]:
-    """What the numbers mean."""
+    """How to read the numbers."""
     if not view.rows:
         return
     if any(row.struck for row in view.rows):
-        yield "Struck out: the numbers stay, and decide nothing."
+        yield "Struck out: shown, but decides nothing."
     yield (
         f"Intervals: {view.confidence} confidence, the launch is the unit. Rows marked (decides) decide; the others are corrected for "
         f"their number. Noise floor by assay doctor: {view.floor}."
@@ -148,7 +148,7 @@ def _forest(view: ComparisonView) -> Drawing | Missing:
 
 
 def last_round(view: ComparisonView) -> Iterator[Section]:
-    """The same for a tuning: the metric that decides with every setting, the other metrics, and what differs."""
+    """The same for a tuning: the deciding metric with every setting, the other metrics, and the differences."""
     first = [row for row in view.deciding if row.primary]
     if not first:
         return
@@ -157,6 +157,6 @@ def last_round(view: ComparisonView) -> Iterator[Section]:
     if second := [row for row in view.deciding if row.shown and row not in first]:
         yield Section(key="others", title="Other metrics of the last round", content=(changes("others", second),))
     if view.important:
-        yield Section(key="differs", title="What differs", depth="detail", content=(differing(view.important, view.sides),))
+        yield Section(key="differs", title="Differences", depth="detail", content=(differing(view.important, view.sides),))
     if rest := [row for row in view.rows if row not in first and row not in second]:
         yield Section(key="further", title="Further changes", depth="detail", content=(changes("further", rest, folded=True),))

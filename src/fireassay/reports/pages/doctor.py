@@ -22,7 +22,7 @@ def page(title: str, head: str, fitness: str, checks: Sequence[Mapping[str, Any]
         Section(key="checks", title="Checks", content=(Table(name="checks", heads=heads("Check", "Fitness", "Evidence"), rows=rows),))
     ]
     if helps := tuple(Bullet(title=check["name"], text=check["mend"]) for check in checks if check["mend"]):
-        sections.append(Section(key="help", title="What would help", content=(Bullets(items=helps),)))
+        sections.append(Section(key="help", title="Remedies", content=(Bullets(items=helps),)))
     return Page(
         title=title,
         mark=_mark(fitness),

@@ -30,7 +30,7 @@ def _section(index: int, history: History) -> Section:
 
 def _rows(history: History) -> Iterator[tuple[Cell, ...]]:
     """Date, record, value, and the event at this record."""
-    marks = dict.fromkeys(history.outliers, "outlier: far off its level, and no part of it")
+    marks = dict.fromkeys(history.outliers, "outlier: far off its level, not part of it")
     marks |= {change.index: history.moved(change) for change in history.changes}
     for index, point in enumerate(history.points):
         date = point.created_utc[:19].replace("T", " ")
@@ -41,6 +41,6 @@ def head(history: History) -> str:
     """A one-line summary of the series."""
     size = len(history.points)
     summary = "; ".join(f"{history.moved(c)} at record {c.index + 1} of {size}{history.span(c)}" for c in history.certain) or (
-        "no certain change" if history.p_adjusted is not None else f"{count(size, 'records')} are too few to ask for changes"
+        "no certain change" if history.p_adjusted is not None else f"{count(size, 'records')} are too few to test for changes"
     )
     return f"{history.title} at {history.configuration}: {summary}"

@@ -1,4 +1,4 @@
-"""How honestly was it measured?
+"""How was it measured?
 
 The twelve rules, the artifact form, and how each number was made.
 """
@@ -12,13 +12,13 @@ from fireassay.reports.pages.record import ANSWERS, TONES, artifact
 from fireassay.reports.view import View
 
 HEAD = (
-    'Each of the twelve rules of Hoefler and Belli ("Scientific Benchmarking of Parallel Computing Systems", SC\'15) is answered by what was '
-    "done in this record; the wording of the rules is ours."
+    'Each of the twelve rules of Hoefler and Belli ("Scientific Benchmarking of Parallel Computing Systems", SC\'15) is answered by what '
+    "this record shows;  the wording of the rules is ours."
 )
 
 
 def page(view: View) -> Page:
-    """The honest-methods page."""
+    """The methods page."""
     return Page(
         title=f"How {view.name} was measured",
         mark=Mark(word=view.word, tone=TONES[view.status]),

@@ -21,7 +21,7 @@ OUTCOMES: Final[dict[str, Outcome]] = {"fallen into": "failure", "not examined":
 TONES: Final[dict[str, Tone]] = {"sound": "good", "PASS": "good", "unsound": "bad", "FAIL": "bad", "INVALID": "void"}
 SEVERITIES: Final[dict[str, Tone]] = {"invalid": "void", "fail": "bad", "warning": "open", "note": "absent"}
 MEASURE: Final = "To measure in the same launches"
-OTHERWISE: Final = "What could not be examined is settled by saying it; if nobody knows it any more, measure as well"
+OTHERWISE: Final = "To settle pitfalls that could not be examined, state these; if they are unknown, measure them too"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +77,7 @@ def _sections(sheet: Sheet) -> Iterator[Section]:
     elif sheet.otherwise:
         yield Section(key="measure", title=MEASURE, content=(Prose(text=f"{OTHERWISE}: {'; '.join(q.name for q in sheet.otherwise)}."),))
     if clear := [pitfall for pitfall in sheet.pitfalls if pitfall.state == "clear"]:
-        yield Section(key="examined", title="What was examined and is clear", depth="detail", content=_clear(clear))
+        yield Section(key="examined", title="Examined and clear", depth="detail", content=_clear(clear))
 
 
 def _names(pitfalls: Iterable[Pitfall]) -> Prose:

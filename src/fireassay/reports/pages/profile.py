@@ -15,10 +15,13 @@ from fireassay.reports.rows.profile import launch_lines
 SHOWN: Final = 8  # rows per list
 
 
-def page(told: Mapping[str, Any]) -> Page:
+def page(report: Mapping[str, Any]) -> Page:
     """The page of a record's profiled launches."""
     return Page(
-        title=str(told["record"]), sections=tuple(_sections(told)), footer=(f"record: {told['record']}",), properties={"verb": "profile"}
+        title=str(report["record"]),
+        sections=tuple(_sections(report)),
+        footer=(f"record: {report['record']}",),
+        properties={"verb": "profile"},
     )
 
 

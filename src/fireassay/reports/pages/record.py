@@ -64,7 +64,7 @@ def page(view: View) -> Page:
         about=(f"Record {view.record}: {view.state}, {view.seal_words}.",),
         sections=sections(view),
         footer=(
-            f"Intervals: {view.confidence} confidence, the launch is the unit. Digits stop where the interval stops supporting them.{cost}",
+            f"Intervals: {view.confidence} confidence, the launch is the unit. Numbers have as many digits as their intervals support.{cost}",
             "Made from the record alone by assay; rebuild it at any time with assay report.",
         ),
         properties={
@@ -118,7 +118,7 @@ def layers(view: View) -> Sections:
         return ()
     rows = tuple((row.label, row.title, Mark(word=row.state, tone=LAYERS[row.state]), row.sentence) for row in view.shown_layers)
     table = Table(name="layers", heads=heads("Configuration", "Layer", "State", "Evidence"), rows=rows)
-    question = "Do several workers compute what one computes?"
+    question = "Do several workers compute the same as one?"
     return (Section(key="layers", title="Correctness by layer", question=question, content=(table,)),)
 
 
@@ -133,16 +133,16 @@ def recommendation(view: View) -> Section:
 def gates(view: View) -> Section:
     """All gates, one line per gate and status."""
     items = tuple(
-        _said(Bullet(mark=Mark(word=gate.word, tone=TONES[gate.status]), title=gate.gate, text=""), gate.told)
+        _with_statements(Bullet(mark=Mark(word=gate.word, tone=TONES[gate.status]), title=gate.gate, text=""), gate.told)
         for gate in grouping.gates(view)
     )
-    return Section(key="gates", title="Gates", half=True, content=(Bullets(items=items, empty="No gate was asked for."),))
+    return Section(key="gates", title="Gates", half=True, content=(Bullets(items=items, empty="No gate was requested."),))
 
 
 def findings(view: View) -> Section:
     """Findings of the audits, each rule once per severity and remedy."""
     items = tuple(
-        _said(
+        _with_statements(
             Bullet(
                 mark=Mark(word=group.severity, tone=SEVERITIES[group.severity], sign=SIGNS.get(group.severity, "")),
                 title=group.rule,
@@ -156,7 +156,7 @@ def findings(view: View) -> Section:
     return Section(key="findings", title="Findings", content=(Bullets(items=items, empty="None: every audit passed."),))
 
 
-def _said(item: Bullet, statements: Sequence[grouping.Told]) -> Bullet:
+def _with_statements(item: Bullet, statements: Sequence[grouping.Told]) -> Bullet:
     first, *rest = statements
     return replace(item, where=first.where, text=first.sentence, more=tuple((statement.where, statement.sentence) for statement in rest))
 
@@ -251,7 +251,7 @@ def metrics(view: View) -> Sections:
         return sections
     intro = Prose(
         text="Computed from this record as those tools compute them, to reproduce a number from elsewhere. "
-        "None of them starts when a request was due.",
+        "None of them starts at the due time of a request.",
         weight="quiet",
     )
     title = "Other tools' definitions of the same quantities"
@@ -310,7 +310,7 @@ def imported(view: View) -> Sections:
     if not view.foreign:
         return ()
     intro = Prose(
-        text="Another program made these measurements. What it reported itself stands beside the numbers that are made here of the same requests.",
+        text="Another program made these measurements. Its own results are shown next to the numbers computed here from the same requests.",
         weight="quiet",
     )
     return (Section(key="imported", title="Imported", content=(intro, facts(view.foreign))),)
@@ -326,7 +326,7 @@ def profile(view: View, depth: Depth = "front") -> Sections:
     if not view.profiles:
         return ()
     lines = (Prose(text="\n".join(launch_lines(launch, most=PROFILE_ROWS)), weight="code") for launch in view.profiles)
-    question = "What takes the time inside of a step? Profiled steps are slower than timed ones."
+    question = "What takes the time inside a step? Profiled steps are slower than timed ones."
     return (Section(key="profile", title="Profile", question=question, depth=depth, content=tuple(lines)),)
 
 
@@ -348,7 +348,7 @@ def launches(view: View, columns: Sequence[tuple[str, Callable[[LaunchRow], Cell
         name="launches",
         heads=heads(*(head for head, _ in shown)),
         rows=tuple(tuple(of(row) for _, of in shown) for row in view.launches),
-        notes=("Every launch in the order it was started; a failed one stays.",),
+        notes=("Every launch in start order, including failed ones.",),
     )
     return Section(key="launches", title="Launches", depth="detail", content=(table,))
 
@@ -392,7 +392,7 @@ def methods(view: View, depth: Depth = "appendix") -> Section:
     """The twelve rules, and the artifact form."""
 
     def made() -> Blocks:
-        intro = Prose(text="The twelve rules of Hoefler and Belli (SC'15), answered by what was done in this record; the wording is ours.")
+        intro = Prose(text="The twelve rules of Hoefler and Belli (SC'15), answered by what this record shows; the wording is ours.")
         items = tuple(
             Bullet(
                 mark=Mark(word=rule.answer, tone=ANSWERS[rule.answer]),

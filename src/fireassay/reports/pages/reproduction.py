@@ -18,27 +18,27 @@ TONES: Final[dict[str, Tone]] = {"reproduced": "good", "agrees": "good", "identi
 OUTCOMES: Final[dict[Tone, Outcome]] = {"good": "passed", "bad": "failure"}
 
 
-def page(found: Reproduction) -> Page:
+def page(reproduction: Reproduction) -> Page:
     """The page of a reproduction."""
     return Page(
-        title=f"{found.first} again as {found.second}",
-        mark=Mark(word=found.state.replace("_", " "), tone=TONES.get(found.state, "open")),
-        lead=found.sentence,
-        sections=tuple(_sections(found)),
-        properties={"verb": "reproduce", "state": found.state, "first": found.first, "second": found.second},
-        cases=tuple(_case(row) for row in found.rows),
+        title=f"{reproduction.first} again as {reproduction.second}",
+        mark=Mark(word=reproduction.state.replace("_", " "), tone=TONES.get(reproduction.state, "open")),
+        lead=reproduction.sentence,
+        sections=tuple(_sections(reproduction)),
+        properties={"verb": "reproduce", "state": reproduction.state, "first": reproduction.first, "second": reproduction.second},
+        cases=tuple(_case(row) for row in reproduction.rows),
     )
 
 
 def _sections(reproduction: Reproduction) -> Iterator[Section]:
     if reproduction.rows:
         columns = heads("Metric", "Agreement", "At", "Difference", "First", "Second")
-        table = Table(name="metrics", heads=columns, rows=tuple(map(_row, reproduction.rows)), notes=("* is told and decides nothing",))
+        table = Table(name="metrics", heads=columns, rows=tuple(map(_row, reproduction.rows)), notes=("*: listed, decides nothing",))
         yield Section(key="metrics", title="Metrics", content=(table,))
     tables = tuple(_class(kind, rows) for kind in CLASSES if (rows := [m for m in reproduction.mismatches if m.kind == kind]))
-    yield Section(key="differs", title="What differs", content=tables or (Bullets(items=(), empty="No recorded condition differs."),))
+    yield Section(key="differs", title="Differences", content=tables or (Bullets(items=(), empty="No recorded condition differs."),))
     if reproduction.notes:
-        yield Section(key="notes", title="To know", content=(notes(reproduction.notes),))
+        yield Section(key="notes", title="Notes", content=(notes(reproduction.notes),))
 
 
 def _row(row: Row) -> tuple[Cell, ...]:

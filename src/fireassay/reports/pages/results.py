@@ -1,7 +1,7 @@
 """What may be written into a paper?
 
 The results section as sentences and one table, from admissible numbers only. An INVALID record contributes nothing. A configuration with
-a wrong result or undecided quality is named with the reason, without any number. What was not measured is listed under limits.
+a wrong result or undecided quality is named with the reason, without any number. Dimensions that were not measured are listed under limits.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _speedups(view: View) -> Iterator[str]:
 
 
 def _scope(view: View) -> Iterator[str]:
-    """What was not measured, and the range in which the numbers hold."""
+    """The dimensions not measured, and the range in which the numbers hold."""
     missing = [d for d in DIMENSIONS if any(row.cells[d].status == "NOT_MEASURED" for row in view.vector)]
     if missing:
         names = ", ".join(DIMENSION_TITLES[dimension].lower() for dimension in missing)
@@ -126,7 +126,7 @@ def _unreported(view: View) -> Iterator[str]:
     for column in view.columns:
         if not view.reportable(column.key):
             cell = next(row.cells["correctness"] for row in view.vector if row.column == column)
-            yield sentence(f"{column.label}: no number is reported, for its correctness is {cell.word} ({cell.sentence})")
+            yield sentence(f"{column.label}: no number is reported, because its correctness is {cell.word} ({cell.sentence})")
 
 
 def _of_dimension(view: View, dimension: str) -> Iterator[str]:

@@ -31,9 +31,9 @@ def page(result: Rubric, title: str = "rubric") -> Page:
         lead=_verdict(result),
         sections=(
             Section(key="rows", title="Rows", content=(_table(result),)),
-            Section(key="laws", title="What they say", content=(notes(_sentences(result)),)),
-            Section(key="picks", title="Which row", content=(Bullets(items=picks, empty="none was asked for"),)),
-            *((Section(key="notes", title="To know", content=(notes(result.notes),)),) if result.notes else ()),
+            Section(key="laws", title="Fitted laws", content=(notes(_sentences(result)),)),
+            Section(key="picks", title="Choice of row", content=(Bullets(items=picks, empty="none was requested"),)),
+            *((Section(key="notes", title="Notes", content=(notes(result.notes),)),) if result.notes else ()),
         ),
         properties={"verb": "rubric"},
     )

@@ -27,8 +27,8 @@ def _sections(summaries: Sequence[tuple[Summary, str]], comparison: Comparison |
         title = summary.label if len(summaries) > 1 else "Time"
         yield Section(key=f"command-{index}", title=title, content=(Facts(rows=tuple(lines(summary))),))
     if comparison is not None:
-        here = f" at {comparison.configuration}"  # a command has only one configuration
-        sentences = [change.sentence.replace(here, "", 1) for change in comparison.changes if change.primary]
+        suffix = f" at {comparison.configuration}"  # a command has only one configuration
+        sentences = [change.sentence.replace(suffix, "", 1) for change in comparison.changes if change.primary]
         yield Section(key="changes", title="Against the first", content=(notes(sentences or [comparison.sentence]),))
     yield Section(key="numbers", title="Numbers", depth="detail", content=(_table(summaries),))
 

@@ -29,7 +29,7 @@ def page(tuned: Tuned, name: str) -> Page:
         lead=sentence(tuned),
         about=tuple(line for line in (settings, left_out(tuned)) if line),
         sections=tuple(_sections(tuned, view)),
-        footer=(*(footer(view) if view else ()), "Rounds only choose; numbers that were looked at to choose decide nothing."),
+        footer=(*(footer(view) if view else ()), "Rounds only select; numbers used for selection decide nothing."),
     )
 
 
@@ -64,17 +64,17 @@ def sentence(tuned: Tuned) -> str:
 
 def left_out(tuned: Tuned) -> str:
     """Settings not tried for lack of budget; "" if all were."""
-    return f"{count(tuned.left_out, 'combinations')} not tried out (tune.at_most)." if tuned.left_out else ""
+    return f"{count(tuned.left_out, 'combinations')} not tried (tune.at_most)." if tuned.left_out else ""
 
 
 def standing(arm: Standing) -> str:
-    """An arm's standing: "1.2 [1.1, 1.3] times as good, goes on"."""
+    """An arm's standing: "1.2 [1.1, 1.3] times as good, continues"."""
     if arm.label == TODAY:
         return "1"
     if arm.out:
-        return f"out: {arm.out}"
+        return f"dropped: {arm.out}"
     gain = "? times as good" if arm.gain is None else gain_text(arm.gain, arm.low, arm.high)
-    return f"{gain}, {'goes on' if arm.goes_on else 'goes out'}"
+    return f"{gain}, {'continues' if arm.goes_on else 'dropped'}"
 
 
 def _head(index: int, tuning_round: Round) -> str:

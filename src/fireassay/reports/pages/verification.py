@@ -15,7 +15,7 @@ from fireassay.reports.page import Case, Facts, Mark, Page, Section, notes
 
 @dataclass(frozen=True, kw_only=True)
 class Verification:
-    """A record compared with its seal and with what is known of it from elsewhere."""
+    """A record checked against its seal and against an expected seal and signers."""
 
     record: str
     problems: tuple[str, ...] = ()

@@ -1,1 +1,1 @@
-"""WHAT PAGES SHOW, AS FROZEN ROWS WITH VALUES: from a judgement to what stands in a line."""
+"""Which rows do pages show?  Frozen rows with values, made from a judgement."""

@@ -1,6 +1,6 @@
 """What does a comparison show?  Rows with values, from which its page is made.
 
-Where the comparison is exploratory, the mark stands in the words themselves, so that no format can leave it out.
+In an exploratory comparison, the mark is part of the words, so that no format can omit it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class ChangeRow:
     metric: str
     configuration: str
     side: str
-    word: str  # with the mark where the comparison is exploratory
+    word: str  # with the mark if the comparison is exploratory
     tone: Tone
     baseline: Shown
     value: Shown
@@ -48,7 +48,7 @@ class ChangeRow:
     sentence: str
     struck: bool
     primary: bool
-    shown: bool  # on the first page: a number that every report of a record shows first too
+    shown: bool  # on the first page, as in the report of a record
     change: Change
 
 
@@ -110,7 +110,7 @@ class ComparisonView:
 
     @property
     def important(self) -> tuple[MismatchRow, ...]:
-        """What differs, without the context that never matters."""
+        """The differences, without irrelevant context."""
         return tuple(row for row in self.mismatches if row.kind != "context")
 
 
@@ -134,7 +134,7 @@ def build(comparison: Comparison, metrics: Mapping[str, Metric], work: str = "it
         quality=tuple((side, _marked(held.lower().replace("_", " "), comparison)) for side, held in comparison.quality.items()),
         notes=comparison.notes,
         confidence=f"{given(comparison.confidence * 100)} %",
-        floor=reading(comparison.floor, FRACTION) if comparison.floor else "not known",
+        floor=reading(comparison.floor, FRACTION) if comparison.floor else "unknown",
         equivalence=comparison.equivalence,
         comparison=comparison,
     )
@@ -181,7 +181,7 @@ def _effect(change: Change, metric: Metric, comparison: Comparison) -> Shown | N
 
 
 def change_estimate(value: float, low: float, high: float, *, unit: str, confidence: float, method: str) -> Estimate:
-    """A ratio or a difference with its interval, as a workbook keeps it."""
+    """A ratio or a difference with its interval, as in a workbook."""
     return Estimate(
         value=value, low=low, high=high, unit=unit, confidence=confidence, n_launches=2, n_trials=0, method=method, signature=""
     )
@@ -194,7 +194,7 @@ def effect(parts: tuple[str, str], value: Estimate) -> Shown:
 
 
 def _short(value: Value, scale: Scale, change: Change) -> Shown:
-    """Two numbers that are said to differ do not read alike."""
+    """A value with enough digits that two values reported as different do not print alike."""
     pair = (change.baseline, change.value) if change.outcome in DECIDED else ()
     beside = [other.value for other in pair if isinstance(other, Estimate) and other is not value]
     return show(value, None if isinstance(value, Absent) else scale, beside=beside)

@@ -17,7 +17,7 @@ def requested(measured: RecordData, base: str) -> dict[str, str]:
     launches, quality, prices = experiment.launches, experiment.quality, experiment.prices
     return {
         "Workload": " ".join((experiment.workload.script, *experiment.workload.arguments)),
-        **({"Asked about": f"{experiment.verdict.words} only"} if experiment.verdict.words else {}),
+        **({"Requested dimensions": f"{experiment.verdict.words} only"} if experiment.verdict.words else {}),
         "Configurations": ", ".join(str(level) for level in measured.levels) + " workers",
         "Scaling": f"{measured.mode}{' by the recorded work' if experiment.scaling.mode == 'auto' else ''}; relative to {base}",
         "Launches": f"{launch_words(measured)}, seed {launches.seed}{f'; each {ended}' if (ended := ended_words(measured)) else ''}",

@@ -1,4 +1,4 @@
-"""Which launches were made, and how did each of them go?"""
+"""Which launches were made, and how did each end?"""
 
 from __future__ import annotations
 

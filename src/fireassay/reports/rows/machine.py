@@ -1,4 +1,4 @@
-"""On which machine was it measured, and what changed on it meanwhile?"""
+"""On which machine was it measured, and what changed during the experiment?"""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def metric_row(metric: Metric, values: Mapping[str, Value], work: str) -> Metric
 
 
 def overhead(metrics: tuple[MetricRow, ...], labels: Mapping[str, str]) -> tuple[tuple[str, Shown], ...]:
-    """The instrument's own cost by configuration label, or why it is not known."""
+    """The instrument's own cost by configuration label, or why it is unknown."""
     row = next((row for row in metrics if row.name == INSTRUMENT_OVERHEAD.name), None)
     if row is None or not row.cells:
         missing = Absent(reason="not_measured", detail="the record does not hold the instrument's own cost")

@@ -1,4 +1,4 @@
-"""How are profiled steps told to people?  Lines of plain text, from what a launch's summary.json holds."""
+"""How are profiled steps shown as text?  Lines made from a launch's summary.json."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from fireassay.frames.record_data import RecordData
 from fireassay.units import BYTES, SECONDS
 
 PARTS: Final = (("compute_ns", "computing"), ("exposed_ns", "exposed communication"), ("copy_ns", "copies"), ("idle_ns", "idle"))
-NO_OPERATOR: Final = "in no operator"  # what is idle of a device is the script's own Python, of a processor
-ENGINE: Final = "autograd::engine::evaluate_function: "  # before the name of every node of a backward pass
+NO_OPERATOR: Final = "in no operator"  # on a processor, idle time is the script's own Python
+ENGINE: Final = "autograd::engine::evaluate_function: "  # prefix of every node of a backward pass
 WIDEST: Final = 60  # characters of a kernel's name
 
 
 def of_record(measured: RecordData) -> tuple[dict[str, Any], ...]:
-    """Each profiled launch: what became of it, what each rank said of its window, and what the traces say."""
+    """Each profiled launch: its outcome, each rank's report of its window, and the summaries of the traces."""
     launches = measured.table("launches").filter(pl.col("role") == "profile").sort("launch")
     if launches.height == 0:
         return ()
@@ -44,7 +44,7 @@ def of_record(measured: RecordData) -> tuple[dict[str, Any], ...]:
 
 
 def _whole_steps(rank: dict[str, Any], windows: list[dict[str, Any]]) -> dict[str, Any]:
-    """The rank without a step that was under way when its process ended: the trace has the begin of it."""
+    """The rank without a step that was unfinished when its process ended; the trace holds its beginning."""
     kept = [window["kept"] for window in windows if window["rank"] == rank.get("rank")]
     return {**rank, "steps": rank["steps"][: kept[-1]]} if kept and "steps" in rank else rank
 
@@ -54,17 +54,17 @@ def _windows(events: pl.DataFrame) -> list[dict[str, Any]]:
     return [{"rank": rank, "kept": int(value or 0), **json.loads(detail)} for rank, value, detail in rows]
 
 
-def launch_lines(told: Mapping[str, Any], *, most: int = 8) -> Iterator[str]:
-    """What a profiled launch says, rank by rank; `most` rows of each list."""
-    yield f"{told['configuration']}, profiled (launch {told['launch']}; its steps are slower than timed ones)"
-    if told["status"] != "ok":
-        yield f"  {told['status']}: {told['reason']}"
-    yield from (f"  {line}" for window in told["windows"] for line in _window(window))
-    if not told["windows"] and told["status"] == "ok":
+def launch_lines(launch: Mapping[str, Any], *, most: int = 8) -> Iterator[str]:
+    """A profiled launch, rank by rank; at most `most` rows of each list."""
+    yield f"{launch['configuration']}, profiled (launch {launch['launch']}; its steps are slower than timed ones)"
+    if launch["status"] != "ok":
+        yield f"  {launch['status']}: {launch['reason']}"
+    yield from (f"  {line}" for window in launch["windows"] for line in _window(window))
+    if not launch["windows"] and launch["status"] == "ok":
         yield "  no step was seen: the script does not use torch, or marks no step and calls no optimizer or module of torch"
-    for rank in told["ranks"]:
+    for rank in launch["ranks"]:
         yield from (f"  {line}" for line in rank_lines(rank, most))
-    for capture in told["nsys"]:
+    for capture in launch["nsys"]:
         yield from (f"  {line}" for line in _capture(capture, most))
 
 
@@ -85,7 +85,7 @@ def _kept(steps: int) -> str:
 
 
 def rank_lines(rank: Mapping[str, Any], most: int) -> Iterator[str]:
-    """What one rank's trace says."""
+    """Summary of one rank's trace."""
     if rank["absent"]:
         yield f"{rank['file']}: {rank['absent']}"
         return
@@ -103,7 +103,7 @@ def rank_lines(rank: Mapping[str, Any], most: int) -> Iterator[str]:
         yield f"  {what} by kind: {shares}"
     if rank["on_device"]:
         yield from _rows("kernels by time", rank["kernels"], most)
-    yield from _rows("operators by their own time on the processor", rank["operators"], most)
+    yield from _rows("operators by self time on the processor", rank["operators"], most)
     for device in rank["memory"]:
         since = " more than when the window began" if device["device"] == "cpu" else ""
         yield f"  memory: at most {reading(device['peak_bytes'], BYTES)}{since} on {device['device']}, {device['allocations']} allocations"
@@ -121,7 +121,7 @@ def rank_lines(rank: Mapping[str, Any], most: int) -> Iterator[str]:
 
 
 def parts_of(rank: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """(key, name) of the parts of a step that its trace can tell: copies only of a device, communication only of several workers."""
+    """(key, name) of the parts of a step that its trace shows: copies only with a device, communication only with several workers."""
     for key, name in PARTS:
         if key == "copy_ns" and not rank["on_device"]:
             continue
@@ -134,7 +134,7 @@ def _rows(title: str, rows: list[Mapping[str, Any]], most: int) -> Iterator[str]
     if not rows:
         return
     yield f"  {title}:"
-    nodes: dict[str, tuple[float, int]] = {}  # a node of the backward pass, and the engine's call of it, are one row
+    nodes: dict[str, tuple[float, int]] = {}  # a node of the backward pass and the engine's call of it share a row
     for row in rows:
         name = row["name"].removeprefix(ENGINE)
         ns, calls = nodes.get(name, (0, 0))

@@ -1,7 +1,7 @@
 """How is the time of one command or function shown, in a few lines?
 
-The number with its interval first; then what it rests on, what the instrument itself takes, and what disturbed it.
-Nothing is subtracted and nothing is left out: the floor stands beside the time, outliers are counted and stay in it.
+First the number with its interval; then its sample, the instrument's own overhead, and disturbances.
+Nothing is subtracted or left out: the floor is shown next to the time, and outliers are counted and kept.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fireassay.stats.series.drift import drift, memory, memory_limit
 from fireassay.units import SECONDS
 from fireassay.verdict.judge import Judgement
 
-SHORT: Final = 10.0  # a command that takes less than so many empty starts is mostly start
+SHORT: Final = 10.0  # a command shorter than this many empty starts is mostly start-up
 CERTAIN: Final = 0.01  # p of a drift worth naming
 
 
@@ -36,12 +36,12 @@ class Summary:
     memory: Value
     launches: int
     trials: int  # counted
-    per_launch: int | None  # counted trials of a launch, where all have the same number
+    per_launch: int | None  # counted trials of a launch, if all have the same number
     calls: int  # of a trial
     warm_ups: int  # kept, not counted
     fastest: float | None  # of all counted trials
     slowest: float | None
-    floor: float | None  # what an empty start or call takes
+    floor: float | None  # time of an empty start or call
     floor_memory: float | None
     notes: tuple[str, ...]
 
@@ -81,19 +81,19 @@ def _floor(measured: RecordData) -> float | None:
     return _end(rows["value"].median())
 
 
-# ---- what to beware of -------------------------------------------------------------------------------------------
+# ---- caveats -----------------------------------------------------------------------------------------------------
 
 
 def _notes(measured: RecordData, judgement: Judgement, rows: pl.DataFrame, time: Value, floor: float | None) -> Iterator[str]:
     if measured.experiment.timing.keep_output:
-        yield "its output went through assay into the record, and the time includes that: omit --show-output to time it alone"
+        yield "the time includes passing the output through assay into the record; omit --show-output to exclude it"
     yield from _about_trials(measured, rows)
     if isinstance(time, Estimate):
         yield from _about_launches(measured, time)
         is_command = measured.experiment.workload.runner == "command"
         if floor is not None and is_command and time.value < SHORT * floor:
             yield (
-                f"much of this is the starting of a process: an empty command takes {reading(floor, SECONDS)}; "
+                f"much of this is process start-up: an empty command takes {reading(floor, SECONDS)}; "
                 "do more work in one start, or time the function itself (fireassay.time in Python)"
             )
     wanted = ("warning", "invalid", "fail")
@@ -126,14 +126,14 @@ def _about_launches(measured: RecordData, time: Estimate) -> Iterator[str]:
         yield f"the launches drift: {percent(trend.over_the_run)} from the first to the last"
     resembles = memory(values)
     if resembles is not None and abs(resembles) > memory_limit(len(values)) and len(values) >= 8:
-        yield "successive launches resemble one another, so that the interval may be too narrow; a longer pause or more launches help"
+        yield "successive launches are correlated, so the interval may be too narrow; a longer pause or more launches help"
 
 
 # ---- text ----------------------------------------------------------------------------------------------------------
 
 
 def text(made: Summary) -> str:
-    """Some lines for people."""
+    """The summary as a few lines of text."""
     return "\n".join([made.label, *(f"  {name:<10}{words}" for name, words in lines(made))])
 
 
@@ -159,13 +159,13 @@ def _time(result: Summary) -> str:
 def _spread(result: Summary) -> str:
     if isinstance(result.time, Absent) or result.fastest is None:
         return ""
-    launches = result.time.launch_values or (result.time.value,)  # equal whole numbers have no values of their own
+    launches = result.time.launch_values or (result.time.value,)  # equal whole numbers keep no launch values
     ends = (reading(end, SECONDS) for end in (min(launches), max(launches), result.fastest, result.slowest))
     low, high, fastest, slowest = ends
     each = f"{result.per_launch:,} in each launch" if result.per_launch is not None else "in all"
     if result.calls > 1:
         each += f" of {count(result.calls, 'calls')}"
-    return f"launches {low} to {high}; {count(result.trials, result.trial)} {fastest} to {slowest}, {each}, after {result.warm_ups:,} to warm up"
+    return f"launches {low} to {high}; {count(result.trials, result.trial)} {fastest} to {slowest}, {each}, after {result.warm_ups:,} for warm-up"
 
 
 def _memory(result: Summary) -> str:

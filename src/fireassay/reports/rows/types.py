@@ -241,7 +241,7 @@ class View:
     @property
     def dimensions_title(self) -> str:
         """The title of their table."""
-        return "Four dimensions" if self.dimensions == DIMENSIONS else "Asked about"
+        return "Four dimensions" if self.dimensions == DIMENSIONS else "Requested dimensions"
 
     @property
     def shown_layers(self) -> tuple[LayerRow, ...]:

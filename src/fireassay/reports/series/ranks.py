@@ -1,7 +1,7 @@
 """What do the ranks of one launch do in a step, and where does their communication lie?
 
 `phases`: each rank's median steady step of the largest worker count, split into its own parts and exposed communication: in synchronous
-training all wall times are alike, own times are not. With many ranks, a selection from the fastest to the slowest.
+training all wall times are alike, but not the ranks' own times. With many ranks, a selection from the fastest to the slowest.
 `timeline`: one step of typical length on those ranks, with the recorded collectives, exposed or hidden.
 """
 
@@ -178,12 +178,12 @@ def timeline(measured: RecordData, ranks: tuple[RankPhases, ...]) -> StepTimelin
 
 
 def _timeline(measured: RecordData, calls: pl.DataFrame, row: dict[str, object], shown: list[int]) -> StepTimeline:
-    here = (pl.col("launch") == row["launch"]) & (pl.col("step") == row["step"])
-    steps = effective_steps(measured.table("steps")).filter(here & pl.col("rank").is_in(shown))
+    is_this_step = (pl.col("launch") == row["launch"]) & (pl.col("step") == row["step"])
+    steps = effective_steps(measured.table("steps")).filter(is_this_step & pl.col("rank").is_in(shown))
     begin = int(steps["begin_ns"].min())  # type: ignore[arg-type]
     rows = {int(step_row["rank"]): step_row for step_row in _own(measured, steps).iter_rows(named=True)}
     spans = [span for step_row in rows.values() for span in _laid(step_row, begin)]
-    step_calls = calls.filter(here)
+    step_calls = calls.filter(is_this_step)
     for rank, a, b in step_calls.select("rank", "begin_ns", "end_ns").sort("rank", "begin_ns").iter_rows():
         call = Span(rank=rank, what=UNTOLD, begin_s=(a - begin) / NS_PER_S, end_s=(b - begin) / NS_PER_S)
         # waits between phases are timed but have no position, so what a collective overlapped is unknown

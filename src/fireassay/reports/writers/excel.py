@@ -92,7 +92,7 @@ def _sheet(block: Block, *, of_data: bool) -> Table | Raw | None:
                 for item in block.items
                 for where, text in ((item.where, item.text), *item.more)
             )
-            return Table(name="list", heads=heads("Status", "What", "Where", "Text", "To do"), rows=rows)
+            return Table(name="list", heads=heads("Status", "Subject", "Where", "Text", "To do"), rows=rows)
     return None
 
 

@@ -21,7 +21,7 @@ from fireassay.reports.writers.writer import Writer
 if TYPE_CHECKING:
     from fireassay.reports.charts.svg import Picture
 
-# A sign beside every status word, so that colour alone carries no meaning.
+# A sign with every status word, so that colour alone carries no meaning.
 SIGNS: Final[Mapping[Tone, str]] = {"good": "✓", "bad": "✕", "void": "!", "open": "?", "absent": "–", "struck": "–", "plain": "•"}
 MANY: Final = 4  # columns; with more, the reason for a missing number becomes a tooltip
 LEAST_LINKS: Final = 4  # sections from which a list of links is shown
@@ -32,21 +32,21 @@ KINDS: Final = {Table: "table", Facts: "facts", Bullets: "bullets", Prose: "pros
 def write(page: Page) -> str:
     """Render the page as one HTML document."""
     sections = page.of_depth("front", "detail", "appendix") or page.of_depth("paper")
-    pending = _asked_for(sections)
+    pending = _started(sections)
     template = _template()
     pictures = {name: finished() for name, finished in pending}
     links = sections if len(sections) >= LEAST_LINKS else ()
-    return printable(template.render(page=page, rows=tuple(_beside(sections)), links=links, pictures=pictures))
+    return printable(template.render(page=page, rows=tuple(_side_by_side(sections)), links=links, pictures=pictures))
 
 
-def _beside(sections: Sequence[Section]) -> Iterator[tuple[Section, ...]]:
+def _side_by_side(sections: Sequence[Section]) -> Iterator[tuple[Section, ...]]:
     """Group sections into rows: neighbours of half width share one."""
     for half, some in groupby(sections, key=lambda section: section.half):
-        beside = tuple(some)
-        yield from [beside] if half else [(section,) for section in beside]
+        neighbours = tuple(some)
+        yield from [neighbours] if half else [(section,) for section in neighbours]
 
 
-def _asked_for(sections: Sequence[Section]) -> list[tuple[str, Callable[[], Picture]]]:
+def _started(sections: Sequence[Section]) -> list[tuple[str, Callable[[], Picture]]]:
     """All charts, started before the first is collected, because another process may render them meanwhile."""
     charts = [block for section in sections for block in section.blocks if isinstance(block, Chart)]
     if not charts:

@@ -1,7 +1,7 @@
 """How does a CI server read a page: one JUnit test case per case that the page counts, or one for its verdict?
 
 regression: failure; nothing measured and not comparable: error; inconclusive: skipped; pass and improvement: passed.  Labels and
-metric names come from records of anybody: text is cleaned of control characters and escaped.
+metric names of a record are untrusted: text is cleaned of control characters and escaped.
 """
 
 from __future__ import annotations

@@ -174,7 +174,7 @@ def _widest_number(table: Table, column: int) -> int:
 
 
 def _parts(table: Table, sizes: Sequence[int], width: int) -> Iterator[list[int]]:
-    """Groups of columns that fit beside the row names; columns under one head stay together if possible."""
+    """Groups of columns that fit next to the row names; columns under one head stay together if possible."""
     room = width - sum(sizes[column] + GAP for column in range(table.stub)) + 1
     part: list[int] = []
     for _, group in groupby(range(table.stub, len(table.heads)), key=lambda column: table.heads[column].above or column):

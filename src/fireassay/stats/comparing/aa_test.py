@@ -9,7 +9,7 @@ An A/A test on one series of launch values:
 noise floor = 95 % quantile of exp(|mean log b - mean log a|) - 1 over the comparisons: the smallest relative difference that
 identical launches exceed in at most 5 % of comparisons of 5 launches a side.
 false alarms = share of comparisons that `comparison.decide` calls higher or lower.  Windows overlap and assignments share
-launches, so the interval (Clopper & Pearson 1934) counts only disjoint windows: it is wide, and honest.
+launches, so the interval (Clopper & Pearson 1934) counts only disjoint windows, which makes it wide.
 Cannot tell: what happens on another day, or with another workload.
 """
 

@@ -373,10 +373,10 @@ def _standardised(least: float, df: float, confidence: float, power: float) -> f
     """The detectable effect in observed standard errors, averaged over the true spread and the repetition's."""
     true = (1.0 / _spreads(df, 64))[:, np.newaxis]  # true over observed
     repeated = _spreads(df, 32)  # repeated over true
-    return _found(t_quantile((1.0 + confidence) / 2.0, df) * repeated * true, true, least, power)
+    return _effect_with_power(t_quantile((1.0 + confidence) / 2.0, df) * repeated * true, true, least, power)
 
 
-def _found(threshold: NDArray[np.float64], error: NDArray[np.float64], least: float, power: float) -> float:
+def _effect_with_power(threshold: NDArray[np.float64], error: NDArray[np.float64], least: float, power: float) -> float:
     """The effect that exceeds both thresholds with this power, averaged over equally likely cases."""
     from scipy.optimize import brentq
     from scipy.special import ndtr

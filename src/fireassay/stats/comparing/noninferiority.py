@@ -32,7 +32,7 @@ from fireassay.stats.intervals.intervals import MOST_REPETITIONS, smallest, t_qu
 
 Outcome = Literal["HELD", "DEGRADED", "INCONCLUSIVE"]
 Array = NDArray[np.float64]
-Labels = Sequence[Hashable | None]  # the cluster of each item; None: a unit of its own
+Labels = Sequence[Hashable | None]  # the cluster of each item; None: a separate unit
 
 LEAST_LAUNCHES: Final = 3  # fewer say nothing useful about launch-to-launch variation
 POWER: Final = 0.8  # of sample-size plans

@@ -107,14 +107,14 @@ def _error(part: Part, largest: float, rounding: float) -> float:
     return apart / max(part.right_norm, LEAST * largest) if largest else math.inf
 
 
-def direction(found: NDArray[np.float64], right: NDArray[np.float64]) -> tuple[float, float, float]:
+def direction(actual: NDArray[np.float64], right: NDArray[np.float64]) -> tuple[float, float, float]:
     """(scale, turn, rest) of a vector against the reference."""
-    square, found_square = float(right @ right), float(found @ found)
-    if square == 0.0 or not math.isfinite(square) or not math.isfinite(found_square):
+    square, actual_square = float(right @ right), float(actual @ actual)
+    if square == 0.0 or not math.isfinite(square) or not math.isfinite(actual_square):
         return math.nan, math.nan, math.nan
-    scale = float(found @ right) / square
-    if found_square == 0.0 or scale == 0.0:
+    scale = float(actual @ right) / square
+    if actual_square == 0.0 or scale == 0.0:
         return scale, 1.0, math.inf
-    apart = found / math.sqrt(found_square) - right / math.sqrt(square)
-    rest = float(np.linalg.norm(found - scale * right)) / (abs(scale) * math.sqrt(square))
+    apart = actual / math.sqrt(actual_square) - right / math.sqrt(square)
+    rest = float(np.linalg.norm(actual - scale * right)) / (abs(scale) * math.sqrt(square))
     return scale, float(apart @ apart) / 2.0, rest

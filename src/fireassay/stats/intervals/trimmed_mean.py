@@ -28,7 +28,7 @@ def trimmed_mean(values: Floats, confidence: float, *, cut: float = CUT) -> Inte
     ordered = np.sort(np.asarray(values, dtype=np.float64))
     n = len(ordered)
     if n == 0:
-        raise ValueError("a trimmed mean needs at least one value, found none")
+        raise ValueError("a trimmed mean needs at least one value")
     g = int(cut * n)
     kept = ordered[g : n - g]
     value = float(kept.mean())

@@ -154,8 +154,8 @@ def _refused(levels: Sequence[_Level], odds: Sequence[float], allowed: float, po
             f"at every load up to {levels[-1].load:g} at least {100 * target:g} % of the requests meet the objectives; measure higher loads"
         )
     after = next(i for i, value in enumerate(odds) if value > allowed)
-    beside = [sum(point.load == levels[i].load for point in points) for i in (after - 1, after)]
-    if min(beside) < LEAST_LAUNCHES:
+    launches = [sum(point.load == levels[i].load for point in points) for i in (after - 1, after)]
+    if min(launches) < LEAST_LAUNCHES:
         around = f"{levels[after - 1].load:g} and {levels[after].load:g}"
         return f"the loads next to the crossing, {around}, need at least {LEAST_LAUNCHES} launches each"
     return ""

@@ -94,17 +94,17 @@ def changes_in_history(values: Floats, *, alpha: float = LEVEL, earlier: Floats 
     if len(data) < LEAST:
         return Changes(n=len(data))
     replay = _read(_Replay(data=first, alpha=alpha))
-    return _read(_Replay(data=data, alpha=alpha, found=replay.found, start=len(first)).on_this_scale()).told()
+    return _read(_Replay(data=data, alpha=alpha, found=replay.found, start=len(first)).on_this_scale()).findings()
 
 
-def across_series(found: Sequence[Changes], level: float = 0.05) -> tuple[Changes, ...]:
+def across_series(histories: Sequence[Changes], level: float = 0.05) -> tuple[Changes, ...]:
     """The changes of several series with Benjamini-Hochberg-adjusted p-values; above `level` a series has none.
 
     Series that are too short count too, with p = 1, so that the number of series is independent of their length.  As p-values
     never grow with a history, findings persist when values are added to any series.
     """
-    adjusted = benjamini_hochberg([1.0 if series.p_value is None else series.p_value for series in found])
-    return tuple(_adjusted(series, p, level) for series, p in zip(found, adjusted, strict=True))
+    adjusted = benjamini_hochberg([1.0 if series.p_value is None else series.p_value for series in histories])
+    return tuple(_adjusted(series, p, level) for series, p in zip(histories, adjusted, strict=True))
 
 
 def _adjusted(series: Changes, p_value: float, level: float) -> Changes:
@@ -202,7 +202,7 @@ class _Replay:
         last.p_value = min(last.p_value, chance_ever(look(stretch, self.before).z, _worth(stretch, self.before)))
         self.clearest = min(self.clearest, last.p_value)
 
-    def told(self) -> Changes:
+    def findings(self) -> Changes:
         """The findings, with levels."""
         n, edges = len(self.data), [0, *(found.place for found in self.found), len(self.data)]
         last = _last_values(self.data[self.begin :], self.alpha)

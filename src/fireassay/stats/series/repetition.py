@@ -53,14 +53,14 @@ def components(data: ArrayLike) -> Components:
     return Components(mean=float(values.mean()), counts=counts, within=tuple(within), added=tuple(added))
 
 
-def optimal_counts(found: Components, costs: Sequence[float]) -> tuple[int | None, ...]:
+def optimal_counts(measured: Components, costs: Sequence[float]) -> tuple[int | None, ...]:
     """Cheapest r_1 ... r_(L-1), innermost first; None if the level above adds nothing: as many as the budget allows.
 
     `costs`: seconds for one more unit at level 1 ... L (a step; start and warm-up of a launch; an allocation).
     """
-    if len(costs) != len(found.counts) or not all(math.isfinite(c) and c > 0.0 for c in costs):
-        raise ValueError(f"each of the {len(found.counts)} levels needs a cost above 0, innermost first, not {list(costs)}")
-    added = found.effective
+    if len(costs) != len(measured.counts) or not all(math.isfinite(c) and c > 0.0 for c in costs):
+        raise ValueError(f"each of the {len(measured.counts)} levels needs a cost above 0, innermost first, not {list(costs)}")
+    added = measured.effective
     return tuple(_best(added[i], added[i + 1], costs[i + 1] / costs[i]) for i in range(len(costs) - 1))
 
 

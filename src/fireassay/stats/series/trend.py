@@ -29,22 +29,22 @@ MOST_EXACT: Final = 33  # without ties; for more the normal approximation is as 
 class Trend:
     """A monotone trend."""
 
-    change: float  # in the values' unit: slope x (last place - first place)
+    change: float  # in the values' unit: slope x (last position - first position)
     p: float  # two-sided
     n: int
 
 
-def trend(places: Sequence[float], values: Sequence[float]) -> Trend | None:
-    """The trend of values over their places (times or block numbers); None for fewer than `FEWEST` or equal values.
+def trend(positions: Sequence[float], values: Sequence[float]) -> Trend | None:
+    """The trend of values over their positions (times or block numbers); None for fewer than `FEWEST` or equal values.
 
     Raises:
-        ValueError: the numbers of places and values differ.
+        ValueError: the numbers of positions and values differ.
     """
-    if len(places) != len(values):
-        raise ValueError(f"{len(places)} places for {len(values)} values")
-    if len(values) < FEWEST or len(set(values)) == 1 or len(set(places)) < FEWEST:
+    if len(positions) != len(values):
+        raise ValueError(f"{len(positions)} positions for {len(values)} values")
+    if len(values) < FEWEST or len(set(values)) == 1 or len(set(positions)) < FEWEST:
         return None
-    x, y = np.asarray(places, dtype=np.float64), np.asarray(values, dtype=np.float64)
+    x, y = np.asarray(positions, dtype=np.float64), np.asarray(values, dtype=np.float64)
     run, rise = x[:, None] - x, y[:, None] - y
     later = run > 0
     slope = float(np.median(rise[later] / run[later]))
@@ -52,7 +52,7 @@ def trend(places: Sequence[float], values: Sequence[float]) -> Trend | None:
     most = len(x) * (len(x) - 1) // 2
     few = len(x) <= MOST_EXACT or most - abs(score) <= 2  # or almost none out of order
     p = _exact(len(x), score) if few and _untied(x) and _untied(y) else _normal(x, y, score)
-    return Trend(change=slope * (max(places) - min(places)), p=min(1.0, p), n=len(values))
+    return Trend(change=slope * (max(positions) - min(positions)), p=min(1.0, p), n=len(values))
 
 
 def _untied(values: npt.NDArray[np.float64]) -> bool:

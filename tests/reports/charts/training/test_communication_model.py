@@ -1,4 +1,4 @@
-"""The wall of communication: points, model, Amdahl's law, the held-out mark and the region where the model speaks alone."""
+"""The limit by communication:  points, model, Amdahl's law, the held-out mark and the region where the model speaks alone."""
 
 from __future__ import annotations
 

@@ -49,8 +49,8 @@ def _of(view: View, op: str) -> Drawing | Missing:
     layers: list[vega.Chart] = []
     keys: list[Key] = []
     for index, (group, cells) in enumerate(shown):
-        beside = BESIDE ** (index - (len(shown) - 1) / 2)
-        layers += _line(view, group, cells, index, x, y, [value.value * GIGA for value in values], beside)
+        shift = BESIDE ** (index - (len(shown) - 1) / 2)
+        layers += _line(view, group, cells, index, x, y, [value.value * GIGA for value in values], shift)
         both = len({cell.place for cell in view.collectives if cell.op == op}) > 1
         name = f"{cells[0].workers} workers{', ' + PLACES[cells[0].place] if both else ''}"
         keys.append(Key(mark=SHAPES[index], role=CATEGORIES[index], text=name))
@@ -100,7 +100,7 @@ def _labels(ticks: Sequence[int]) -> str:
 
 
 def _line(
-    view: View, group: str, cells: Sequence[Cell], index: int, x: vega.Spec, y: vega.Channel, all_values: Sequence[float], beside: float
+    view: View, group: str, cells: Sequence[Cell], index: int, x: vega.Spec, y: vega.Channel, all_values: Sequence[float], shift: float
 ) -> list[vega.Chart]:
     low, high, tint = min(all_values) / 2.0, max(all_values) * 2.0, colour(CATEGORIES[index])
     rows: Rows = []
@@ -109,7 +109,7 @@ def _line(
         assert value is not None
         ends = (value.low, value.high) if has_interval(value) else (value.value, value.value)
         rows.append(
-            {"x": cell.size * beside, "value": value.value * GIGA, "low": max(ends[0] * GIGA, low), "high": min(ends[1] * GIGA, high)}
+            {"x": cell.size * shift, "value": value.value * GIGA, "low": max(ends[0] * GIGA, low), "high": min(ends[1] * GIGA, high)}
         )
     base = vega.chart(rows)
     layers = [base.mark("rule", color=tint, strokeWidth=1.6).encode(x=x, y=y("low"), y2="high:Q")]

@@ -34,24 +34,24 @@ def draw(view: View) -> list[Drawing | Missing]:
     return [maps(pairs.matrix, pairs.classes) for pairs in view.pairs]
 
 
-def maps(found: Matrix, seen: Classes) -> Drawing | Missing:
+def maps(matrix: Matrix, seen: Classes) -> Drawing | Missing:
     """Both maps, with lines between hosts, and the link classes in words."""
-    title = f"{TITLE}, {count(found.ranks, 'workers')}"
-    if found.ranks > MOST_DRAWN:
+    title = f"{TITLE}, {count(matrix.ranks, 'workers')}"
+    if matrix.ranks > MOST_DRAWN:
         return Missing(
-            title=title, reason=f"{found.ranks} ranks make too many cells; the table holds the slowest pairs, and the record all."
+            title=title, reason=f"{matrix.ranks} ranks make too many cells; the table holds the slowest pairs, and the record all."
         )
-    latency = [(link, link.latency) for link in found.links]
-    bandwidth = [(link, link.bandwidth) for link in found.links]
+    latency = [(link, link.latency) for link in matrix.links]
+    bandwidth = [(link, link.bandwidth) for link in matrix.links]
     if not any(isinstance(value, Estimate) for _, value in (*latency, *bandwidth)):
         return Missing(title=title, reason="No pair was measured.")
-    both = [_map(found, latency, "latency", dark_is_high=True), _map(found, bandwidth, "bandwidth", dark_is_high=False)]
+    both = [_map(matrix, latency, "latency", dark_is_high=True), _map(matrix, bandwidth, "bandwidth", dark_is_high=False)]
     return Drawing(
         title=title,
         chart=vega.concat(*both, columns=1, spacing=20),
         caption=f"{_caption(seen)} Over all launches; the intervals of the slowest pairs are in the table.",
-        description=_words(found, seen),
-        key=_key(found),
+        description=_words(matrix, seen),
+        key=_key(matrix),
     )
 
 
@@ -61,7 +61,7 @@ def _map(matrix: Matrix, values: Sequence[tuple[Link, Value]], what: str, *, dar
     scale = scale_for(unit, [value for _, value in known])
     rows = _cells(matrix, known, scale, dark_is_high=dark_is_high)
     labels = [_label(matrix, rank) for rank in range(matrix.ranks)]
-    x, y = _place("receiver", labels), _place("sender", labels)
+    x, y = _axis_of("receiver", labels), _axis_of("sender", labels)
     base = vega.chart(rows)
     cells = base.mark("rect", color=colour("main"), stroke=colour("paper"), strokeWidth=1)
     layers = [cells.encode(x=x, y=y, opacity=vega.channel("shade:Q", scale=None, legend=None))]
@@ -120,7 +120,7 @@ def _label(matrix: Matrix, rank: int) -> str:
     return f"{rank} {matrix.hosts[rank]}" if len(set(matrix.hosts)) > 1 else str(rank)
 
 
-def _place(field: str, labels: Sequence[str]) -> vega.Spec:
+def _axis_of(field: str, labels: Sequence[str]) -> vega.Spec:
     slanted = field == "receiver" and max(map(len, labels)) > WIDEST_LEVEL
     every = math.ceil(len(labels) / (MOST_SLANTED if slanted else MOST_LABELS))
     shown = list(labels)[::every]

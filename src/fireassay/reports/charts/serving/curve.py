@@ -46,7 +46,7 @@ from fireassay.reports.charts.serving.lines import (
 from fireassay.reports.view import Column, MetricRow, View
 
 NAME = "load-curve"
-TITLE: Final = "What latency throughput costs"
+TITLE: Final = "Latency against throughput"
 LABEL_SIZE: Final = 12
 ENOUGH: Final = 0.6  # share of the loads at which any of the metrics has a number
 
@@ -91,7 +91,7 @@ def draw(view: View) -> list[Drawing | Missing]:
             chart=side_by_side(charts) if len(names) > 1 else sized(charts[0]),
             key=tuple(keys),
             description=_words(view, plane),
-            caption=f"{over}Numbers beside the points are loads ({AXIS_WORDS[view.load_word]}). Right and low is better.",
+            caption=f"{over}Numbers at the points are loads ({AXIS_WORDS[view.load_word]}). Lower right is better.",
         )
     ]
 

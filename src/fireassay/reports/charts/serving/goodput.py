@@ -1,6 +1,6 @@
 """How much of the offered load was good?
 
-Goodput over the load, beside the line at which all of it would be.
+Goodput over the load, with the line at which every request is good.
 """
 
 from __future__ import annotations

@@ -127,15 +127,15 @@ def estimate(row: MetricRow | None, column: Column) -> Estimate | None:
     return cell.value if cell is not None and isinstance(cell.value, Estimate) else None
 
 
-def estimates_of(row: MetricRow | None, found: Sequence[Line]) -> list[Estimate]:
+def estimates_of(row: MetricRow | None, series: Sequence[Line]) -> list[Estimate]:
     """A metric's estimates along lines."""
-    return [value for line in found for column in line.columns if (value := estimate(row, column)) is not None]
+    return [value for line in series for column in line.columns if (value := estimate(row, column)) is not None]
 
 
 def over_loads(
     view: View,
     row: MetricRow,
-    found: Sequence[Line],
+    series: Sequence[Line],
     *,
     top: float,
     small: bool = False,
@@ -146,7 +146,7 @@ def over_loads(
     scale, y = common_scale(row), vertical(0, top, clamp=True)
     x = load_axis(view, width=SMALL[0] if small else PLOT, title=not small)
     layers = [*beneath]
-    for line in found:
+    for line in series:
         rows: Rows = [
             interval_row(value, scale.factor, 0.0, top) | {"x": column.load or 0.0}
             for column in line.columns
@@ -177,9 +177,9 @@ def drawn(rows: Rows, line: Line, x: vega.Spec, y: vega.Channel) -> list[vega.Ch
     return layers
 
 
-def line_keys(view: View, found: Sequence[Line], values: Sequence[Estimate]) -> list[Key]:
+def line_keys(view: View, series: Sequence[Line], values: Sequence[Estimate]) -> list[Key]:
     """One entry per line, plus entries for bars and hollow marks if present."""
-    keys = [Key(mark=line.shape, role=line.role, text=line.name or "server") for line in found]
+    keys = [Key(mark=line.shape, role=line.role, text=line.name or "server") for line in series]
     if any(has_width(value) for value in values):
         keys.append(Key(mark="line", role="muted", text=f"bars: {view.confidence} interval"))
     if any(not has_interval(value) for value in values):

@@ -21,9 +21,9 @@ ACROSS: Final = {"concurrency": "Each over the requests in flight.", "rate": "Ea
 
 def draw(view: View, by: Condition = "engine") -> Drawing | Missing:
     """Two columns of four panels; grouped by load, scenarios or engines lie along the axis."""
-    shown = [(place, row) for place, row in view.shown_in("panel") if row.known]
+    shown = [(placement, row) for placement, row in view.shown_in("panel") if row.known]
     grouped = lines(view, lambda column: _group(view, column, by))
-    panels = [_panel(view, place.head, row, grouped, by) for place, row in shown if estimates_of(row, grouped)]
+    panels = [_panel(view, placement.head, row, grouped, by) for placement, row in shown if estimates_of(row, grouped)]
     if not panels:
         return Missing(
             title=TITLES[by], reason="None of the eight numbers was measured." if view.shown_in("panel") else "This record holds no load."

@@ -89,7 +89,7 @@ def place(share: float) -> float:
 def _of(view: View, latency: str) -> Drawing | Missing:
     curves = [curve for curve in view.load.curves if curve.latency == latency]
     if not curves:
-        return Missing(title=TITLES[latency], reason="No answer had such a time.")
+        return Missing(title=TITLES[latency], reason="No answer has this latency.")
     chosen = _chosen(view, curves)
     frame = _frame(latency, chosen)
     layers = [layer for role, curve in zip(CATEGORIES, chosen, strict=False) for layer in _curve(view, frame, curve, role)]

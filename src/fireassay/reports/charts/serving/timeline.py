@@ -117,10 +117,10 @@ def _ends(span: Span, end: float) -> dict[str, float]:
 def _caption(line: LoadTimeline) -> str:
     if not line.spans:
         return "Requests are drawn when they were due, not when they were answered."
-    return f"{'; '.join(_told(span) for span in line.spans)}."
+    return f"{'; '.join(_span_words(span) for span in line.spans)}."
 
 
-def _told(span: Span) -> str:
+def _span_words(span: Span) -> str:
     until = f"to {given(round(span.end_s, 2))} s" if span.end_s is not None else "on"
     return f"{span.what} from {given(round(span.begin_s, 2))} s {until}"
 

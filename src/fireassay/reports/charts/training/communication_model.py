@@ -1,4 +1,4 @@
-"""Where does adding workers end, and how well did the communication model predict the largest worker count?
+"""Where does adding workers stop paying, and how well did the communication model predict the largest worker count?
 
 Shows measured speedups with intervals; the model based on the links, with its band; Amdahl's fit, which ignores them; the prediction for
 the largest count without its data (a cross); shaded, the range beyond twice the largest measured count, where only the model speaks.
@@ -44,7 +44,7 @@ from fireassay.reports.series.training import WallPoint, WallSeries
 from fireassay.reports.view import View
 
 NAME = "wall"
-TITLE = "The wall of communication"
+TITLE = "Limit by communication"
 NUMBERS = (SERIAL_FRACTION_APART.name, FASTEST_WORKERS.name, PREDICTED_SPEEDUP.name, COMMUNICATION_WALL_ERROR.name)
 
 

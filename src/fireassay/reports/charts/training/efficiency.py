@@ -53,7 +53,7 @@ def draw(view: View) -> Drawing | Missing:
     return Drawing(
         title=TITLE,
         chart=sized(vega.layer(*layers).properties(title=above("efficiency, %"))),
-        caption=f"The share of the added workers that became speed.{'' if gate is not None else ' No gate was requested.'}",
+        caption=f"The share of the added workers that turned into speedup.{'' if gate is not None else ' No gate was requested.'}",
         description=in_words(view, row),
         key=tuple(keys),
     )

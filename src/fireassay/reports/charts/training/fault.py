@@ -9,7 +9,7 @@ from fireassay.reports.series.training import LASTED, FaultTimeline
 from fireassay.reports.view import View
 
 NAME = "fault"
-TITLE = "A fault and the recovery from it"
+TITLE = "Fault and recovery"
 BANDS = {"detect": "bad", "restart": "rest", "reload": "fourth", "recompute": "fifth", LASTED: "bad"}
 
 

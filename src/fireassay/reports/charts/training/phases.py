@@ -114,7 +114,7 @@ def _stacked(view: View, seen: dict[str, MetricRow], scale: Scale) -> Rows:
 
 def _caption(rows: dict[str, MetricRow | None], seen: dict[str, MetricRow]) -> str:
     absent = [name for metric, name, _ in PHASES if metric not in seen and (rows[metric] is not None or metric != COMM_EXPOSED.name)]
-    text = "Medians of the slowest worker; what no phase explains is “not attributed”."
+    text = "Medians of the slowest worker; time outside every phase is “not attributed”."
     if COMM_EXPOSED.name in seen:
         text += " Exposed communication is part of the phases that contain it, and is subtracted from them here."
     return f"{text} Not marked by the script: {', '.join(absent)}." if absent else text

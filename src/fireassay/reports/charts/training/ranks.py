@@ -53,8 +53,8 @@ def _caption(ranks: tuple[RankPhases, ...]) -> str:
             "it is part of the phases, mostly of backward."
         )
     return (
-        "Steady steps. In a synchronous training every rank's step is as long as the slowest's: a slow rank has the longest phases of its own, and the "
-        "others wait for it in exposed communication."
+        "Steady steps. In a synchronous training every rank's step is as long as the slowest's: a slow rank has the longest phases, and the others "
+        "wait for it in exposed communication."
     )
 
 
