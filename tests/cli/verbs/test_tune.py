@@ -118,10 +118,10 @@ def test_resuming_makes_no_round_again_that_is_whole(tuning: Tuning, tmp_path: P
     assert tuning.records() == before
     assert said.err.count("already measured") == 2
     assert "Use batch=8" in said.out
-    assert "out: different work" in said.out
+    assert "dropped: different work" in " ".join(said.out.split())
     text = page.read_text()
     assert "batch = 8, less = 0" in text
-    assert "out: different work" in text
+    assert "dropped: different work" in text
     assert tuning.again("--resume", "--html", str(tmp_path), "--json") == 0  # a page that cannot be written costs no result
     said = capsys.readouterr()
     assert "cannot write" in said.err
