@@ -104,7 +104,6 @@ KEYS: Final[Keys[Comparison]] = (
     Key("notes", "list of strings", "limits of this comparison"),
 )
 DOCUMENT: Final = Document(verb="compare", schema="assay-comparison/1", keys=KEYS)
-document = DOCUMENT.content
 render = DOCUMENT.render
 
 

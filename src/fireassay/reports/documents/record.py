@@ -228,7 +228,6 @@ DOCUMENT: Final[Document[View]] = Document(
         ),
     ),
 )
-document = DOCUMENT.content
 render = DOCUMENT.render
 
 
