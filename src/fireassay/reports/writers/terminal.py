@@ -32,6 +32,7 @@ LEAST: Final = 20  # minimum width of text
 SHOWN: Final = 2  # sentences shown per item; the others are counted
 STYLES: Final[dict[Tone, str]] = {
     "good": "green",
+    "gain": "bold",
     "bad": "bold red",
     "void": "bold red",
     "open": "yellow",
