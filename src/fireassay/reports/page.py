@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 # gain: recommended; void: inadmissible; open: undecided; struck: does not count
 Tone = Literal["good", "gain", "bad", "void", "open", "absent", "struck", "plain"]
-    "good", "gain", "bad", "void", "open", "absent", "struck", "plain"
-]  # gain: recommended; void: inadmissible; open: undecided; struck: does not count
 Depth = Literal["brief", "front", "detail", "appendix", "data", "paper"]
 Weight = Literal["lead", "body", "quiet", "code"]
 Outcome = Literal["passed", "failure", "error", "skipped"]
