@@ -15,11 +15,12 @@ import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, NoReturn
+from typing import Final, Literal, NoReturn
 
 from fireassay.printable import printable
 
 Group = Literal["measure", "judge", "records", "instrument"]
+A_RECORD: Final = "a record: its folder, name, id or a unique beginning of its name; latest, latest:KIND or latest:NAME"  # in help texts
 
 
 @dataclass(frozen=True, kw_only=True)

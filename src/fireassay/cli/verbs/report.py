@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from fireassay import catalog
 from fireassay.cli.support import threads
 from fireassay.cli.support.output import JSON, STDOUT, WRITERS, Output, emit, form_of, plain_stdout, printed, shown, write
-from fireassay.cli.support.verb import Verb, add_root
+from fireassay.cli.support.verb import A_RECORD, Verb, add_root
 from fireassay.printable import say
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ RECORD: Final = "record"  # the default page
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("record", metavar="RECORD", help="a record folder, a unique prefix of its name, or `latest`")
+    parser.add_argument("record", metavar="RECORD", help=A_RECORD)
     for name in (JSON, *catalog.names(WRITERS), *(page for page in catalog.names(PAGES) if page != RECORD)):
         parser.add_argument(f"--{name}", dest="formats", action="append_const", const=name, help=f"the {name} report")
     parser.add_argument(
