@@ -8,13 +8,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from fireassay.errors import RecordError
 from fireassay.printable import one_line, printable
 from fireassay.record import files
 from fireassay.record.manifest import read_manifest
-from fireassay.record.reader import Record, open_record
+
+if TYPE_CHECKING:
+    from fireassay.record.reader import Record
 
 LATEST: Final = "latest"
 MOST_NAMES: Final = 12  # in a message
@@ -91,6 +93,8 @@ def _newest_of(which: str, paths: Sequence[Path], root: Path) -> Path:
 
 def _first(paths: Sequence[Path], fits: Callable[[Record], bool]) -> tuple[Path | None, list[str]]:
     """The first readable record that fits, and the problems of those before it."""
+    from fireassay.record.reader import open_record
+
     trouble: list[str] = []
     for path in paths:
         try:
@@ -118,6 +122,8 @@ def _no_such(which: str, paths: Sequence[Path], root: Path) -> str:
 
 
 def _readable(paths: Sequence[Path]) -> Iterator[Record]:
+    from fireassay.record.reader import open_record
+
     for path in paths:
         with suppress(RecordError):
             yield open_record(path)

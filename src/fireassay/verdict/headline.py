@@ -46,8 +46,8 @@ def in_words(value: Value, unit: str = "", scale: Scale | None = None) -> str:
         return ""
     shown = show(value, scale)
     after = shown.scale.after
-    bare = shown.text.removesuffix(after)
-    return f"{with_interval(bare, shown.interval)}{f' {unit}' if unit else after}"
+    bare, unit = shown.text.removesuffix(after), f" {unit or after.strip()}".rstrip()
+    return f"{bare} {shown.interval}{unit}" if shown.interval.startswith("[") else with_interval(f"{bare}{unit}", shown.interval)
 
 
 # ---- below -----------------------------------------------------------------------------------------------------------
@@ -81,5 +81,6 @@ def _compared(measured: RecordData, judgement: Judgement) -> str:
             pick = recommended(judgement)
             name = pick if pick in known else known[-1]
             several = f" at {name}" if len(values) > 1 else ""
-            return f"{in_words(values[name])}{several}"
+            rate = f"{measured.experiment.workload.work}/s" if judgement.metrics[metric].unit == "1/s" else ""
+            return f"{in_words(values[name], rate)}{several}"
     return ""
