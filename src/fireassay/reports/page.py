@@ -83,7 +83,15 @@ class Words:
     note: str = ""  # how a number was made, or why there is none
 
 
-Cell = str | int | float | Mark | Number | Figure | Words | None
+@dataclass(frozen=True, kw_only=True)
+class Link:
+    """Text that leads to another page of the same site; only the text in formats without links."""
+
+    text: str
+    target: str  # relative address, made by us
+
+
+Cell = str | int | float | Mark | Number | Figure | Words | Link | None
 
 
 def number(value: Value, scale: Scale | None = None, work: str = "items", *, bare: bool = False) -> Number:
@@ -100,6 +108,8 @@ def said(cell: Cell) -> Words:
             return Words(text=cell.word, tone=cell.tone, title="why", fold=cell.why)
         case Number():
             return _number_words(cell)
+        case Link():
+            return Words(text=cell.text)
         case None:
             return Words(text=DASH, tone="absent")
         case Figure():
@@ -390,7 +400,7 @@ class Page:
 
 
 TEXTS: Final = (
-    *(Page, Case, Table, Head, Facts, Bullets, Bullet, Prose, Mark, Words),
+    *(Page, Case, Table, Head, Facts, Bullets, Bullet, Prose, Mark, Words, Link),
     *(Answer, Tile, Line, Next, Plot, Interval, Edge, Sum, Part),
 )
 

@@ -48,7 +48,9 @@ def shown(root: Path, capsys: pytest.CaptureFixture[str], *flags: str) -> str:
 
 def table(out: str) -> list[str]:
     """The lines of the table, its head first; without those that continue a cell."""
-    head, _, *lines = out[out.index(" AGE ") :].splitlines()
+    lines = out.splitlines()
+    at = next(number for number, line in enumerate(lines) if " AGE " in line)
+    head, _, *lines = lines[at:]
     return [line for line in [head, *lines[: lines.index("")]] if line[:6].strip()]
 
 
