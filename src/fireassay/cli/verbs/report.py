@@ -13,13 +13,14 @@ from fireassay import catalog
 from fireassay.cli.support import threads
 from fireassay.cli.support.output import JSON, STDOUT, WRITERS, Output, emit, form_of, plain_stdout, printed, shown, write
 from fireassay.cli.support.verb import Verb, add_root
+from fireassay.exit_codes import NO_GAIN
 from fireassay.printable import say
 
 if TYPE_CHECKING:
     from fireassay.reports.view import View
     from fireassay.verdict.types import Status
 
-EXIT_OF_STATUS = {"PASS": 0, "FAIL": 1, "INVALID": 3, "INCONCLUSIVE": 4, "NOT_MEASURED": 4}
+EXIT_OF_STATUS = {"PASS": 0, "NO_GAIN": NO_GAIN, "FAIL": 1, "INVALID": 3, "INCONCLUSIVE": 4, "NOT_MEASURED": 4}
 PAGES: Final = "reports.pages"
 RECORD: Final = "record"  # the default page
 
@@ -165,7 +166,7 @@ VERB = Verb(
     assay report RECORD --json           the documented JSON on stdout
     assay report RECORD --excel --output numbers.xlsx
 
-The exit code is the verdict's: 0 PASS, 1 FAIL, 3 INVALID, 4 INCONCLUSIVE.""",
+The exit code is the verdict's: 0 PASS, 9 NO GAIN, 1 FAIL, 3 INVALID, 4 INCONCLUSIVE.""",
     add_arguments=_add_arguments,
     run=_run,
 )

@@ -29,7 +29,8 @@ def sentence(evidence: Evidence, verdict: Verdict) -> str:
         return f"{name}: INVALID, no number of this record may be quoted: {worst.evidence}."
     if status == "FAIL":
         return f"{name}: FAIL: {_failure(measured, findings, recommendations, vector)}."
-    if status == "INCONCLUSIVE" or picked.configuration is None:
+    required = measured.experiment.gates.required_workers
+    if picked.configuration is None or (status == "INCONCLUSIVE" and required is not None):
         return f"{name}: INCONCLUSIVE: {_undecided(measured, gates, picked)}.{_requested(measured)}"
     missing = _not_measured(measured, vector[picked.configuration], results, picked.configuration)
     claim = _claim(measured, results, picked.configuration)
