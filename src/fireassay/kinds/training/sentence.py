@@ -156,8 +156,8 @@ def _conditions(measured: RecordData) -> str:
 
 
 def _not_measured(measured: RecordData, row: Mapping[str, DimensionResult], results: Results, configuration: str) -> str:
-    dimensions = measured.experiment.verdict.wanted
-    missing: list[str] = [dimension for dimension in DIMENSIONS if dimension in dimensions and row[dimension].status == "NOT_MEASURED"]
-    if "cost" in dimensions and "cost" not in missing and isinstance(results["energy"][configuration], Absent):
+    unasked = measured.experiment.unasked
+    missing = [dimension for dimension in DIMENSIONS if dimension not in unasked and row[dimension].status == "NOT_MEASURED"]
+    if "energy" not in unasked and "cost" not in missing and isinstance(results["energy"][configuration], Absent):
         missing.append("energy")
     return f" Not measured: {', '.join(missing)}." if missing else ""

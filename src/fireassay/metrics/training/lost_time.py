@@ -6,7 +6,8 @@ The parts add up to step_time - step_time(base) base / p; what the launches' par
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -83,7 +84,18 @@ def _pairs(measured: RecordData, configuration: str) -> list[tuple[StepParts, St
     parts = step_parts(measured)
     of_base = {block: parts[launch] for launch, block in measured.timed_by_block.get(measured.base, ()) if launch in parts}
     others = measured.timed_by_block.get(configuration, ())
-    return [(of_base[block], parts[launch]) for launch, block in others if launch in parts and block in of_base]
+    pairs = [(of_base[block], parts[launch]) for launch, block in others if launch in parts and block in of_base]
+    factors = [_geometric([pair[side].step for pair in pairs]) for side in (0, 1)] if pairs else []
+    return [(_scaled(one, factors[0]), _scaled(other, factors[1])) for one, other in pairs]
+
+
+def _geometric(steps: Sequence[float]) -> float:
+    """Geometric over arithmetic mean: step_time is the former, and the mean of parts adds up to the latter."""
+    return math.exp(math.fsum(map(math.log, steps)) / len(steps)) / (math.fsum(steps) / len(steps)) if min(steps) > 0.0 else 1.0
+
+
+def _scaled(parts: StepParts, factor: float) -> StepParts:
+    return replace(parts, parts={name: None if value is None else factor * value for name, value in parts.parts.items()})
 
 
 def _each(measured: RecordData, _: Results, *, part: str) -> Mapping[str, Value]:
