@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 MOST: Final = 8 * paths.MIB  # of a file
 JUDGING: Final = ("estimates", "frames", "kinds", "metrics", "record", "reports", "spec", "stats", "verdict")  # folders of the source
+SOURCES: Final = (".py", ".toml", ".html", ".css", ".js")  # pages of a site are made again when these change
 PLUG_INS: Final = ("fireassay.kinds", "fireassay.metrics", "fireassay.verdict.audits", "fireassay.verdict.gates")
 NUMERIC: Final = ("numpy", "polars", "scipy")
 
@@ -92,6 +93,6 @@ def _sources(home: Path) -> Iterator[str]:
     """Names, sizes and times of the files that judge: their content without reading it."""
     for part in JUDGING:
         for entry in sorted(paths.walk(home / part), key=lambda entry: entry.path):
-            if entry.name.endswith((".py", ".toml")):
+            if entry.name.endswith(SOURCES):
                 status = entry.stat()
                 yield f"{os.path.relpath(entry.path, home)} {status.st_size} {status.st_mtime_ns}"
