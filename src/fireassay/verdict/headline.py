@@ -47,7 +47,10 @@ def in_words(value: Value, unit: str = "", scale: Scale | None = None) -> str:
     shown = show(value, scale)
     after = shown.scale.after
     bare, unit = shown.text.removesuffix(after), f" {unit or after.strip()}".rstrip()
-    return f"{bare} {shown.interval}{unit}" if shown.interval.startswith("[") else with_interval(f"{bare}{unit}", shown.interval)
+    if not shown.interval.startswith("["):
+        return with_interval(f"{bare}{unit}", shown.interval)
+    ends, _, caution = shown.interval.partition("]")
+    return f"{bare} {ends}]{unit}{caution}"
 
 
 # ---- below -----------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from fireassay.verdict.judge import Judgement
 def headline(measured: RecordData, judgement: Judgement) -> str:
     """ "3.58 [3.50, 3.66] times at 4", "keep 1 worker"; undecided: the speedup of the largest worker count."""
     workers = dict(zip(measured.configurations, measured.levels, strict=True))
-    pick = recommended(judgement)
+    pick = None if judgement.verdict.status == "INCONCLUSIVE" else recommended(judgement)
     if pick == measured.base and len(workers) > 1:
         return f"keep {count(workers[pick], 'workers')}"
     speedups = judgement.results.get("speedup", {})

@@ -32,7 +32,7 @@ class Listed:
     created: str
     age_s: float | None
     problem: str = ""  # of a damaged record
-    ended: bool = True
+    judged: bool = False
 
 
 def of_folder(folder: str, rows: Sequence[Listed], total: int, choices: str = "") -> Page:

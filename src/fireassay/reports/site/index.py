@@ -11,7 +11,7 @@ from typing import Final
 
 from fireassay.estimates.format import count
 from fireassay.printable import one_line
-from fireassay.reports.page import Block, Bullet, Bullets, Cell, Link, Mark, Page, Prose, Section, Table, Words, heads
+from fireassay.reports.page import Bullet, Bullets, Cell, Link, Mark, Page, Prose, Section, Table, Words, heads
 from fireassay.reports.pages.record_list import Listed
 
 SIDE_BY_SIDE: Final = "compare.html"
@@ -37,7 +37,9 @@ class Workload:
     trend: str = ""
 
 
-def page(title: str, rows: Sequence[Row], workloads: Sequence[Workload], live: Sequence[Section] = (), footer: tuple[str, ...] = ()) -> Page:
+def page(
+    title: str, rows: Sequence[Row], workloads: Sequence[Workload], live: Sequence[Section] = (), footer: tuple[str, ...] = ()
+) -> Page:
     """The first page."""
     trends = {(one.kind, one.name): one.trend for one in workloads}
     sections = (*live, _records(rows, trends), *_workloads(workloads), *_any_two(rows))
@@ -70,17 +72,14 @@ def _row(row: Row, trends: dict[tuple[str, str], str]) -> tuple[Cell, ...]:
 
 
 def _workloads(workloads: Sequence[Workload]) -> tuple[Section, ...]:
-    rows = tuple(
-        (link(one.name, one.trend), one_line(one.kind), one.records, date(one.newest), link("trend", one.trend) if one.trend else "")
-        for one in workloads
-    )
-    table = Table(name="workloads", heads=heads("Workload", "Kind", "Records", "Newest (UTC)", "Trend"), rows=rows)
-    question = "How did its numbers develop, and when did they change?"
+    rows = tuple((link(one.name, one.trend), one_line(one.kind), one.records, date(one.newest)) for one in workloads)
+    table = Table(name="workloads", heads=heads("Workload", "Kind", "Records", "Newest (UTC)"), rows=rows)
+    question = "How did the numbers develop, and when did they change?"
     return (Section(key="workloads", title="Workloads", question=question, content=(table,)),) if rows else ()
 
 
 def _any_two(rows: Sequence[Row]) -> tuple[Section, ...]:
-    if sum(bool(row.page) for row in rows) < 2:
+    if sum(row.listed.judged for row in rows) < 2:
         return ()
     table = Table(
         name="compare",
@@ -104,5 +103,3 @@ def ways(*targets: tuple[str, str]) -> Section:
     """Links at the end of a page: (text, address)."""
     table = Table(name="ways", heads=heads("More pages"), rows=tuple((link(text, target),) for text, target in targets))
     return Section(key="ways", title="More", depth="appendix", content=(table,))
-
-

@@ -27,9 +27,10 @@
     make("span", " ", place);
     return select;
   };
-  const second = items.findIndex((item, index) => index && item.group === items[0].group);
-  const first = choice("a", "A", second > 0 ? second : Math.min(1, items.length - 1));
-  const other = choice("b", "B", 0);
+  const earlier = (at) => items.findIndex((item, index) => index > at && item.group === items[at].group);
+  const newest = Math.max(0, items.findIndex((_, index) => earlier(index) > 0));
+  const first = choice("a", "A", Math.max(earlier(newest), 0) || 1);
+  const other = choice("b", "B", newest);
   const command = make("code", "", make("p", "For a verdict: ", place));
   const scroll = make("div", "", place);
   scroll.className = "scroll fit";
@@ -59,7 +60,7 @@
     for (const [name, key] of [["Verdict", "verdict"], ["Headline", "headline"], ["Date (UTC)", "date"], ["Workload", "group"]]) {
       const row = make("tr", "", body);
       make("th", name, row).scope = "row";
-      for (const item of pair) make("td", item[key], row).className = "number";
+      for (const item of pair) make("td", item[key], row).style.textAlign = "right";
     }
     const keys = new Set(pair.flatMap((item) => Object.keys(item.metrics)));
     for (const key of keys) {

@@ -87,10 +87,8 @@ def allowing(html: str, text: str, *more: str) -> str:
 
     def widened(match: re.Match[str]) -> str:
         policy = match[2].strip().rstrip(";")
-        if "script-src" in policy:
-            policy = policy.replace("script-src", f"script-src {allowed}", 1)
-        else:
-            policy = f"{policy}; script-src {allowed}"
+        with_script = f"script-src {allowed}"
+        policy = policy.replace("script-src", with_script, 1) if "script-src" in policy else f"{policy}; {with_script}"
         return f"{match[1]}{'; '.join((policy, *more))}{match[3]}"
 
     return re.sub(r'(<meta http-equiv="Content-Security-Policy" content=")([^"]*)(")', widened, html, count=1)

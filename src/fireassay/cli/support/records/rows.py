@@ -26,7 +26,7 @@ def listed(entry: Entry, now: datetime) -> Listed:
         created=entry.created_utc,
         age_s=_age(entry.created_utc, now),
         problem=entry.reason if entry.state == "damaged" else "",
-        ended=entry.state not in ("running", "interrupted"),
+        judged=entry.summary is not None,
     )
 
 

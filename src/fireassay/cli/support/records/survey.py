@@ -38,6 +38,7 @@ class Entry:
     kind: str = ""
     done: int | None = None  # launches
     planned: int | None = None
+    seal: str = ""  # of a complete record
     summary: Summary | None = None  # of a complete record that was judged
 
     @property
@@ -115,6 +116,7 @@ def _of_summary(path: Path, summary: Summary) -> Entry:
         kind=summary.kind,
         done=summary.done,
         planned=summary.planned,
+        seal=summary.seal,
         summary=summary,
     )
 
@@ -134,6 +136,7 @@ def _opened(record: Record) -> Entry:
         kind=kind_of(record.experiment).name,
         done=done,
         planned=planned,
+        seal=record.seal if record.state == "complete" else "",
     )
 
 
