@@ -25,7 +25,7 @@ SURFACE = {
     "compare": f"RECORDS --varying --force --primary --at --history --day-to-day {OUTPUT} --root",
     "doctor": f"SUBJECT --seconds --show --quiet {OUTPUT}",
     "import": f"FILE --tool --name {OUTPUT} --root",
-    "list": f"ROOT --store {OUTPUT}",
+    "list": f"ROOT --kind --verdict --workload --all --no-judge --store {OUTPUT}",
     "load": (
         "URLS --model --backend --task --scenario --concurrency --rate --arrival --cv --duration --warm-up --requests --cold "
         "--trace --speed --slo --attainment --tokenizer --prompts --prompt-field --answer-field --quality-metric --margin "
@@ -54,12 +54,14 @@ SURFACE = {
         f"--quiet {OUTPUT}"
     ),
     "schema": "--keys --claim --document",
+    "serve": "--root --port --host --expose --title --no-judge",
     "sign": "RECORD --key --root",
     "simulate": (
         "--workers --step-time --serial --alpha --gbps --beta-gbps --gradient --buckets --overlap --jitter --noise --stragglers "
         "--slowdown --weak --steps --launches --seed --name --root "
         f"{OUTPUT}"
     ),
+    "site": "FOLDER --root --title --quiet",
     "time": (
         "--launches --round --trials --warm-up --precision --confidence --timeout --shell --ignore-failure --show-output "
         f"--name --root --quiet {OUTPUT}"

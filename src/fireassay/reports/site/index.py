@@ -49,10 +49,13 @@ def page(
 def _records(rows: Sequence[Row], trends: dict[tuple[str, str], str]) -> Section:
     if not rows:
         return Section(key="records", title="Records", content=(Prose(text="No records: assay run makes a record."),))
+    names = ("Record", "Workload", "Kind", "Verdict", "Headline", "Date (UTC)")
+    pairs = any(row.previous for row in rows)  # else the last column is empty
+    shown = tuple(_row(row, trends) for row in rows)
     table = Table(
         name="records",
-        heads=heads("Record", "Workload", "Kind", "Verdict", "Headline", "Date (UTC)", "Against"),
-        rows=tuple(_row(row, trends) for row in rows),
+        heads=heads(*names, *(("Against",) if pairs else ())),
+        rows=shown if pairs else tuple(row[:-1] for row in shown),
     )
     problems = tuple(Bullet(title=one_line(row.listed.record), text=one_line(row.listed.problem)) for row in rows if row.listed.problem)
     return Section(key="records", title="Records", content=(table, *((Bullets(items=problems),) if problems else ())))

@@ -61,7 +61,7 @@ def _flight(entry: Entry, clock: Clock) -> Flight:
 
 def _now(planned: PlannedLaunch, steps: int) -> str:
     what = f"{planned.configuration}, block {planned.block}" if planned.role == "timed" else f"{planned.configuration}, {planned.role}"
-    return f"{what}, step {steps}" if steps else f"{what}, no step yet"
+    return f"{what}, step {steps}" if steps else what
 
 
 def _progress(record: Record, clock: Clock) -> RunProgress:
