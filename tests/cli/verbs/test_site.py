@@ -113,7 +113,7 @@ def test_pages_of_a_removed_record_go_and_other_files_stay(copied: Path, capsys:
     shutil.rmtree(next((copied / "records").glob("*-bbbbbb")))
     build(copied, capsys)
     assert {page.name for page in public.rglob("*.html")} == {
-        *("index.html", "compare.html", "notes.html", "unsynced-aaaaaa.html", "worse_accuracy-cccccc.html"),
+        *("index.html", "compare.html", "notes.html", "unsynced-aaaaaa.html", "worse_accuracy-cccccc.html")
     }
 
 

@@ -51,7 +51,8 @@ def _serve(arguments: argparse.Namespace) -> None:
     host = f"[{arguments.host}]" if ":" in arguments.host else arguments.host
     say(f"serving {arguments.root} at http://{host}:{listener.getsockname()[1]}/  (Ctrl-C ends)", flush=True)
     site = served.Site(root=arguments.root, cache=cache, title=arguments.title, clock=SystemClock())
-    served.run(served.application(site, served.hosts_of(arguments.host, exposed=arguments.expose)), listener)
+    app = served.application(site, served.hosts_of(arguments.host, exposed=arguments.expose))
+    served.server(app).run(sockets=[listener])
 
 
 def _judge(root: Path, cache: Path) -> None:

@@ -53,9 +53,7 @@ def _records(rows: Sequence[Row], trends: dict[tuple[str, str], str]) -> Section
     pairs = any(row.previous for row in rows)  # else the last column is empty
     shown = tuple(_row(row, trends) for row in rows)
     table = Table(
-        name="records",
-        heads=heads(*names, *(("Against",) if pairs else ())),
-        rows=shown if pairs else tuple(row[:-1] for row in shown),
+        name="records", heads=heads(*names, *(("Against",) if pairs else ())), rows=shown if pairs else tuple(row[:-1] for row in shown)
     )
     problems = tuple(Bullet(title=one_line(row.listed.record), text=one_line(row.listed.problem)) for row in rows if row.listed.problem)
     return Section(key="records", title="Records", content=(table, *((Bullets(items=problems),) if problems else ())))

@@ -12,6 +12,8 @@
   const choice = (key, label, otherwise) => {
     const holder = make("label", `${label} `, place);
     const select = make("select", "", holder);
+    select.setAttribute("aria-label", `Record ${label}`);
+    select.style.maxWidth = "100%";
     const groups = new Map();
     items.forEach((item, index) => {
       if (!groups.has(item.group)) {

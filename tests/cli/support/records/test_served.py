@@ -122,7 +122,9 @@ def test_which_names_are_ours(host: str, exposed: bool, header: str, ours: bool)
     assert hosts_of(host, exposed=exposed)(header) is ours
 
 
-@pytest.mark.parametrize(("host", "loopback"), [("127.0.0.1", True), ("::1", True), ("localhost", True), ("0.0.0.0", False), ("a.lan", False)])
+@pytest.mark.parametrize(
+    ("host", "loopback"), [("127.0.0.1", True), ("::1", True), ("localhost", True), ("0.0.0.0", False), ("a.lan", False)]
+)
 def test_which_addresses_are_this_machine_alone(host: str, loopback: bool) -> None:
     assert is_loopback(host) is loopback
 

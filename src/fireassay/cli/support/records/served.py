@@ -32,6 +32,7 @@ from fireassay.printable import one_line
 from fireassay.reports.site import live
 
 if TYPE_CHECKING:
+    import uvicorn
     from starlette.applications import Starlette
     from starlette.requests import Request
     from starlette.responses import Response
@@ -177,8 +178,8 @@ def listening(host: str, port: int) -> socket.socket:
         raise EnvironmentLacks(f"cannot listen on {host}, port {port}: {why}. Give another --port, or none for a free one.") from error
 
 
-def run(app: Starlette, listener: socket.socket) -> None:
-    """Serve until Ctrl-C or a termination signal."""
+def server(app: Starlette) -> uvicorn.Server:
+    """The server; `run(sockets=[...])` serves until Ctrl-C or a termination signal, which it raises again."""
     import uvicorn
 
     config = uvicorn.Config(
@@ -191,4 +192,4 @@ def run(app: Starlette, listener: socket.socket) -> None:
         limit_concurrency=64,
         timeout_graceful_shutdown=2,
     )
-    uvicorn.Server(config).run(sockets=[listener])
+    return uvicorn.Server(config)
