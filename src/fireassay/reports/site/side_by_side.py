@@ -14,8 +14,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Final
+
+import jinja2
 
 from fireassay.printable import one_line
 from fireassay.reports.page import Page, Prose, Section
@@ -77,8 +78,9 @@ def _clean(value: object) -> object:
 
 @cache
 def script(name: str) -> str:
-    """A script of this folder."""
-    return (files("fireassay.reports.site") / f"{name}.js").read_text(encoding="utf-8").strip()
+    """A script of the site."""
+    loader = jinja2.PackageLoader("fireassay.reports.site", "scripts")
+    return loader.get_source(jinja2.Environment(), f"{name}.js")[0].strip()
 
 
 def allowing(html: str, text: str, *more: str) -> str:
