@@ -21,6 +21,7 @@ from tests.record.making import experiment, launch_row
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 QUIET = ("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update")
 PATIENCE_MS = 60_000
+RUNNING = "section#running, section:has(#running)"
 EVIL = "<img src=x onerror=alert(1)>"
 
 
@@ -151,18 +152,18 @@ def test_a_run_in_flight_moves_without_reloading_until_it_ends(watched: Watched,
     page = watched.page
     page.clock.install()
     page.goto(address)
-    assert "0 of 4" in page.inner_text("section:has(#running)")
+    assert "0 of 4" in page.inner_text(RUNNING)
     page.evaluate("window.sameDocument = true")
     flight.writer(0).append("launches", launch_row(0))
     flight.writer(0).close()
     page.clock.run_for(2500)
-    running = page.locator("section:has(#running)")
+    running = page.locator(RUNNING)
     expect(running).to_contain_text("1 of 4", timeout=PATIENCE_MS)
     assert page.evaluate("window.sameDocument") is True
     flight.finish("interrupted")
     page.clock.run_for(2500)
     expect(running).to_contain_text("None.", timeout=PATIENCE_MS)
-    expect(page.locator("section:has(#records)")).to_contain_text("1 of 4: assay resume", timeout=PATIENCE_MS)
+    expect(page.locator("main")).to_contain_text("1 of 4: assay resume", timeout=PATIENCE_MS)
     assert page.evaluate("window.sameDocument") is None, "a record has ended: the whole page is new"
     assert watched.said == []
     assert [url for url in watched.fetched if not url.startswith((address, "data:"))] == []
