@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import jinja2
 
 from fireassay.printable import printable
-from fireassay.reports.page import Block, Bullets, Cell, Chart, Facts, Head, Link, Mark, Number, Page, Prose, Section, Table, Tone, said
+from fireassay.reports.page import Block, Bullets, Cell, Chart, Facts, Head, Mark, Number, Page, Prose, Section, Table, Tone, said
 from fireassay.reports.writers.writer import Writer
 
 if TYPE_CHECKING:
@@ -132,8 +132,7 @@ def _sign(mark: Mark) -> str:
 
 
 def _kind(cell: Cell) -> str:
-    kinds: dict[type, str] = {Mark: "mark", Number: "number", Link: "link"}
-    return kinds.get(type(cell), "words")
+    return "mark" if isinstance(cell, Mark) else "number" if isinstance(cell, Number) else "words"
 
 
 @cache
