@@ -22,7 +22,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from fireassay.cli.support.chart_process import ahead
     from fireassay.cli.support.records import verdict_cache
     from fireassay.cli.support.records.sides import Sides
     from fireassay.cli.support.records.site import overviews, record_pages
@@ -43,9 +42,8 @@ def _run(arguments: argparse.Namespace) -> int:
         if not arguments.quiet:
             say(f"writing {page}", file=sys.stderr)
 
-    with ahead(True):
-        site.write(record_pages(survey(root, cache), Sides(cache)), progress, _skipped)  # judges, and thereby fills the cache
-        site.write(overviews(survey(root, cache), arguments.title, SystemClock().utc()), progress, _skipped)
+    site.write(record_pages(survey(root, cache), Sides(cache)), progress, _skipped)  # judges, and thereby fills the cache
+    site.write(overviews(survey(root, cache), arguments.title, SystemClock().utc()), progress, _skipped)
     site.close()
     unchanged = len(site.wanted) - site.written
     say(f"{arguments.folder / 'index.html'}: {site.written} pages written, {unchanged} unchanged")
