@@ -98,9 +98,3 @@ def link(text: str, target: str) -> Cell:
 def date(created_utc: str) -> str:
     """A date and time to the minute."""
     return one_line(created_utc[:16].replace("T", " ")) or "-"
-
-
-def ways(*targets: tuple[str, str]) -> Section:
-    """Links at the end of a page: (text, address)."""
-    table = Table(name="ways", heads=heads("More pages"), rows=tuple((link(text, target),) for text, target in targets))
-    return Section(key="ways", title="More", depth="appendix", content=(table,))

@@ -7,20 +7,15 @@ The page comes from the usual writer; the script is put in afterwards, and its d
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cache
 from typing import Final
-
-import jinja2
 
 from fireassay.printable import one_line
 from fireassay.reports.page import Page, Prose, Section
-from fireassay.reports.site.index import ways
+from fireassay.reports.site.inserted import allowing, script
 
 PLACE: Final = "assay-side-by-side"  # of the table, in the page
 NOT_A_VERDICT: Final = (
@@ -55,7 +50,7 @@ def page() -> Page:
     """The page without its script."""
     content = (Prose(text=NOT_A_VERDICT), Prose(text=PLACE))
     section = Section(key="choose", title="Two records side by side", content=content)
-    return Page(title="Two records side by side", sections=(section, ways(("All records", "index.html"))))
+    return Page(title="Two records side by side", sections=(section,))
 
 
 def filled(html: str, items: Sequence[Item]) -> str:
@@ -74,23 +69,3 @@ def _clean(value: object) -> object:
     if isinstance(value, dict):
         return {one_line(str(key)): _clean(inner) for key, inner in value.items()}
     return one_line(value) if isinstance(value, str) else value
-
-
-@cache
-def script(name: str) -> str:
-    """A script of the site."""
-    loader = jinja2.PackageLoader("fireassay.reports.site", "scripts")
-    return loader.get_source(jinja2.Environment(), f"{name}.js")[0].strip()
-
-
-def allowing(html: str, text: str, *more: str) -> str:
-    """The page, its content security policy allowing one inline script, and `more` directives."""
-    allowed = f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-    def widened(match: re.Match[str]) -> str:
-        policy = match[2].strip().rstrip(";")
-        with_script = f"script-src {allowed}"
-        policy = policy.replace("script-src", with_script, 1) if "script-src" in policy else f"{policy}; {with_script}"
-        return f"{match[1]}{'; '.join((policy, *more))}{match[3]}"
-
-    return re.sub(r'(<meta http-equiv="Content-Security-Policy" content=")([^"]*)(")', widened, html, count=1)

@@ -126,11 +126,17 @@ def application(site: Site, is_ours: Callable[[str], bool]) -> Starlette:
             return refused(500, f"This page cannot be made: {one_line(str(error))}")
         if made is None:
             return refused(404, "There is no such page. The first page lists all records.")
-        match = _META.search(made)
-        policy = f"{html.unescape(match[1])}; {POLICY}" if match else NOTHING
-        return HTMLResponse(made, headers=HEADERS | {"Content-Security-Policy": policy, "X-Assay-Records": state})
+        return HTMLResponse(made, headers=HEADERS | {"Content-Security-Policy": _policy(made), "X-Assay-Records": state})
 
     return Starlette(routes=[Route("/{path:path}", answer, methods=["GET"])])
+
+
+def _policy(page: str) -> str:
+    """The page's own policy, with what only a header can say."""
+    match = _META.search(page)
+    own = html.unescape(match[1]) if match else "default-src 'none'"
+    named = {directive.split()[0] for directive in own.split(";") if directive.split()}
+    return "; ".join([own.strip().rstrip(";"), *(more for more in POLICY.split("; ") if more.split()[0] not in named)])
 
 
 def hosts_of(host: str, *, exposed: bool) -> Callable[[str], bool]:

@@ -30,7 +30,7 @@ from fireassay.printable import one_line
 from fireassay.reports.page import Page, Section
 from fireassay.reports.pages.record_list import Listed
 from fireassay.reports.site import index, side_by_side
-from fireassay.reports.site.index import ways
+from fireassay.reports.site.inserted import Way, with_ways
 
 INDEX: Final = "index.html"
 LONGEST: Final = 80  # characters of a file's name
@@ -109,12 +109,12 @@ def overviews(entries: Sequence[Entry], title: str, now: datetime, live: Sequenc
 # ---- single pages ----------------------------------------------------------------------------------------------------
 
 
-def _record(one: Named, sides: Sides, links: Sequence[tuple[str, str]]) -> str:
+def _record(one: Named, sides: Sides, links: Sequence[Way]) -> str:
     from fireassay.reports.view import build
 
     side = sides.judged(one.entry)
     page: Page = catalog.load("reports.pages", "record").page(build(side.measured, side.judgement))
-    return written(replace(page, sections=(*page.sections, ways(*links))))
+    return written(page, links)
 
 
 def _comparison(one: Named, before: Named, sides: Sides) -> str:
@@ -125,8 +125,7 @@ def _comparison(one: Named, before: Named, sides: Sides) -> str:
     base, side = sides.judged(before.entry), sides.judged(one.entry)
     view = build(compare((base, side), varying=VARYING), base.judgement.metrics, base.measured.experiment.workload.work)
     links = (("All records", f"../{INDEX}"), (before.entry.record, f"../{_page(before)}"), (one.entry.record, f"../{_page(one)}"))
-    made = page(view)
-    return written(replace(made, sections=(*made.sections, ways(*links))))
+    return written(page(view), links)
 
 
 def _trend_page(group: Sequence[Named]) -> SitePage:
@@ -148,7 +147,7 @@ def _history(group: Sequence[Named]) -> str:
     made = page(series, f"Trend of {one_line(newest.measured.experiment.name)}", lambda label: index.link(label, targets.get(label, "")))
     left = len(sides) - 1 - len(past)
     about = (f"{len(past) + 1} records under the conditions of the newest; {left} others are not comparable with it.",)
-    return written(replace(made, about=about, sections=(*made.sections, ways(("All records", f"../{INDEX}")))))
+    return written(replace(made, about=about), (("All records", f"../{INDEX}"),))
 
 
 def _index(entries: Sequence[Entry], records: Sequence[Named], title: str, now: datetime, live: tuple[Section, ...]) -> str:
@@ -178,7 +177,7 @@ def _public(row: Listed, entry: Entry) -> Listed:
 
 
 def _side_by_side(items: Sequence[side_by_side.Item]) -> str:
-    return side_by_side.filled(written(side_by_side.page()), items)
+    return side_by_side.filled(written(side_by_side.page(), (("All records", INDEX),)), items)
 
 
 def _item(one: Named) -> side_by_side.Item:
@@ -231,6 +230,7 @@ def _key(*parts: str) -> str:
     return hashlib.sha256("\n".join((verdict_cache.judge_digest(), *parts)).encode(errors="surrogatepass")).hexdigest()
 
 
-def written(page: Page) -> str:
-    """The page as HTML."""
-    return str(catalog.load("reports.writers", "html").write(page))
+def written(page: Page, ways: Sequence[Way] = ()) -> str:
+    """The page as HTML, with ways to others."""
+    made = str(catalog.load("reports.writers", "html").write(page))
+    return with_ways(made, ways) if ways else made

@@ -42,8 +42,11 @@
 
   const cell = (row, metric) => {
     const td = make("td", metric ? metric.text : "not measured", row);
-    td.className = "number";
-    if (metric && metric.interval) make("span", metric.interval, td).className = "interval";
+    td.style.cssText = "text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums";
+    if (!metric || !metric.interval) return;
+    const interval = make("span", metric.interval, td);
+    interval.className = "interval";
+    interval.style.cssText = "display:block;font-size:.87em";
   };
   function show() {
     const pair = [items[first.value], items[other.value]];
@@ -55,7 +58,7 @@
     for (const item of pair) {
       const th = make("th", "", head);
       th.scope = "col";
-      th.className = "number";
+      th.style.textAlign = "right";
       make("a", item.record, th).href = item.page;
     }
     const body = make("tbody", "", table);
