@@ -33,14 +33,14 @@ WAYS: Final[tuple[Way, ...]] = ("nearest", "down", "up")  # value, low, high
 MORE_DECIMALS: Final = 15  # decimals of a binary fraction beyond those of a format
 
 
-def ends(value: Estimate, factor: float = 1.0, style: str = "") -> list[Cell]:
-    """Value, low and high as cells, in the unit of the record or `factor` times it; words for a side that the data do not bound."""
-    style = style or NUMBER_FORMATS.get(value.unit, GENERAL)
+def ends(value: Estimate) -> list[Cell]:
+    """Value, low and high as cells; words for a side that the data do not bound."""
+    style = NUMBER_FORMATS.get(value.unit, GENERAL)
     single = value.n_launches <= 1
     words = ("no bound", *(("no interval: one launch",) * 2 if single else ("no lower bound", "no upper bound")))
     return [
         Figure(value=end, style=_outwards(style, end, way)) if math.isfinite(end) else word
-        for end, word, way in zip((value.value * factor, value.low * factor, value.high * factor), words, WAYS, strict=True)
+        for end, word, way in zip((value.value, value.low, value.high), words, WAYS, strict=True)
     ]
 
 

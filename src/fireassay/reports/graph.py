@@ -11,6 +11,8 @@ from typing import Literal
 
 from fireassay.estimates.estimate import Value
 
+REFERENCE, WHOLE, REST = -1, -2, -3  # colours of no subject: an ideal or a gate, the whole of parts, what is not attributed
+
 Look = Literal["marks", "joined", "dotted", "dashes", "stacked", "bar"]  # joined, dotted: marks on a line; dashes: a line without intervals
 
 
@@ -31,7 +33,7 @@ class Trace:
     column: int
     rows: tuple[int, int]
     look: Look = "joined"
-    colour: int = 0  # index; traces of one subject share it
+    colour: int = 0  # index of its subject, or one of those above
 
 
 @dataclass(frozen=True, kw_only=True)

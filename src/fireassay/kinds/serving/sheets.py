@@ -206,7 +206,9 @@ def _over_load(view: View, title: str, *metrics: MetricRow | None) -> tuple[Grap
         for place, (row, _) in enumerate(known, start=2)
     )
     stub = _stub(view, columns)
-    quantity = known[0][1].title if len(known) == 1 else ", ".join((title.removesuffix(" over load"), known[0][1].title.rpartition(", ")[2]))
+    quantity = (
+        known[0][1].title if len(known) == 1 else ", ".join((title.removesuffix(" over load"), known[0][1].title.rpartition(", ")[2]))
+    )
     return (
         Graph(
             name=known[0][0].name,

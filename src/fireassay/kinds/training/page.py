@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from fireassay.reports.charts import cost_time, launch_order, launch_timeline, quality
 from fireassay.kinds.training.sheets import graphs
+from fireassay.reports.charts import cost_time, launch_order, launch_timeline, quality
 from fireassay.reports.charts.record_charts import Charts, charts_of
 from fireassay.reports.charts.training import (
     communication_model,

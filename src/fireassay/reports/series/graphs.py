@@ -8,7 +8,7 @@ from typing import Final
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import scale_for
-from fireassay.reports.graph import Amounts, Axis, Graph, Trace
+from fireassay.reports.graph import REFERENCE, Amounts, Axis, Graph, Trace
 from fireassay.reports.view import Column, MetricRow, View
 
 LOG_FROM: Final = 10.0  # a larger ratio gets a logarithmic axis
@@ -37,17 +37,17 @@ def axis(title: str, numbers: Iterable[float]) -> Axis:
     return Axis(title=title, step=1.0 if whole else None)
 
 
-def over_workers(view: View, metric: str, title: str, *lines: Amounts) -> tuple[Graph, ...]:
-    """A metric over worker counts, with lines in the same unit; none if it has no number."""
+def over_workers(view: View, metric: str, title: str, *lines: Amounts, alike: bool = False) -> tuple[Graph, ...]:
+    """A metric over worker counts, with lines in the same unit; none if it has no number. `alike`: both axes have one scale."""
     row = view.metric(metric)
     if row is None or not measured(column := amounts(row, [each.key for each in view.columns])):
         return ()
     rows = (0, len(view.columns) - 1)
-    dashed = (
-        Trace(name=line.title.partition(",")[0], column=place, rows=rows, look="dashes", colour=4) for place, line in enumerate(lines, start=3)
-    )
+    names = enumerate((line.title.partition(",")[0] for line in lines), start=3)
+    dashed = (Trace(name=name, column=place, rows=rows, look="dashes", colour=REFERENCE) for place, name in names)
     workers = tuple(each.workers for each in view.columns)
     labels = Amounts(title="Configuration", values=tuple(each.label for each in view.columns))
+    across = axis(view.kind.workers.lower(), workers)
     return (
         Graph(
             name=metric,
@@ -55,8 +55,8 @@ def over_workers(view: View, metric: str, title: str, *lines: Amounts) -> tuple[
             columns=(labels, Amounts(title=view.kind.workers, values=workers), column, *lines),
             x=1,
             traces=(Trace(name=row.title, column=2, rows=rows), *dashed),
-            across=axis(view.kind.workers.lower(), workers),
-            up=Axis(title=column.title),
+            across=across,
+            up=Axis(title=column.title, base=across.base if alike else 0),
         ),
     )
 

@@ -18,7 +18,7 @@ import xlsxwriter
 from fireassay.estimates.estimate import Estimate
 from fireassay.reports.figures import ends
 from fireassay.reports.graph import Graph
-from fireassay.reports.page import Block, Bullets, Cell, Facts, Mark, Number, Page, Prose, Raw, Section, Table, heads, said
+from fireassay.reports.page import Block, Bullets, Cell, Facts, Number, Page, Prose, Raw, Section, Table, heads, said
 from fireassay.reports.writers.support import cells, native_charts
 from fireassay.reports.writers.support.cells import LONGEST_TEXT, Styles
 from fireassay.reports.writers.writer import Writer
@@ -61,10 +61,7 @@ def _shown(page: Page) -> tuple[Section, ...]:
 
 def sheets(page: Page) -> list[tuple[str, Table | Raw]]:
     """Every sheet with its name, that of the charts apart, whose name is kept for it."""
-    named = [
-        *((_front(page),) if not page.of_depth("data") else ()),
-        *(sheet for section in _shown(page) for sheet in _of(section)),
-    ]
+    named = [*((_front(page),) if not page.of_depth("data") else ()), *(sheet for section in _shown(page) for sheet in _of(section))]
     names = sheet_names([native_charts.SHEET, *(name for name, _ in named)])[1:]
     return list(zip(names, (sheet for _, sheet in named), strict=True))
 
@@ -155,13 +152,17 @@ def sheet_names(texts: Sequence[str]) -> list[str]:
 def _write(book: Any, styles: Styles, name: str, sheet: Table | Raw) -> None:
     page = book.add_worksheet(name)
     titles = sheet.heads if isinstance(sheet, Raw) else tuple(head.full for head in sheet.heads)
-    for column, title in enumerate(titles):
+    widths = [cells.width(title, (row[column] for row in sheet.rows)) for column, title in enumerate(titles)]
+    for column, (title, width) in enumerate(zip(titles, widths, strict=True)):
         page.write_string(0, column, title, styles.head)
-        page.set_column(column, column, cells.width(title, (row[column] for row in sheet.rows)))
+        page.set_column(column, column, width)
+    page.set_row(0, cells.height(titles, widths))
     height = _write_frame(page, sheet.frame) if isinstance(sheet, Raw) else 0
     for row_index, row in enumerate(sheet.rows, start=1 + height):
+        page.set_row(row_index, cells.height(row, widths))
         for column, content in enumerate(row):
             cells.write(page, styles, row_index, column, content)
+    cells.printed_on_one_width(page)
     page.freeze_panes(1, 0 if isinstance(sheet, Raw) else sheet.stub)
     if height + len(sheet.rows):
         page.autofilter(0, 0, height + len(sheet.rows), len(titles) - 1)

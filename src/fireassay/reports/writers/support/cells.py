@@ -6,7 +6,8 @@ Text is written as text whatever its first character, so that a script called `=
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from textwrap import wrap
 from typing import Any, Final
 
 from fireassay.reports.page import GENERAL, Cell, Figure, Mark, said
@@ -14,6 +15,8 @@ from fireassay.reports.page import GENERAL, Cell, Figure, Mark, said
 LONGEST_TEXT: Final = 32_767  # characters in a cell, Excel's limit
 WIDEST: Final = 60  # column width in characters
 NUMBER_WIDTH: Final = 12
+TALLEST: Final = 400  # points; Excel's limit is 409
+LINE: Final = 15  # points of a line of text
 HEAD_LINE: Final = 16  # characters of a head's line; longer heads wrap
 COLOURS: Final = {
     "good": "#E0F3E8",
@@ -74,3 +77,16 @@ def width(head: str, contents: Iterable[Cell]) -> float:
     longest_word = max(map(len, head.split()), default=0)
     lengths = [len(c) if isinstance(c, str) else len(c.word) if isinstance(c, Mark) else NUMBER_WIDTH for c in contents if c is not None]
     return float(min(WIDEST, max(min(len(head), HEAD_LINE), longest_word, *lengths, 0) + 2))
+
+
+def height(texts: Iterable[Cell], widths: Sequence[float]) -> float | None:
+    """The height of a row of wrapped texts, in points; None for one line. Not every program computes it from the texts."""
+    known = ((text, room) for text, room in zip(texts, widths, strict=True) if isinstance(text, str))
+    lines = max((len(wrap(text, max(1, int(room) - 2))) if len(text) > room else 1 for text, room in known), default=1)
+    return min(LINE * lines, TALLEST) if lines > 1 else None
+
+
+def printed_on_one_width(page: Any) -> None:
+    """Print all columns on one page's width."""
+    page.set_landscape()
+    page.fit_to_pages(1, 0)

@@ -9,29 +9,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any, Final
 
 from xlsxwriter.utility import xl_range_abs
 
 from fireassay.estimates.estimate import Absent, Estimate
-from fireassay.estimates.rounding import decimals_of
+from fireassay.estimates.rounding import decimals_of, rounded, significant
 from fireassay.reports.figures import ends
-from fireassay.reports.graph import Amounts, Axis, Graph, Trace
+from fireassay.reports.graph import REFERENCE, REST, WHOLE, Amounts, Axis, Graph, Trace
 from fireassay.reports.page import Cell, Figure
 from fireassay.reports.writers.support import cells
 from fireassay.reports.writers.support.cells import Styles
 
 SHEET: Final = "Charts"
 LEFT: Final = 9  # column of the tables, right of the charts
-SIZE: Final = {"width": 560, "height": 320}  # pixels: 8.75 default columns, 16 default rows
-TALL: Final = 18  # rows of a chart with the gap below it
+SIZE: Final = {"width": 580, "height": 350}  # pixels
+WIDTH: Final = 16  # of a column, in characters
+TALL: Final = 19  # rows of a chart with the gap below it
 BAR: Final = 26  # pixels of a horizontal bar
+ROOM: Final = 1.25  # of a logarithmic axis beyond its largest number
 MOST_DECIMALS: Final = 6
-PALETTE: Final = ("#1D5DA6", "#BD5500", "#0D7D6C", "#8B4AA6", "#85898E", "#B07A00", "#1B1E22")  # the last: index -1
+PLAIN_DIGITS: Final = 4  # of a number without an interval
+PALETTE: Final = ("#1D5DA6", "#BD5500", "#0D7D6C", "#8B4AA6", "#B07A00", "#6493C8")
+NEUTRAL: Final = {REFERENCE: "#6F747A", WHOLE: "#1B1E22", REST: "#A9ADB2"}
 MARKERS: Final = ("circle", "square", "triangle", "diamond", "x", "star")
-PARTS: Final = ("", ", low", ", high", ", value - low", ", high - value")
+PARTS: Final = ("", ", low", ", high", ", minus", ", plus")  # the last two: the lengths of its error bars
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +57,8 @@ def add(book: Any, styles: Styles, graphs: Sequence[Graph], headline: str) -> No
     """Add the sheet of all charts, each beside its numbers."""
     page = book.add_worksheet(SHEET)
     page.hide_gridlines(2)
-    page.set_column(0, LEFT - 2, 9)
+    cells.printed_on_one_width(page)
+    page.set_column(0, LEFT - 2, 10)
     page.set_column(LEFT - 1, LEFT - 1, 2)
     page.write_string(0, 0, headline[: cells.LONGEST_TEXT], styles.title)
     row = 2
@@ -78,9 +83,10 @@ def _write_table(page: Any, styles: Styles, top: int, graph: Graph) -> list[Plac
         flat.append(("Not measured", notes))
     for column, (title, contents) in enumerate(flat, start=LEFT):
         page.write_string(top + 1, column, title, styles.head)
-        page.set_column(column, column, max(cells.width(title, contents), 14))
+        page.set_column(column, column, WIDTH)
         for row, content in enumerate(contents, start=top + 2):
             cells.write(page, styles, row, column, content)
+    page.set_row(top + 1, cells.height([title for title, _ in flat], [WIDTH] * len(flat)))
     for row, note in enumerate(graph.notes, start=top + 3 + len(notes)):
         page.write_string(row, LEFT, note, styles.quiet)
     return [_placed(top + 2, start, of) for start, of in zip(starts, parts, strict=False)]
@@ -88,32 +94,46 @@ def _write_table(page: Any, styles: Styles, top: int, graph: Graph) -> list[Plac
 
 def _parts(amounts: Amounts) -> list[list[Cell]]:
     """One column, or five where a value has an interval."""
+    decimals = _decimals(amounts)
     if not any(isinstance(value, Estimate) for value in amounts.values):
-        return [[None if isinstance(value, Absent) else value for value in amounts.values]]  # type: ignore[misc]
-    style = _style(amounts)
-    rows = [_ends(value, amounts.factor, style) for value in amounts.values]
+        return [[_plain(value, decimals) for value in amounts.values]]
+    rows = [_ends(value, amounts.factor, decimals) for value in amounts.values]
     return [[row[part] for row in rows] for part in range(len(PARTS))]
 
 
-def _ends(value: object, factor: float, style: str) -> list[Cell]:
+def _plain(value: object, decimals: int) -> Cell:
+    if isinstance(value, float) and not value.is_integer():
+        return Figure(value=value, style=_style(decimals))
+    return value if isinstance(value, int | float | str) else None
+
+
+def _ends(value: object, factor: float, decimals: int) -> list[Cell]:
     """Value, low, high, and the lengths of the interval on both sides; no cell where there is no number."""
     if not isinstance(value, Estimate):
         return [None] * len(PARTS)
-    middle, low, high = ends(value, factor, style)
-    return [middle, low, high, _length(middle, low, style), _length(high, middle, style)]
+    low, high = (float(rounded(end * factor, decimals, way)) for end, way in ((value.low, "down"), (value.high, "up")))  # type: ignore[arg-type]
+    shown = replace(value, value=value.value * factor, low=low, high=high)
+    middle, bottom, top = (replace(cell, style=_style(decimals)) if isinstance(cell, Figure) else cell for cell in ends(shown))
+    return [middle, bottom, top, _length(middle, bottom), _length(top, middle)]
 
 
-def _length(larger: Cell, smaller: Cell, style: str) -> Cell:
-    bounded = isinstance(larger, Figure) and isinstance(smaller, Figure)
-    return Figure(value=max(0.0, larger.value - smaller.value), style=style) if bounded else None  # type: ignore[union-attr]
+def _length(larger: Cell, smaller: Cell) -> Cell:
+    if not isinstance(larger, Figure) or not isinstance(smaller, Figure):
+        return None
+    return replace(larger, value=max(0.0, larger.value - smaller.value))
 
 
-def _style(amounts: Amounts) -> str:
+def _decimals(amounts: Amounts) -> int:
     """One number of decimals for the column: as many as its most precise interval supports."""
     known = [value for value in amounts.values if isinstance(value, Estimate)]
+    plain = [value for value in amounts.values if isinstance(value, float)]
     decimals = [decimals_of(*(end * amounts.factor for end in (value.value, value.low, value.high))).value for value in known]
-    most = min(MOST_DECIMALS, max(0, *decimals))
-    return f"#,##0{'.' if most else ''}{'0' * most}"
+    decimals += [significant(max(map(abs, plain)), PLAIN_DIGITS)] if plain else []
+    return min(MOST_DECIMALS, max(0, *decimals)) if decimals else 0
+
+
+def _style(decimals: int) -> str:
+    return f"#,##0{'.' if decimals else ''}{'0' * decimals}"
 
 
 def _reasons(graph: Graph, place: int) -> str:
@@ -174,15 +194,15 @@ def _axis(axis: Axis, values: Iterable[object]) -> dict[str, Any]:
     numbers = [value for value in values if isinstance(value, int | float)]
     positive = [number for number in numbers if number > 0]
     if axis.base and positive:
-        low, high = math.floor(math.log(min(positive), axis.base) + 1e-9), math.ceil(math.log(max(positive), axis.base) - 1e-9)
-        return made | {"log_base": axis.base, "min": axis.base**low, "max": axis.base ** max(high, low + 1), "crossing": axis.base**low}
+        low = math.floor(math.log(min(positive), axis.base) + 1e-9)
+        return made | {"log_base": axis.base, "min": axis.base**low, "max": ROOM * max(positive), "crossing": axis.base**low}
     if numbers and min(numbers) >= 0:
         made["min"] = 0
     return made | ({"major_unit": axis.step, "max": math.ceil(max(numbers)) + 1} if axis.step else {})
 
 
 def _series(graph: Graph, placed: Sequence[Placed], trace: Trace, index: int) -> dict[str, Any]:
-    colour, own = PALETTE[trace.colour if trace.colour < 0 else trace.colour % (len(PALETTE) - 1)], placed[trace.column]
+    colour, own = NEUTRAL.get(trace.colour) or PALETTE[trace.colour % len(PALETTE)], placed[trace.column]
     made: dict[str, Any] = {
         "name": trace.name,
         "categories": placed[graph.x].cells(trace.rows),
@@ -201,7 +221,7 @@ def _look(trace: Trace, colour: str, index: int) -> dict[str, Any]:
     if trace.look in ("stacked", "bar"):
         fill = {"color": colour} | ({"transparency": 60} if trace.look == "bar" else {})
         return {"fill": fill, "border": {"color": "#FFFFFF", "width": 0.75}, "gap": 60}
-    mark = {"type": MARKERS[index % len(MARKERS)], "size": 7, "fill": {"color": colour}, "border": {"color": "#FFFFFF"}}
+    mark = {"type": MARKERS[index % len(MARKERS)], "size": 4, "fill": {"color": colour}, "border": {"color": colour}}
     line = {"color": colour, "width": 1.5}
     match trace.look:
         case "marks":
@@ -209,7 +229,7 @@ def _look(trace: Trace, colour: str, index: int) -> dict[str, Any]:
         case "dashes":
             return {"line": line | {"dash_type": "dash"}, "marker": {"type": "none"}}
         case "dotted":
-            return {"line": line | {"dash_type": "round_dot"}, "marker": mark | {"fill": {"color": "#FFFFFF"}, "border": {"color": colour}}}
+            return {"line": line | {"dash_type": "round_dot"}, "marker": mark | {"fill": {"color": "#FFFFFF"}}}
     return {"line": line, "marker": mark}
 
 
