@@ -18,7 +18,7 @@ MOST_LABELS: Final = 8  # of a linear axis of whole numbers
 def amounts(row: MetricRow, keys: Sequence[str]) -> Amounts:
     """A metric at these configurations, in the unit of its row in the tables."""
     scale = next((cell.scale for cell in row.cells.values() if cell.measured), scale_for(row.unit, ()))
-    unit = "" if row.unit in ("1/s", "workers", "steps") else scale.label
+    unit = {"1/s": "" if "per second" in row.title else "requests per second", "workers": "", "steps": ""}.get(row.unit, scale.label)
     values = tuple(cell.value if (cell := row.cells.get(key)) is not None else None for key in keys)
     return Amounts(title=f"{row.title}, {unit}" if unit else row.title, values=values, factor=scale.factor)
 

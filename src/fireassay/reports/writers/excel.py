@@ -32,7 +32,7 @@ def write(page: Page) -> bytes:
     buffer = io.BytesIO()
     options = {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
     with xlsxwriter.Workbook(buffer, options) as book:
-        title = f"{page.title}: {page.mark.word}" if page.mark else page.title
+        title = f"{page.title}: {page.mark.word.upper()}" if page.mark else page.title
         book.set_properties({"title": title, "created": _created(page.properties.get("created", ""))})
         styles = Styles(book)
         graphs = [block for section in _shown(page) for block in section.blocks if isinstance(block, Graph)]

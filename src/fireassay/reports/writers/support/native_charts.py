@@ -8,7 +8,7 @@ the memory of openpyxl, which has neither combined charts with custom error bars
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any, Final
@@ -27,10 +27,13 @@ SHEET: Final = "Charts"
 LEFT: Final = 9  # column of the tables, right of the charts
 SIZE: Final = {"width": 580, "height": 350}  # pixels
 WIDTH: Final = 16  # of a column, in characters
+NAMES: Final = 34
 TALL: Final = 19  # rows of a chart with the gap below it
 BAR: Final = 26  # pixels of a horizontal bar
 ROOM: Final = 1.25  # of a logarithmic axis beyond its largest number
-MOST_DECIMALS: Final = 6
+REACH: Final = 4.0  # multiple of the largest value
+MOST_DIGITS: Final = 6  # of the largest number of a column
+MOST_DECIMALS: Final = 8
 PLAIN_DIGITS: Final = 4  # of a number without an interval
 PALETTE: Final = ("#1D5DA6", "#BD5500", "#0D7D6C", "#8B4AA6", "#B07A00", "#6493C8")
 NEUTRAL: Final = {REFERENCE: "#6F747A", WHOLE: "#1B1E22", REST: "#A9ADB2"}
@@ -75,15 +78,16 @@ def add(book: Any, styles: Styles, graphs: Sequence[Graph], headline: str) -> No
 def _write_table(page: Any, styles: Styles, top: int, graph: Graph) -> list[Placed]:
     """Title, heads, a row per point and the notes; returns the place of each column."""
     page.write_string(top, LEFT, graph.title, styles.title)
-    parts = [_parts(column) for column in graph.columns]
+    common = max((_decimals(column) for column in graph.columns if _has_intervals(column)), default=None)
+    parts = [_parts(column, common if graph.shape == "columns" else None) for column in graph.columns]
     starts = list(accumulate((len(columns) for columns in parts), initial=LEFT))
     flat = [(f"{amounts.title}{PARTS[i]}", column) for amounts, of in zip(graph.columns, parts, strict=True) for i, column in enumerate(of)]
-    notes = [_reasons(graph, place) for place in range(len(graph.columns[0].values))]
+    notes: list[Cell] = [_reasons(graph, place) for place in range(len(graph.columns[0].values))]
     if any(notes):
         flat.append(("Not measured", notes))
     for column, (title, contents) in enumerate(flat, start=LEFT):
         page.write_string(top + 1, column, title, styles.head)
-        page.set_column(column, column, WIDTH)
+        page.set_column(column, column, WIDTH if column > LEFT else NAMES)
         for row, content in enumerate(contents, start=top + 2):
             cells.write(page, styles, row, column, content)
     page.set_row(top + 1, cells.height([title for title, _ in flat], [WIDTH] * len(flat)))
@@ -92,10 +96,14 @@ def _write_table(page: Any, styles: Styles, top: int, graph: Graph) -> list[Plac
     return [_placed(top + 2, start, of) for start, of in zip(starts, parts, strict=False)]
 
 
-def _parts(amounts: Amounts) -> list[list[Cell]]:
-    """One column, or five where a value has an interval."""
-    decimals = _decimals(amounts)
-    if not any(isinstance(value, Estimate) for value in amounts.values):
+def _has_intervals(amounts: Amounts) -> bool:
+    return any(isinstance(value, Estimate) for value in amounts.values)
+
+
+def _parts(amounts: Amounts, common: int | None) -> list[list[Cell]]:
+    """One column, or five where a value has an interval; `common`: the decimals of all columns."""
+    decimals = _decimals(amounts) if common is None else common
+    if not _has_intervals(amounts):
         return [[_plain(value, decimals) for value in amounts.values]]
     rows = [_ends(value, amounts.factor, decimals) for value in amounts.values]
     return [[row[part] for row in rows] for part in range(len(PARTS))]
@@ -114,13 +122,13 @@ def _ends(value: object, factor: float, decimals: int) -> list[Cell]:
     low, high = (float(rounded(end * factor, decimals, way)) for end, way in ((value.low, "down"), (value.high, "up")))  # type: ignore[arg-type]
     shown = replace(value, value=value.value * factor, low=low, high=high)
     middle, bottom, top = (replace(cell, style=_style(decimals)) if isinstance(cell, Figure) else cell for cell in ends(shown))
-    return [middle, bottom, top, _length(middle, bottom), _length(top, middle)]
+    lengths = (Figure(value=end, style=_style(decimals)) if math.isfinite(end) else None for end in _lengths(value, factor))
+    return [middle, bottom, top, *lengths]
 
 
-def _length(larger: Cell, smaller: Cell) -> Cell:
-    if not isinstance(larger, Figure) or not isinstance(smaller, Figure):
-        return None
-    return replace(larger, value=max(0.0, larger.value - smaller.value))
+def _lengths(value: Estimate, factor: float) -> tuple[float, float]:
+    """The exact interval below and above a value."""
+    return max(0.0, value.value - value.low) * factor, max(0.0, value.high - value.value) * factor
 
 
 def _decimals(amounts: Amounts) -> int:
@@ -129,7 +137,8 @@ def _decimals(amounts: Amounts) -> int:
     plain = [value for value in amounts.values if isinstance(value, float)]
     decimals = [decimals_of(*(end * amounts.factor for end in (value.value, value.low, value.high))).value for value in known]
     decimals += [significant(max(map(abs, plain)), PLAIN_DIGITS)] if plain else []
-    return min(MOST_DECIMALS, max(0, *decimals)) if decimals else 0
+    largest = max((abs(value.value * amounts.factor) for value in known), default=1.0)
+    return max(0, min(max(decimals, default=0), significant(largest, MOST_DIGITS), MOST_DECIMALS))
 
 
 def _style(decimals: int) -> str:
@@ -166,10 +175,10 @@ def _chart(book: Any, graph: Graph, placed: Sequence[Placed]) -> Any:
         chart.combine(overlay)
     chart.set_title({"name": graph.title, "name_font": {"size": 13}, "overlay": False})
     numbers = graph.columns[graph.x].values
-    values_axis, names_axis = _axis(graph.up, _all(graph)), _axis(graph.across, numbers)
+    values_axis, names_axis = _axis(graph.up, _drawn(graph)), _axis(graph.across, _ends_of(graph.columns[graph.x]))
     if graph.shape == "bars":  # its categories are the vertical axis, from the top, and its values the horizontal one
-        chart.set_x_axis({**_axis(graph.across, ()), "num_format": "General", "label_position": "low"})
-        chart.set_y_axis({**values_axis, "reverse": True, "label_position": "low", "major_gridlines": {"visible": False}})
+        chart.set_x_axis({**_axis(graph.up, _drawn(graph)), "label_position": "high"})
+        chart.set_y_axis({"reverse": True, "label_position": "low", "major_gridlines": {"visible": False}})
     else:
         chart.set_x_axis({**names_axis, "major_gridlines": {"visible": False}})
         chart.set_y_axis(values_axis)
@@ -180,25 +189,47 @@ def _chart(book: Any, graph: Graph, placed: Sequence[Placed]) -> Any:
     return chart
 
 
-def _all(graph: Graph) -> list[float]:
-    """Every number on the axis of values, for its limits."""
-    columns = [graph.columns[trace.column] for trace in graph.traces]
-    found = ((value.value if isinstance(value, Estimate) else value, column.factor) for column in columns for value in column.values)
-    return [value * factor for value, factor in found if isinstance(value, int | float)]
+def _drawn(graph: Graph) -> list[float]:
+    """Every number on the axis of values; columns that are stacked count as their sums."""
+    stacked = [graph.columns[trace.column] for trace in graph.traces if trace.look == "stacked"]
+    alone = [graph.columns[trace.column] for trace in graph.traces if trace.look != "stacked"]
+    sums = [sum(value for value in row if isinstance(value, float)) for row in zip(*(column.values for column in stacked), strict=True)]
+    return [*sums, *(number for column in alone for number in _ends_of(column))]
 
 
-def _axis(axis: Axis, values: Iterable[object]) -> dict[str, Any]:
-    """Title with unit; a logarithmic axis begins at a power of its base, because it crosses the other one there."""
+def _ends_of(amounts: Amounts) -> list[float]:
+    """Values and the ends of their intervals; those farther away than `REACH` values are cut by the edge of the chart."""
+    plain = [float(value) for value in amounts.values if isinstance(value, int | float)]
+    known = [value for value in amounts.values if isinstance(value, Estimate)]
+    reach = REACH * max((abs(value.value) for value in known), default=0.0)
+    ends_of = [end for value in known for end in (value.value, value.low, value.high) if abs(end) <= reach]
+    return [*plain, *(end * amounts.factor for end in ends_of)]
+
+
+def _axis(axis: Axis, numbers: Sequence[float]) -> dict[str, Any]:
+    """Title with unit, and limits that hold every interval, which a spreadsheet does not see to.
+
+    A logarithmic axis begins at a power of its base, because the other axis crosses it there.
+    """
     made: dict[str, Any] = {"name": axis.title, "name_font": {"bold": False}, "num_format": "General"}
     made |= {"line": {"color": "#85898E"}, "major_gridlines": {"visible": True, "line": {"color": "#E8E6E1"}}}
-    numbers = [value for value in values if isinstance(value, int | float)]
     positive = [number for number in numbers if number > 0]
     if axis.base and positive:
-        low = math.floor(math.log(min(positive), axis.base) + 1e-9)
-        return made | {"log_base": axis.base, "min": axis.base**low, "max": ROOM * max(positive), "crossing": axis.base**low}
-    if numbers and min(numbers) >= 0:
-        made["min"] = 0
-    return made | ({"major_unit": axis.step, "max": math.ceil(max(numbers)) + 1} if axis.step else {})
+        low = axis.base ** math.floor(math.log(min(positive), axis.base) + 1e-9)
+        return made | {"log_base": axis.base, "min": low, "max": ROOM * max(positive), "crossing": low}
+    if not numbers or max(map(abs, numbers)) == 0.0:
+        return made
+    if axis.step:
+        return made | {"min": 0, "max": math.ceil(max(numbers)) + 1, "major_unit": axis.step}
+    step = _round_step(max(0.0, *numbers) - min(0.0, *numbers))
+    low, high = (step * rounded_to(end / step) for rounded_to, end in ((math.floor, min(0.0, *numbers)), (math.ceil, max(0.0, *numbers))))
+    return made | {"min": low, "max": high, "major_unit": step}
+
+
+def _round_step(span: float) -> float:
+    """1, 2 or 5 times a power of ten, about a fifth of the span."""
+    power: float = 10.0 ** math.floor(math.log10(span / 5))
+    return float(f"{next(power * m for m in (1, 2, 5, 10) if span / (power * m) <= 6):.12g}")
 
 
 def _series(graph: Graph, placed: Sequence[Placed], trace: Trace, index: int) -> dict[str, Any]:
