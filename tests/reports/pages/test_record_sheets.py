@@ -21,7 +21,7 @@ def book(view: View) -> Any:
 
 @pytest.mark.slow
 def test_there_is_one_sheet_per_section(book: Any) -> None:
-    assert book.sheetnames == ["Verdict", "Numbers", "Metrics", "Gates", "Findings", "Launches", "Environment", "Conditions"]
+    assert book.sheetnames == ["Verdict", "Charts", "Numbers", "Metrics", "Gates", "Findings", "Launches", "Environment", "Conditions"]
 
 
 def test_the_heads_name_the_units_and_the_cells_are_numbers(book: Any) -> None:

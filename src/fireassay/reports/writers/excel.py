@@ -37,9 +37,9 @@ def write(page: Page) -> bytes:
         styles = Styles(book)
         graphs = [block for section in _shown(page) for block in section.blocks if isinstance(block, Graph)]
         for place, (name, sheet) in enumerate(sheets(page)):
-            if place == 1 and graphs:
-                native_charts.add(book, styles, graphs, title)
             _write(book, styles, name, sheet)
+            if place == 0 and graphs:
+                native_charts.add(book, styles, graphs, title)
     return buffer.getvalue()
 
 

@@ -1,8 +1,7 @@
 """How is a graph drawn by Excel itself?
 
 On one sheet, each chart has its numbers beside it: value, low and high, and the lengths of the interval below and above the value, to
-which the error bars refer. XlsxWriter draws every chart that a graph needs, with error bars from cells, and writes 50,000 rows in half
-the memory of openpyxl, which has neither combined charts with custom error bars nor a writer without a cell object each.
+which the error bars refer. XlsxWriter draws all of it: error bars from cells, columns combined with points, logarithmic axes.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from xlsxwriter.utility import xl_range_abs
 
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.rounding import decimals_of, rounded, significant
+from fireassay.printable import printable
 from fireassay.reports.figures import ends
 from fireassay.reports.graph import REFERENCE, REST, WHOLE, Amounts, Axis, Graph, Trace
 from fireassay.reports.page import Cell, Figure
@@ -68,7 +68,7 @@ def add(book: Any, styles: Styles, graphs: Sequence[Graph], headline: str) -> No
     for graph in graphs:
         placed = _write_table(page, styles, row, graph)
         chart = _chart(book, graph, placed)
-        page.insert_chart(row, 0, chart, {"x_offset": 4, "y_offset": 2, "object_position": 2, "description": graph.title})
+        page.insert_chart(row, 0, chart, {"x_offset": 4, "y_offset": 2, "object_position": 2, "description": _literal(graph.title)})
         row += max(TALL, len(graph.columns[0].values) + len(graph.notes) + 5)
 
 
@@ -112,7 +112,9 @@ def _parts(amounts: Amounts, common: int | None) -> list[list[Cell]]:
 def _plain(value: object, decimals: int) -> Cell:
     if isinstance(value, float) and not value.is_integer():
         return Figure(value=value, style=_style(decimals))
-    return value if isinstance(value, int | float | str) else None
+    if isinstance(value, str):
+        return printable(value)  # XlsxWriter copies it into the chart, unescaped
+    return value if isinstance(value, int | float) else None
 
 
 def _ends(value: object, factor: float, decimals: int) -> list[Cell]:
@@ -173,7 +175,7 @@ def _chart(book: Any, graph: Graph, placed: Sequence[Placed]) -> Any:
         onto.add_series(_series(graph, placed, trace, index))
     if overlay is not None and any(trace.look != "stacked" for trace in graph.traces):
         chart.combine(overlay)
-    chart.set_title({"name": graph.title, "name_font": {"size": 13}, "overlay": False})
+    chart.set_title({"name": _literal(graph.title), "name_font": {"size": 13}, "overlay": False})
     numbers = graph.columns[graph.x].values
     values_axis, names_axis = _axis(graph.up, _drawn(graph)), _axis(graph.across, _ends_of(graph.columns[graph.x]))
     if graph.shape == "bars":  # its categories are the vertical axis, from the top, and its values the horizontal one
@@ -211,7 +213,7 @@ def _axis(axis: Axis, numbers: Sequence[float]) -> dict[str, Any]:
 
     A logarithmic axis begins at a power of its base, because the other axis crosses it there.
     """
-    made: dict[str, Any] = {"name": axis.title, "name_font": {"bold": False}, "num_format": "General"}
+    made: dict[str, Any] = {"name": _literal(axis.title), "name_font": {"bold": False}, "num_format": "General"}
     made |= {"line": {"color": "#85898E"}, "major_gridlines": {"visible": True, "line": {"color": "#E8E6E1"}}}
     positive = [number for number in numbers if number > 0]
     if axis.base and positive:
@@ -235,7 +237,7 @@ def _round_step(span: float) -> float:
 def _series(graph: Graph, placed: Sequence[Placed], trace: Trace, index: int) -> dict[str, Any]:
     colour, own = NEUTRAL.get(trace.colour) or PALETTE[trace.colour % len(PALETTE)], placed[trace.column]
     made: dict[str, Any] = {
-        "name": trace.name,
+        "name": _literal(trace.name),
         "categories": placed[graph.x].cells(trace.rows),
         "values": own.cells(trace.rows),
         **_look(trace, colour, index),
@@ -245,6 +247,12 @@ def _series(graph: Graph, placed: Sequence[Placed], trace: Trace, index: int) ->
     bars = {"y_error_bars": _error_bars(own, trace, colour)} if own.minus else {}
     beside = placed[graph.x]
     return made | bars | ({"x_error_bars": _error_bars(beside, trace, colour)} if beside.minus else {})
+
+
+def _literal(text: str) -> str:
+    """A name that XlsxWriter does not take for a formula; without control characters, which XML cannot hold."""
+    clean = printable(text)
+    return f" {clean}" if clean.startswith("=") else clean
 
 
 def _look(trace: Trace, colour: str, index: int) -> dict[str, Any]:
