@@ -14,8 +14,8 @@ from fireassay.reports.graph import Amounts, Axis, Graph, Trace
 from fireassay.reports.page import Page, Section
 from fireassay.reports.view import View
 from fireassay.reports.writers.excel import write
-from tests.reports.written import book as opened
 from tests.reports.writers.small import EVIL, estimate
+from tests.reports.written import book as opened
 
 GONE = Absent(reason="not_measured", detail="no launch ended")
 ONE_LAUNCH = replace(estimate(3.0), low=float("-inf"), high=float("inf"), n_launches=1)

@@ -10,18 +10,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count, islice
 from string import ascii_lowercase
 from textwrap import wrap
 from typing import Final
 
 from fireassay.estimates.estimate import Absent
-from fireassay.reports.page import Cell, Mark, Number, Table, one_line, said
+from fireassay.reports.page import DASH, Cell, Mark, Number, Table, one_line, said
 from fireassay.reports.writers.support.tex import breakable, tex
 
 COLUMN_PT: Final = 226  # of article, two columns; those of IEEE and ACM are wider
 BETWEEN_PT: Final = 6  # two column separations
 NAMES_PT: Final = 75  # of the names of rows, above which they wrap
 HEAD_PT: Final = 48  # of a line of a head, at least
+SPELLED: Final = {"/s": "per second"}
+HEAD_ROWS: Final = 4  # of a panel, rules and gap included
 MOST_ROWS: Final = 45  # of one float; a column of a page has some 60 lines of this size
 WIDTHS: Final = ((".,:;[]()|!' ilj", 2.5), ("0123456789+", 4.3), ("mwMW%−", 7.1), ("ABCDEFGHIJKLNOPQRSTUVXYZ$", 6.1))  # at footnotesize
 LETTER_PT: Final = 4.4
@@ -78,30 +81,41 @@ class Column:
 
 @dataclass
 class Notes:
-    """The notes below a table, each with its letter."""
+    """The notes below a table, each with its letter; those that differ only in their numbers share one, with the first as an example."""
 
-    letters: dict[str, str] = field(default_factory=dict)
+    alike: dict[str, dict[str, None]] = field(default_factory=dict)  # by text without numbers, the texts
 
     def marks(self, cell: Quantity) -> str:
         """The letters of a cell's notes."""
-        for note in cell.notes:
-            place = len(self.letters)
-            self.letters.setdefault(note, ascii_lowercase[place] if place < len(ascii_lowercase) else str(place))
-        letters = ",".join(self.letters[note] for note in cell.notes)
+        letters = ",".join(self._letter(note) for note in cell.notes)
         return rf"\textsuperscript{{{letters}}}" if letters else ""
 
     def lines(self) -> Iterator[str]:
         """All of them as one paragraph."""
-        if self.letters:
-            listed = "; ".join(rf"\textsuperscript{{{letter}}}{breakable(note)}" for note, letter in self.letters.items())
+        listed = "; ".join(
+            rf"\textsuperscript{{{letter}}}{'for example: ' if len(texts) > 1 else ''}{breakable(next(iter(texts)))}"
+            for letter, texts in zip(_letters(), self.alike.values(), strict=False)
+        )
+        if listed:
             yield rf"\par\smallskip\raggedright\scriptsize {listed}."
+
+    def _letter(self, note: str) -> str:
+        pattern = re.sub(r"\d[\d,.]*", "0", note)
+        self.alike.setdefault(pattern, {})[note] = None
+        return next(islice(_letters(), list(self.alike).index(pattern), None))
+
+
+def _letters() -> Iterator[str]:
+    """a to z, then numbers."""
+    yield from ascii_lowercase
+    yield from map(str, count(1))
 
 
 def table(made: Table) -> str:
     """Floats with the title as their caption, and a panel for as many columns as fit."""
     names, columns = _columns(made)
     panels = list(_panels(names, columns))
-    together = max(1, MOST_ROWS // (len(made.rows) + 2))
+    together = max(1, MOST_ROWS // (len(made.rows) + HEAD_ROWS))
     floats = [panels[at : at + together] for at in range(0, len(panels), together)]
     return "\n".join(_float(made.title, some, continued=place > 0) for place, some in enumerate(floats))
 
@@ -126,7 +140,7 @@ def _quantity(cell: Cell) -> Quantity:
     if not isinstance(cell, Number):
         return Quantity(text=cell.word if isinstance(cell, Mark) else one_line(cell))
     if isinstance(cell.value, Absent):
-        return Quantity(text="--", notes=(cell.value.detail.partition("; ")[0],))
+        return Quantity(text=DASH, notes=(cell.value.detail.partition("; ")[0],))
     notes = tuple(note for note in (cell.extra, "does not count" if cell.struck else "") if note)
     interval, shown = _interval(cell.shown.interval) if cell.interval else ("", "")
     read = NUMBER.fullmatch(said(replace(cell, interval=False, extra="")).text)
@@ -182,6 +196,7 @@ def _column(head: str, cells: Sequence[Quantity], *, ragged: bool) -> Column:
         cells = [replace(cell, unit="", digits="") for cell in cells]
     aligned = any(cell.digits for cell in cells) and not ragged and not power
     paired = any(cell.interval for cell in cells)
+    unit = SPELLED.get(unit, unit)
     title = f"{head}, {unit}" if unit and unit not in head else head
     content = max(cell.width for cell in cells) + max(width(cell.shown_interval) for cell in cells)
     return Column(head=title, cells=tuple(cells), aligned=aligned, paired=paired, width=max(content, *map(width, title.split()), 0.0))
