@@ -1,1 +1,1 @@
-"""Helpers of the writers."""
+"""What do several writers share?"""
