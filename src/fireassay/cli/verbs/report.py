@@ -92,7 +92,7 @@ def _report(name: str, page: str, *, full: bool = False) -> Shown:
     stem = "report" if chosen == RECORD else f"report-{chosen}"
 
     def content(view: View, screen: bool) -> str | bytes:
-        made = replace(page_spec.page(view), full=full)
+        made = replace(page_spec.page(view), full=full or chosen != RECORD)  # the other pages have no short form
         return shown(writer, made) if screen else writer.write(made)
 
     return Shown(
