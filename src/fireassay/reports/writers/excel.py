@@ -1,6 +1,6 @@
 """How does a page become a spreadsheet?
 
-A workbook of real numbers, with units in the column heads. Numbers are raw, in the unit of the record; only Excel formats them. Text is
+The answer, native charts beside their numbers, then real numbers with units in the column heads. Numbers are raw, in the unit of the record; only Excel formats them. Text is
 written as text whatever its first character, so that a script called `=cmd()` stays a name. If a page has sections of depth `data`, these
 are the sheets; else every table, list and set of facts is one.
 """
@@ -18,7 +18,7 @@ import xlsxwriter
 from fireassay.estimates.estimate import Estimate
 from fireassay.reports.figures import ends
 from fireassay.reports.graph import Graph
-from fireassay.reports.page import Block, Bullets, Cell, Facts, Number, Page, Prose, Raw, Section, Table, heads, said
+from fireassay.reports.page import Answer, Block, Bullets, Cell, Facts, Number, Page, Prose, Raw, Section, Table, heads, said
 from fireassay.reports.writers.support import cells, native_charts
 from fireassay.reports.writers.support.cells import LONGEST_TEXT, Styles
 from fireassay.reports.writers.writer import Writer
@@ -61,9 +61,23 @@ def _shown(page: Page) -> tuple[Section, ...]:
 
 def sheets(page: Page) -> list[tuple[str, Table | Raw]]:
     """Every sheet with its name, that of the charts apart, whose name is kept for it."""
-    named = [*((_front(page),) if not page.of_depth("data") else ()), *(sheet for section in _shown(page) for sheet in _of(section))]
+    named = [
+        *((_answer(page, page.answer),) if page.answer is not None else ()),
+        *((_front(page),) if not page.of_depth("data") else ()),
+        *(sheet for section in _shown(page) for sheet in _of(section)),
+    ]
     names = sheet_names([native_charts.SHEET, *(name for name, _ in named)])[1:]
     return list(zip(names, (sheet for _, sheet in named), strict=True))
+
+
+def _answer(page: Page, answer: Answer) -> tuple[str, Table]:
+    """The first sheet: status and advice, evidence, a line per dimension, what to do next."""
+    rows: list[tuple[Cell, ...]] = [("Answer", answer.mark, f"{page.title}: {answer.headline}" if page.title else answer.headline)]
+    rows += [("Evidence", None, answer.evidence)] if answer.evidence else []
+    rows += [(line.label.capitalize(), line.mark, line.text) for line in answer.lines]
+    rows += [("Next", None, " ".join(part for part in (step.reason, step.command) if part)) for step in answer.next]
+    rows += [("Record", None, answer.record)] if answer.record else []
+    return "Answer", Table(name="answer", heads=heads("What", "Status", "Sentence"), rows=tuple(rows))
 
 
 def _front(page: Page) -> tuple[str, Table]:
@@ -179,4 +193,4 @@ def _write_frame(page: Any, frame: pl.DataFrame) -> int:
     return frame.height
 
 
-WRITER = Writer(name="excel", suffix=".xlsx", summary="a workbook of real numbers with their units", write=write)
+WRITER = Writer(name="excel", suffix=".xlsx", summary="a workbook of real numbers with their units, and native charts", write=write)

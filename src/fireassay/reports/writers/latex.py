@@ -57,4 +57,6 @@ def _bullet(item: Bullet) -> str:
     return f"{names}: {pairs}{todo}" if names else f"{pairs}{todo}"
 
 
-WRITER = Writer(name="latex", suffix=".tex", summary="paragraphs and tables for a paper", write=write)
+WRITER = Writer(
+    name="latex", suffix=".tex", summary="paragraphs and tables for a column of a paper, with booktabs and siunitx", write=write
+)

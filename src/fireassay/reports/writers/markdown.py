@@ -234,4 +234,10 @@ def grid(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join([lines[0], "|" + "---|" * len(head), *lines[1:]])
 
 
-WRITER = Writer(name="markdown", suffix=".md", summary="tables for an issue, a pull request or a wiki", write=write, streams=True)
+WRITER = Writer(
+    name="markdown",
+    suffix=".md",
+    summary="an answer of at most 60 lines for a pull request or an issue, everything with --full",
+    write=write,
+    streams=True,
+)
