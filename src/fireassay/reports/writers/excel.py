@@ -75,7 +75,7 @@ def _answer(page: Page, answer: Answer) -> tuple[str, Table]:
     rows: list[tuple[Cell, ...]] = [("Answer", answer.mark, f"{page.title}: {answer.headline}" if page.title else answer.headline)]
     rows += [("Evidence", None, answer.evidence)] if answer.evidence else []
     rows += [(line.label.capitalize(), line.mark, line.text) for line in answer.lines]
-    rows += [("Next", None, " ".join(part for part in (step.reason, step.command) if part)) for step in answer.next]
+    rows += [("Next", None, ": ".join(part for part in (step.reason.rstrip(".:"), step.command) if part)) for step in answer.next]
     rows += [("Record", None, answer.record)] if answer.record else []
     return "Answer", Table(name="answer", heads=heads("What", "Status", "Sentence"), rows=tuple(rows))
 

@@ -14,6 +14,7 @@ from fireassay.reports.graph import Amounts, Axis, Graph, Trace
 from fireassay.reports.page import Page, Section
 from fireassay.reports.view import View
 from fireassay.reports.writers.excel import write
+from fireassay.reports.writers.support.native_charts import CUT
 from tests.reports.writers.small import EVIL, estimate
 from tests.reports.written import book as opened
 
@@ -80,6 +81,14 @@ def test_an_axis_holds_every_interval() -> None:
     axis = sheet(graph(wide, estimate(2.0)))._charts[0].y_axis
     assert axis.scaling.min <= -500
     assert axis.scaling.max >= 3300
+
+
+def test_an_interval_that_leaves_the_chart_is_said_to() -> None:
+    def texts(page: Any) -> list[Any]:
+        return [cell.value for row in page.iter_rows() for cell in row]
+
+    assert CUT in texts(sheet(graph(replace(estimate(1.0), high=50.0), estimate(2.0))))
+    assert CUT not in texts(sheet(graph(estimate(1.0), estimate(2.0), ONE_LAUNCH)))
 
 
 def test_a_logarithmic_axis_begins_at_a_power_of_its_base() -> None:

@@ -20,7 +20,7 @@ LINE: Final = 15  # points of a line of text
 HEAD_LINE: Final = 16  # characters of a head's line; longer heads wrap
 COLOURS: Final = {
     "good": "#E0F3E8",
-    "gain": "#E0F3E8",
+    "gain": "#E9ECEF",
     "bad": "#FDE6E3",
     "void": "#FDE6E3",
     "open": "#FFF0CC",

@@ -30,7 +30,7 @@ WIDTHS: Final = ((".,:;[]()|!' ilj", 2.5), ("0123456789+", 4.3), ("mwMW%−", 7.
 LETTER_PT: Final = 4.4
 NUMBER: Final = re.compile(r"(?P<minus>[+−-]?)(?P<before>\$?)(?P<digits>[\d,]+(?:\.\d+)?)(?P<power>e[−-]?\d+)?(?P<after>.*)")
 INTERVAL: Final = re.compile(r"\[(?P<low>.+), (?P<high>[^\]]+)\](?P<caution>.*)", re.DOTALL)
-WITHOUT: Final = {"no interval: one launch": "(1 launch)", "no interval: the data bound neither side": "(no bound)"}
+WITHOUT: Final = {"exact": "(exact)", "no interval: one launch": "(1 launch)", "no interval: the data bound neither side": "(no bound)"}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,6 +32,7 @@ TALL: Final = 19  # rows of a chart with the gap below it
 BAR: Final = 26  # pixels of a horizontal bar
 ROOM: Final = 1.25  # of a logarithmic axis beyond its largest number
 REACH: Final = 4.0  # multiple of the largest value
+CUT: Final = "An interval without a cap continues beyond the chart; its ends are in the table."
 MOST_DIGITS: Final = 6  # of the largest number of a column
 MOST_DECIMALS: Final = 8
 PLAIN_DIGITS: Final = 4  # of a number without an interval
@@ -69,7 +70,7 @@ def add(book: Any, styles: Styles, graphs: Sequence[Graph], headline: str) -> No
         placed = _write_table(page, styles, row, graph)
         chart = _chart(book, graph, placed)
         page.insert_chart(row, 0, chart, {"x_offset": 4, "y_offset": 2, "object_position": 2, "description": _literal(graph.title)})
-        row += max(TALL, len(graph.columns[0].values) + len(graph.notes) + 5)
+        row += max(TALL, len(graph.columns[0].values) + len(_notes(graph)) + 5)
 
 
 # ---- numbers ---------------------------------------------------------------------------------------------------------
@@ -91,9 +92,16 @@ def _write_table(page: Any, styles: Styles, top: int, graph: Graph) -> list[Plac
         for row, content in enumerate(contents, start=top + 2):
             cells.write(page, styles, row, column, content)
     page.set_row(top + 1, cells.height([title for title, _ in flat], [WIDTH] * len(flat)))
-    for row, note in enumerate(graph.notes, start=top + 3 + len(notes)):
+    for row, note in enumerate(_notes(graph), start=top + 3 + len(notes)):
         page.write_string(row, LEFT, note, styles.quiet)
     return [_placed(top + 2, start, of) for start, of in zip(starts, parts, strict=False)]
+
+
+def _notes(graph: Graph) -> tuple[str, ...]:
+    """What is said below the table; an interval is never cut silently."""
+    drawn = [graph.columns[place] for place in {graph.x, *(trace.column for trace in graph.traces)}]
+    cut = any(abs(end) > _reach(column) and math.isfinite(end) for column in drawn for end in _known_ends(column))
+    return (*graph.notes, *((CUT,) if cut else ()))
 
 
 def _has_intervals(amounts: Amounts) -> bool:
@@ -202,10 +210,15 @@ def _drawn(graph: Graph) -> list[float]:
 def _ends_of(amounts: Amounts) -> list[float]:
     """Values and the ends of their intervals; those farther away than `REACH` values are cut by the edge of the chart."""
     plain = [float(value) for value in amounts.values if isinstance(value, int | float)]
-    known = [value for value in amounts.values if isinstance(value, Estimate)]
-    reach = REACH * max((abs(value.value) for value in known), default=0.0)
-    ends_of = [end for value in known for end in (value.value, value.low, value.high) if abs(end) <= reach]
-    return [*plain, *(end * amounts.factor for end in ends_of)]
+    return [*plain, *(end * amounts.factor for end in _known_ends(amounts) if abs(end) <= _reach(amounts))]
+
+
+def _known_ends(amounts: Amounts) -> list[float]:
+    return [end for value in amounts.values if isinstance(value, Estimate) for end in (value.value, value.low, value.high)]
+
+
+def _reach(amounts: Amounts) -> float:
+    return REACH * max((abs(value.value) for value in amounts.values if isinstance(value, Estimate)), default=0.0)
 
 
 def _axis(axis: Axis, numbers: Sequence[float]) -> dict[str, Any]:
