@@ -1,8 +1,8 @@
 """How does a page become a spreadsheet?
 
-The answer, native charts beside their numbers, then real numbers with units in the column heads. Numbers are raw, in the unit of the record; only Excel formats them. Text is
-written as text whatever its first character, so that a script called `=cmd()` stays a name. If a page has sections of depth `data`, these
-are the sheets; else every table, list and set of facts is one.
+The answer, native charts beside their numbers, then tables with units in the column heads. Numbers are raw, in the unit of the record;
+only Excel formats them. Text is written as text whatever its first character, so that a script called `=cmd()` stays a name. If a page
+has sections of depth `data`, these are the sheets; else every table, list and set of facts is one.
 """
 
 from __future__ import annotations
