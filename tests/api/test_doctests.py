@@ -50,4 +50,3 @@ def test_every_public_function_and_its_result_have_an_example() -> None:
     methods = [name for name, value in vars(fireassay.Record).items() if not name.startswith("_") and inspect.isfunction(value)]
     without += [f"Record.{name}" for name in methods if f"fireassay.api.record.Record.{name}" not in named]
     assert without == []
-

@@ -7,7 +7,8 @@ from fireassay.exit_codes import EXIT_CODES
 
 
 def test_the_public_names_are_these() -> None:
-    assert sorted(fireassay.__all__) == ["Experiment", "__version__", "judge", "load", "open_record", "probe", "run", "time"]
+    classes = ["Absent", "Chart", "Comparison", "Estimate", "Experiment", "Record", "Verdict"]
+    assert sorted(fireassay.__all__) == [*classes, "__version__", "compare", "errors", "load", "open", "probe", "run", "time"]
 
 
 def test_every_public_name_resolves() -> None:

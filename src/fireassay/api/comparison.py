@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 from fireassay.api import html
 from fireassay.api.record import ROOT, Record, open, remarks_as_warnings
 from fireassay.estimates.estimate import Estimate, Value
-from fireassay.units import FRACTION
 
 if TYPE_CHECKING:
     import polars as pl

@@ -66,12 +66,7 @@ def run(
     return _measured(experiment, None if folder is None else Path(folder), Path(root), on_progress)
 
 
-def load(
-    *urls: str,
-    root: str | os.PathLike[str] = ROOT,
-    on_progress: Progress | None = None,
-    **flags: object,
-) -> Record:
+def load(*urls: str, root: str | os.PathLike[str] = ROOT, on_progress: Progress | None = None, **flags: object) -> Record:
     """Put a load on a serving engine and return its sealed record.
 
     >>> import fireassay

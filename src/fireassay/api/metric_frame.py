@@ -39,11 +39,15 @@ def frame(results: Results, metrics: Mapping[str, Metric]) -> pl.DataFrame:
 def _rows(results: Results, metrics: Mapping[str, Metric]) -> Iterator[tuple[Any, ...]]:
     for name, values in results.items():
         for configuration, value in values.items():
-            if isinstance(value, Estimate):
-                numbers = (value.value, value.low, value.high, value.unit, value.confidence, value.n_launches, None)
-            else:
-                numbers = (None, None, None, metrics[name].unit, None, None, f"{value.reason}: {value.detail}")
-            yield (name, configuration, *numbers)
+            yield (name, configuration, *(_numbers(value) if isinstance(value, Estimate) else _reason(value, metrics[name].unit)))
+
+
+def _numbers(value: Estimate) -> tuple[Any, ...]:
+    return (value.value, value.low, value.high, value.unit, value.confidence, value.n_launches, None)
+
+
+def _reason(value: Absent, unit: str) -> tuple[Any, ...]:
+    return (None, None, None, unit, None, None, f"{value.reason}: {value.detail}")
 
 
 def pick(results: Results, name: str, configurations: Sequence[Configuration], selection: Mapping[str, object]) -> Value:

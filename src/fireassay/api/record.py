@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from fireassay.api.chart import Chart
     from fireassay.api.verdict import Verdict
     from fireassay.estimates.estimate import Value
+    from fireassay.record.reader import Record as Opened
     from fireassay.reports.charts.record_charts import Drawn
     from fireassay.reports.view import View
-    from fireassay.record.reader import Record as Opened
     from fireassay.spec.experiment import Experiment
     from fireassay.verdict.comparison.types import Side
     from fireassay.verdict.judge import Judgement
