@@ -21,24 +21,25 @@ if TYPE_CHECKING:
     from fireassay.api.chart import Chart as Chart
     from fireassay.api.comparison import Comparison as Comparison
     from fireassay.api.comparison import compare as compare
+    from fireassay.api.estimate import Absent as Absent
+    from fireassay.api.estimate import Estimate as Estimate
     from fireassay.api.measuring import load as load
+    from fireassay.api.measuring import read_experiment as read_experiment
     from fireassay.api.measuring import run as run
     from fireassay.api.record import Record as Record
     from fireassay.api.record import open as open
     from fireassay.api.timing import time as time
     from fireassay.api.verdict import Verdict as Verdict
-    from fireassay.estimates.estimate import Absent as Absent
-    from fireassay.estimates.estimate import Estimate as Estimate
     from fireassay.instruments import probe as probe
     from fireassay.spec.experiment import Experiment as Experiment
 
 __version__ = "0.4.0"
 
 _HOMES = {
-    "Absent": "estimates.estimate",
+    "Absent": "api.estimate",
     "Chart": "api.chart",
     "Comparison": "api.comparison",
-    "Estimate": "estimates.estimate",
+    "Estimate": "api.estimate",
     "Experiment": "spec.experiment",
     "Record": "api.record",
     "Verdict": "api.verdict",
@@ -47,6 +48,7 @@ _HOMES = {
     "load": "api.measuring",
     "open": "api.record",
     "probe": "instruments.probe",
+    "read_experiment": "api.measuring",
     "run": "api.measuring",
     "time": "api.timing",
 }
@@ -64,6 +66,7 @@ __all__ = [
     "load",
     "open",
     "probe",
+    "read_experiment",
     "run",
     "time",
 ]

@@ -29,7 +29,7 @@ def test_a_run_returns_its_record_and_prints_nothing(tmp_path: Path, capfd: pyte
 def test_a_file_is_run_like_its_experiment_with_its_script_beside_it(tmp_path: Path) -> None:
     asked = experiment(levels=(1,), launches=3, sweep=False)
     (tmp_path / "simulated.toml").write_text(to_toml(asked))
-    assert fireassay.Experiment.from_toml(tmp_path / "simulated.toml") == asked
+    assert fireassay.read_experiment(tmp_path / "simulated.toml") == asked
     assert fireassay.run(tmp_path / "simulated.toml", root=tmp_path / "records").experiment == asked
 
 

@@ -8,7 +8,8 @@ from fireassay.exit_codes import EXIT_CODES
 
 def test_the_public_names_are_these() -> None:
     classes = ["Absent", "Chart", "Comparison", "Estimate", "Experiment", "Record", "Verdict"]
-    assert sorted(fireassay.__all__) == [*classes, "__version__", "compare", "errors", "load", "open", "probe", "run", "time"]
+    functions = ["compare", "errors", "load", "open", "probe", "read_experiment", "run", "time"]
+    assert sorted(fireassay.__all__) == [*classes, "__version__", *functions]
 
 
 def test_every_public_name_resolves() -> None:

@@ -25,6 +25,21 @@ if TYPE_CHECKING:
 GOODPUT = "goodput"  # the flag of `assay load` that is no key
 
 
+def read_experiment(path: str | os.PathLike[str]) -> Experiment:
+    """The experiment of a TOML file, to look at, to change or to run.
+
+    >>> import fireassay
+    >>> fireassay.read_experiment("records/digits/experiment.toml").factor.levels
+    (1, 2)
+
+    Raises:
+        SpecError: it cannot be read or is no valid experiment: all problems at once.
+    """
+    from fireassay.spec.load import read
+
+    return read(os.fspath(path))
+
+
 def run(
     experiment: Experiment | str | os.PathLike[str],
     *,
@@ -59,10 +74,10 @@ def run(
         RecordError: the record can no longer be written; its content so far stays readable.
     """
     if not isinstance(experiment, Experiment):
-        from fireassay.spec.load import load as read
+        from fireassay.spec.load import load as checked
 
         folder = Path(experiment).parent if folder is None else folder
-        experiment = read(os.fspath(experiment))
+        experiment = checked(os.fspath(experiment))
     return _measured(experiment, None if folder is None else Path(folder), Path(root), on_progress)
 
 

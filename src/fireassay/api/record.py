@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fireassay.api import html
+from fireassay.api.estimate import Absent, Estimate, of
 from fireassay.api.metric_frame import frame, pick, unknown
 from fireassay.printable import REMARKS
 
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 
     from fireassay.api.chart import Chart
     from fireassay.api.verdict import Verdict
-    from fireassay.estimates.estimate import Value
     from fireassay.record.reader import Record as Opened
     from fireassay.reports.charts.record_charts import Drawn
     from fireassay.reports.view import View
@@ -114,7 +114,7 @@ class Record:
 
         >>> import fireassay
         >>> fireassay.open("digits").judge()
-        Verdict('good': PASS)
+        Verdict('good': INCONCLUSIVE)
 
         Raises:
             RecordError: it cannot be judged.
@@ -139,7 +139,7 @@ class Record:
         """
         return frame(self._judgement.results, self._judgement.metrics)
 
-    def metric(self, name: str, /, **selection: object) -> Value:
+    def metric(self, name: str, /, **selection: object) -> Estimate | Absent:
         """One metric: an `Estimate` with its interval, or an `Absent` with the reason.
 
         >>> import fireassay
@@ -162,7 +162,7 @@ class Record:
         """
         from fireassay.spec.plan import configurations
 
-        return pick(self._judgement.results, name, configurations(self.experiment), selection)
+        return of(pick(self._judgement.results, name, configurations(self.experiment), selection))
 
     @property
     def charts(self) -> tuple[str, ...]:

@@ -6,21 +6,19 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fireassay.api import html
+from fireassay.api.estimate import Absent, Estimate
 from fireassay.api.record import ROOT, Record
 from fireassay.spec.sections.timing import ROUNDS
-
-if TYPE_CHECKING:
-    from fireassay.estimates.estimate import Value
 
 
 @dataclass(frozen=True, kw_only=True)
 class Timed:
     """The result of `fireassay.time`."""
 
-    estimate: Value  # seconds per call with interval, or why there is none
+    estimate: Estimate | Absent  # seconds per call with interval, or why there is none
     record: Record  # the sealed record
     text: str  # the same as text
 

@@ -19,7 +19,7 @@ class Verdict:
     >>> import fireassay
     >>> verdict = fireassay.open("digits").judge()
     >>> verdict.status
-    'PASS'
+    'INCONCLUSIVE'
     >>> print(verdict.sentence)
     good: 1 worker is the largest admissible worker count (the base): ...
     >>> verdict.recommendation.configuration
@@ -37,7 +37,7 @@ class Verdict:
 
     @property
     def status(self) -> types.Status:
-        """PASS, FAIL, INCONCLUSIVE or INVALID."""
+        """PASS, NO_GAIN, FAIL, INCONCLUSIVE or INVALID."""
         return self._judged.status
 
     @property

@@ -8,7 +8,7 @@ raise one `SpecError` that lists every problem: single values are checked here, 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, ValidationError, model_validator
 
@@ -29,9 +29,6 @@ from fireassay.spec.sections.serving import Serving
 from fireassay.spec.sections.timing import ROUNDS, Timing
 from fireassay.spec.sections.tune import Tune
 from fireassay.spec.sections.workload import Measure, Workload
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def _none_word(value: object) -> object:
@@ -266,17 +263,6 @@ class Experiment(Model):
     ] = Field((), description="Fault launches, in addition to the timed ones.")
     launcher: Launcher = Launcher()
     limits: Limits = Limits()
-
-    @classmethod
-    def from_toml(cls, path: str | Path) -> Experiment:
-        """The experiment of a TOML file; its script is relative to the file's folder.
-
-        Raises:
-            SpecError: it cannot be read or is no valid experiment: all problems at once.
-        """
-        from fireassay.spec.load import load
-
-        return load(path)
 
     @model_validator(mode="wrap")
     @classmethod
