@@ -19,7 +19,7 @@ def root(function: Callable[[float], float], low: float, high: float, *, toleran
     f_low, f_high = function(low), function(high)
     if f_low == 0.0 or f_high == 0.0:
         return low if f_low == 0.0 else high
-    if not f_low * f_high < 0.0:
+    if (f_low < 0.0) == (f_high < 0.0):
         raise ValueError(f"no change of sign between {low} and {high}: {f_low} and {f_high}")
     estimate = 0.5 * (low + high)
     while abs(high - low) > tolerance:
@@ -34,7 +34,7 @@ def root(function: Callable[[float], float], low: float, high: float, *, toleran
         if (exact := next((x for x, y in points if y == 0.0), None)) is not None:
             return exact
         (low, f_low), (high, f_high) = next(
-            (left, right) for left, right in zip(points, points[1:], strict=False) if left[1] * right[1] < 0.0
+            (left, right) for left, right in zip(points, points[1:], strict=False) if (left[1] < 0.0) != (right[1] < 0.0)
         )
     return min(max(estimate, min(low, high)), max(low, high))
 
