@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import pairwise
 
 
 def root(function: Callable[[float], float], low: float, high: float, *, tolerance: float) -> float:
@@ -33,9 +34,7 @@ def root(function: Callable[[float], float], low: float, high: float, *, toleran
             points = sorted([*points, (estimate, function(estimate))], key=lambda point: point[0], reverse=low > high)
         if (exact := next((x for x, y in points if y == 0.0), None)) is not None:
             return exact
-        (low, f_low), (high, f_high) = next(
-            (left, right) for left, right in zip(points, points[1:], strict=False) if (left[1] < 0.0) != (right[1] < 0.0)
-        )
+        (low, f_low), (high, f_high) = next((left, right) for left, right in pairwise(points) if (left[1] < 0.0) != (right[1] < 0.0))
     return min(max(estimate, min(low, high)), max(low, high))
 
 

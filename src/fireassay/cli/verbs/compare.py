@@ -54,12 +54,14 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    from fireassay.cli.support.lean_scipy import import_special
     from fireassay.record.arrow_import import without_pandas
     from fireassay.reports.documents.comparison import render
     from fireassay.reports.pages.comparison import page
     from fireassay.reports.rows.comparison import build
 
     without_pandas()
+    import_special()
     sides = load_sides(arguments.records, arguments.root)
     by_quality = arguments.primary == QUALITY
     comparison = compared(

@@ -371,6 +371,7 @@ def _start(law: Law, data: Points) -> list[float]:
 
 def _profile(law: Law, data: Points, index: int, value: float, limit: float) -> tuple[float, float]:
     """How far a parameter on its bound can move until the best sum of squares exceeds `limit`."""
+
     def excess(other: float) -> float:
         return _best_rss(law, data, {index: other}) - limit
 

@@ -23,7 +23,15 @@ import polars as pl
 
 from fireassay.estimates.format import given
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.training.correctness.first_gradients import Compared, First, compared, laters, other_samples, other_step, samples_until
+from fireassay.frames.training.correctness.first_gradients import (
+    Compared,
+    First,
+    compared,
+    laters,
+    other_samples,
+    other_step,
+    samples_until,
+)
 from fireassay.frames.training.loss_curves import loss_curves
 from fireassay.stats.groups.gradient_difference import direction, tolerance
 
