@@ -45,8 +45,6 @@ class Comparison:
     >>> result = fireassay.compare("digits", at=["workers=1", "workers=2"], primary="step_time")
     >>> result
     Comparison(workers=1, workers=2: improved)
-    >>> print(result.sentence)
-    workers=2 against workers=1: faster: step time −41 % [−66, −0.9], 3 against 3 launches; ...
     >>> result.changes.filter("primary").select("metric", "side", "outcome").row(0)
     ('step_time', 'workers=2', 'improved')
     """
@@ -137,6 +135,8 @@ def compare(
     """Compare records with the first one, or configurations of one record, as `assay compare` does.
 
     >>> import fireassay
+    >>> print(fireassay.compare("digits", at=["workers=1", "workers=2"], primary="step_time"))
+    workers=2 against workers=1: faster: step time −41 % [−66, −0.9], 3 against 3 launches; ...
     >>> fireassay.compare("digits", "digits")
     Traceback (most recent call last):
     fireassay.errors.SpecError: 1 problem in the command line:
