@@ -14,7 +14,7 @@ from functools import cache
 
 TYPE_CHECKING = False  # type checkers assume true; see fireassay/__init__.py
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint, EntryPoints
+    from importlib.metadata import EntryPoint
     from typing import Any
 
 # subpackage of `assay` -> the constant that a plug-in file defines
@@ -187,7 +187,7 @@ def _entry_points(package: str) -> tuple[EntryPoint, ...]:
 
 
 @cache
-def _every_entry_point() -> EntryPoints:
+def _every_entry_point() -> Any:
     """Those of all installed distributions, whose files are read once rather than once per package."""
     # Deferred: importlib.metadata takes longer to load than an empty interpreter takes to start.
     from importlib.metadata import entry_points
