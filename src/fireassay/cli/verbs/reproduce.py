@@ -58,7 +58,7 @@ def _show_result(arguments: argparse.Namespace, first: Side, second: Side, path:
     from fireassay.verdict.comparison.compare import compare
     from fireassay.verdict.reproduction import STATES, reproduction
 
-    days = record_lookup.days(arguments, (first, second), ())
+    days = record_lookup.days(arguments.history, arguments.day_to_day, (first, second), ())
     comparison = compare((first, second), force=True, days=days)
     result = reproduction(comparison, first, second, force=arguments.force, days=days)
     emit(Output(name="reproduction", page=lambda: page(result), document=lambda: render(result, record=str(path))), arguments)
