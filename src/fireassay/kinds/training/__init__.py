@@ -2,4 +2,11 @@
 
 from fireassay.spec.kind import Kind
 
-KIND = Kind(name="training", title="a training", precedence=1000, applies=lambda experiment: True, trains=True)
+KIND = Kind(
+    name="training",
+    title="a training",
+    precedence=1000,
+    applies=lambda experiment: True,
+    trains=True,
+    glance=(("speedup",), ("efficiency",), ("step_time",)),
+)
