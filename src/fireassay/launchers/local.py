@@ -21,7 +21,7 @@ from pathlib import Path
 
 from fireassay import isolated
 from fireassay.errors import EnvironmentLacks, Problem, SpecError
-from fireassay.launchers.support import processors, supervisor_client
+from fireassay.launchers.support import fork_client, processors, supervisor_client
 from fireassay.launchers.support.base import Handle, Launcher, Request
 from fireassay.launchers.support.ports import HOST
 from fireassay.spec.experiment import Experiment
@@ -67,17 +67,19 @@ def command(request: Request, *, with_torch: bool, meeting: str = "") -> list[st
         binding = [sys.executable, "-I", "-S", *entry] if entry else []
         return [*binding, sys.executable, "-u", *script_command]
     script = [*entry, sys.executable, "-u", *script_command] if entry else script_command
-    nodes = request.settings.nodes
+    return [*isolated.python("-m", "torch.distributed.run"), *_torchrun(request, meeting), *script]
+
+
+def _torchrun(request: Request, meeting: str) -> list[str]:
+    """torchrun's own arguments, before the script."""
     return [
-        *isolated.python("-m", "torch.distributed.run"),
         *_rendezvous(request, meeting),
         "--nproc-per-node",
-        str(request.workers // nodes),
+        str(request.workers // request.settings.nodes),
         "--max-restarts",
         str(request.max_restarts),
         "--monitor-interval",
         "0.1",
-        *script,
     ]
 
 
@@ -119,9 +121,17 @@ def start(request: Request) -> Handle:
     """Start torchrun, or the script itself without torch."""
     if not torch_is_installed() or request.settings.nodes > 1:
         return supervisor_client.start(request, command(request, with_torch=torch_is_installed()))
-    folder = tempfile.mkdtemp(prefix="assay-")  # on a local disk: file locks fail on some network file systems
-    words = command(request, with_torch=True, meeting=str(Path(folder) / "rendezvous"))
-    return supervisor_client.start(request, words, after=partial(shutil.rmtree, folder, ignore_errors=True))
+    folder = Path(tempfile.mkdtemp(prefix="assay-"))  # on a local disk: file locks fail on some network file systems
+    meeting, after = str(folder / "rendezvous"), partial(shutil.rmtree, folder, ignore_errors=True)
+    if request.settings.start == "fork":
+        return fork_client.start(request, [*_torchrun(request, meeting), *fork_client.script(folder, request)], folder, after=after)
+    return supervisor_client.start(request, command(request, with_torch=True, meeting=meeting), after=after)
+
+
+def prepare(request: Request) -> None:
+    """With launcher.start = "fork": a process that has imported torch."""
+    if request.settings.start == "fork":
+        fork_client.prepare(request)
 
 
 def describe(request: Request) -> dict[str, object]:
@@ -132,8 +142,9 @@ def describe(request: Request) -> dict[str, object]:
         "host": platform.node(),
         "nodes": request.settings.nodes,
         "node_rank": request.settings.node_rank,
+        "start": request.settings.start,
         **processors.placed(request),
     }
 
 
-LAUNCHER = Launcher(name="local", check=check, start=start, describe=describe)
+LAUNCHER = Launcher(name="local", check=check, start=start, describe=describe, prepare=prepare)

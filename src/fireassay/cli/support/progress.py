@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from fireassay.cli.support.provisional import Provisional, after_block, blocks_done
 from fireassay.errors import RecordError
 from fireassay.estimates.format import count, reading
-from fireassay.printable import one_line
+from fireassay.printable import one_line, printable
 from fireassay.runners.experiment import policy
 from fireassay.runners.experiment.progress import FINAL, LaunchProgress, LaunchRow, LoadProgress, RunProgress
 from fireassay.spec.plan import PlannedLaunch
@@ -137,7 +137,7 @@ class PlainLines:
             self._line(f"{_prefix(progress)}interim analysis: {look.sentence}")
         shown.looks = len(progress.looks)
         for line in table.lines() if table is not None else ():
-            self._line(f"{_prefix(progress)}{line}")
+            self._line(f"{_prefix(progress)}{line}", as_it_is=True)
 
     def _first(self, progress: RunProgress) -> _Printed:
         done = {row["slot"] for row in progress.rows if row["status"] in FINAL}
@@ -147,9 +147,9 @@ class PlainLines:
         self.printed[progress.record] = _Printed(rows=len(progress.rows), looks=len(progress.looks))
         return self.printed[progress.record]
 
-    def _line(self, text: str) -> None:
+    def _line(self, text: str, *, as_it_is: bool = False) -> None:
         with suppress(BrokenPipeError):  # the reader closed the pipe (`assay run ... | head`): keep measuring
-            print(one_line(text), file=self.stream, flush=True)  # a reason may quote a server or a script
+            print(printable(text) if as_it_is else one_line(text), file=self.stream, flush=True)  # a reason may quote a server or a script
 
 
 def _prefix(progress: RunProgress) -> str:
@@ -228,7 +228,7 @@ def picture(progress: RunProgress, between: Between | None = None, steps: Mappin
 def _line(text: str, style: str = "") -> Text:
     from rich.text import Text
 
-    return Text(one_line(text), style=style, no_wrap=True, overflow="ellipsis")
+    return Text(printable(text), style=style, no_wrap=True, overflow="ellipsis")
 
 
 def title(progress: RunProgress) -> str:
