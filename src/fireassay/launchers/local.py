@@ -4,6 +4,7 @@ By `torchrun`, which also restarts them in fault launches.  Every worker count g
 compares like with like.  Without torch, a single worker is started directly: a script that needs no torch can still be measured.
 On one node, nothing is reachable from other machines: torchrun's rendezvous is a file in a folder that only this user can open, and
 the workers listen on the loopback interface (`base.worker_environment`).
+With launcher.start = "fork", torchrun and the workers are forks of a process that has imported torch (`support/fork_server.py`).
 Several nodes: start assay on each node with its own node_rank.  They meet by c10d rendezvous at rendezvous_endpoint; node 0 is declared
 its host, because the rendezvous hangs where host names resolve to 127.0.0.1.
 Source: https://docs.pytorch.org/docs/stable/elastic/run.html
@@ -12,6 +13,7 @@ Source: https://docs.pytorch.org/docs/stable/elastic/run.html
 from __future__ import annotations
 
 import importlib.util
+import os
 import platform
 import shutil
 import sys
@@ -57,7 +59,19 @@ def check(experiment: Experiment) -> None:
             f'torch is not installed for {sys.executable}, and launcher.kind = "local" starts several workers with torchrun. '
             'Install it: pip install torch. For a script that needs no torch, set launcher.kind = "plain".'
         )
+    if experiment.launcher.start == "fork" and (reason := no_fork()):
+        raise EnvironmentLacks(f'launcher.start = "fork" is not possible here: {reason}. Set launcher.start = "exec".')
     processors.check(experiment)
+
+
+def no_fork(devices: Path = Path("/dev")) -> str:
+    """Why workers cannot be forks on this machine; "" if they can."""
+    if not torch_is_installed():
+        return f"torch is not installed for {sys.executable}"
+    if sys.platform != "linux" or not hasattr(os, "pidfd_open"):
+        return f"it needs Linux 5.3 or newer, and this is {platform.system()} {platform.release()}"
+    accelerators = [name for name in ("nvidiactl", "kfd", "accel") if (devices / name).exists()]
+    return f"/dev/{accelerators[0]} exists, and an accelerator's driver does not survive a fork" if accelerators else ""
 
 
 def command(request: Request, *, with_torch: bool, meeting: str = "") -> list[str]:

@@ -58,20 +58,21 @@ class Server:
         selector = selectors.DefaultSelector()
         selector.register(self.requests, selectors.EVENT_READ)
         while selector.select(IDLE_S) or supervisor.family(os.getpid()):
-            message, descriptors, _, _ = (
-                socket.recv_fds(self.requests, LONGEST, 3, socket.MSG_DONTWAIT) if selector.select(0) else (None,) * 4
-            )
-            if message is None:
-                continue
+            if not selector.select(0):
+                continue  # idle, but a launch is running
+            message, descriptors, _, _ = socket.recv_fds(self.requests, LONGEST, 3)
             if not message:
                 return
-            pid = os.fork()
-            if pid == 0:
-                selector.close()
-                _leave_on_error(lambda: self._supervise(json.loads(message)["mark"], *descriptors))
-            for descriptor in descriptors:
-                os.close(descriptor)
-            self.requests.send(json.dumps({"pid": pid}).encode())
+            self._fork(json.loads(message)["mark"], descriptors, selector)
+
+    def _fork(self, mark: str, descriptors: list[int], selector: selectors.BaseSelector) -> None:
+        pid = os.fork()
+        if pid == 0:
+            selector.close()
+            _leave_on_error(lambda: self._supervise(mark, *descriptors))
+        for descriptor in descriptors:
+            os.close(descriptor)
+        self.requests.send(json.dumps({"pid": pid}).encode())
 
     def _supervise(self, mark: str, control: int, out: int, log: int) -> None:
         """The supervisor's life: the job follows on `control`, as for `supervisor.py`."""
@@ -173,7 +174,10 @@ class ForkingSupervisor(supervisor.Supervisor):
         self.selector.close()
         for connection in (self.listener, *self.proxies.values()):
             connection.detach()
-        os.closerange(3, os.sysconf("SC_OPEN_MAX") if os.sysconf("SC_OPEN_MAX") < 65536 else 65536)
+        for name in os.listdir("/proc/self/fd"):
+            if int(name) > 2:
+                with contextlib.suppress(OSError):  # that of the listing itself
+                    os.close(int(name))
         sys.path[:] = self.path
         os.environ.clear()
         os.environ.update(environment)
@@ -187,7 +191,8 @@ def _new_streams() -> None:
     for number, name in ((0, "stdin"), (1, "stdout"), (2, "stderr")):
         old = getattr(sys, f"__{name}__")
         encoding, errors = (old.encoding, old.errors) if old is not None else ("utf-8", "strict")
-        raw = open(number, "rb" if number == 0 else "wb", buffering=-1 if number == 0 else 0, closefd=False)
+        raw: Any = io.FileIO(number, "r" if number == 0 else "w", closefd=False)
+        raw = io.BufferedReader(raw) if number == 0 else raw
         stream = io.TextIOWrapper(raw, encoding, errors, line_buffering=number == 2, write_through=number != 0)
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
