@@ -18,6 +18,8 @@ from fireassay.printable import say
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
+    from fireassay.spec.experiment import Experiment
+
 FOLDER: Final = Path("fireassay-demo")
 SHORT, FULL = "demo.toml", "digits.toml"
 FILES: Final = (SHORT, FULL, "digits/train.py", "digits/digits.csv.gz", "digits/DIGITS.md")
@@ -42,15 +44,24 @@ def _run(arguments: argparse.Namespace) -> int:
         return 0
     _refuse_without_torch()
     copy_missing(arguments.folder)
-    from fireassay.cli.support.output import plain_stdout
     from fireassay.cli.verbs.run import run_and_judge
     from fireassay.spec.load import load
 
     chosen = FULL if arguments.full else SHORT
     path = arguments.folder / chosen
     if not arguments.quiet:
-        say(f"assay run {path}  # handwritten digits, {ABOUT[chosen]}", file=sys.stdout if plain_stdout(arguments) else sys.stderr)
-    return run_and_judge(load(path), arguments.folder, arguments.folder / "records", arguments)
+        say(f"assay run {path}: handwritten digits, {ABOUT[chosen]}", file=sys.stderr)
+    return run_and_judge(startable(load(path)), arguments.folder, arguments.folder / "records", arguments)
+
+
+def startable(experiment: Experiment) -> Experiment:
+    """The experiment without forked launches where they are not possible; a file of the user's own is refused there instead."""
+    from fireassay.launchers.local import no_fork
+
+    if experiment.launcher.start == "exec" or not (reason := no_fork()):
+        return experiment
+    say(f"note: every launch imports torch anew, which takes longer: {reason}", file=sys.stderr)
+    return experiment.model_copy(update={"launcher": experiment.launcher.model_copy(update={"start": "exec"})})
 
 
 def listing() -> str:

@@ -206,8 +206,7 @@ def _new_random_states() -> None:
 
 def _engine(words: list[str]) -> None:
     """torchrun."""
-    from torch.distributed import run
-
+    run: Any = sys.modules["torch.distributed.run"]
     sys.argv = [run.__file__, *words]
     run.main(words)
 
