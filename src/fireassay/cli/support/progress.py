@@ -271,7 +271,7 @@ def _blocks(progress: RunProgress) -> Text:
     groups: dict[str, list[PlannedLaunch]] = {}
     for planned in progress.plan:
         groups.setdefault(str(planned.block + 1) if planned.role == "timed" else planned.role, []).append(planned)
-    text = Text("blocks")
+    text = Text("blocks", no_wrap=True, overflow="ellipsis")
     for name, launches in _shown(groups, states):
         text.append(f"  {name} ")
         for planned in launches:

@@ -45,7 +45,7 @@ class Server:
         with theirs:
             self.process = subprocess.Popen(
                 [sys.executable, "-P", fork_server.__file__],
-                stdin=theirs,
+                stdin=theirs.fileno(),
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,
@@ -133,7 +133,9 @@ class ForkedProcess:
     """A process that is no child of this one, with what `SupervisedHandle` uses of a Popen."""
 
     def __init__(self, pid: int, stdin: IO[bytes], stdout: IO[bytes]) -> None:
-        self.pid, self.stdin, self.stdout = pid, stdin, stdout
+        self.pid = pid
+        self.stdin: IO[bytes] | None = stdin
+        self.stdout: IO[bytes] | None = stdout
         self.returncode: int | None = None
         self._pidfd: int | None = os.pidfd_open(pid)
 

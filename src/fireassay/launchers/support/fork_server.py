@@ -31,7 +31,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, NoReturn
@@ -117,7 +117,7 @@ class ForkingSupervisor(supervisor.Supervisor):
             supervisor.prctl(supervisor._SET_PDEATHSIG, int(signal.SIGTERM))
             if os.getppid() != guard:  # it died before PR_SET_PDEATHSIG took effect
                 os.kill(os.getpid(), signal.SIGKILL)
-            self._become(null, write, write, environment, self.job["cwd"])
+            self._become((null, write, write), environment, self.job["cwd"])
             run_as_main(lambda: _engine(self.job["fork"]["engine"]))
         os.close(null)
         os.close(write)
@@ -141,7 +141,7 @@ class ForkingSupervisor(supervisor.Supervisor):
     def _fork_worker(self, connection: socket.socket, wanted: Mapping[str, Any], descriptors: list[int]) -> None:
         pid = os.fork()
         if pid == 0:
-            self._become(*descriptors, wanted["environment"], wanted["cwd"])
+            self._become(descriptors, wanted["environment"], wanted["cwd"])
             run_as_main(lambda: _script(wanted["argv"]))
         self.proxies[pid] = connection
         self.selector.register(connection, selectors.EVENT_READ, lambda: self._proxy_gone(pid, connection))
@@ -162,14 +162,14 @@ class ForkingSupervisor(supervisor.Supervisor):
                 connection.send(json.dumps({"status": status}).encode())
             connection.close()
 
-    def _become(self, stdin: int, stdout: int, stderr: int, environment: Mapping[str, str], cwd: str) -> None:
+    def _become(self, streams: Sequence[int], environment: Mapping[str, str], cwd: str) -> None:
         """In a new fork: nothing of the supervisor is left but its imports."""
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGCHLD, signal.SIGHUP, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         os.setsid()
-        for target, descriptor in enumerate((stdin, stdout, stderr)):
+        for target, descriptor in enumerate(streams):
             os.dup2(descriptor, target)
         self.selector.close()
         for connection in (self.listener, *self.proxies.values()):
