@@ -56,7 +56,6 @@ class Kind:
     configurations: str = "worker counts"  # name of its configurations
     workers: str = "Workers"  # heading of the column with their number
     label: str = ""  # name of its only configuration; empty: by the number of workers
-    glance: tuple[tuple[str, ...], ...] = ()  # columns of the table shown while it runs; of each, the first metric with a value
     facts: tuple[str, ...] = ()  # provenance facts in reports; empty: all
     names_scores: bool = True  # its scores carry the name of their metric
     interleaving: str = "both in one session, as knobs of assay tune"  # how to interleave two settings

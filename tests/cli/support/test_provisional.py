@@ -34,18 +34,18 @@ def lines(done: int, results: object = RESULTS) -> list[str]:
 def test_before_the_third_block_there_is_no_interval() -> None:
     assert lines(2) == [
         "provisional, 2 of 5 blocks, no interval yet, no verdict",
-        "  workers  speedup  parallel efficiency, %  step time, ms",
-        "        1        1                     100            266",
-        "        2     1.35                    67.6              -",
+        "  workers  speedup  efficiency, %  step, ms",
+        "        1        1            100       266",
+        "        2     1.35           67.6         -",
     ]
 
 
 def test_from_the_third_block_on_bounds_are_rounded_outwards() -> None:
     assert lines(3) == [
         "provisional, 3 of 5 blocks, no verdict",
-        "  workers  speedup            parallel efficiency, %  step time, ms",
-        "        1  1                  100                     266 [256, 278]",
-        "        2  1.35 [1.23, 1.48]  67.6 [61.7, 74.0]       -",
+        "  workers  speedup            efficiency, %      step, ms",
+        "        1  1                  100                266 [256, 278]",
+        "        2  1.35 [1.23, 1.48]  67.6 [61.7, 74.0]  -",
     ]
 
 
@@ -53,6 +53,13 @@ def test_names_that_are_no_levels_of_one_thing_stay_whole_and_cannot_steer_a_ter
     metric = catalog.load_all("metrics")["speedup"]
     made = table(["a concurrency=1", "b\x1b[31m\nrate=2"], [metric], {}, 1, 3)
     assert [row[0] for row in made.rows] == ["a concurrency=1", "b\N{REPLACEMENT CHARACTER}[31m rate=2"]
+
+
+def test_a_unit_that_the_head_says_is_not_said_again() -> None:
+    metrics = [catalog.load_all("metrics")[name] for name in ("output_throughput", "request_throughput", "ttft_p50")]
+    values = {metric.name: {"rate=2": estimate(0.5, 0.4, 0.6, metric.unit)} for metric in metrics}
+    heads = table(["rate=2"], metrics, values, 1, 3).heads
+    assert heads == ("rate", "output tokens/s", "requests/s", "TTFT p50, ms")
 
 
 def test_a_block_is_done_when_every_launch_of_it_has_ended() -> None:
@@ -76,6 +83,6 @@ def test_the_numbers_are_those_of_the_record(repository: Path, name: str) -> Non
     rows = tuple(record.table("launches").iter_rows(named=True))
     made = after_block(RunProgress(record=record.path, plan=plan(record.experiment), rows=rows, running=None, seconds_left=None))
     assert made is not None
-    assert made.heads[:3] == ("workers", "speedup", "parallel efficiency, %")
+    assert made.heads[:3] == ("workers", "speedup", "efficiency, %")
     assert [row[0] for row in made.rows] == [str(level) for level in record.experiment.factor.levels]
     assert all(float(row[1].partition(" ")[0]) > 0.0 for row in made.rows)

@@ -2,11 +2,4 @@
 
 from fireassay.spec.kind import Kind
 
-KIND = Kind(
-    name="training",
-    title="a training",
-    precedence=1000,
-    applies=lambda experiment: True,
-    trains=True,
-    glance=(("speedup",), ("efficiency",), ("step_time",)),
-)
+KIND = Kind(name="training", title="a training", precedence=1000, applies=lambda experiment: True, trains=True)
