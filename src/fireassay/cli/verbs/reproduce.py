@@ -92,7 +92,7 @@ def _again(arguments: argparse.Namespace, measured: RecordData) -> Path:
     _refuse_another_script(arguments, measured, folder)
     spec = again(measured)
     try:
-        with display(sys.stdout if plain_stdout(arguments) else sys.stderr, quiet=arguments.quiet) as show:
+        with display(sys.stderr, quiet=arguments.quiet) as show:
             return run(spec, folder=folder, root=arguments.root, on_progress=show)
     except Interrupted as error:
         raise Interrupted(
