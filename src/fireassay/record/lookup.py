@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fireassay.errors import RecordError
-from fireassay.printable import one_line, printable
+from fireassay.printable import one_line, remark
 from fireassay.record import files
 from fireassay.record.manifest import read_manifest
 
@@ -107,7 +106,7 @@ def _first(paths: Sequence[Path], fits: Callable[[Record], bool]) -> tuple[Path 
 
 def _reported(path: Path, trouble: Sequence[str]) -> Path:
     for sentence in trouble:
-        print(f"assay: not the latest: {printable(sentence)}", file=sys.stderr)
+        remark(f"not the latest: {sentence}")
     return path
 
 
