@@ -13,7 +13,7 @@ from fireassay.clock import FakeClock
 from fireassay.errors import EnvironmentLacks
 from fireassay.record.folder import RecordFolder, create
 from tests.cli.support.records.several import again, broken
-from tests.record.making import experiment, launch_row
+from tests.record.making import experiment, launch_row, step_row
 
 pytestmark = pytest.mark.slow
 OURS = "http://127.0.0.1:8000"
@@ -32,6 +32,8 @@ def flying(root: Path) -> Iterator[RecordFolder]:
     """A run of four launches, two of which have ended."""
     folder = create(root, experiment("flight"), "", clock=FakeClock())
     for launch in range(2):
+        for step in range(5):
+            folder.writer(launch).append("steps", step_row(launch, step))
         folder.writer(launch).append("launches", launch_row(launch))
         folder.writer(launch).close()
     yield folder
@@ -83,7 +85,7 @@ def test_a_run_in_flight_is_shown_with_its_progress(client: TestClient, flying: 
     text = " ".join(client.get("/live.html").text.split())
     assert "2 of 4" in text
     assert "workers=" in text
-    assert "provisional, no interval, no verdict" in text
+    assert "provisional, 1 of 2 blocks, no interval yet, no verdict" in text
     assert text.count("flight-") >= 1
     before = client.get("/live.html").headers["X-Assay-Records"]
     flying.writer(2).append("launches", launch_row(2))

@@ -8,14 +8,14 @@ from __future__ import annotations
 import socket
 from collections.abc import Sequence
 from contextlib import suppress
-from statistics import median
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fireassay.cli.support.progress import duration
+from fireassay.cli.support.provisional import Provisional, after_block, blocks_done
 from fireassay.cli.support.records.survey import Entry
 from fireassay.clock import Clock
 from fireassay.errors import RecordError
-from fireassay.estimates.format import count, reading
 from fireassay.reports.site.live import Flight
 
 if TYPE_CHECKING:
@@ -24,18 +24,20 @@ if TYPE_CHECKING:
     from fireassay.spec.plan import PlannedLaunch
 
 MOST: Final = 20  # runs shown
+MOST_KNOWN: Final = 64  # tables of blocks
+Known = dict[tuple[Path, int], Provisional | None]  # by record and number of finished blocks
 
 
-def flights(entries: Sequence[Entry], clock: Clock) -> list[Flight]:
-    """The runs in flight; one that ends or is unreadable meanwhile is left out."""
+def flights(entries: Sequence[Entry], clock: Clock, known: Known) -> list[Flight]:
+    """The runs in flight; one that ends or is unreadable meanwhile is left out. `known`: tables made earlier, which it keeps up to date."""
     found = []
     for entry in [entry for entry in entries if entry.state == "running"][:MOST]:
         with suppress(RecordError):
-            found.append(_flight(entry, clock))
+            found.append(_flight(entry, clock, known))
     return found
 
 
-def _flight(entry: Entry, clock: Clock) -> Flight:
+def _flight(entry: Entry, clock: Clock, known: Known) -> Flight:
     from fireassay.record.reader import open_record
     from fireassay.record.unjudged import judged_from
     from fireassay.runners.experiment.progress import FINAL
@@ -44,7 +46,7 @@ def _flight(entry: Entry, clock: Clock) -> Flight:
         record = open_record(entry.path)
         progress = _progress(record, clock)
         ended = {row["slot"] for row in progress.rows if row["status"] in FINAL}
-        running = progress.running
+        running, table = progress.running, _provisional(progress, known)
         return Flight(
             record=entry.record,
             kind=entry.kind,
@@ -53,9 +55,9 @@ def _flight(entry: Entry, clock: Clock) -> Flight:
             adaptive=progress.adaptive,
             now=_now(running.planned, running.steps) if running else "between launches",
             left="unknown" if progress.seconds_left is None else f"about {duration(progress.seconds_left)}",
-            caption="provisional, no interval, no verdict",
-            names=("Configuration", "Launches", "Median wall time of a launch"),
-            rows=_provisional(progress.rows),
+            caption=table.caption if table else "",
+            names=table.heads if table else (),
+            rows=table.rows if table else (),
         )
 
 
@@ -113,10 +115,13 @@ def _steps(record: Record, launch: int, workers: int) -> tuple[int, int]:
     return min(steps, default=0), len(steps)
 
 
-def _provisional(rows: Sequence[LaunchRow]) -> tuple[tuple[str, ...], ...]:
-    """Configuration, successful launches and their median wall time: what costs nothing to compute beside a measurement."""
-    walls: dict[str, list[float]] = {}
-    for row in rows:
-        if row["status"] == "ok" and row["role"] == "timed":
-            walls.setdefault(row["configuration"], []).append((row["end_ns"] - row["begin_ns"]) / 1e9)
-    return tuple((name, count(len(several)), reading(median(several), "s")) for name, several in sorted(walls.items()))
+def _provisional(progress: RunProgress, known: Known) -> Provisional | None:
+    """What the finished blocks say; worked out once per block, since that takes processors from the run."""
+    done = blocks_done(progress)
+    if len(known) > MOST_KNOWN:
+        known.clear()
+    if done and (progress.record, done) not in known:
+        known[progress.record, done] = None
+        with suppress(RecordError):  # the launch that runs may be writing
+            known[progress.record, done] = after_block(progress)
+    return known.get((progress.record, done))

@@ -22,7 +22,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
-from fireassay.cli.support.records.live import flights
+from fireassay.cli.support.records.live import Known, flights
 from fireassay.cli.support.records.sides import Sides
 from fireassay.cli.support.records.site import INDEX, SitePage, overviews, record_pages, written
 from fireassay.cli.support.records.survey import Entry, survey
@@ -64,6 +64,7 @@ class Site:
 
     def __post_init__(self) -> None:
         self._sides = Sides(self.cache)
+        self._tables: Known = {}
 
     def page(self, path: str) -> tuple[str | None, str]:
         """A page, or None if there is no such page; and what changes when a record is new or ends.
@@ -73,7 +74,7 @@ class Site:
         """
         entries = survey(self.root, self.cache)
         if path == LIVE:
-            return written(live.page(flights(entries, self.clock))), _state(entries)
+            return written(live.page(flights(entries, self.clock, self._tables))), _state(entries)
         found = self._table(entries).get(path)
         if found is None:
             return None, _state(entries)
@@ -81,7 +82,7 @@ class Site:
         return (live.refreshing(made) if path == INDEX else made), _state(entries)
 
     def _table(self, entries: Sequence[Entry]) -> dict[str, SitePage]:
-        running = live.section(flights(entries, self.clock))
+        running = live.section(flights(entries, self.clock, self._tables))
         pages = (*record_pages(entries, self._sides), *overviews(entries, self.title, self.clock.utc(), (running,)))
         return {page.path: page for page in pages}
 
