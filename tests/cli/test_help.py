@@ -69,7 +69,7 @@ def test_version() -> None:
 def test_an_unknown_verb_gets_one_sentence_with_the_closest_verb() -> None:
     result = assay("verfy")
     assert result.returncode == 2
-    assert result.stderr == ("assay: there is no verb 'verfy'. Did you mean `assay verify`? See `assay --help`.\n")
+    assert result.stderr == ("error: there is no verb 'verfy'. Did you mean `assay verify`? See `assay --help`.\n")
 
 
 def test_an_unknown_verb_that_resembles_none_gets_the_list() -> None:
@@ -82,7 +82,7 @@ def test_a_misspelt_flag_gets_one_sentence_with_the_closest_flag() -> None:
     result = assay("list", "--hlep")
     assert result.returncode == 2
     assert result.stdout == ""
-    assert result.stderr == ("assay list: unrecognized arguments: --hlep. Did you mean --help? See `assay list --help`.\n")
+    assert result.stderr == ("error: assay list: unrecognized arguments: --hlep. Did you mean --help? See `assay list --help`.\n")
 
 
 @pytest.mark.parametrize("words", [("--help",), *((verb, "--help") for verb in VERBS)])
@@ -113,10 +113,10 @@ def planted(monkeypatch: pytest.MonkeyPatch, stop: BaseException) -> None:
 @pytest.mark.parametrize(
     ("stop", "code", "last_line"),
     [
-        (SpecError((), "x.toml"), 2, "assay: 0 problems in x.toml:"),
-        (RecordError("nothing there"), 6, "assay: nothing there"),
+        (SpecError((), "x.toml"), 2, "error: x.toml: 0 problems"),
+        (RecordError("nothing there"), 6, "error: nothing there"),
         (KeyboardInterrupt(), 130, "assay: interrupted"),
-        (ValueError("oops"), 70, "assay: this is a defect in assay; please report it with the lines above"),
+        (ValueError("oops"), 70, "error: this is a defect in assay; please report it with the lines above"),
     ],
 )
 def test_every_way_out_has_its_code(

@@ -116,7 +116,7 @@ def _unknown(word: str) -> int:
     close = difflib.get_close_matches(word, verbs, n=1, cutoff=0.5)
     what = "option" if word.startswith("-") else "verb"
     remedy = f"Did you mean `assay {close[0]}`?" if close else f"Available: {', '.join(verbs)}."
-    return _say(f"there is no {what} {word!r}. {remedy} See `assay --help`.", 2)
+    return _fail(f"there is no {what} {word!r}. {remedy} See `assay --help`.", 2)
 
 
 def _explain(error: Exception) -> int:
@@ -126,11 +126,11 @@ def _explain(error: Exception) -> int:
 
     secrets = secret_values(os.environ)
     if isinstance(error, AssayError):
-        return _say(printable(redact(str(error), secrets)), error.exit_code)  # it may quote a line of a file
+        return _fail(printable(redact(str(error), secrets)), error.exit_code)  # it may quote a line of a file
     import traceback
 
     print(printable(redact("".join(traceback.format_exception(error)), secrets)), end="", file=sys.stderr)
-    return _say("this is a defect in assay; please report it with the lines above", DEFECT)
+    return _fail("this is a defect in assay; please report it with the lines above", DEFECT)
 
 
 def _explain_stop(stop: Stop, words: list[str]) -> int:
@@ -138,6 +138,11 @@ def _explain_stop(stop: Stop, words: list[str]) -> int:
 
     measures = bool(words) and words[0] in catalog.names("cli.verbs") and _card(words[0])["group"] == "measure"
     return _say(printable(stop.sentence(measures=measures)), 130)
+
+
+def _fail(sentence: str, code: int) -> int:
+    print(f"error: {sentence}", file=sys.stderr)
+    return code
 
 
 def _say(sentence: str, code: int) -> int:

@@ -47,7 +47,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Report the error, name the closest flag, exit with 2."""
-        self.exit(2, printable(f"{self.prog}: {message}.{self._closest(message)} See `{self.prog} --help`.\n"))
+        self.exit(2, printable(f"error: {self.prog}: {message}.{self._closest(message)} See `{self.prog} --help`.\n"))
 
     def _closest(self, message: str) -> str:
         flags = [flag for flag in self._option_string_actions if flag.startswith("--")]

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from fireassay.frames.record_data import RecordData
     from fireassay.spec.experiment import Experiment
+    from fireassay.spec.flags.experiment import Stored
     from fireassay.verdict.power import Expectation
 
 
@@ -44,7 +45,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from fireassay.spec.flags.of_verb import flags_of
 
     without_pandas()
-    experiment, folder = experiment_from(arguments, flags_of("run"))
+    experiment, folder = experiment_from(arguments, flags_of("run"), stored=stored(arguments.experiment, arguments.root))
     show_notes(experiment)
     refuse_secrets(experiment)  # before any of it is printed
     if arguments.dry_run:
@@ -59,6 +60,29 @@ def _run(arguments: argparse.Namespace) -> int:
         experiment = ranged(experiment, folder, arguments.root, show)
         path = run(experiment, folder=folder, root=arguments.root, on_progress=show)
     return judge_and_show(path, arguments)
+
+
+def stored(text: str | None, root: Path) -> Stored | None:
+    """The experiment of the record that the text names; None if it names a file, or no record."""
+    if text is None or Path(text).is_file() or text.endswith((".toml", ".py")):
+        return None
+    import tomllib
+
+    from fireassay.errors import RecordError
+    from fireassay.record.lookup import resolve
+    from fireassay.record.reader import open_record
+    from fireassay.runners.experiment.script import with_secrets
+    from fireassay.spec.flags.experiment import Stored
+    from fireassay.spec.load import to_toml
+
+    try:
+        path = resolve(text, root)
+    except RecordError:
+        return None  # reported as a missing file, which it is too
+    record = open_record(path)
+    before = (record.manifest["environment"] or {}).get("before") or {}
+    folder = Path((before.get("script") or {}).get("folder", Path.cwd()))
+    return Stored(data=tomllib.loads(to_toml(with_secrets(record.experiment))), folder=folder)
 
 
 def dry_run(experiment: Experiment, root: Path) -> str:
