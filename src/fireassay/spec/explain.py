@@ -101,13 +101,14 @@ def _unknown_key(known: Mapping[str, Key], location: tuple[int | str, ...], valu
     # A valid key in the wrong section, else possibly a typo.
     homes = [path for path in known if path.rpartition(".")[2] == name and "." in path]
     remedy = f"Did you mean {' or '.join(homes)}?" if homes else did_you_mean(name, names)
-    section = path_of(location[:-1])
+    section = _general(location[:-1])
+    table = f"[[{section.removesuffix('[]')}]]" if section.endswith("[]") else f"[{section}]"
     return Problem(
         where=path_of(location),
         found=_unless_secret(location[-1], value),
         allowed=", ".join(names),
         fix=remedy,
-        wrong=f"not a key of [{section}]" if section else "not a key of the top level",
+        wrong=f"not a key of {table}" if section else "not a key of the top level",
     )
 
 

@@ -48,7 +48,7 @@ def test_the_experiment_as_a_file(capsys: pytest.CaptureFixture[str]) -> None:
 def test_wrong_flags_are_told_together(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["load", "localhost:8000", "--slo", "speed=1", "--concurrency", "0"]) == 2
     err = capsys.readouterr().err
-    assert "3 problems in the flags" in err
+    assert err.startswith("error: 3 problems\n")
     assert "Write http://localhost:8000" in err
 
 

@@ -63,7 +63,8 @@ def test_a_workload_that_fails_gives_exit_code_5_and_its_reason(capsys: pytest.C
     Path("train.py").write_text("import no_such_package")
     assert main([*WORDS, "--quiet", "--", "train.py"]) == 5
     told = capsys.readouterr().err
-    assert "assay: no launch succeeded (2 failed). workers=1: the script needs a missing package" in told
+    assert "error: train.py failed in launch 1 of 2 (workers=1)\n  the script needs a missing package" in told
+    assert told.endswith(f"  assay run {only_record()} --workers 1 --launches 1\n")
     assert "pip install no_such_package" in told
     assert str(only_record()) in told
 
