@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -44,8 +45,24 @@ def whole(path: Path) -> Record:
 
     record = open_record(path)
     if record.sealed and (problems := verify(path)):
-        raise RecordError(f"{path} differs from its seal: {problems[0]} `assay verify {path}` lists all differences.")
+        raise RecordError(_damaged(path, problems))
     return record
+
+
+MOST_NAMED = 5  # of the damaged files
+
+
+def _damaged(path: Path, problems: Sequence[str]) -> str:
+    number, rest = len(problems), len(problems) - MOST_NAMED
+    named = [f"  {problem}" for problem in problems[:MOST_NAMED]] + ([f"  and {rest} more"] if rest > 0 else [])
+    return "\n".join(
+        [
+            f"{path} is damaged: {number} {'file is' if number == 1 else 'files are'} not as sealed",
+            *named,
+            f"Nothing is judged from it. Restore {'that file' if number == 1 else 'them'} from a copy, then:",
+            f"  assay verify {shlex.quote(str(path))}",
+        ]
+    )
 
 
 def side(path: Path, label: str = "") -> Side:
