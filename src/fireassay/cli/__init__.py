@@ -16,6 +16,7 @@ from fireassay.exit_codes import BROKEN_PIPE, DEFECT, EXIT_CODES
 
 TYPE_CHECKING = False  # read by type checkers as true; see fireassay/__init__.py
 if TYPE_CHECKING:
+    from argparse import Namespace
     from typing import Any
 
     from fireassay.cli.support.stopping import Stop
@@ -28,6 +29,15 @@ usage: assay VERB [options]     (assay VERB --help explains one verb)
 The measuring instrument for distributed AI: one experiment in, one sealed record out,
 a verdict on correctness, performance, cost and reliability.
 """
+
+QUESTIONS = """\
+Fireassay measures distributed AI: one experiment in, one record out, a verdict.
+
+Why is my training slow?        assay run --workers 1,2,4 -- train.py
+Which of two engines?           assay load a=URL b=URL --model M --slo ttft=0.5
+Did my change make it slower?   assay check latest --against main
+Is a published number sound?    assay audit claim.toml
+Nothing at hand? `assay demo` gives a verdict in 90 s. All verbs: assay --help"""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -66,9 +76,12 @@ def _run(words: list[str], stop: Stop) -> int:
 
 
 def _dispatch(words: list[str]) -> int:
-    if not words or words[0] in ("-h", "--help"):
+    if not words:  # an empty variable in a script must not look like success
+        print(QUESTIONS)
+        return 2
+    if words[0] in ("-h", "--help"):
         print(help_text())
-        return 0 if words else 2
+        return 0
     if words[0] in ("-V", "--version"):
         from fireassay import __version__
 
@@ -76,16 +89,24 @@ def _dispatch(words: list[str]) -> int:
         return 0
     if words[0] in catalog.names("cli.verbs") or words[0] in catalog.third_party("cli.verbs"):
         verb: Verb = catalog.load("cli.verbs", words[0])
-        return verb.run(parser(verb).parse_args(words[1:]))
+        return verb.run(_parsed(verb, words[1:]))
     return _unknown(words[0])
+
+
+def _parsed(verb: Verb, words: list[str]) -> Namespace:
+    """The arguments of a verb, with the user's own defaults."""
+    from fireassay.cli.support import settings
+
+    return settings.use(settings.read(os.environ), parser(verb), words)
 
 
 def parser(verb: Verb) -> Parser:
     """The parser of one verb."""
-    from fireassay.cli.support.verb import Parser
+    from fireassay.cli.support.verb import Parser, add_common
 
-    result = Parser(prog=f"assay {verb.name}", description=verb.description)
+    result = Parser(prog=f"assay {verb.name}", description=verb.description, verb=verb)
     verb.add_arguments(result)
+    add_common(result)
     return result
 
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TextIO
 
 from fireassay import catalog
+from fireassay.cli.support.settings import USED, Unasked
 from fireassay.printable import say
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ WRITERS: Final = "reports.writers"
 TERMINAL: Final = "terminal"
 JSON: Final = "json"
 WIDEST: Final = 140  # columns; longer lines are hard to read
+DEFAULT_COLUMNS: Final = 80
 STDOUT: Final = Path("-")  # as --output
 
 
@@ -45,7 +46,7 @@ def add_formats(parser: argparse.ArgumentParser, *, besides: tuple[str, ...] = (
         if name not in (TERMINAL, *besides):
             shape.add_argument(f"--{name}", dest="form", action="store_const", const=name, help=f"output as {name}")
     shape.add_argument("--format", dest="form", metavar="NAME", help="output in a format added by another package")
-    parser.set_defaults(form=TERMINAL)
+    parser.set_defaults(form=Unasked(TERMINAL))
     if output:
         parser.add_argument(
             "--output",
@@ -89,11 +90,29 @@ def form_of(target: Path | None) -> str:
 
 
 def shown(writer: Writer, page: Page) -> str | bytes:
-    """The page for stdout: coloured and at window width on a terminal."""
-    if writer.fit is None or not sys.stdout.isatty():
+    """The page for stdout, as wide and as coloured as it is to be."""
+    if writer.fit is None:
         return writer.write(page)
-    width = min(shutil.get_terminal_size().columns, WIDEST)
-    return writer.fit(page, width=width, colour="NO_COLOR" not in os.environ)
+    return writer.fit(page, width=min(columns(sys.stdout), WIDEST), colour=coloured(sys.stdout))
+
+
+def columns(stream: TextIO) -> int:
+    """The width of the output: the user's setting, else the terminal's, else $COLUMNS, else 80."""
+    if (setting := USED.get().width) is not None:
+        return setting
+    try:
+        width = os.get_terminal_size(stream.fileno()).columns if stream.isatty() else 0
+    except (OSError, ValueError):  # closed, or without a number
+        width = 0
+    variable = os.environ.get("COLUMNS", "")
+    return width or (int(variable) if variable.isdecimal() and int(variable) > 0 else DEFAULT_COLUMNS)
+
+
+def coloured(stream: TextIO) -> bool:
+    """Whether the output is coloured: as --color says; else on a terminal that can, unless NO_COLOR is set."""
+    if (choice := USED.get().color) != "auto":
+        return choice == "always"
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def printed(content: str | bytes) -> None:

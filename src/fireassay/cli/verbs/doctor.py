@@ -193,4 +193,5 @@ The result is stored in $XDG_STATE_HOME/assay/doctor (else ~/.local/state) and g
 below its noise floor are then called inconclusive. Exit codes: 0 fit, 4 noisy or unknown, 1 unfit.""",
     add_arguments=add_arguments,
     run=_run,
+    exits={0: "FIT", 1: "UNFIT", 4: "NOISY or unknown"},
 )

@@ -62,4 +62,5 @@ VERB = Verb(
     description=DESCRIPTION,
     add_arguments=_add_arguments,
     run=_run,
+    exits={0: "imported"},
 )

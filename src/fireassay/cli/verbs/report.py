@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fireassay.verdict.types import Status
 
 EXIT_OF_STATUS = {"PASS": 0, "FAIL": 1, "INVALID": 3, "INCONCLUSIVE": 4, "NOT_MEASURED": 4}
+VERDICTS = {code: status for status, code in EXIT_OF_STATUS.items() if status != "NOT_MEASURED"}  # for the help of verbs that judge
 PAGES: Final = "reports.pages"
 RECORD: Final = "record"  # the default page
 
@@ -168,4 +169,9 @@ VERB = Verb(
 The exit code is the verdict's: 0 PASS, 1 FAIL, 3 INVALID, 4 INCONCLUSIVE.""",
     add_arguments=_add_arguments,
     run=_run,
+    usual={
+        "formats": ("--html", "--markdown", "--excel", "--json"),
+        "output": ("--page", "--output"),
+    },
+    exits=VERDICTS,
 )

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fireassay.cli.support.output import JSON, add_formats, plain_stdout
+from fireassay.cli.verbs.report import VERDICTS
 from fireassay.cli.support.verb import Verb, add_root
 from fireassay.printable import say
 from fireassay.units import NS_PER_S
@@ -209,13 +210,21 @@ VERB = Verb(
     summary="run an experiment: one sealed record, judged and reported",
     description="""Run an experiment, seal its record, judge it and show the verdict.
 
-    assay run examples/digits.toml                                   an experiment from its file
-    assay run --workers 1,2,4 --launches 5 -- train.py --epochs 3    a script, no file needed
+    assay run digits.toml                    an experiment file
+    assay run --workers 1,2,4 -- train.py    a script, unchanged
+    assay run digits.toml --dry-run          the plan, its time, what it can show
+    assay run --workers 1,2,4 --launches 5 -- train.py --epochs 3    with arguments of the script
     assay run --workers 1,2 --steps 200 --only performance -- train.py   200 steps of a long job
-    assay run examples/digits.toml --dry-run                         the plan and the expected time
+    assay run RECORD --threads 1             the experiment of a record again, one condition changed
 
 {workers}, {seed} and {launch} in the script's arguments and in the values of --env are replaced for every launch.
 Ctrl-C ends the running launch cleanly and keeps all measurements; `assay resume RECORD` continues.""",
     add_arguments=add_arguments,
     run=_run,
+    usual={
+        "measure": ("--workers", "--launches", "--precision"),
+        "judge": ("--quality-metric", "--margin", "--efficiency", "--required-workers", "--price"),
+        "plan": ("--dry-run",),
+    },
+    exits=VERDICTS,
 )

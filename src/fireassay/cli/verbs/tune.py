@@ -122,4 +122,5 @@ a separate sealed record. Knobs without effect are never adopted: the last round
 Exit codes: 0 decided, else as `assay compare`; Ctrl-C keeps all measurements.""",
     add_arguments=_add_arguments,
     run=_run,
+    exits={0: "decided", 1: "quality lost", 4: "INCONCLUSIVE", 5: "nothing measured"},
 )

@@ -99,4 +99,5 @@ A seal shows that a record is consistent, not where it comes from: anyone who ch
 compare it with what you know from elsewhere. Exit code 0: intact. 6: damaged, not sealed, another record, or with a secret in it.""",
     add_arguments=_add_arguments,
     run=_run,
+    exits={0: "intact", 6: "damaged, not sealed, another record, or with a secret"},
 )
