@@ -6,11 +6,13 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from fireassay import __version__, catalog, cli
+from fireassay.cli.support.help import brief
 from fireassay.cli.support.verb import Parser
 from fireassay.errors import RecordError, SpecError
 from fireassay.exit_codes import EXIT_CODES
@@ -56,10 +58,47 @@ def test_help_is_never_wider_than_100_columns(monkeypatch: pytest.MonkeyPatch, v
     assert [line for line in text.splitlines() if len(line) > 100] == []
 
 
-def test_no_word_at_all_prints_the_help_and_counts_as_bad_input() -> None:
+def test_no_word_at_all_asks_four_questions_and_counts_as_bad_input() -> None:
     result = assay()
-    assert result.returncode == 2
-    assert result.stdout == assay("--help").stdout
+    assert (result.returncode, result.stderr) == (2, "")
+    lines = result.stdout.splitlines()
+    questions = [line.partition("?") for line in lines if "? " in line and "   assay " in line]
+    assert [command.split()[1] for _, _, command in questions] == ["run", "load", "check", "audit"]
+    assert all(len(line) <= 80 for line in lines)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_help_of_a_verb_is_one_screen_and_comes_from_its_declarations(verb: str) -> None:
+    own = catalog.load("cli.verbs", verb)
+    parser = cli.parser(own)
+    text = brief(own, parser)
+    lines = text.splitlines()
+    assert len(lines) <= 24
+    assert [line for line in lines if len(line) > 80] == []
+    assert any(line.startswith(f"  assay {verb}") for line in lines)
+    shown = {word for line in lines[:-1] for word in re.findall(r"(?<![\w-])--[a-z][a-z-]+", line)}
+    assert shown <= {*parser._option_string_actions, *re.findall(r"--[a-z-]+", own.description)}
+    assert f"\nexit     {next(iter(own.exits))} " in text
+    assert set(own.exits) <= set(EXIT_CODES)
+    assert lines[-1].endswith(f"assay {verb} --help-all")
+
+
+def test_help_all_has_every_flag_with_its_key() -> None:
+    short, long = assay("run", "--help").stdout, assay("run", "--help-all").stdout
+    assert "--rendezvous-id" not in short
+    assert re.search(r"--rendezvous-id ID\s+the job's id, shared by all nodes\s+\[launcher.rendezvous_id\]", long)
+    assert re.search(r"--launches N\s+launches of each worker count \(5\)\s+\[launches.per_configuration\]", long)
+
+
+def test_help_is_given_whatever_else_is_missing() -> None:
+    assert assay("load", "--help").returncode == 0
+    assert assay("simulate", "--serial", "x", "--help-all").returncode == 2  # a wrong value comes first
+
+
+def test_usual_flags_that_a_parser_lacks_are_noticed() -> None:
+    own = replace(catalog.load("cli.verbs", "list"), usual={"which": ("--nothing",)})
+    with pytest.raises(KeyError):
+        brief(own, cli.parser(own))
 
 
 def test_version() -> None:

@@ -37,7 +37,7 @@ Why is my training slow?        assay run --workers 1,2,4 -- train.py
 Which of two engines?           assay load a=URL b=URL --model M --slo ttft=0.5
 Did my change make it slower?   assay check latest --against main
 Is a published number sound?    assay audit claim.toml
-Nothing at hand? `assay demo` gives a verdict in 90 s. All verbs: assay --help"""
+"""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -77,7 +77,7 @@ def _run(words: list[str], stop: Stop) -> int:
 
 def _dispatch(words: list[str]) -> int:
     if not words:  # an empty variable in a script must not look like success
-        print(QUESTIONS)
+        print(questions())
         return 2
     if words[0] in ("-h", "--help"):
         print(help_text())
@@ -108,6 +108,12 @@ def parser(verb: Verb) -> Parser:
     verb.add_arguments(result)
     add_common(result)
     return result
+
+
+def questions() -> str:
+    """The output of `assay` alone: what people come for, and the command for it."""
+    demo = "Nothing at hand? `assay demo` gives a verdict in 90 s. " if "demo" in catalog.names("cli.verbs") else ""
+    return f"{QUESTIONS}{demo}All verbs: assay --help"
 
 
 def help_text() -> str:

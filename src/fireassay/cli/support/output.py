@@ -78,6 +78,15 @@ def emit(output: Output, arguments: argparse.Namespace) -> None:
         return
     write(target, output.document() if writer is None else writer.write(output.page()))
     say(target)
+    opened(target)
+
+
+def opened(page: Path) -> None:
+    """Open a written page in the browser, if the user wants that and is at a terminal."""
+    if USED.get().open and page.suffix == ".html" and sys.stdout.isatty():
+        import webbrowser
+
+        webbrowser.open(page.resolve().as_uri())
 
 
 def form_of(target: Path | None) -> str:

@@ -3,7 +3,7 @@
 `~/.config/fireassay.toml` ($XDG_CONFIG_HOME is respected) holds defaults that change no measurement: where records are, how
 output looks.  `FIREASSAY_CONFIG` names another file; empty, none is read.  A condition of a measurement is refused there: two
 people with one experiment file would otherwise measure different things.
-A flag overrides the environment, the environment the file.
+A flag overrides the file, and the file $NO_COLOR and $COLUMNS.
 """
 
 from __future__ import annotations

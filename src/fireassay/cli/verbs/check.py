@@ -55,7 +55,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="append a section to FILE, for a job summary; without FILE, output as markdown",
     )
     add("--push", metavar="STORE", help="copy the record to this folder or store if the exit code is 0")
-    add("--quiet", action="store_true", help="show no progress")
 
 
 def _run(arguments: argparse.Namespace) -> int:

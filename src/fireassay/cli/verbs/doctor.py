@@ -33,7 +33,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seconds", type=float, metavar="S", help="time budget (default: 180, for the client 60; at most 300)")
     parser.add_argument("--show", action="store_true", help="show the result of the last examination")
-    parser.add_argument("--quiet", action="store_true", help="show no progress")
     add_formats(parser)
 
 

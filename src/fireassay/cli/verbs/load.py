@@ -44,7 +44,7 @@ def _run(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.check:
         return _check(experiment, arguments)
-    for note in notes(arguments):
+    for note in () if arguments.quiet else notes(arguments):
         say(f"note: {note}", file=sys.stderr)
     show_notes(experiment)
     if arguments.dry_run:

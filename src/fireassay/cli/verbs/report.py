@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from fireassay import catalog
 from fireassay.cli.support import threads
-from fireassay.cli.support.output import JSON, STDOUT, WRITERS, Output, emit, form_of, plain_stdout, printed, shown, write
+from fireassay.cli.support.output import JSON, STDOUT, WRITERS, Output, emit, form_of, opened, plain_stdout, printed, shown, write
+from fireassay.cli.support.settings import USED
 from fireassay.cli.support.verb import Verb, add_root
 from fireassay.printable import say
 
@@ -59,7 +60,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from fireassay.record.lookup import resolve
 
     without_pandas()
-    reports = [_report(name, arguments.page) for name in dict.fromkeys(arguments.formats or [form_of(arguments.output)])]
+    reports = [_report(name, arguments.page) for name in dict.fromkeys(arguments.formats or [_unasked(arguments.output)])]
     streams = arguments.output == STDOUT or (arguments.output is None and any(shown_report.streams for shown_report in reports))
     where = sys.stderr if streams else sys.stdout  # a path would spoil JSON on stdout
     path = resolve(arguments.record, arguments.root)
@@ -69,13 +70,21 @@ def _run(arguments: argparse.Namespace) -> int:
             if arguments.output == STDOUT or (arguments.output is None and shown_report.streams):
                 printed(shown_report.content(view, True))
             elif arguments.output is None:
-                say(write_inside(shown_report, view, path), file=where)
+                written = write_inside(shown_report, view, path)
+                say(written, file=where)
+                opened(written)
             else:
                 target = arguments.output
                 target = target / shown_report.file if len(reports) > 1 or target.is_dir() else target
                 write(target, shown_report.content(view, False))
                 say(target, file=where)
+                opened(target)
     return EXIT_OF_STATUS[status]
+
+
+def _unasked(output: Path | None) -> str:
+    """The format if no flag names one: that of the file's name, else the user's own default."""
+    return USED.get().format if output is None else form_of(output)
 
 
 def _report(name: str, page: str) -> Shown:

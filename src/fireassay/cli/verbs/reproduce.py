@@ -29,7 +29,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--force", action="store_true", help="run even if the script or another condition of identity has changed")
     add("--dry-run", action="store_true", help="show what would run and how long it took; run nothing")
     add_formats(parser)
-    add("--quiet", action="store_true", help="show no progress")
 
 
 def _run(arguments: argparse.Namespace) -> int:

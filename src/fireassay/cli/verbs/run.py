@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fireassay.cli.support.output import JSON, add_formats, plain_stdout
+from fireassay.cli.support.settings import USED
 from fireassay.cli.verbs.report import VERDICTS
 from fireassay.cli.support.verb import Verb, add_root
 from fireassay.printable import say
@@ -35,7 +36,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_display_flags(parser: argparse.ArgumentParser) -> None:
     """Output during and after a run; the same for `run` and `resume`."""
-    parser.add_argument("--quiet", action="store_true", help="show no progress")
     add_formats(parser)
 
 
@@ -190,7 +190,9 @@ def _noise_floor() -> float | None:
 
 
 def show_notes(experiment: Experiment) -> None:
-    """Print notes on valid but possibly unintended settings to stderr."""
+    """Print notes on valid but possibly unintended settings to stderr, unless all should be quiet."""
+    if USED.get().quiet:
+        return
     from datetime import UTC, datetime
 
     from fireassay.spec.rules.notes import notes

@@ -278,7 +278,7 @@ VERB = Verb(
     run=_run,
     usual={
         "program": ("--workers", "--step-time", "--serial", "--gradient"),
-        "links": ("--alpha", "--gbps", "--overlap"),
+        "links": ("--alpha", "--gbps"),
         "machines": ("--stragglers",),
     },
     exits={0: "done"},

@@ -34,7 +34,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--shell", action="store_true", help=f"run each command as a line of {SHELL}")
     declare(parser, (item for item in flags_of("time") if item.flag.places["time"] > SHELL_PLACE))
     add_root(parser, "where the record is made (default: records)")
-    parser.add_argument("--quiet", action="store_true", help="show no progress")
     add_formats(parser)
 
 

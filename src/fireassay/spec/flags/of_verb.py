@@ -71,10 +71,10 @@ def flags_of(verb: str) -> tuple[KeyFlag, ...]:
     return tuple(sorted(every, key=lambda item: item.flag.places[verb]))
 
 
-def declare(group: argparse._ActionsContainer, flags: Iterable[KeyFlag], *, with_paths: bool = False) -> None:
-    """Declare flags in a parser or a group."""
+def declare(group: argparse._ActionsContainer, flags: Iterable[KeyFlag]) -> None:
+    """Declare flags in a parser or a group, each with its key."""
     for item in flags:
-        flag, words = item.flag, f"{item.help}  [{item.path}]" if with_paths else item.help
+        flag, words = item.flag, f"{item.help}  [{item.path}]"
         if not flag.metavar:
             value = not flag.name.startswith("--no-")
             group.add_argument(flag.name, dest=item.attribute, action="store_const", const=value, help=words)
