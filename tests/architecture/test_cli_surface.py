@@ -16,6 +16,7 @@ SURFACE = {
         "RECORD --against --history --root --varying --force --primary --at --margin --day-to-day --all --accept --confirm "
         "--baseline-folder --folder --blocks --show --json --excel --html --latex --format --output --junit --markdown --push"
     ),
+    "completion": "SHELL --names --root",
     "config": OUTPUT,
     "comm": (
         "--workers --ops --sizes --factor --dtype --backend --placement --warm-up --seconds --calls --memory --root-rank --group-size --launches "
