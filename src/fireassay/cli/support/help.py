@@ -26,7 +26,7 @@ COMMON: Final = ("--help", "--help-all", *OUTPUT)
 def brief(verb: Verb, parser: argparse.ArgumentParser) -> str:
     """The screen as text."""
     flags = {_name(action): action for action in parser._actions if action.option_strings}
-    usual = verb.usual or {"options": _own(flags)}
+    usual: Mapping[str, Sequence[str]] = verb.usual or {"options": _own(flags)}
     lines = [*textwrap.wrap(_sentence(verb.description), WIDTH), "", *_examples(verb.description), ""]
     for group, names in usual.items():
         lines += _group(group, [flags[name] for name in names])

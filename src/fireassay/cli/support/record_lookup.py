@@ -67,14 +67,15 @@ def _damaged(path: Path, problems: Sequence[str]) -> str:
 
 def side(path: Path, label: str = "") -> Side:
     """Open and judge one record."""
+    from fireassay.cli.support.bar import bar
     from fireassay.frames.record_data import from_record
     from fireassay.record.unjudged import judged_from
     from fireassay.verdict.comparison.types import Side
     from fireassay.verdict.judge import judge
 
-    with judged_from(path):
+    with judged_from(path), bar(f"judging {path.name}") as advance:
         measured = from_record(whole(path))
-        return Side(label=label or path.resolve().name, measured=measured, judgement=judge(measured))
+        return Side(label=label or path.resolve().name, measured=measured, judgement=judge(measured, advance))
 
 
 def sides(paths: Iterable[Path]) -> list[Side]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from fireassay import catalog
 from fireassay.cli.support import threads
+from fireassay.cli.support.bar import bar
 from fireassay.cli.support.output import JSON, STDOUT, WRITERS, Output, emit, form_of, opened, plain_stdout, printed, shown, write
 from fireassay.cli.support.settings import USED
 from fireassay.cli.support.verb import Verb, add_root
@@ -119,9 +120,9 @@ def judged(path: Path) -> tuple[View, Status]:
     from fireassay.reports.view import build
     from fireassay.verdict.judge import judge
 
-    with judged_from(path):
+    with judged_from(path), bar("judging") as advance:
         measured = from_record(open_record(path))
-        judgement = judge(measured)
+        judgement = judge(measured, advance)
         return build(measured, judgement), judgement.verdict.status
 
 
