@@ -48,7 +48,8 @@ class Problem:
     excerpt: Excerpt | None = None
 
     def __str__(self) -> str:
-        return f"{self.where}: {self._after(f'found {self.found}', self.allowed and f'; allowed: {self.allowed}.')}"
+        stop = "" if self.fix.startswith("\n") else "."
+        return self._after(f"{self.where}: found {self.found}", f"; allowed: {self.allowed}." if self.allowed else stop)
 
     def underlined(self) -> str:
         """The text behind the underline, which need not repeat what the line shows."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fireassay.errors import RecordError, SpecError
+from fireassay.printable import shell_word
 from fireassay.record.manifest import LONGEST_REASON
 from fireassay.record.tables import TABLES, arrow_schema
 from fireassay.record.untrusted import memory_bound
@@ -107,4 +108,4 @@ def _missing(path: Path, part: str) -> RecordError:
 
 
 def _damaged(path: Path, part: str, why: object) -> RecordError:
-    return RecordError(f"{path / part} is damaged ({why}). `assay verify {path}` checks every file.")
+    return RecordError(f"{path / part} is damaged ({why}). `assay verify {shell_word(path)}` checks every file.")

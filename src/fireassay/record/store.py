@@ -20,6 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from fireassay.errors import AssayError, EnvironmentLacks, Problem, RecordError, SpecError
+from fireassay.printable import shell_word
 from fireassay.record import files
 from fireassay.record.reader import open_record
 from fireassay.record.sealing.seal import seal_line
@@ -113,7 +114,7 @@ class Store:
         """
         record = open_record(path)
         if not record.sealed:
-            remedy = f"`assay resume {path}` finishes it." if record.state == "interrupted" else "Wait for its end."
+            remedy = f"`assay resume {shell_word(path)}` finishes it." if record.state == "interrupted" else "Wait for its end."
             raise RecordError(f"{path} is {record.state} and not sealed; only sealed records are pushed. {remedy}")
         if problems := verify(path):
             raise RecordError(f"{path} differs from its seal, so it is not pushed: {problems[0]}")

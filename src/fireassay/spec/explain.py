@@ -115,7 +115,9 @@ def _unknown_key(known: Mapping[str, Key], location: tuple[int | str, ...], valu
 def _unless_secret(name: int | str, value: object) -> str:
     """Never echo text that may be a secret under a misspelt key: the message may end up in a log."""
     return (
-        "text that is not repeated here, since it may be a secret" if isinstance(value, str) and SECRET_NAME.search(str(name)) else shown(value)
+        "text that is not repeated here, since it may be a secret"
+        if isinstance(value, str) and SECRET_NAME.search(str(name))
+        else shown(value)
     )
 
 

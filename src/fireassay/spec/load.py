@@ -104,9 +104,7 @@ def parse(path: Path, what: str = "an experiment") -> tuple[dict[str, Any], str]
 def with_lines(problems: tuple[Problem, ...], text: str) -> tuple[Problem, ...]:
     """The same problems in file order, each with its line where known."""
     lines = key_lines(text)
-    placed = [
-        replace(problem, excerpt=excerpt_of(problem.where, text, lines, key_itself=bool(problem.wrong))) for problem in problems
-    ]
+    placed = [replace(problem, excerpt=excerpt_of(problem.where, text, lines, key_itself=bool(problem.wrong))) for problem in problems]
     return tuple(sorted(placed, key=lambda problem: problem.excerpt.line if problem.excerpt is not None else 0))
 
 

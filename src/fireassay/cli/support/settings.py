@@ -33,28 +33,41 @@ class _Allowed:
     fits: Callable[[Any], bool]
 
 
-def _key(default: Any, about: str, words: str, fits: Callable[[Any], bool]) -> Any:
-    return field(default=default, metadata={"about": about, "allowed": _Allowed(words=words, fits=fits)})
+def _meaning(about: str, words: str, fits: Callable[[Any], bool]) -> dict[str, Any]:
+    return {"about": about, "allowed": _Allowed(words=words, fits=fits)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """The defaults; each field is a key of the file."""
 
-    records: str = _key("records", "folder of the records, as --root", "text, a folder", lambda value: isinstance(value, str) and bool(value))
-    color: Colour = _key("auto", "colour, as --color", 'one of "auto", "always", "never"', lambda value: value in COLOURS)
-    width: int | None = _key(
-        None,
-        "columns of the output; default: the terminal's, else $COLUMNS, else 80",
-        f"a whole number of at least {NARROWEST}",
-        lambda value: type(value) is int and value >= NARROWEST,
+    records: str = field(
+        default="records", metadata=_meaning("folder of the records, as --root", "text, a folder", lambda v: isinstance(v, str) and bool(v))
     )
-    quiet: bool = _key(False, "no progress and no notes, as --quiet", "true or false", lambda value: isinstance(value, bool))
-    format: str = _key("terminal", "output format without a flag, as --format", "text, a format", lambda value: isinstance(value, str))
-    open: bool = _key(False, "open a written HTML page in the browser, on a terminal", "true or false", lambda value: isinstance(value, bool))
+    color: Colour = field(
+        default="auto", metadata=_meaning("colour, as --color", 'one of "auto", "always", "never"', lambda v: v in COLOURS)
+    )
+    width: int | None = field(
+        default=None,
+        metadata=_meaning(
+            "columns of the output; default: the terminal's, else $COLUMNS, else 80",
+            f"a whole number of at least {NARROWEST}",
+            lambda v: type(v) is int and v >= NARROWEST,
+        ),
+    )
+    quiet: bool = field(
+        default=False, metadata=_meaning("no progress and no notes, as --quiet", "true or false", lambda v: isinstance(v, bool))
+    )
+    format: str = field(
+        default="terminal", metadata=_meaning("output format without a flag, as --format", "text, a format", lambda v: isinstance(v, str))
+    )
+    open: bool = field(
+        default=False,
+        metadata=_meaning("open a written HTML page in the browser, on a terminal", "true or false", lambda v: isinstance(v, bool)),
+    )
 
 
-USED: ContextVar[Settings] = ContextVar("settings", default=Settings())
+USED: ContextVar[Settings] = ContextVar("settings", default=Settings())  # noqa: B039, it is frozen
 
 
 @dataclass(frozen=True, kw_only=True)

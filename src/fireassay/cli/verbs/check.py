@@ -293,10 +293,6 @@ Code runs only if its script is the one that was measured. The experiment define
 Exit codes: 0 pass, 1 regression, 2 bad input, 3 not comparable, 4 inconclusive, 5 nothing measured, 8 improvement.""",
     add_arguments=_add_arguments,
     run=_run,
-    usual={
-        "against": ("--against", "--history"),
-        "judge": ("--margin", "--primary", "--accept"),
-        "again": ("--confirm",),
-    },
+    usual={"against": ("--against", "--history"), "judge": ("--margin", "--primary", "--accept"), "again": ("--confirm",)},
     exits={0: "PASS", 1: "REGRESSION", 3: "NOT COMPARABLE", 4: "INCONCLUSIVE", 5: "nothing measured", 8: "IMPROVEMENT"},
 )

@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fireassay.cli.support.output import JSON, plain_stdout
-from fireassay.cli.verbs.report import VERDICTS
 from fireassay.cli.support.verb import Verb, add_root
+from fireassay.cli.verbs.report import VERDICTS
 from fireassay.printable import say
 
 if TYPE_CHECKING:
     from fireassay.spec.experiment import Experiment
 
 ASKED_FROM_S: Final = 30.0  # a lower bound: large messages on slow links take several times as long
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The operations, the sizes, and the flags of the verb."""
@@ -54,7 +55,8 @@ def _agreed(experiment: Experiment, arguments: argparse.Namespace) -> None:
     from fireassay.spec.plan import plan
 
     seconds = (planned_seconds(experiment) or 0.0) * len(plan(experiment))
-    if arguments.yes or given(arguments, flags_of(FLAGS)) or seconds < ASKED_FROM_S:
+    described = given(arguments, flags_of(FLAGS)) or arguments.interface
+    if arguments.yes or described or seconds < ASKED_FROM_S:
         return
     sizes = experiment.collectives_requested.every_size
     run = f"every default takes at least {duration(seconds)}: {len(sizes)} sizes up to {max(sizes) >> 20} MiB"
@@ -118,10 +120,6 @@ Operations that the backend does not offer are reported as such. As a file: runn
 Ctrl-C ends the launch cleanly and keeps all measurements; `assay resume RECORD` continues.""",
     add_arguments=add_arguments,
     run=_run,
-    usual={
-        "measure": ("--workers", "--ops", "--sizes", "--launches"),
-        "network": ("--net",),
-        "plan": ("--yes", "--dry-run"),
-    },
+    usual={"measure": ("--workers", "--ops", "--sizes", "--launches"), "network": ("--net",), "plan": ("--yes", "--dry-run")},
     exits=VERDICTS,
 )

@@ -49,9 +49,7 @@ def _run(arguments: argparse.Namespace) -> int:
     without_pandas()
     tool = arguments.tool.replace("-", "_")
     with bar("importing") as advance:
-        imported = import_results(
-            arguments.file, arguments.root, clock=SystemClock(), tool=tool, name=arguments.name, on_progress=advance
-        )
+        imported = import_results(arguments.file, arguments.root, clock=SystemClock(), tool=tool, name=arguments.name, on_progress=advance)
     records = [{**dataclasses.asdict(record), "path": str(record.path)} for record in imported]
     document = partial(json.dumps, {"records": records}, indent=2, ensure_ascii=False)
     emit(Output(name="import", page=partial(page, arguments.file.name, records), document=lambda: json_text(document())), arguments)

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fireassay.cli.support.output import JSON, Output, emit, plain_stdout
-from fireassay.cli.verbs.report import VERDICTS
 from fireassay.cli.support.verb import Verb, add_root
+from fireassay.cli.verbs.report import VERDICTS
 from fireassay.printable import say
 
 if TYPE_CHECKING:

@@ -144,9 +144,6 @@ such launches to the timed ones, and `assay report` summarises them.
 The exit code is 0 if steps were kept and 4 if the script made too few.""",
     add_arguments=add_arguments,
     run=_run,
-    usual={
-        "measure": ("--workers", "--wait", "--warm-up", "--active"),
-        "trace": ("--tool", "--no-memory"),
-    },
+    usual={"measure": ("--workers", "--wait", "--warm-up", "--active"), "trace": ("--tool", "--no-memory")},
     exits={0: "steps kept", 4: "too few steps"},
 )

@@ -15,7 +15,7 @@ from fireassay.cli.support.bar import bar
 from fireassay.cli.support.output import JSON, STDOUT, WRITERS, Output, emit, form_of, opened, plain_stdout, printed, shown, write
 from fireassay.cli.support.settings import USED
 from fireassay.cli.support.verb import Verb, add_root
-from fireassay.printable import say
+from fireassay.printable import say, shell_word
 
 if TYPE_CHECKING:
     from fireassay.reports.view import View
@@ -131,7 +131,7 @@ def judge_and_show(path: Path, arguments: argparse.Namespace) -> int:
     try:
         return _judge_and_show(path, arguments)
     except KeyboardInterrupt:
-        say(f"assay: interrupted; the record is kept. Judge it with: assay report {path}", file=sys.stderr)
+        say(f"assay: interrupted; the record is kept. Judge it with: assay report {shell_word(path)}", file=sys.stderr)
         return 130
 
 
@@ -179,9 +179,6 @@ VERB = Verb(
 The exit code is the verdict's: 0 PASS, 1 FAIL, 3 INVALID, 4 INCONCLUSIVE.""",
     add_arguments=_add_arguments,
     run=_run,
-    usual={
-        "formats": ("--html", "--markdown", "--excel", "--json"),
-        "output": ("--page", "--output"),
-    },
+    usual={"formats": ("--html", "--markdown", "--excel", "--json"), "output": ("--page", "--output")},
     exits=VERDICTS,
 )

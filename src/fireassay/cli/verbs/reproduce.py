@@ -200,9 +200,6 @@ not agreement. Losses and hashes are compared bit for bit where software and har
 Exit codes: 0 reproduced, 1 differs, 3 another experiment, 4 undecided, 5 nothing measured.""",
     add_arguments=_add_arguments,
     run=_run,
-    usual={
-        "measure": ("--folder", "--dry-run"),
-        "judge": ("--against", "--history"),
-    },
+    usual={"measure": ("--folder", "--dry-run"), "judge": ("--against", "--history")},
     exits={0: "reproduced", 1: "differs", 3: "another experiment", 4: "INCONCLUSIVE", 5: "nothing measured"},
 )

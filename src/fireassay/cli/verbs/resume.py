@@ -8,8 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from fireassay.cli.support.output import plain_stdout
-from fireassay.cli.verbs.report import VERDICTS
 from fireassay.cli.support.verb import Verb, add_root
+from fireassay.cli.verbs.report import VERDICTS
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:

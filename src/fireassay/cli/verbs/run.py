@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from fireassay.cli.support.output import JSON, add_formats, plain_stdout
 from fireassay.cli.support.settings import USED
-from fireassay.cli.verbs.report import VERDICTS
 from fireassay.cli.support.verb import Verb, add_root
+from fireassay.cli.verbs.report import VERDICTS
 from fireassay.printable import say
 from fireassay.units import NS_PER_S
 

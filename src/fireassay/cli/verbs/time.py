@@ -196,9 +196,6 @@ first starts of every round are warm-up: kept, never counted. Nothing is subtrac
 start ends the timing with exit code 5, unless --ignore-failure is given. Every timing is an ordinary sealed record.""",
     add_arguments=add_arguments,
     run=_run,
-    usual={
-        "measure": ("--launches", "--round", "--precision", "--warm-up"),
-        "commands": ("--shell", "--ignore-failure", "--show-output"),
-    },
+    usual={"measure": ("--launches", "--round", "--precision", "--warm-up"), "commands": ("--shell", "--ignore-failure", "--show-output")},
     exits={0: "timed", 5: "a command failed"},
 )

@@ -12,6 +12,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+from fireassay.printable import shell_word
 from fireassay.record import files
 from fireassay.record.manifest import MOST_MANIFEST, read_manifest
 from fireassay.record.sealing import seal
@@ -58,7 +59,7 @@ def _listed(content: bytes) -> dict[str, dict[str, Any]] | None:
 def _unsealed(path: Path, manifest: Mapping[str, Any]) -> tuple[str, ...]:
     if "sealed" in manifest and not (path / "streams").exists():
         return ("SEAL: is missing from a record that was sealed. Restore it from a copy of the record.",)
-    remedy = f"If it no longer runs, `assay resume {path}` completes and seals it."
+    remedy = f"If it no longer runs, `assay resume {shell_word(path)}` completes and seals it."
     return (f"the record is not sealed yet, so there is nothing to verify against. {remedy}",)
 
 
@@ -85,7 +86,7 @@ def _file_problems(path: Path, sealed: Mapping[str, Mapping[str, Any]], on_progr
         if on_progress is not None:
             on_progress(checked, total)
     if (path / "streams").exists():
-        problems.append(f"streams/: is left over from an interrupted sealing; `assay resume {path}` removes it.")
+        problems.append(f"streams/: is left over from an interrupted sealing; `assay resume {shell_word(path)}` removes it.")
     return sorted(filter(None, problems))
 
 

@@ -19,7 +19,9 @@ def page(file: str, settings: Sequence[Mapping[str, Any]]) -> Page:
     rows = tuple((row["name"], _text(row["value"]), one_line(row["source"]), row["about"]) for row in settings)
     table = Table(name="settings", heads=heads("Setting", "Value", "From", "Decides"), rows=rows)
     hint = Prose(text=f"Own defaults: {one_line(file)}. Conditions of a measurement belong into the experiment.")
-    return Page(title="Settings", sections=(Section(key="settings", title="Defaults", content=(table, hint)),), properties={"verb": "config"})
+    return Page(
+        title="Settings", sections=(Section(key="settings", title="Defaults", content=(table, hint)),), properties={"verb": "config"}
+    )
 
 
 def _text(value: object) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 from fireassay import catalog
 from fireassay.clock import Clock, SystemClock
 from fireassay.errors import Interrupted, Problem, RecordError, SpecError, WorkloadError
+from fireassay.printable import shell_word
 from fireassay.record import folder as record_folder
 from fireassay.record import machine_fitness
 from fireassay.record.environment import capture
@@ -141,7 +142,7 @@ def resume(
     record_before = open_record(path)
     if record_before.sealed:
         raise RecordError(
-            f"{path} is {record_before.state}; no launch is left to run. Show it: assay report {path}. Measure again: assay run"
+            f"{path} is {record_before.state}; no launch is left to run. Show it: assay report {shell_word(path)}. Measure again: assay run"
         )
     before = dict((record_before.manifest["environment"] or {}).get("before") or {})
     folder = Path(before.get("script", {}).get("folder", Path.cwd()))

@@ -40,7 +40,9 @@ def add_flags(parser: argparse.ArgumentParser, flags: Iterable[KeyFlag]) -> None
     """
     keep_command(parser)
     parser.usage = "%(prog)s [options] [FILE] [-- SCRIPT ARGUMENT ...]"
-    parser.add_argument("experiment", nargs="?", metavar="FILE", help="an experiment's TOML file, or a record whose experiment is run again")
+    parser.add_argument(
+        "experiment", nargs="?", metavar="FILE", help="an experiment's TOML file, or a record whose experiment is run again"
+    )
     group = parser.add_argument_group("keys of the experiment", "Each overrides the key of the file, if one is given.")
     declare(group, flags)
 

@@ -34,7 +34,9 @@ NAMED: Final = re.compile(r"([A-Za-z][A-Za-z0-9._-]*)=(.+)")
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Declare the addresses and every flag; values stay text until `experiment_from`."""
-    parser.add_argument("urls", nargs="+", metavar="URL", help="where the server listens; several are replicas of one engine, a=URL b=URL are two engines")
+    parser.add_argument(
+        "urls", nargs="+", metavar="URL", help="where the server listens; several are replicas of one engine, a=URL b=URL are two engines"
+    )
     group = parser.add_argument_group("keys of the experiment")
     of_verb.declare(group, of_verb.flags_of(VERB))
     group.add_argument(
