@@ -52,14 +52,18 @@ def test_two_problems_of_one_line_share_it() -> None:
         (
             (FLAG, replace(FLAG, where="--seed", fix="")),
             "the flags",
-            "2 flags are wrong\n  --workers: found 0; allowed: worker counts. "
-            "Write --workers 1,2.\n  --seed: found 0; allowed: worker counts.",
+            (
+                "2 flags are wrong\n  --workers: found 0; allowed: worker counts. "
+                "Write --workers 1,2.\n  --seed: found 0; allowed: worker counts."
+            ),
         ),
         (
             (FLAG, VALUE),
             "the flags",
-            "2 problems\n  --workers: found 0; allowed: worker counts. Write --workers 1,2.\n"
-            '  gates.efficiency: found "high"; allowed: a number from 0 to 1.5.',
+            (
+                "2 problems\n  --workers: found 0; allowed: worker counts. Write --workers 1,2.\n"
+                '  gates.efficiency: found "high"; allowed: a number from 0 to 1.5.'
+            ),
         ),
     ],
 )
