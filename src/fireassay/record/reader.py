@@ -75,7 +75,9 @@ class Record:
         try:
             return table.cast(schema) if table.schema != schema else table
         except (ValueError, TypeError, NotImplementedError) as error:  # base classes of Arrow's exceptions
-            raise RecordError(f"{self.path} is damaged: the columns of its table {name} are not those that assay writes.") from error
+            raise RecordError(
+                f"{self.path} is damaged: the columns of its table {name} are not those that assay writes. Restore it from a copy."
+            ) from error
 
     @cached_property
     def seal(self) -> str:

@@ -91,7 +91,9 @@ def refuse_gaps(path: Path, name: str, gaps: Mapping[str, int]) -> None:
     """Raise on nulls in required columns: counts based on them would silently skip rows."""
     for column in TABLES[name].columns:
         if not column.nullable and (count := gaps.get(column.name)):
-            raise RecordError(f"{path} is damaged: the column {column.name} of its table {name} has no value in {count} rows.")
+            raise RecordError(
+                f"{path} is damaged: the column {column.name} of its table {name} has no value in {count} rows. Restore it from a copy."
+            )
 
 
 @cache

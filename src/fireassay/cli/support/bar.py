@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, TextIO
 
-from fireassay.cli.support.output import coloured
+from fireassay.cli.support.screen import coloured
 from fireassay.cli.support.settings import USED
 
 if TYPE_CHECKING:

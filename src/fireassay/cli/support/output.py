@@ -7,14 +7,14 @@ go to stdout, a page and a workbook into a file, unless --output says otherwise.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING, Final
 
 from fireassay import catalog
+from fireassay.cli.support.screen import coloured, columns
 from fireassay.cli.support.settings import USED, Unasked
 from fireassay.printable import say
 
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 WRITERS: Final = "reports.writers"
 TERMINAL: Final = "terminal"
 JSON: Final = "json"
-WIDEST: Final = 140  # columns; longer lines are hard to read
-DEFAULT_COLUMNS: Final = 80
 STDOUT: Final = Path("-")  # as --output
 
 
@@ -102,26 +100,7 @@ def shown(writer: Writer, page: Page) -> str | bytes:
     """The page for stdout, as wide and as coloured as it is to be."""
     if writer.fit is None:
         return writer.write(page)
-    return writer.fit(page, width=min(columns(sys.stdout), WIDEST), colour=coloured(sys.stdout))
-
-
-def columns(stream: TextIO) -> int:
-    """The width of the output: the user's setting, else the terminal's, else $COLUMNS, else 80."""
-    if (setting := USED.get().width) is not None:
-        return setting
-    try:
-        width = os.get_terminal_size(stream.fileno()).columns if stream.isatty() else 0
-    except (OSError, ValueError):  # closed, or without a number
-        width = 0
-    variable = os.environ.get("COLUMNS", "")
-    return width or (int(variable) if variable.isdecimal() and int(variable) > 0 else DEFAULT_COLUMNS)
-
-
-def coloured(stream: TextIO) -> bool:
-    """Whether the output is coloured: as --color says; else on a terminal that can, unless NO_COLOR is set."""
-    if (choice := USED.get().color) != "auto":
-        return choice == "always"
-    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return writer.fit(page, width=columns(sys.stdout), colour=coloured(sys.stdout))
 
 
 def printed(content: str | bytes) -> None:

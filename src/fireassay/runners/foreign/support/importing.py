@@ -353,7 +353,9 @@ def _write(writer: StreamWriter, path: Path, file: str, requests: list[tuple[Any
             continue
         batch = to_batch(table, rows)
         if batch is None:
-            raise RecordError(f"{file}: a request near number {rows[0][1]} has a value that a record cannot store.")
+            raise RecordError(
+                f"{file}: a request near number {rows[0][1]} has a value that a record cannot store. Remove that request from the file."
+            )
         writer.append_batch(table, batch)
         rows.clear()
     writer.flush()
