@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from fireassay.cli.support.screen import coloured
 from fireassay.estimates.format import count
 from fireassay.printable import one_line
 from fireassay.runners.experiment.progress import FINAL, LaunchProgress, LaunchRow, LoadProgress, RunProgress
@@ -55,7 +56,7 @@ def display(stream: TextIO, *, quiet: bool) -> Iterator[Callable[[RunProgress], 
         from rich.console import Console
         from rich.live import Live
 
-        with Live(console=Console(file=stream), auto_refresh=False, transient=True) as live:
+        with Live(console=Console(file=stream, no_color=not coloured(stream)), auto_refresh=False, transient=True) as live:
             yield Grid(lambda renderable: live.update(renderable, refresh=True))
 
 
