@@ -14,7 +14,7 @@ import pytest
 from fireassay import __version__, catalog, cli
 from fireassay.cli.support.help import brief
 from fireassay.cli.support.verb import Parser
-from fireassay.errors import RecordError, SpecError
+from fireassay.errors import Interrupted, RecordError, SpecError
 from fireassay.exit_codes import EXIT_CODES
 from tests.limits import PROCESS_S
 
@@ -117,6 +117,14 @@ def test_an_unknown_verb_that_resembles_none_gets_the_list() -> None:
     assert f"Available: {', '.join(VERBS)}." in result.stderr
 
 
+def test_an_option_before_the_verb_is_told_where_it_belongs() -> None:
+    result = assay("--quiet", "list")
+    assert result.returncode == 2
+    assert result.stderr == (
+        "error: assay has no option '--quiet'. Available: --help, --version. Options of a verb follow it. See `assay --help`.\n"
+    )
+
+
 def test_a_misspelt_flag_gets_one_sentence_with_the_closest_flag() -> None:
     result = assay("list", "--hlep")
     assert result.returncode == 2
@@ -155,6 +163,7 @@ def planted(monkeypatch: pytest.MonkeyPatch, stop: BaseException) -> None:
         (SpecError((), "x.toml"), 2, "error: x.toml: 0 problems"),
         (RecordError("nothing there"), 6, "error: nothing there"),
         (KeyboardInterrupt(), 130, "assay: interrupted"),
+        (Interrupted("stopped by Ctrl-C"), 130, "assay: stopped by Ctrl-C"),
         (ValueError("oops"), 70, "error: this is a defect in assay; please report it with the lines above"),
     ],
 )

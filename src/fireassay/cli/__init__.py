@@ -139,19 +139,22 @@ def _card(name: str) -> dict[str, str]:
 def _unknown(word: str) -> int:
     import difflib
 
-    verbs = (*catalog.names("cli.verbs"), *catalog.third_party("cli.verbs"))
-    close = difflib.get_close_matches(word, verbs, n=1, cutoff=0.5)
-    what = "option" if word.startswith("-") else "verb"
-    remedy = f"Did you mean `assay {close[0]}`?" if close else f"Available: {', '.join(verbs)}."
-    return _fail(f"there is no {what} {word!r}. {remedy} See `assay --help`.", 2)
+    known = ("--help", "--version") if word.startswith("-") else (*catalog.names("cli.verbs"), *catalog.third_party("cli.verbs"))
+    close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    remedy = f"Did you mean `assay {close[0]}`?" if close else f"Available: {', '.join(known)}."
+    if word.startswith("-"):
+        return _fail(f"assay has no option {word!r}. {remedy} Options of a verb follow it. See `assay --help`.", 2)
+    return _fail(f"there is no verb {word!r}. {remedy} See `assay --help`.", 2)
 
 
 def _explain(error: Exception) -> int:
-    from fireassay.errors import AssayError
+    from fireassay.errors import AssayError, Interrupted
     from fireassay.printable import printable
     from fireassay.record.secrets.redact import redact, secret_values
 
     secrets = secret_values(os.environ)
+    if isinstance(error, Interrupted):
+        return _say(printable(redact(str(error), secrets)), error.exit_code)
     if isinstance(error, AssayError):
         return _fail(printable(redact(str(error), secrets)), error.exit_code)  # it may quote a line of a file
     import traceback
