@@ -51,6 +51,12 @@ os.environ["XDG_STATE_HOME"] = os.path.join(tempfile.gettempdir(), f"assay-tests
 os.environ["XDG_CACHE_HOME"] = os.path.join(tempfile.gettempdir(), f"assay-tests-cache-{os.getpid()}")
 atexit.register(shutil.rmtree, os.environ["XDG_CACHE_HOME"], ignore_errors=True)
 
+# As wide in every window, and in a pipe.
+os.environ["COLUMNS"] = "100"
+
+# Nor are the defaults that somebody has written down for this machine.
+os.environ["FIREASSAY_CONFIG"] = ""
+
 # A deadline per example would be an assertion about wall time; in CI the same examples are drawn every time.
 settings.register_profile("assay", deadline=None, derandomize=CI, print_blob=True)
 settings.load_profile("assay")
