@@ -64,7 +64,7 @@ SURFACE = {
         "--slowdown --weak --steps --launches --seed --name --root "
         f"{OUTPUT}"
     ),
-    "site": "FOLDER --root --title --quiet",
+    "site": "FOLDER --root --title",
     "time": (
         "--launches --round --trials --warm-up --precision --confidence --timeout --shell --ignore-failure --show-output "
         f"--name --root {OUTPUT}"

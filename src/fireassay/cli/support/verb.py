@@ -21,7 +21,7 @@ from fireassay.cli.support.settings import COLOURS
 from fireassay.printable import printable
 
 Group = Literal["measure", "judge", "records", "instrument"]
-A_RECORD: Final = "a record: its folder, name, id or a unique beginning of its name; latest, latest:KIND or latest:NAME"  # in help texts
+A_RECORD: Final = "a record: folder, id or name (its beginning suffices); latest, latest:KIND, latest:NAME"  # in help texts
 
 
 @dataclass(frozen=True, kw_only=True)

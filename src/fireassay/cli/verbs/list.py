@@ -171,4 +171,6 @@ follows), not judged. Verdicts are kept in your cache folder, so that only new r
 take a record by its name as shown here, its id, latest, latest:KIND or latest:NAME.""",
     add_arguments=_add_arguments,
     run=_run,
+    usual={"choose": ("--kind", "--verdict", "--workload", "--all"), "judge": ("--no-judge",), "from": ("--store",)},
+    exits={0: "listed"},
 )

@@ -109,4 +109,5 @@ folder. Needs the extra: pip install 'fireassay[serve]'
 Only this machine can reach it, unless --host and --expose say otherwise. Ctrl-C ends it, with exit code 0.""",
     add_arguments=_add_arguments,
     run=_run,
+    exits={0: "ended by Ctrl-C", 7: "starlette or uvicorn is missing, or the port is in use"},
 )

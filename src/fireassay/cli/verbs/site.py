@@ -18,7 +18,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="where to write the site: a new or empty folder, or an earlier site")
     add_root(parser, "the folder of the records (default: records)")
     parser.add_argument("--title", default=TITLE, metavar="TEXT", help=f"title of the first page (default: {TITLE})")
-    parser.add_argument("--quiet", action="store_true", help="show no progress")
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -69,4 +68,5 @@ Run it again after new records: only pages that change are written. Records that
 shows their progress. Comparisons and trends allow the code to differ, and nothing else, as `assay check` does.""",
     add_arguments=_add_arguments,
     run=_run,
+    exits={0: "written"},
 )

@@ -183,7 +183,15 @@ def all_judged(entries: Sequence[Entry], cache: Path, progress: Callable[[int, i
 
 @contextmanager
 def judging_shown(stream: TextIO, *, skip: str) -> Iterator[Callable[[int, int, Entry], None]]:
-    """Progress of `all_judged`: one line that is redrawn on a terminal, else one line at the start. `skip`: how to do without."""
+    """Progress of `all_judged`: one line that is redrawn on a terminal, else one line at the start; nothing with --quiet.
+
+    `skip`: how to do without.
+    """
+    from fireassay.cli.support.settings import USED
+
+    if USED.get().quiet:
+        yield lambda *_: None
+        return
     redraws = stream.isatty()
     written = 0
 
