@@ -8,7 +8,6 @@ from fireassay.reports.charts import cost_time, launch_order, launch_timeline, q
 from fireassay.reports.charts.record_charts import Charts, charts_of
 from fireassay.reports.charts.training import (
     communication_model,
-    efficiency,
     fault,
     phases,
     profile,
@@ -26,7 +25,6 @@ from fireassay.reports.view import View
 CHARTS: Final[Charts] = charts_of(
     speedup,
     communication_model,
-    efficiency,
     phases,
     ranks,
     step_timeline,
