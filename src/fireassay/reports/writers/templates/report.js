@@ -60,7 +60,9 @@ for (const t of $('.filter')) {
     rows.forEach(r => r.hidden = words.some(w => !r.textContent.toLowerCase().includes(w)));
     count.textContent = find.value && `${rows.filter(r => !r.hidden).length} of ${rows.length} `;
   };
-  $('.head', t.closest('.card'))[0].append(el('span', {}, count, find));
+  let head = $('.head', t.closest('details,.card'))[0];
+  if (!head) t.closest('.scroll').before(head = el('div', { className: 'head' }));
+  head.append(el('span', {}, count, find));
 }
 
 // copy: tables as Markdown (as shown) or CSV (values and bounds), cards as PNG in light colours
