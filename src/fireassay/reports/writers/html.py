@@ -38,7 +38,7 @@ SIGNS: Final[Mapping[Tone, str]] = {
 LEAST_LINKS: Final = 4  # sections from which a list of links is shown
 SHOWN: Final = 3  # sentences shown per item; the others are folded
 KINDS: Final = {Table: "table", Facts: "facts", Bullets: "bullets", Prose: "prose", Chart: "chart", Plot: "chart", Sum: "sum"}
-SIDE_BY_SIDE: Final = ("chart", "facts")  # kinds whose blocks share a row
+SIDE_BY_SIDE: Final = ("chart", "facts", "bullets")  # kinds whose blocks share a row
 
 
 def write(page: Page) -> str:
@@ -53,9 +53,7 @@ def write(page: Page) -> str:
 
 def _first(page: Page) -> tuple[Section, ...]:
     """What stands on the first screen below the answer: the evidence that is drawn."""
-    if page.answer is None:
-        return ()
-    brief = page.of_depth("brief")
+    brief = page.of_depth("brief") if page.answer is not None else ()
     drawn = tuple(section for section in brief if all(isinstance(block, (Plot, Sum)) for block in section.blocks))
     return page.of_depth("first") or drawn
 
@@ -103,7 +101,9 @@ def _script() -> str:
 def _policy() -> str:
     """Nothing is loaded, and no script runs but ours."""
     digest = base64.b64encode(hashlib.sha256(_script().encode()).digest()).decode()
-    return f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    return (
+        f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    )
 
 
 @cache

@@ -59,7 +59,7 @@ class Place:
         if value is None:
             return Markup("")
         ends = f' data-lo="{low:.10g}" data-hi="{high:.10g}"' if low is not None and high is not None else ""
-        return Markup(f' data-v="{value:.10g}"{ends}')  # noqa: S704  numbers alone
+        return Markup(f' data-v="{value:.10g}"{ends}')
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,7 +116,7 @@ class Grids:
             target = f"launch-{found[2]}"
             return f'<a href="#{target}">{found[0]}</a>' if target in self._anchors else found[0]
 
-        return Markup(LAUNCH.sub(link, str(escape(text))))  # noqa: S704  escaped before
+        return Markup(LAUNCH.sub(link, str(escape(text))))
 
     def has(self, anchor: str) -> bool:
         """Whether a link to it leads somewhere."""
@@ -260,7 +260,9 @@ def beams(block: Sum) -> tuple[Beam, ...]:
     for part, row in zip(known, printed.parts, strict=True):
         result.append(_beam(part, _signed(row), row.interval, at, at + row.size, widest, at + row.size))
         at += row.size
-    result.append(replace(_beam(block.total, f"= {printed.total.number}", printed.total.interval, 0.0, printed.total.size, widest, None), total=True))
+    result.append(
+        replace(_beam(block.total, f"= {printed.total.number}", printed.total.interval, 0.0, printed.total.size, widest, None), total=True)
+    )
     return tuple(result)
 
 
