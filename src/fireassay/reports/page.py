@@ -389,7 +389,7 @@ class Page:
 
     def of_depth(self, *depths: Depth) -> tuple[Section, ...]:
         """The sections of these depths, in their order, without empty ones."""
-        return tuple(section for section in self.sections if section.depth in depths and section.blocks)
+        return tuple(section for section in self.sections if section.depth in depths and (section.reply or section.blocks))
 
 
 TEXTS: Final = (

@@ -175,6 +175,7 @@ class Axis:
     grid: bool = True
     names: tuple[str, ...] = ()
     row: int = ROW
+    under: tuple[tuple[float, str, Role], ...] = ()  # a second line of tick labels
     centred: bool = False  # tick labels stand beside their position instead of on a grid line
 
 

@@ -107,7 +107,7 @@ class _Frame:
 
     def drawn(self, words: str) -> str:
         """The panel as SVG."""
-        height = self._bottom + (TICKS if self.x_axis.ticks else 4) + (TITLE if self.x_axis.title else 0)
+        height = self._bottom + (TICKS if self.x_axis.ticks else 4) + (TITLE if self.x_axis.title or self.x_axis.under else 0)
         parts = [*self._grid(), *self._marks(), *self._names(), *self._titles(height)]
         said = escape(f"{self.panel.title or self.panel.view}: {words}" if self.panel.title or self.panel.view else words, quote=True)
         return f'<svg class="ch" height="{height}" role="group" aria-label="{said}">{"".join(parts)}</svg>'
@@ -141,6 +141,10 @@ class _Frame:
             if self.x_axis.grid:
                 yield f'<line class="g{odd}" x1="{x:.2f}%" x2="{x:.2f}%" y1="{self._top}" y2="{self._bottom}"/>'
             yield f'<text class="t{odd}" x="{x:.2f}%" y="{self._bottom + 17}" text-anchor="{_anchor(x)}">{escape(text)}</text>'
+
+        for value, text, role in self.x_axis.under:
+            x = self.x(value)
+            yield f'<text class="under tx-{role}" x="{x:.2f}%" y="{self._bottom + 33}" text-anchor="{_anchor(x)}">{escape(text)}</text>'
 
     def _names(self) -> Iterator[str]:
         for index, name in enumerate(self._rows):

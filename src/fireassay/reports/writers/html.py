@@ -36,6 +36,7 @@ SIGNS: Final[Mapping[Tone, str]] = {
     "plain": "•",
 }
 LEAST_LINKS: Final = 4  # sections from which a list of links is shown
+LONGEST_UNIT: Final = 4  # characters of a unit that is as large as its number
 SHOWN: Final = 3  # sentences shown per item; the others are folded
 KINDS: Final = {Table: "table", Facts: "facts", Bullets: "bullets", Prose: "prose", Chart: "chart", Plot: "chart", Sum: "sum"}
 SIDE_BY_SIDE: Final = ("chart", "facts", "bullets")  # kinds whose blocks share a row
@@ -87,6 +88,19 @@ def _sign(mark: Mark) -> str:
     return mark.sign or SIGNS[mark.tone]
 
 
+def _large(text: str) -> tuple[str, str]:
+    """A tile's number and, if it is long, its unit, which is then written small: ("$0.051", "per million samples")."""
+    number, _, unit = text.partition(" ")
+    return (number, unit) if len(unit) > LONGEST_UNIT else (text, "")
+
+
+def _folded(block: Bullets) -> str:
+    """What a fold of a list says: how many items, and how many of each word."""
+    words = [item.mark.word for item in block.items if item.mark is not None]
+    counts = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
+    return f"{len(block.items)} rules: {counts}"
+
+
 @cache
 def _file(name: str) -> str:
     return resources.files("fireassay.reports.writers").joinpath("templates", name).read_text(encoding="utf-8")
@@ -115,7 +129,14 @@ def _template() -> jinja2.Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    tools: dict[str, Callable[..., object]] = {"groups_of": _groups, "sign": _sign, "said": said, "beams": grids.beams}
+    tools: dict[str, Callable[..., object]] = {
+        "groups_of": _groups,
+        "sign": _sign,
+        "said": said,
+        "large": _large,
+        "folded": _folded,
+        "beams": grids.beams,
+    }
     environment.globals.update(tools, SHOWN=SHOWN, SIDE_BY_SIDE=SIDE_BY_SIDE)
     return environment.get_template("page.html")
 

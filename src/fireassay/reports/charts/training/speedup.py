@@ -42,6 +42,7 @@ NAME = "speedup"
 TITLE = "Do more workers pay?"
 CURVE_POINTS: Final = 40
 HEIGHT: Final = 240
+MOST_OUTCOMES: Final = 4  # levels whose outcome fits below the axis
 PERCENT: Final = Scale(factor=100.0, after=" %")
 OUTCOMES: Final[Mapping[str, tuple[Role, str]]] = {
     "PASS": ("pass", "✓ holds"),
@@ -128,9 +129,20 @@ def _key(view: View, speedups: Mapping[str, Estimate], panels: list[Panel]) -> t
 
 
 def _axis(view: View) -> Axis:
-    """The worker axis, up to the end of the prediction."""
+    """The worker axis, up to the end of the prediction, with each level's outcome."""
     law = view.series.scaling
-    return worker_axis(view, law.beyond[-1].workers if law is not None and law.beyond else 0.0)
+    return _judged(view, worker_axis(view, law.beyond[-1].workers if law is not None and law.beyond else 0.0))
+
+
+def _judged(view: View, axis: Axis) -> Axis:
+    """The outcome of the gate below each level that has a label."""
+    outcomes = {gate.configuration: OUTCOMES.get(gate.status) for gate in view.gates if gate.gate == "efficiency"}
+    shown = [column for column in view.columns if column.workers in {level for level, _ in axis.ticks}]
+    if len(shown) > MOST_OUTCOMES:
+        return axis
+    base: list[tuple[float, str, Role]] = [(column.workers, "base", "soft") for column in shown if column.key == view.base]
+    found = [(column, outcome) for column in shown if column.key != view.base and (outcome := outcomes.get(column.key))]
+    return replace(axis, under=(*base, *((column.workers, words, role) for column, (role, words) in found)))
 
 
 def _typeset(law: str) -> str:

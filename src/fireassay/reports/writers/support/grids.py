@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import TYPE_CHECKING, Final
 
 from markupsafe import Markup, escape
@@ -253,8 +253,11 @@ def beams(block: Sum) -> tuple[Beam, ...]:
     known = [part for part in block.parts if isinstance(part.number.value, Estimate)]
     wholes = [_size(part) for part in (*block.measured, block.total)]
     ends = [end for part in (*block.measured, block.total) if (end := _ends(part)) is not None]
-    widest = max([*wholes, printed.start.size, *(high for _, high in ends)], default=1.0) or 1.0
-    result = [_beam(part, said(part.number).text, _interval(part), 0.0, _size(part), widest, None) for part in block.measured]
+    reached = accumulate((row.size for row in printed.parts), initial=printed.start.size)
+    widest = max([*wholes, *reached, *(high for _, high in ends)], default=1.0) or 1.0
+    result = [
+        _beam(part, said(replace(part.number, bare=True)).text, _interval(part), 0.0, _size(part), widest, None) for part in block.measured
+    ]
     at = printed.start.size
     result.append(_beam(block.start, printed.start.number, "", 0.0, at, widest, at))
     for part, row in zip(known, printed.parts, strict=True):
