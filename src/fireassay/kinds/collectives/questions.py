@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from fireassay.kinds.collectives import tables
 from fireassay.reports.charts.links import collective_bandwidth, topology
 from fireassay.reports.page import Section
-from fireassay.reports.pages import questions, record
+from fireassay.reports.pages import questions
 from fireassay.reports.view import View
 
 
@@ -15,11 +15,21 @@ def sections(view: View) -> Iterator[Section]:
     """The first screen's evidence, then a section per question."""
     yield Section(key="bandwidth", title="Bandwidth", depth="first", content=lambda: questions.charts(view, collective_bandwidth))
     yield questions.section(
-        "levels", "Sizes", "What does each size give?", lambda: tables.numbers(view), questions.told(view, "performance")
+        "levels",
+        "Sizes",
+        "What does each size give?",
+        lambda: (*tables.numbers(view), *questions.by_configuration(view, "performance")),
+        questions.told(view, "performance"),
     )
     if view.pairs:
         yield questions.section("links", "Links", "Which ranks are close to each other?", lambda: questions.charts(view, topology))
-    yield questions.section("metrics-correctness", "Correctness", "Were the data right?", tuple, questions.told(view, "correctness"))
-    yield questions.trust(view, record.TRAINING_COLUMNS)
+    yield questions.section(
+        "metrics-correctness",
+        "Correctness",
+        "Were the data right?",
+        lambda: questions.by_configuration(view, "correctness"),
+        questions.told(view, "correctness"),
+    )
+    yield questions.trust(view, ())
     yield questions.everything(view)
     yield questions.made(view)

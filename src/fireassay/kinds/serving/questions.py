@@ -21,7 +21,7 @@ def sections(view: View, columns: Sequence[tuple[str, Callable[[LaunchRow], Cell
         "metrics-correctness",
         "Correctness",
         "Are the answers right?",
-        lambda: (*questions.charts(view, quality, absent=False), *tables.details(view)),
+        lambda: (*questions.charts(view, quality, absent=False), *tables.details(view), *questions.by_configuration(view, "correctness")),
         questions.told(view, "correctness"),
     )
     yield questions.section("tails", "Latencies", "How are latencies distributed?", lambda: questions.charts(view, percentiles, panel))
@@ -30,7 +30,15 @@ def sections(view: View, columns: Sequence[tuple[str, Callable[[LaunchRow], Cell
         ("reliability", "Faults", "Does it survive a fault?"),
     ):
         if dimension in view.dimensions and dimension not in view.unasked:
-            yield questions.section(f"metrics-{dimension}", title, question, tuple, questions.told(view, dimension))
+            rows = questions.by_configuration(view, dimension)
+            yield Section(
+                key=f"metrics-{dimension}",
+                title=title,
+                question=question,
+                content=rows,
+                reply=questions.told(view, dimension),
+                depth="page",
+            )
     yield questions.section("time", "Over time", "What happened second by second?", lambda: questions.charts(view, timeline, absent=False))
     yield questions.trust(view, columns)
     yield questions.everything(view)
@@ -39,4 +47,4 @@ def sections(view: View, columns: Sequence[tuple[str, Callable[[LaunchRow], Cell
 
 def _loads(view: View) -> Blocks:
     capacity = tuple(Prose(text=text) for text in tables.capacity(view))
-    return (*capacity, *tables.numbers(view), *questions.verdict(view))
+    return (*capacity, *tables.numbers(view), *questions.verdict(view), *questions.by_configuration(view, "performance"))

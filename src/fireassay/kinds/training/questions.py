@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from fireassay.estimates.estimate import Estimate
@@ -33,8 +33,8 @@ def sections(view: View) -> Iterator[Section]:
             "levels",
             "Counts",
             "What does each worker count give?",
-            lambda: (questions.levels(view, "workers"), *questions.verdict(view)),
-            f"{questions.told(view, 'performance')} Numbers are over launches, with {view.confidence} intervals.",
+            lambda: (questions.levels(view, "workers"), *questions.verdict(view), *questions.by_configuration(view, "performance")),
+            f"{questions.told(view, 'performance')} Numbers are over launches, with {view.confidence} intervals.".strip(),
         )
     yield from _dimension(
         view, "correctness", "Is the result still right?", lambda: (*_layers(view), *questions.charts(view, quality, absent=False))
@@ -49,12 +49,14 @@ def sections(view: View) -> Iterator[Section]:
     yield questions.made(view)
 
 
-def _dimension(view: View, dimension: str, question: str, content: object) -> Iterator[Section]:
+def _dimension(view: View, dimension: str, question: str, content: Callable[[], Blocks]) -> Iterator[Section]:
     """A dimension's question; nothing where nobody asked."""
     if dimension in view.dimensions and (dimension not in view.unasked or (dimension == "cost" and view.series.spent)):
         title = {"correctness": "Correctness", "cost": "Cost", "reliability": "Faults"}[dimension]
         reply = questions.told(view, dimension) if dimension not in view.unasked else "No price was given."
-        yield questions.section(f"metrics-{dimension}", title, question, content, reply)  # type: ignore[arg-type]
+        yield questions.section(
+            f"metrics-{dimension}", title, question, lambda: (*content(), *questions.by_configuration(view, dimension)), reply
+        )
 
 
 def _layers(view: View) -> Blocks:

@@ -225,8 +225,19 @@ def plain(name: str, text: str, value: float, *, more: str = "") -> Reading:
     return Reading(name=name, text=text, value=value, more=more)
 
 
-def point(name: str, x: float, value: Estimate, scale: Scale, *, role: Role = "blue", shape: Shape = "circle", **more: str) -> Point:
-    """A value over x with its interval; further fields of the point by name."""
+def point(
+    name: str,
+    x: float,
+    value: Estimate,
+    scale: Scale,
+    *,
+    role: Role = "blue",
+    shape: Shape = "circle",
+    series: str = "",
+    target: str = "",
+    label: str = "",
+) -> Point:
+    """A value over x with its interval."""
     ends = (value.low * scale.factor, value.high * scale.factor) if has_interval(value) else (None, None)
     return Point(
         x=x,
@@ -237,11 +248,13 @@ def point(name: str, x: float, value: Estimate, scale: Scale, *, role: Role = "b
         shape=shape,
         hollow=not has_interval(value),
         reading=reading(name, show(value, scale)),
-        **more,
+        series=series,
+        target=target,
+        label=label,
     )
 
 
-def level_point(name: str, row: float, value: Estimate, scale: Scale, *, role: Role = "blue", **more: str) -> Point:
+def level_point(name: str, row: float, value: Estimate, scale: Scale, *, role: Role = "blue", target: str = "") -> Point:
     """A value in a row with its interval across."""
     ends = (value.low * scale.factor, value.high * scale.factor) if has_interval(value) else (None, None)
     return Point(
@@ -252,7 +265,7 @@ def level_point(name: str, row: float, value: Estimate, scale: Scale, *, role: R
         role=role,
         hollow=not has_interval(value),
         reading=reading(name, show(value, scale)),
-        **more,
+        target=target,
     )
 
 

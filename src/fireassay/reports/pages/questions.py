@@ -15,15 +15,16 @@ from fireassay.estimates.format import count
 from fireassay.metrics.metric import ALL
 from fireassay.reports import grouping
 from fireassay.reports.answering import standing
-from fireassay.reports.page import Block, Blocks, Bullets, Cell, Chart, Head, Number, Prose, Section, Table, Words, heads
+from fireassay.reports.page import Block, Blocks, Bullets, Cell, Chart, Head, Mark, Number, Prose, Section, Table, Words, heads
 from fireassay.reports.pages import record
-from fireassay.reports.view import LaunchRow, MetricRow, View
+from fireassay.reports.view import DIMENSION_TITLES, LaunchRow, MetricRow, View
 
 if TYPE_CHECKING:
     from fireassay.reports.charts.chart import Drawing, Missing
     from fireassay.reports.charts.record_charts import ChartModule
 
 BOTTLENECK: Final = "bottleneck"
+MOST_TOLD: Final = 2  # sentences of an answer
 
 
 def section(key: str, title: str, question: str, content: Callable[[], Blocks], reply: str = "") -> Section:
@@ -32,14 +33,36 @@ def section(key: str, title: str, question: str, content: Callable[[], Blocks], 
 
 
 def told(view: View, dimension: str) -> str:
-    """What a dimension says of the configurations, each sentence once."""
+    """What a dimension says, if a sentence or two hold for all configurations; else `by_configuration` has it."""
+    sentences = _sentences(view, dimension)
+    if len(sentences) > MOST_TOLD:
+        return ""
+    parts = (text if len(sentences) == 1 else f"{grouping.places(view, keys)}: {text}" for text, keys in sentences.items() if text)
+    words = "; ".join(parts)
+    return f"{words[:1].upper()}{words[1:]}." if words else ""
+
+
+def by_configuration(view: View, dimension: str) -> Blocks:
+    """A row per configuration with its status and why, if `told` says nothing."""
+    if len(_sentences(view, dimension)) <= MOST_TOLD:
+        return ()
+    rows = tuple(
+        (row.column.label, Mark(word=cell.word, tone=record.TONES[cell.status]), cell.sentence)
+        for row in view.vector
+        if (cell := row.cells[dimension])
+    )
+    heads_ = heads("Configuration", "Status", "Why")
+    return (
+        Table(name=f"by-{dimension}", title="", heads=heads_, rows=rows, folded=f"{DIMENSION_TITLES[dimension]} of each configuration"),
+    )
+
+
+def _sentences(view: View, dimension: str) -> dict[str, list[str]]:
+    """Sentence -> the configurations for which it holds."""
     sentences: dict[str, list[str]] = {}
     for row in view.vector:
         sentences.setdefault(row.cells[dimension].sentence, []).append(row.column.key)
-    shared = len(sentences) == 1
-    parts = (text if shared else f"{grouping.places(view, keys)}: {text}" for text, keys in sentences.items() if text)
-    words = "; ".join(parts)
-    return f"{words[:1].upper()}{words[1:]}." if words else ""
+    return sentences
 
 
 def charts(view: View, *modules: ChartModule, absent: bool = True) -> Blocks:

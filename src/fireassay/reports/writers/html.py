@@ -37,6 +37,7 @@ SIGNS: Final[Mapping[Tone, str]] = {
 }
 LEAST_LINKS: Final = 4  # sections from which a list of links is shown
 LONGEST_UNIT: Final = 4  # characters of a unit that is as large as its number
+LONG_NOTES: Final = 300  # characters of a table's notes; longer ones are folded
 SHOWN: Final = 3  # sentences shown per item; the others are folded
 KINDS: Final = {Table: "table", Facts: "facts", Bullets: "bullets", Prose: "prose", Chart: "chart", Plot: "chart", Sum: "sum"}
 SIDE_BY_SIDE: Final = ("chart", "facts", "bullets")  # kinds whose blocks share a row
@@ -137,7 +138,7 @@ def _template() -> jinja2.Template:
         "folded": _folded,
         "beams": grids.beams,
     }
-    environment.globals.update(tools, SHOWN=SHOWN, SIDE_BY_SIDE=SIDE_BY_SIDE)
+    environment.globals.update(tools, SHOWN=SHOWN, LONG_NOTES=LONG_NOTES, SIDE_BY_SIDE=SIDE_BY_SIDE)
     return environment.get_template("page.html")
 
 

@@ -6,8 +6,6 @@ the largest count without its data (a cross); tinted, the range beyond twice the
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import Scale, count
 from fireassay.metrics.training.communication_model import (
@@ -77,8 +75,7 @@ def _missing(view: View) -> Missing | tuple[()]:
 def _points(view: View, speedups: dict[str, Estimate]) -> list[Point]:
     workers, scale = {column.key: column.workers for column in view.columns}, Scale(factor=1.0)
     return [
-        replace(point(view.label(key), workers[key], value, scale, role="ink"), target=f"level-{workers[key]}")
-        for key, value in speedups.items()
+        point(view.label(key), workers[key], value, scale, role="ink", target=f"level-{workers[key]}") for key, value in speedups.items()
     ]
 
 

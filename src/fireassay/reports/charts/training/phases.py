@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
+from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import Scale, reading, show
 from fireassay.metrics.training.communication import COMM_EXPOSED
 from fireassay.metrics.training.phases import BACKWARD_TIME, DATA_TIME, FORWARD_TIME, OPTIMIZER_TIME, UNKNOWN_TIME
@@ -23,7 +25,7 @@ from fireassay.reports.charts.chart import (
     stacked,
     top_of,
 )
-from fireassay.reports.charts.marks import Look, Mark, Panel, Role
+from fireassay.reports.charts.marks import Bar, Look, Mark, Panel, Role
 from fireassay.reports.view import MetricRow, View
 
 NAME = "phases"
@@ -66,7 +68,7 @@ def draw(view: View) -> Drawing | Missing:
         marks += stacked(index, shares, series=False)
         if column.key in steps:
             marks.append(level_point(f"{column.label}, whole step", index, steps[column.key], scale, role="ink"))
-    longest = max((bar.right for bar in marks if hasattr(bar, "look")), default=0.0)
+    longest = max((mark.right for mark in marks if isinstance(mark, Bar)), default=0.0)
     top = max(top_of(steps.values(), scale.factor) if steps else 0.0, 1.05 * longest)
     names = [_name(column.label, steps, column.key, scale) for column in view.columns]
     keys = [Key(mark="bar", role=role, look=pattern, text=name) for metric, name, role, pattern in PHASES if metric in seen]
@@ -80,9 +82,9 @@ def draw(view: View) -> Drawing | Missing:
     )
 
 
-def _name(label: str, steps: dict[str, object], key: str, scale: Scale) -> str:
+def _name(label: str, steps: Mapping[str, Estimate], key: str, scale: Scale) -> str:
     value = steps.get(key)
-    return f"{label}: {show(value, scale).full}" if value is not None else label  # type: ignore[arg-type]
+    return f"{label}: {show(value, scale).full}" if value is not None else label
 
 
 def parts_of(view: View, seen: dict[str, MetricRow]) -> dict[str, dict[str, float]]:

@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Final
 from markupsafe import Markup, escape
 
 from fireassay.estimates.estimate import Estimate
-from fireassay.reports.page import Cell, Figure, Head, Mark, Number, Part, Section, Sum, Table, Words, said
+from fireassay.reports.page import DASH, Cell, Figure, Head, Mark, Number, Part, Section, Sum, Table, Words, said
 
 if TYPE_CHECKING:
     from fireassay.reports.writers.support.sums import Row as SumRow
 
 LEAST_SORTED: Final = 3  # rows from which a table can be sorted
 LEAST_FILTERED: Final = 8  # and from which it can be filtered
+EMPTY: Final = (None, "", DASH)
 LAUNCH: Final = re.compile(r"(?<![\w&#;])(#|launch )(\d+)\b")
 SWATCHES: Final = {
     "base": "grey",
@@ -82,6 +83,7 @@ class Span:
 class Grid:
     """A table as a page shows it."""
 
+    heads: tuple[Head, ...]
     lines: tuple[Line, ...]
     whole: tuple[Line, ...]  # of the whole experiment
     absent: tuple[tuple[str, str], ...]  # (reason, names): measured nowhere
@@ -99,8 +101,10 @@ class Grids:
 
     def of(self, table: Table) -> Grid:
         """The layout of a table."""
+        table = _filled(table)
         rows, whole, absent = _split(table)
         return Grid(
+            heads=table.heads,
             lines=tuple(self._line(table, row) for row in rows),
             whole=tuple(self._line(table, row) for row in whole),
             absent=tuple(_by_reason(absent)),
@@ -138,6 +142,14 @@ class Grids:
         first = key not in self._used
         self._used.add(key)
         return Line(key=key if first else "", places=places)
+
+
+def _filled(table: Table) -> Table:
+    """The table without columns that hold nothing at all."""
+    if any(table.whole(row) for row in table.rows) or not table.rows:
+        return table
+    kept = [i for i in range(len(table.heads)) if i < table.stub or any(row[i] not in EMPTY for row in table.rows)]
+    return replace(table, heads=tuple(table.heads[i] for i in kept), rows=tuple(tuple(row[i] for i in kept) for row in table.rows))
 
 
 def anchors(sections: Iterable[Section]) -> frozenset[str]:
