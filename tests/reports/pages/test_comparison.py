@@ -20,7 +20,6 @@ from fireassay.verdict.comparison.compare import compare
 from fireassay.verdict.comparison.sessions import Days
 from fireassay.verdict.comparison.types import Side
 from tests.reports.documents.conforming import conforming
-from tests.reports.schema import checked
 from tests.verdict.comparing import complete, relabelled, side, with_experiment
 
 pytestmark = pytest.mark.slow
@@ -159,7 +158,6 @@ def test_the_json_has_the_declared_shape(decided: ComparisonView, forced: Compar
 def test_the_forest_shows_the_band_of_equivalence_and_every_ratio_in_words(decided: ComparisonView, struck: ComparisonView) -> None:
     drawn = forest.draw(decided)
     assert isinstance(drawn, Drawing)
-    checked(drawn.chart)
     assert any("within 3 %" in key.text for key in drawn.key)
     assert "Throughput of B against A at workers=2, between these two sessions: faster" in drawn.description
     picture = svg.picture("forest", drawn)

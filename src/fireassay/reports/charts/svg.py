@@ -59,6 +59,12 @@ class Picture:
     across: int = 1
     quantity: str = ""
     readings: tuple[Reading, ...] = ()  # for the table
+    description: str = ""
+
+    @property
+    def svg(self) -> str:
+        """All panels of all views."""
+        return "".join(svg for view in self.views for svg in view.svg)
 
 
 def picture(name: str, drawing: Drawing | Missing, anchors: Collection[str] = ()) -> Picture:
@@ -82,6 +88,7 @@ def picture(name: str, drawing: Drawing | Missing, anchors: Collection[str] = ()
         key=tuple((key, series.get(key.series, 0)) for key in drawing.key),
         across=drawing.across,
         quantity=drawing.quantity,
+        description=drawing.description,
         readings=readings if len(readings) <= MOST_ROWS else (),
     )
 
