@@ -31,7 +31,8 @@ def test_ticks_are_round_and_inside() -> None:
     assert [text for _, text in ticks(0.0, 2.7)] == ["0", "1", "2"]
     assert [value for value, _ in ticks(-0.013, 0.02)] == [-0.01, 0.0, 0.01, 0.02]
     assert [text for _, text in ticks(0.0, 4_200.0)] == ["0", "1,000", "2,000", "3,000", "4,000"]
-    assert [value for value, _ in log_ticks(0.8, 12.0)] == [1.0, 2.0, 5.0, 10.0]
+    assert [value for value, _ in log_ticks(0.8, 8.0)] == [1.0, 2.0, 5.0]
+    assert [value for value, _ in log_ticks(0.8, 120.0)] == [1.0, 3.0, 10.0, 30.0, 100.0]
     assert ticks(3.0, 3.0) == ((3.0, "3"),)
 
 

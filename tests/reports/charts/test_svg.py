@@ -66,7 +66,7 @@ def test_a_picture_can_be_heard_and_its_numbers_are_a_table(pictures: dict[str, 
 
 def test_the_description_holds_the_numbers_with_their_intervals(pictures: dict[str, charts.Picture]) -> None:
     assert "4 workers 2.50 [2.40, 2.60]" in pictures["speedup"].description
-    assert "Amdahl ceiling: 5.90 [5.00, no upper bound]" in pictures["speedup"].description
+    assert "Amdahl ceiling: 5.90 [5.00, no upper bound]" in pictures["speedup"].caption
     assert "The margin is 0.02." in pictures["quality"].description
     assert "restart 2.50 s" in pictures["fault"].description
 
@@ -154,7 +154,7 @@ def test_one_launch_bounds_nothing() -> None:
 
 def test_what_a_mark_stands_for_is_said_with_its_interval_and_launches() -> None:
     told = point("4 workers", 4.0, estimate(1.5, 2.5, 5), SCALE).reading
-    assert charts.tip(told) == "4 workers\n20\n95 % interval [15, 25]\n5 launches"
+    assert charts.tip(told) == "4 workers\n20.0\n95 % interval [15.0, 25.0]\n5 launches"
 
 
 def test_marks_link_only_to_anchors_of_the_page() -> None:

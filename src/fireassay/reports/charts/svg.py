@@ -8,8 +8,8 @@ Every text is escaped here; nothing but this module's own markup is inserted int
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from html import escape
 from itertools import groupby
 from typing import Final
@@ -55,7 +55,8 @@ class Picture:
     views: tuple[View, ...] = ()  # none if `absent` is set
     absent: str = ""
     caption: str = ""
-    key: tuple[tuple[Key, int], ...] = ()  # with the number of its series; 0: it cannot be switched off
+    key: tuple[Key, ...] = ()
+    series: Mapping[str, int] = field(default_factory=dict)  # numbers of those that can be switched off
     across: int = 1
     quantity: str = ""
     readings: tuple[Reading, ...] = ()  # for the table
@@ -85,7 +86,8 @@ def picture(name: str, drawing: Drawing | Missing, anchors: Collection[str] = ()
         title=drawing.title,
         views=views,
         caption=f"{drawing.caption}{cut}".strip(),
-        key=tuple((key, series.get(key.series, 0)) for key in drawing.key),
+        key=drawing.key,
+        series=series,
         across=drawing.across,
         quantity=drawing.quantity,
         description=drawing.description,
