@@ -7,6 +7,7 @@ from typing import Final
 import polars as pl
 
 from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.estimates.format import Scale
 from fireassay.reports.charts.chart import Missing
 from fireassay.reports.page import (
     Answer,
@@ -194,7 +195,7 @@ ANSWERED: Final = Page(
                     name="levels",
                     anchor="level",
                     heads=heads("workers", "step, ms"),
-                    rows=tuple((str(w), number(estimate(0.2 / w), bare=True)) for w in (1, 2, 4, 8, 16, 32, 64, 128, 256)),
+                    rows=tuple((str(w), number(estimate(0.2 / w), Scale(factor=1e3, after=" ms"), bare=True)) for w in (1, 2, 4, 8, 16, 32, 64, 128, 256)),
                 ),
                 Table(name="launches", anchor="launch", heads=heads("#", "end"), rows=((7, "ok"), (8, EVIL))),
             ),
