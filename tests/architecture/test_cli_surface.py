@@ -25,7 +25,7 @@ SURFACE = {
         f"{OUTPUT}"
     ),
     "compare": f"RECORDS --varying --force --primary --at --history --day-to-day {OUTPUT} --root",
-    "demo": f"--folder --full --list {OUTPUT}",
+    "demo": f"--folder --whole --list {OUTPUT}",
     "doctor": f"SUBJECT --seconds --show {OUTPUT}",
     "import": f"FILE --tool --name {OUTPUT} --root",
     "list": f"ROOT --kind --verdict --workload --all --no-judge --store {OUTPUT}",
@@ -69,7 +69,7 @@ SURFACE = {
         "--launches --round --trials --warm-up --precision --confidence --timeout --shell --ignore-failure --show-output "
         f"--name --root {OUTPUT}"
     ),
-    "tune": "FILE --root --resume --dry-run --json --excel --junit --latex --markdown --format --output --html",
+    "tune": "FILE --root --resume --dry-run --json --excel --junit --latex --markdown --format --full --output --html",
     "verify": f"RECORD --expect --signers {OUTPUT} --root",
 }
 

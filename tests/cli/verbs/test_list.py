@@ -122,7 +122,7 @@ def test_a_record_changed_after_sealing_has_no_verdict(root: Path, capsys: pytes
     steps.write_bytes(steps.read_bytes() + b"x")
     out = shown(root, capsys)
     assert table(out)[2].split()[4] == "damaged"
-    assert "differs from its seal" in " ".join(out.split())
+    assert "was changed" in " ".join(out.split())
     assert not cache.exists()
 
 

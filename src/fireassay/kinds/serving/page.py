@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from fireassay.kinds.serving import questions, tables
 from fireassay.kinds.serving import sheets as load_sheets
-from fireassay.kinds.serving import tables
 from fireassay.reports.charts import quality
 from fireassay.reports.charts.record_charts import Charts, charts_of
 from fireassay.reports.charts.serving import curve, goodput, panel, percentiles, timeline
@@ -40,6 +40,7 @@ def page(view: View) -> tuple[Section, ...]:
         *record.environment(view),
         record.conditions(view),
         record.methods(view),
+        *questions.sections(view, COLUMNS),
         *sheets(view, load_sheets.sheets(view), load_sheets.launches, load_sheets.graphs),
         *results(view, PAPER),
     )
