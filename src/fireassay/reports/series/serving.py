@@ -136,6 +136,8 @@ class ServingSeries:
     routed: tuple[str, ...]  # engines behind a router: the answering replica is unknown
     agreement: Mapping[str, Agreement]  # configuration -> agreement of answers to repeated prompts
     requests: pl.DataFrame = field(repr=False)  # one row per request, `Served.requests`
+    limits: Mapping[str, float] = field(default_factory=dict)  # objectives of a good request: "TTFT" -> seconds
+    attainment: float | None = None  # share of the requests that must meet them; None: there are none
 
 
 def build(measured: RecordData) -> ServingSeries:
@@ -152,6 +154,8 @@ def build(measured: RecordData) -> ServingSeries:
         routed=tuple(target.name for target in targets_of(measured.experiment.serving) if target.router),
         agreement=agreements(measured),
         requests=requests,
+        limits=measured.experiment.serving.objectives.limits,
+        attainment=measured.experiment.serving.objectives.attainment if measured.experiment.serving.objectives.any else None,
     )
 
 

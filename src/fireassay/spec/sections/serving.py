@@ -97,9 +97,21 @@ class Objectives(Model):
     )
 
     @property
+    def limits(self) -> dict[str, float]:
+        """The objectives by name, seconds."""
+        named = {
+            "TTFT": self.ttft_s,
+            "visible TTFT": self.ttft_visible_s,
+            "TPOT": self.tpot_s,
+            "gap": self.itl_s,
+            "end to end": self.e2e_s,
+        }
+        return {name: limit for name, limit in named.items() if limit is not None}
+
+    @property
     def any(self) -> bool:
         """Whether there is any objective."""
-        return any(value is not None for value in (self.ttft_s, self.ttft_visible_s, self.tpot_s, self.itl_s, self.e2e_s))
+        return bool(self.limits)
 
 
 class Stage(Model):
