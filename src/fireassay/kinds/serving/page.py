@@ -7,6 +7,8 @@ from typing import Final
 
 from fireassay.kinds.serving import sheets as load_sheets
 from fireassay.kinds.serving import tables
+from fireassay.kinds.serving.answer import answer as answer
+from fireassay.kinds.serving.brief import brief
 from fireassay.reports.charts import quality
 from fireassay.reports.charts.record_charts import Charts, charts_of
 from fireassay.reports.charts.serving import curve, goodput, panel, percentiles, timeline
@@ -40,6 +42,7 @@ def page(view: View) -> tuple[Section, ...]:
         *record.environment(view),
         record.conditions(view),
         record.methods(view),
+        *brief(view),
         *sheets(view, load_sheets.sheets(view), load_sheets.launches),
         *results(view, PAPER),
     )

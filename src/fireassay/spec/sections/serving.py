@@ -99,13 +99,7 @@ class Objectives(Model):
     @property
     def limits(self) -> dict[str, float]:
         """The objectives by name, seconds."""
-        named = {
-            "TTFT": self.ttft_s,
-            "visible TTFT": self.ttft_visible_s,
-            "TPOT": self.tpot_s,
-            "gap": self.itl_s,
-            "end to end": self.e2e_s,
-        }
+        named = {"TTFT": self.ttft_s, "visible TTFT": self.ttft_visible_s, "TPOT": self.tpot_s, "gap": self.itl_s, "end to end": self.e2e_s}
         return {name: limit for name, limit in named.items() if limit is not None}
 
     @property

@@ -6,13 +6,15 @@ and a colour together; colour only repeats.  Numbers are never cut: a table too 
 
 from __future__ import annotations
 
+import re
 import textwrap
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from fireassay.estimates.estimate import Estimate
+from fireassay.estimates.format import count, show
 from fireassay.printable import printable
 from fireassay.reports.page import Answer, Block, Bullets, Cell, Facts, Line, Mark, Next, Number, Page, Plot, Prose, Sum, Table, Tone, said
 from fireassay.reports.writers.support import character_plot
@@ -27,6 +29,7 @@ SIGNS: Final[dict[Tone, str]] = {"good": "✓", "gain": "▸", "bad": "✗", "vo
 PLAIN_SIGNS: Final[dict[str, str]] = {"✓": "+", "✗": "x", "▸": ">", "█": "#"}
 ANSI: Final[dict[str, str]] = {"green": "32", "red": "31", "yellow": "33", "bold": "1", "dim": "2"}
 COLOURS: Final[dict[Tone, str]] = {"good": "green", "gain": "bold", "bad": "red", "void": "red", "open": "yellow", "absent": "dim"}
+UNIT: Final = re.compile(r"(?<=\d) (?=(?:%|ms|s|µs|us)(?![\w]))")  # the blank before the unit of a number
 _TYPED: Final = str.maketrans({"−": "-", "–": "-"})  # numbers can be pasted
 _ASCII: Final = str.maketrans(
     {"µ": "u", "—": "-", "≥": ">=", "≤": "<=", "×": "x", "·": "-", "…": "...", "’": "'", "“": '"', "”": '"', "±": "+-", "→": "->"}
@@ -92,14 +95,20 @@ def _head(page: Page, answer: Answer, style: Style) -> Iterator[str]:
     title = clean(page.title, style)
     first = f"{title}: {clean(answer.headline, style)}" if title else clean(answer.headline, style)
     indent = " " * min(6, len(word) + 2)
-    lines = textwrap.wrap(first, style.fills - len(word) - 2) or [""]
+    lines = _folded(first, style.fills - len(word) - 2) or [""]
     yield f"{style.paint(word, colour)}  {lines[0]}"
     yield from _wrapped(" ".join(lines[1:]), style, indent)
     yield from _wrapped(clean(answer.evidence, style), style, indent)
 
 
 def _wrapped(text: str, style: Style, indent: str) -> list[str]:
-    return textwrap.wrap(text, style.fills, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+    return _folded(text, style.fills, initial_indent=indent, subsequent_indent=indent)
+
+
+def _folded(text: str, width: int, **indents: str) -> list[str]:
+    """The text in lines, none of which begins with the unit of a number."""
+    lines = textwrap.wrap(UNIT.sub("\xa0", text), width, break_on_hyphens=False, **indents)
+    return [line.replace("\xa0", " ") for line in lines]
 
 
 def _foot(answer: Answer, style: Style) -> Iterator[str]:
@@ -123,7 +132,7 @@ def _labelled(label: str, text: str, style: Style, room: int = 0) -> list[str]:
     head = clean(label, style).ljust(LABEL)
     indent = " " * LABEL
     blank = " " * room
-    return textwrap.wrap(text, style.fills, initial_indent=head + blank, subsequent_indent=indent + blank, break_on_hyphens=False) or [head]
+    return _folded(text, style.fills, initial_indent=head + blank, subsequent_indent=indent + blank) or [head]
 
 
 def _next(step: Next, style: Style) -> Iterator[str]:
@@ -152,7 +161,7 @@ def _block(block: Block, style: Style) -> Iterator[str]:
         case Bullets():
             for item in block.items:
                 words = f"{item.title}  {item.text}" if item.title else item.text
-                lines = textwrap.wrap(clean(words, style), style.fills, subsequent_indent=GAP, break_on_hyphens=False) or [""]
+                lines = _folded(clean(words, style), style.fills, subsequent_indent=GAP) or [""]
                 yield f"{style.sign(item.mark)} {lines[0]}"
                 yield from lines[1:]
         case _:
@@ -176,8 +185,11 @@ def _table(table: Table, style: Style) -> Iterator[str]:
     rows = [row for row in table.rows if not table.whole(row)]
     marks = tuple(row[0] if isinstance(row[0], Mark) else None for row in rows) if rows else ()
     signed = bool(rows) and not table.heads[0].full and any(mark is not None for mark in marks)
-    columns = [_column(table, index, [row[index] for row in rows], style) for index in range(int(signed), len(table.heads))]
-    kept = _fitting(columns, style.width - (2 if signed else 0))
+    room = style.width - (2 if signed else 0)
+    columns = _columns(table, rows, style, int(signed))
+    if len(_fitting(columns, room)) < len(columns):  # fewer digits before fewer columns
+        columns = _columns(table, [tuple(map(_briefer, row)) for row in rows], style, int(signed))
+    kept = _fitting(columns, room)
     if table.title:
         yield from _wrapped(clean(table.title, style), style, "")
     yield _joined("  " if signed else "", [column.head.ljust(column.width) for column in kept])
@@ -189,8 +201,19 @@ def _table(table: Table, style: Style) -> Iterator[str]:
         if table.whole(row):
             yield from _wrapped(clean(f"{said(row[0]).text}: {said(row[-1]).text}", style), style, "")
     if len(kept) < len(columns):
-        yield f"  ({len(columns) - len(kept)} more columns in a wider window)"
+        yield f"  ({count(len(columns) - len(kept), 'more columns')} in a wider window)"
     yield from (line for note in table.notes for line in _wrapped(clean(note, style), style, "  "))
+
+
+def _columns(table: Table, rows: Sequence[tuple[Cell, ...]], style: Style, first: int) -> list[Column]:
+    return [_column(table, index, [row[index] for row in rows], style) for index in range(first, len(table.heads))]
+
+
+def _briefer(cell: Cell) -> Cell:
+    """A number with a digit less."""
+    if not isinstance(cell, Number) or not isinstance(cell.value, Estimate):
+        return cell
+    return replace(cell, shown=show(cell.value, cell.shown.scale, brief=True))
 
 
 def _joined(before: str, texts: Iterable[str]) -> str:
@@ -269,7 +292,7 @@ def _plot(plot: Plot, style: Style) -> Iterator[str]:
     edges = tuple(sorted({round(edge.value * factor, 12) for edge in plot.edges}))
     left = 2 + named + len(GAP) + told + len(GAP)
     axis = character_plot.axis([ends for _, ends in known], edges, style.fills - left)
-    above = character_plot.ticks(axis, edges, style.marks) if axis else ""
+    above = character_plot.ticks(axis, edges, style.marks, style.fills - left) if axis else ""
     yield f"  {stub.rjust(named)}{GAP}{_padded(title, told)}{GAP}{above}".rstrip()
     for (row, ends), name, text in zip(known, names, numbers, strict=True):
         drawn = (
