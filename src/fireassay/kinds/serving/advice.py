@@ -23,6 +23,8 @@ def steps(view: View, *, streamed: bool) -> tuple[Next, ...]:
         return answering.remedies(view, ("fail",))
     if view.foreign:
         return ()  # another program sent this load
+    if not view.launches:
+        return answering.remedies(view, ("warning",))
     if view.load.attainment is None:
         limits = STREAM_OBJECTIVES if streamed else WHOLE_OBJECTIVES
         return (_again(view, "say what a good request is, to learn the largest good load", f"--slo {limits}"),)

@@ -79,7 +79,7 @@ def _headline(view: View) -> str:
     if open_ and view.load.attainment is not None:
         keys = list(dict.fromkeys(gate.configuration for gate in open_))
         return f"{grouping.places(view, keys)} may or may not be within {objectives_words(view)}"
-    return view.sentence.partition("INCONCLUSIVE: ")[2].rstrip(".") or view.meaning
+    return view.sentence.partition("INCONCLUSIVE: ")[2].partition(". ")[0].rstrip(".") or view.meaning
 
 
 def _none_passes(view: View) -> str:
@@ -101,12 +101,12 @@ def _most(view: View) -> str:
 
 def _evidence(view: View) -> str:
     if view.status == "INVALID":
-        return "Nothing below may be quoted; the measurement has to be made again."
+        return "No number may be quoted; the measurement has to be made again."
     if _first(view, "fail"):
         return "A wrong answer has no speed."
-    if view.load.attainment is None:
-        return ""
-    return " ".join(_reasons(view))
+    imported = f"Imported from {view.foreign[0].text.partition(':')[0]}, not measured by assay." if view.foreign else ""
+    reasons = _reasons(view) if view.load.attainment is not None else ()
+    return " ".join((*reasons, *([imported] if imported else [])))
 
 
 def _reasons(view: View) -> Iterator[str]:

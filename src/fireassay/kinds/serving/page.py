@@ -7,12 +7,13 @@ from typing import Final
 
 from fireassay.kinds.serving import sheets as load_sheets
 from fireassay.kinds.serving import tables
-from fireassay.kinds.serving.answer import answer as answer
+from fireassay.kinds.serving import a_or_b
+from fireassay.kinds.serving import answer as of_load
 from fireassay.kinds.serving.brief import brief
 from fireassay.reports.charts import quality
 from fireassay.reports.charts.record_charts import Charts, charts_of
 from fireassay.reports.charts.serving import curve, goodput, panel, percentiles, timeline
-from fireassay.reports.page import Bullet, Cell, Prose, Section
+from fireassay.reports.page import Answer, Bullet, Cell, Prose, Section
 from fireassay.reports.pages import record
 from fireassay.reports.pages.record_sheets import sheets
 from fireassay.reports.pages.results import Paper, facts, results, sentence
@@ -26,12 +27,19 @@ COLUMNS: Final[tuple[tuple[str, Callable[[LaunchRow], Cell]], ...]] = (
 )
 
 
+def answer(view: View) -> Answer:
+    """Which of two engines, or up to which load."""
+    return of_load.answer(view) if view.load.rivals is None else a_or_b.answer(view, view.load.rivals)
+
+
 def page(view: View) -> tuple[Section, ...]:
     """The sections of a load."""
+    rivals = view.load.rivals
     return (
         record.dimensions(view, _reasons(view)),
         record.recommendation(view),
         record.gates(view),
+        *((a_or_b.section(view, rivals),) if rivals else ()),
         _numbers(view),
         *_details(view),
         record.charts(view),
@@ -42,7 +50,7 @@ def page(view: View) -> tuple[Section, ...]:
         *record.environment(view),
         record.conditions(view),
         record.methods(view),
-        *brief(view),
+        *(a_or_b.brief(view, rivals) if rivals else brief(view)),
         *sheets(view, load_sheets.sheets(view), load_sheets.launches),
         *results(view, PAPER),
     )

@@ -11,6 +11,7 @@ import textwrap
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Final
 
 from fireassay.estimates.estimate import Estimate
@@ -192,7 +193,10 @@ def _table(table: Table, style: Style) -> Iterator[str]:
     kept = _fitting(columns, room)
     if table.title:
         yield from _wrapped(clean(table.title, style), style, "")
-    yield _joined("  " if signed else "", [column.head.ljust(column.width) for column in kept])
+    before = "  " if signed else ""
+    if any(head.above for head in table.heads):
+        yield _joined(before, _above(table, kept, style, int(signed)))
+    yield _joined(before, [column.head.ljust(column.width) for column in kept])
     for index, mark in enumerate(marks):
         line = GAP.join(_padded(column.cells[index], column.width) for column in kept)
         recommended = mark is not None and mark.tone == "gain"
@@ -206,7 +210,30 @@ def _table(table: Table, style: Style) -> Iterator[str]:
 
 
 def _columns(table: Table, rows: Sequence[tuple[Cell, ...]], style: Style, first: int) -> list[Column]:
-    return [_column(table, index, [row[index] for row in rows], style) for index in range(first, len(table.heads))]
+    columns = [_column(table, index, [row[index] for row in rows], style) for index in range(first, len(table.heads))]
+    for span in _spans(table, first):  # a head above others widens the last of them if it needs room
+        missing = wide(clean(table.heads[first + span[0]].above, style)) - _width(columns[span[0] : span[-1] + 1])
+        last = columns[span[-1]]
+        if missing > 0:
+            columns[span[-1]] = replace(last, head=_padded(last.head, last.width + missing))
+    return columns
+
+
+def _spans(table: Table, first: int) -> list[list[int]]:
+    """Neighbouring columns with the same head above them."""
+    heads = list(enumerate(table.heads[first:]))
+    return [[index for index, _ in members] for _, members in groupby(heads, key=lambda pair: pair[1].above)]
+
+
+def _width(columns: Sequence[Column]) -> int:
+    return sum(column.width + len(GAP) for column in columns) - len(GAP)
+
+
+def _above(table: Table, columns: Sequence[Column], style: Style, first: int) -> Iterator[str]:
+    """The heads above the heads, each as wide as the columns that it spans."""
+    for span in _spans(table, first):
+        if members := columns[span[0] : span[-1] + 1]:
+            yield _padded(clean(table.heads[first + span[0]].above, style), _width(members))
 
 
 def _briefer(cell: Cell) -> Cell:
@@ -238,7 +265,7 @@ def _fitting(columns: Sequence[Column], width: int) -> list[Column]:
 def _column(table: Table, index: int, cells: Sequence[Cell], style: Style) -> Column:
     """Values are aligned at their ends, intervals follow them; names of rows and counts are aligned to the right if they are numbers."""
     pairs = [_pair(cell, style) for cell in cells]
-    head = clean(table.heads[index].full, style)
+    head = clean(table.heads[index].text, style)
     if not table.numeric(index) and not any(isinstance(cell, (Number, int, float)) for cell in cells):
         return Column(head=head, cells=tuple(text for text, _ in pairs))
     widest = max((wide(text) for text, interval in pairs if interval or _short(text, head)), default=0)
