@@ -55,7 +55,6 @@ class Shown:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from fireassay.cli.support.chart_process import ahead
     from fireassay.record.arrow_import import without_pandas
     from fireassay.record.lookup import resolve
 
@@ -66,18 +65,17 @@ def _run(arguments: argparse.Namespace) -> int:
     streams = arguments.output == STDOUT or (arguments.output is None and any(shown_report.streams for shown_report in reports))
     where = sys.stderr if streams else sys.stdout  # a path would spoil JSON on stdout
     path = resolve(arguments.record, arguments.root)
-    with ahead(any(shown_report.file.endswith(".html") for shown_report in reports)):
-        view, status = judged(path)
-        for shown_report in reports:
-            if arguments.output == STDOUT or (arguments.output is None and shown_report.streams):
-                printed(shown_report.content(view, True))
-            elif arguments.output is None:
-                say(write_inside(shown_report, view, path), file=where)
-            else:
-                target = arguments.output
-                target = target / shown_report.file if len(reports) > 1 or target.is_dir() else target
-                write(target, shown_report.content(view, False))
-                say(target, file=where)
+    view, status = judged(path)
+    for shown_report in reports:
+        if arguments.output == STDOUT or (arguments.output is None and shown_report.streams):
+            printed(shown_report.content(view, True))
+        elif arguments.output is None:
+            say(write_inside(shown_report, view, path), file=where)
+        else:
+            target = arguments.output
+            target = target / shown_report.file if len(reports) > 1 or target.is_dir() else target
+            write(target, shown_report.content(view, False))
+            say(target, file=where)
     return EXIT_OF_STATUS[status]
 
 
@@ -134,14 +132,11 @@ def judge_and_show(path: Path, arguments: argparse.Namespace) -> int:
 
 
 def _judge_and_show(path: Path, arguments: argparse.Namespace) -> int:
-    from fireassay.cli.support.chart_process import ahead
-
     where = sys.stdout if plain_stdout(arguments) else sys.stderr
-    with ahead(True):
-        view, status = judged(path)
-        page = catalog.load(PAGES, RECORD).page
-        emit(Output(name="report", page=lambda: page(view), document=lambda: document(view)), arguments)
-        say(f"report: {write_inside(_report('html', RECORD), view, path)}", file=where)
+    view, status = judged(path)
+    page = catalog.load(PAGES, RECORD).page
+    emit(Output(name="report", page=lambda: page(view), document=lambda: document(view)), arguments)
+    say(f"report: {write_inside(_report('html', RECORD), view, path)}", file=where)
     say(f"record: {path}", file=where)
     return EXIT_OF_STATUS[status]
 

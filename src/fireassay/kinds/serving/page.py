@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from fireassay.kinds.serving import sheets as load_sheets
-from fireassay.kinds.serving import tables
-from fireassay.kinds.serving import a_or_b
+from fireassay.kinds.serving import a_or_b, questions, tables
 from fireassay.kinds.serving import answer as of_load
+from fireassay.kinds.serving import sheets as load_sheets
 from fireassay.kinds.serving.brief import brief
 from fireassay.reports.charts import quality
 from fireassay.reports.charts.record_charts import Charts, charts_of
@@ -51,6 +50,7 @@ def page(view: View) -> tuple[Section, ...]:
         record.conditions(view),
         record.methods(view),
         *(a_or_b.brief(view, rivals) if rivals else brief(view)),
+        *questions.sections(view, COLUMNS),
         *sheets(view, load_sheets.sheets(view), load_sheets.launches),
         *results(view, PAPER),
     )
