@@ -13,12 +13,14 @@ from dataclasses import replace
 from typing import Final
 
 from fireassay.estimates.estimate import Estimate
-from fireassay.estimates.format import Scale, bracketed, given, percent, show
+from fireassay.estimates.format import Scale, bracketed, percent, show
 from fireassay.kinds.serving import answer as of_load
-from fireassay.kinds.serving.brief import fitted, load_name, standing
+from fireassay.kinds.serving.brief import fitted, load_name
 from fireassay.metrics.serving.latency import TPOT_P50
 from fireassay.metrics.serving.objectives import SLO_ATTAINMENT
 from fireassay.reports import answering
+from fireassay.reports.charts import pareto
+from fireassay.reports.charts.pareto import inverse
 from fireassay.reports.page import Answer, Cell, Chart, Edge, Head, Interval, Line, Mark, Next, Number, Plot, Prose, Section, Table, Words
 from fireassay.reports.view import Column, View
 from fireassay.units import FRACTION, RATIO
@@ -42,7 +44,7 @@ def answer(view: View, rivals: AOrB) -> Answer:
         mark=Mark(word=word, tone="good") if passed and word else load.mark,
         headline=headline(view, rivals) if passed else load.headline,
         evidence=_evidence(view, rivals) if passed else load.evidence,
-        lines=(*_choose(view, rivals), *_quality(rivals), *load.lines) if view.status != "INVALID" else (),
+        lines=(*_choose(view, rivals), *_quality(rivals), *(line for line in load.lines if line.label != of_load.NOT_MEASURED)),
         next=_next(view, rivals) if passed else load.next,
     )
 
@@ -54,19 +56,16 @@ def brief(view: View, rivals: AOrB) -> tuple[Section, ...]:
     return tuple(Section(key=f"brief-{block.name}", title="", depth="brief", content=(block,)) for block in blocks)
 
 
-def section(view: View, rivals: AOrB) -> Section:
+def sections(view: View, rivals: AOrB) -> Iterator[Section]:
     """The same with every load, for a page: the sentence, the frontier, and equal loads."""
-    from fireassay.reports.charts import pareto
-
+    chart = Chart(name=pareto.NAME, draw=lambda: pareto.draw(view)[0])
     sentence = Prose(text=f"{headline(view, rivals)}. {_evidence(view, rivals)}".strip(), weight="lead")
-    chart = Chart(name=pareto.NAME, draw=lambda: pareto.draw(view))
-    lines = tuple(Prose(text=f"Choose {line.text}.") for line in _choose(view, rivals))
-    return Section(
-        key="a-or-b",
-        title=f"{rivals.a} or {rivals.b}",
-        question="Which one at my objectives?",
-        content=(sentence, *lines, _whole(view, rivals), chart),
-    )
+    chosen = tuple(Prose(text=f"Choose {line.text}.") for line in _choose(view, rivals))
+    apart = (*chosen, _whole(view, rivals), *_plot(view, rivals, rivals.loads))
+    title, question = f"{rivals.a} or {rivals.b}", "Which one at my objectives?"
+    yield Section(key="a-or-b", title=title, question=question, content=(sentence, *chosen, _whole(view, rivals)))
+    yield Section(key="pareto", title="Frontier", depth="first", content=(chart,))
+    yield Section(key="equal", title="Equal loads", question="How far apart are they at equal load?", depth="page", content=apart)
 
 
 # ---- what to do ------------------------------------------------------------------------------------------------------
@@ -124,12 +123,14 @@ def _evidence(view: View, rivals: AOrB) -> str:
     words = [f"Scenario {rivals.scenario}."] if len({column.scenario for column in view.columns}) > 1 else []
     if not rivals.at_objectives:
         return " ".join((*words, "No objective was asked for: compared at the largest common load."))
-    reach = ", ".join(
-        f"{engine} {f'to {_column(view, key).brief}' if key else 'at no load'}"
-        for engine, key in ((rivals.a, rivals.best_a), (rivals.b, rivals.best_b))
-    )
+    best = ((rivals.a, rivals.best_a), (rivals.b, rivals.best_b))
+    reach = ", ".join(f"{engine} {f'to {load_name(_column(view, key))}' if key else 'at no load'}" for engine, key in best)
     share = percent(view.load.attainment or 0.0, 6)
-    return " ".join((*words, f"{of_load.objectives_words(view)} for {share}: {reach}."))
+    return " ".join((*words, f"{of_load.objectives_words(view)} for {share}: {reach} {_unit(view)}."))
+
+
+def _unit(view: View) -> str:
+    return "in flight" if view.load_word == "concurrency" else "req/s"
 
 
 def _column(view: View, key: str) -> Column:
@@ -137,20 +138,27 @@ def _column(view: View, key: str) -> Column:
 
 
 def _choose(view: View, rivals: AOrB) -> tuple[Line, ...]:
-    """Which engine at which load, by the intervals that exclude no change."""
+    """Which engine at which load, where the record passes."""
+    if view.status != "PASS" or len(rivals.loads) < 2:
+        return ()
     sides: dict[str, list[str]] = {rivals.a: [], rivals.b: [], "": []}
     for same in rivals.loads:
-        sides[better(rivals, same.change)].append(load_name(_column(view, same.a)))
-    unit = "in flight" if view.load_word == "concurrency" else "req/s"
-    said = [f"{engine} at {_listed(loads)} {unit}" for engine, loads in sides.items() if engine and loads]
-    if not said or len(rivals.loads) < 2:
-        return ()
+        if (engine := better(view, rivals, same)) is not None:
+            sides[engine].append(load_name(_column(view, same.a)))
+    said = [f"{engine} at {_listed(loads)} {_unit(view)}" for engine, loads in sides.items() if engine and loads]
     undecided = [f"at {_listed(sides[''])} no difference is shown"] if sides[""] else []
-    return (Line(label="choose", text="; ".join((", ".join(said), *undecided))),)
+    return (Line(label="choose", text="; ".join((", ".join(said), *undecided))),) if said else ()
 
 
-def better(rivals: AOrB, change: Change) -> str:
-    """The engine whose advantage the interval shows; empty if it contains no change."""
+def better(view: View, rivals: AOrB, same: SameLoad) -> str | None:
+    """The engine to choose at a load: the only one within the objectives, else the one whose advantage the interval shows.
+
+    Empty if the interval contains no change; None if both miss the objectives, so that neither is a choice.
+    """
+    missed = [gate.configuration for gate in view.gates if gate.gate == "objectives" and gate.status == "FAIL"]
+    if same.a in missed or same.b in missed:
+        return None if same.a in missed and same.b in missed else rivals.b if same.a in missed else rivals.a
+    change = same.change
     if change.low is None or change.high is None or change.outcome == "struck_out":
         return ""
     return rivals.b if change.low > 1.0 else rivals.a if change.high < 1.0 else ""
@@ -222,17 +230,9 @@ def _bound(view: View, numbers: Sequence[Number | None]) -> str:
     return f"{view.confidence} intervals: each number ±{percent(largest, way='up')} of it or less."
 
 
-def per_user(view: View, key: str) -> Estimate | None:
-    """Tokens per second that one user sees: the inverse of the median time per token."""
-    value = view.estimate(TPOT_P50.name, key)
-    if value is None or value.value <= 0.0 or value.low < 0.0:
-        return None
-    upper = 1.0 / value.low if value.low > 0.0 else math.inf
-    return replace(value, value=1.0 / value.value, low=1.0 / value.high if value.high else 0.0, high=upper, unit="1/s")
-
-
 def _per_user(view: View, _: AOrB, key: str) -> Number | None:
-    value = per_user(view, key)
+    value = view.estimate(TPOT_P50.name, key)
+    value = None if value is None or value.value <= 0.0 else inverse(value)
     return None if value is None else Number(shown=show(value, Scale(factor=1.0)), bare=True)
 
 
@@ -243,7 +243,7 @@ def _per_replica(_: View, rivals: AOrB, key: str) -> Number | None:
 
 def _met(view: View, _: AOrB, key: str) -> Number | None:
     value, least = view.estimate(SLO_ATTAINMENT.name, key), view.load.attainment
-    return None if value is None or least is None else Number(shown=show(value, PERCENT, beside=(least,)), bare=True)
+    return None if value is None or least is None else Number(shown=show(value, Scale(factor=100.0), beside=(least,)), bare=True)
 
 
 def _load(view: View, key: str) -> Cell:
@@ -304,17 +304,13 @@ def _whole(view: View, rivals: AOrB) -> Table:
             _per_replica(view, rivals, row.a),
             _per_replica(view, rivals, row.b),
             difference(view, row.change),
-            Words(text=better(rivals, row.change) or "not shown"),
+            Words(text=_word(better(view, rivals, row))),
         )
         for row in rivals.loads
     )
-    both = {standing(view, key).word for row in rivals.loads for key in (row.a, row.b)}
-    note = f"Paired by block. {'' if 'recommended' in both else 'No load of both is within the objectives. '}".strip()
-    return Table(name="equal-loads", heads=tuple(Head(text=head) for head in heads), rows=rows, notes=(note,))
+    notes = ("Paired by block. Better: the only one within the objectives, else by the interval.",)
+    return Table(name="equal-loads", heads=tuple(Head(text=head) for head in heads), rows=rows, notes=notes)
 
 
-def price_words(view: View) -> str:
-    """What a replica costs, so that tokens per second read as tokens per dollar."""
-    facts = {fact.name: fact.text for fact in view.conditions}
-    price = facts.get("Prices", "")
-    return f"{given(1)} replica: {price}" if price.startswith("$") else ""
+def _word(engine: str | None) -> str:
+    return "neither is within the objectives" if engine is None else engine or "not shown"

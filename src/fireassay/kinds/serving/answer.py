@@ -28,6 +28,7 @@ from fireassay.stats.intervals.quantiles import BEYOND
 from fireassay.units import SECONDS
 
 ONE_LINE, TWO_LINES = 62, 128  # characters beside a label in a window of 80 columns
+NOT_MEASURED: Final = "not measured"  # label of a line
 DOUBT: Final = 80  # characters of the doubt that is told in full
 NEEDED: Final = round(BEYOND / 0.01)  # independent requests for a p99
 UNCERTAINTIES: Final = ("ttft_uncertainty_p99", "e2e_uncertainty_p99")
@@ -216,7 +217,7 @@ def _client(view: View) -> Iterator[str]:
 def _not_measured(view: View) -> Line | None:
     """The tail that some loads cannot carry, or the yield that is unknown, with what it takes."""
     text = _few_requests(view) or _no_yield(view)
-    return Line(label="not measured", text=text) if text else None
+    return Line(label=NOT_MEASURED, text=text) if text else None
 
 
 def _few_requests(view: View) -> str:

@@ -38,7 +38,7 @@ def page(view: View) -> tuple[Section, ...]:
         record.dimensions(view, _reasons(view)),
         record.recommendation(view),
         record.gates(view),
-        *((a_or_b.section(view, rivals),) if rivals else ()),
+        *(a_or_b.sections(view, rivals) if rivals else ()),
         _numbers(view),
         *_details(view),
         record.charts(view),
