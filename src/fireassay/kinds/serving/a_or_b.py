@@ -21,7 +21,24 @@ from fireassay.metrics.serving.objectives import SLO_ATTAINMENT
 from fireassay.reports import answering
 from fireassay.reports.charts import pareto
 from fireassay.reports.charts.pareto import inverse
-from fireassay.reports.page import Answer, Cell, Chart, Edge, Head, Interval, Line, Mark, Next, Number, Plot, Prose, Section, Table, Words
+from fireassay.reports.page import (
+    Answer,
+    Blocks,
+    Cell,
+    Chart,
+    Edge,
+    Head,
+    Interval,
+    Line,
+    Mark,
+    Next,
+    Number,
+    Plot,
+    Prose,
+    Section,
+    Table,
+    Words,
+)
 from fireassay.reports.view import Column, View
 from fireassay.units import FRACTION, RATIO
 from fireassay.verdict.comparison.a_or_b import AOrB, SameLoad
@@ -52,7 +69,7 @@ def answer(view: View, rivals: AOrB) -> Answer:
 def brief(view: View, rivals: AOrB) -> tuple[Section, ...]:
     """Both engines at equal loads, and the difference."""
     same = some(view, rivals)
-    blocks = (*_table(view, rivals, same), *_plot(view, rivals, same))
+    blocks: tuple[Table | Plot, ...] = (*_table(view, rivals, same), *_plot(view, rivals, same))
     return tuple(Section(key=f"brief-{block.name}", title="", depth="brief", content=(block,)) for block in blocks)
 
 
@@ -61,7 +78,7 @@ def sections(view: View, rivals: AOrB) -> Iterator[Section]:
     chart = Chart(name=pareto.NAME, draw=lambda: pareto.draw(view)[0])
     sentence = Prose(text=f"{headline(view, rivals)}. {_evidence(view, rivals)}".strip(), weight="lead")
     chosen = tuple(Prose(text=f"Choose {line.text}.") for line in _choose(view, rivals))
-    apart = (*chosen, _whole(view, rivals), *_plot(view, rivals, rivals.loads))
+    apart: Blocks = (*chosen, _whole(view, rivals), *_plot(view, rivals, rivals.loads))
     title, question = f"{rivals.a} or {rivals.b}", "Which one at my objectives?"
     yield Section(key="a-or-b", title=title, question=question, content=(sentence, *chosen, _whole(view, rivals)))
     yield Section(key="pareto", title="Frontier", depth="first", content=(chart,))

@@ -37,7 +37,7 @@ def brief(view: View) -> tuple[Section, ...]:
     """The evidence of the answer; none if no number counts."""
     if view.status == "INVALID":
         return ()
-    blocks = (*_yields(view), *_latencies(view), *_objectives(view))
+    blocks: tuple[Table | Plot, ...] = (*_yields(view), *_latencies(view), *_objectives(view))
     return tuple(Section(key=f"brief-{block.name}", title="", depth="brief", content=(block,)) for block in blocks)
 
 

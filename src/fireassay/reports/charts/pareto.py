@@ -103,7 +103,7 @@ def _panel(view: View, scenario: str) -> Panel | None:
     if not found:
         return None
     best = frontier(one.place for one in found.values())
-    right, top = top_of(one.user for one in found.values()), top_of(one.replica for one in found.values())
+    right, top = (top_of(values, BARE.factor) for values in ([one.user for one in found.values()], [one.replica for one in found.values()]))
     marks: list[Mark] = [_steps(best)] if len(best) > 1 else []
     labelled: list[Point] = []
     for line in engines_of(view, scenario):

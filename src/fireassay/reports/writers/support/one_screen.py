@@ -103,12 +103,13 @@ def _head(page: Page, answer: Answer, style: Style) -> Iterator[str]:
 
 
 def _wrapped(text: str, style: Style, indent: str) -> list[str]:
-    return _folded(text, style.fills, initial_indent=indent, subsequent_indent=indent)
+    return _folded(text, style.fills, indent, indent)
 
 
-def _folded(text: str, width: int, **indents: str) -> list[str]:
-    """The text in lines, none of which begins with the unit of a number."""
-    lines = textwrap.wrap(UNIT.sub("\xa0", text), width, break_on_hyphens=False, **indents)
+def _folded(text: str, width: int, first: str = "", rest: str = "") -> list[str]:
+    """The text in lines, none of which begins with the unit of a number; `first` and `rest` indent them."""
+    kept = UNIT.sub("\xa0", text)
+    lines = textwrap.wrap(kept, width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
     return [line.replace("\xa0", " ") for line in lines]
 
 
@@ -133,7 +134,7 @@ def _labelled(label: str, text: str, style: Style, room: int = 0) -> list[str]:
     head = clean(label, style).ljust(LABEL)
     indent = " " * LABEL
     blank = " " * room
-    return _folded(text, style.fills, initial_indent=head + blank, subsequent_indent=indent + blank) or [head]
+    return _folded(text, style.fills, head + blank, indent + blank) or [head]
 
 
 def _next(step: Next, style: Style) -> Iterator[str]:
@@ -162,7 +163,7 @@ def _block(block: Block, style: Style) -> Iterator[str]:
         case Bullets():
             for item in block.items:
                 words = f"{item.title}  {item.text}" if item.title else item.text
-                lines = _folded(clean(words, style), style.fills, subsequent_indent=GAP) or [""]
+                lines = _folded(clean(words, style), style.fills, rest=GAP) or [""]
                 yield f"{style.sign(item.mark)} {lines[0]}"
                 yield from lines[1:]
         case _:
