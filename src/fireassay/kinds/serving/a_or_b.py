@@ -222,8 +222,7 @@ def _table(view: View, rivals: AOrB, same: Sequence[SameLoad]) -> tuple[Table, .
         return ()
     heads = (Head(text="load"), *(Head(text=engine, above=head) for head, _ in shown for engine in (a, b)))
     rows = tuple((_load(view, row.a), *(_bare(cell(view, rivals, key)) for _, cell in shown for key in (row.a, row.b))) for row in same)
-    values = [cell(view, rivals, key) for row in same for _, cell in shown for key in (row.a, row.b)]
-    return (Table(name="a-or-b", heads=heads, rows=rows, notes=(_bound(view, values),)),)
+    return (Table(name="a-or-b", heads=heads, rows=rows, notes=(_bound(view, rivals, same),)),)
 
 
 def _is(number: Number | None) -> bool:
@@ -234,17 +233,24 @@ def _bare(number: Number | None) -> Cell:
     return None if number is None else replace(number, interval=False)
 
 
-def _bound(view: View, numbers: Sequence[Number | None]) -> str:
-    """The largest half-width of all intervals, relative to its number, rounded up."""
-    widths = []
-    for number in numbers:
-        value = number.value if number is not None else None
-        if isinstance(value, Estimate) and value.value:
-            widths.append(max(value.high - value.value, value.value - value.low) / abs(value.value))
-    largest = max(widths, default=math.inf)
-    if not math.isfinite(largest):
+def _bound(view: View, rivals: AOrB, same: Sequence[SameLoad]) -> str:
+    """The largest half-widths, rounded up: of speeds relative to each, of shares in points."""
+    keys = [key for row in same for key in (row.a, row.b)]
+    speeds = [_half(cell(view, rivals, key), relative=True) for cell in (_per_user, _per_replica) for key in keys]
+    shares = [_half(_met(view, rivals, key), relative=False) for key in keys]
+    if not all(map(math.isfinite, (*speeds, *shares))):
         return "Some numbers have no interval."
-    return f"{view.confidence} intervals: each number ±{percent(largest, way='up')} of it or less."
+    points = f", objectives ±{percent(max(shares), way='up').removesuffix(' %')} points" if any(shares) else ""
+    return f"{view.confidence} intervals: speeds ±{percent(max(speeds), way='up')} of each{points}, or less."
+
+
+def _half(number: Number | None, *, relative: bool) -> float:
+    """The longer side of an interval; 0 without a number."""
+    value = number.value if number is not None else None
+    if not isinstance(value, Estimate):
+        return 0.0
+    half = max(value.high - value.value, value.value - value.low)
+    return half / abs(value.value) if relative and value.value else half
 
 
 def _per_user(view: View, _: AOrB, key: str) -> Number | None:

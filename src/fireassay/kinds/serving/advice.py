@@ -32,7 +32,7 @@ def steps(view: View, *, streamed: bool) -> tuple[Next, ...]:
 
 
 def _again(view: View, reason: str, flags: str) -> Next:
-    return Next(reason=reason, command=f"assay load {shlex.quote(answering.short(view))} {flags}")
+    return Next(reason=reason, command=f"assay load {shlex.quote(answering.short(view))} {flags.strip()}")
 
 
 def _undecided(view: View) -> tuple[Next, ...]:
@@ -43,7 +43,7 @@ def _undecided(view: View) -> tuple[Next, ...]:
         return ()
     launches = 2 * max(answering.timed(view), LEAST_LAUNCHES)
     loads = _flag(view, sorted({column.load for column in columns if column.load is not None}))
-    return (_again(view, "decide with more launches on a quiet machine", f"{loads}--launches {launches}".strip()),)
+    return (_again(view, "decide with more launches on a quiet machine", f"{loads}--launches {launches}"),)
 
 
 def _limit(view: View) -> tuple[Next, ...]:

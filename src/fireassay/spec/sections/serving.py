@@ -128,7 +128,7 @@ class Arrivals(Model):
         "single_stream, multi_stream, server, offline: the scenarios of MLPerf.",
     )
     duration_s: Annotated[
-        float, flag("--duration", "T", "measured part of each load, as 120s or 2m ({default:g}s)", read=seconds, load=90)
+        float, flag("--duration", "T", "measured part of each load, as 120s or 2m ({default:g}s)", default=10.0, read=seconds, load=90)
     ] = Field(30.0, gt=0.0, le=LONGEST_S, description="Time during which requests become due in a launch, seconds.")
     requests: Annotated[int | None, flag("--requests", "N", "end a load after this many requests", load=110)] = Field(
         None, ge=1, le=100_000_000, description="End a launch after this many requests, if that is sooner."
