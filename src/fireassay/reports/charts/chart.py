@@ -87,7 +87,7 @@ def ticks(low: float, high: float, most: int = 5) -> tuple[tuple[float, str], ..
 def log_ticks(low: float, high: float) -> tuple[tuple[float, str], ...]:
     """1, 2 and 5 times the powers of ten within the limits; the powers alone if that is too many."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    steps = (1, 2, 5) if len(powers) <= 3 else (1, 3) if len(powers) <= 4 else (1,)
+    steps = (1, 2, 5) if high / low < 30 else (1, 3) if high / low < 1000 else (1,)
     values = [tick for power in powers for m in steps if low <= (tick := float(f"{m * 10.0**power:.6g}")) <= high]
     return tuple((value, written_tick(value)) for value in values)
 

@@ -8,8 +8,8 @@ Every text is escaped here; nothing but this module's own markup is inserted int
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from html import escape
 from itertools import groupby
 from typing import Final
@@ -25,6 +25,7 @@ CAP: Final = 5
 MOST_STOPS: Final = 40  # points of a panel that a keyboard stops at; more are read in the table
 MOST_ROWS: Final = 400  # of the table behind a chart
 MOST_SERIES: Final = 8  # that can be switched off
+LONGEST: Final = 48  # letters of a row's name; the table behind the chart has all of it
 LETTER: Final = 1.9  # per cent of a narrow chart's width
 SHAPES: Final = {
     "circle": '<circle class="d" r="4.5"/>',
@@ -55,10 +56,17 @@ class Picture:
     views: tuple[View, ...] = ()  # none if `absent` is set
     absent: str = ""
     caption: str = ""
-    key: tuple[tuple[Key, int], ...] = ()  # with the number of its series; 0: it cannot be switched off
+    key: tuple[Key, ...] = ()
+    series: Mapping[str, int] = field(default_factory=dict)  # numbers of those that can be switched off
     across: int = 1
     quantity: str = ""
     readings: tuple[Reading, ...] = ()  # for the table
+    description: str = ""
+
+    @property
+    def svg(self) -> str:
+        """All panels of all views."""
+        return "".join(svg for view in self.views for svg in view.svg)
 
 
 def picture(name: str, drawing: Drawing | Missing, anchors: Collection[str] = ()) -> Picture:
@@ -79,9 +87,11 @@ def picture(name: str, drawing: Drawing | Missing, anchors: Collection[str] = ()
         title=drawing.title,
         views=views,
         caption=f"{drawing.caption}{cut}".strip(),
-        key=tuple((key, series.get(key.series, 0)) for key in drawing.key),
+        key=drawing.key,
+        series=series,
         across=drawing.across,
         quantity=drawing.quantity,
+        description=drawing.description,
         readings=readings if len(readings) <= MOST_ROWS else (),
     )
 
@@ -93,7 +103,8 @@ class _Frame:
         self.panel, self._series, self._anchors = panel, series, anchors
         self.x_axis, self.y_axis = panel.x, panel.y
         self._rows = self.y_axis.names
-        self._top = TOP if panel.title or self._rows == () else 6
+        labelled = any(isinstance(mark, Rule) and mark.x is not None and mark.text for mark in panel.marks)
+        self._top = TOP if panel.title or labelled or not self._rows else 6
         self._plot = len(self._rows) * self.y_axis.row if self._rows else panel.height
         self._bottom = self._top + self._plot
         self._left, self._right = _insets(panel)
@@ -107,7 +118,7 @@ class _Frame:
 
     def drawn(self, words: str) -> str:
         """The panel as SVG."""
-        height = self._bottom + (TICKS if self.x_axis.ticks else 4) + (TITLE if self.x_axis.title or self.x_axis.under else 0)
+        height = self._bottom + (TICKS if self.x_axis.ticks else 4) + (TITLE if self.x_axis.title else 0) + (TITLE if self.x_axis.under else 0)
         parts = [*self._grid(), *self._marks(), *self._names(), *self._titles(height)]
         said = escape(f"{self.panel.title or self.panel.view}: {words}" if self.panel.title or self.panel.view else words, quote=True)
         return f'<svg class="ch" height="{height}" role="group" aria-label="{said}">{"".join(parts)}</svg>'
@@ -148,7 +159,8 @@ class _Frame:
 
     def _names(self) -> Iterator[str]:
         for index, name in enumerate(self._rows):
-            yield f'<text class="row" y="{self.y(index) - 13:.1f}">{escape(name)}</text>'
+            whole = f"<title>{escape(name)}</title>" if len(name) > LONGEST else ""
+            yield f'<text class="row" y="{self.y(index) - 13:.1f}">{escape(_shortened(name, LONGEST))}{whole}</text>'
 
     def _titles(self, height: int) -> Iterator[str]:
         if self.panel.title:
@@ -314,11 +326,11 @@ class _Frame:
         return f'<rect class="f bk"{shade} x="{left:.2f}%" {size}>{title}</rect>{text}'
 
     def _rule(self, mark: Rule) -> str:
-        look, text = "e" + " dashed" * mark.dashed, escape(mark.text)
+        look, text = "e" + " dashed" * mark.dashed, escape(_shortened(mark.text, LONGEST // 2))
         if mark.x is not None:
             x = self.x(mark.x)
             across, anchor = (-5, "end") if x > 70 else (5, "start")
-            words = f'<text x="{x:.2f}%" dx="{across}" y="{self._top + 10}" text-anchor="{anchor}">{text}</text>'
+            words = f'<text x="{x:.2f}%" dx="{across}" y="{11 if self._rows else self._top + 10}" text-anchor="{anchor}">{text}</text>'
             return f'<line class="{look}" x1="{x:.2f}%" x2="{x:.2f}%" y1="{self._top}" y2="{self._bottom}"/>{words if text else ""}'
         assert mark.y is not None
         y = self.y(mark.y)
@@ -338,6 +350,11 @@ def tip(reading: Reading | None) -> str:
         return ""
     interval = f"{reading.level} interval {reading.interval}" if reading.interval.startswith("[") else reading.interval
     return "\n".join(line for line in (reading.name, reading.text, interval, reading.launches, reading.more) if line)
+
+
+def _shortened(text: str, most: int) -> str:
+    """Text that fits a narrow chart; it cannot be wrapped there."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _share(value: float, axis: Axis) -> float:

@@ -135,6 +135,8 @@ def _axis(matrix: Matrix, title: str) -> Axis:
 
 def _borders(matrix: Matrix) -> list[Rule]:
     """A line wherever the next rank is on another host."""
+    if len(set(matrix.hosts)) < 2:
+        return []
     cuts = [rank for rank in range(1, matrix.ranks) if matrix.hosts[rank] != matrix.hosts[rank - 1]]
     return [
         *(Rule(x=rank - 0.5, role="ink") for rank in cuts),

@@ -117,7 +117,7 @@ def _levels(view: View, values: Mapping[str, Estimate], scale: Scale) -> list[Ma
 def _key(view: View, speedups: Mapping[str, Estimate], panels: list[Panel]) -> tuple[Key, ...]:
     law = view.series.scaling
     keys = [*interval_key(speedups.values(), view, "mean", "ink"), *dot_key(speedups.values(), "one block", "block")]
-    fitted = f"{_typeset(law.law)}, fitted" if law is not None else "Amdahl’s law, fitted"
+    fitted = f"{_typeset(law.law)}, fitted{'; dashed: predicted' if law.beyond else ''}" if law is not None else "Amdahl’s law, fitted"
     models = {
         "ideal": Key(mark="dash", role="soft", text="ideal", series="ideal"),
         "law": Key(mark="line", role="blue", text=fitted, series="law", off=True),

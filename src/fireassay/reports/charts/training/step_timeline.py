@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from fireassay.estimates.format import count, reading, scale_for
@@ -28,6 +29,7 @@ KEYS: Final = (
     (UNTOLD, "a collective in flight"),
 )
 THICK, THIN = 14, 5
+FINEST: Final = 1.5 / 400  # of the chart's width: a pixel and a half of a narrow one
 
 
 def draw(view: View) -> list[Drawing | Missing]:
@@ -41,7 +43,7 @@ def draw(view: View) -> list[Drawing | Missing]:
     marks: list[Mark] = [_bar(span, ranks.index(span.rank), scale.factor) for span in timeline.spans]
     low = min(0.0, *(span.begin_s for span in timeline.spans)) * scale.factor
     x = linear(low, last * scale.factor * 1.02, f"{scale.label} since the first of these ranks began")
-    seen = {span.what for span in timeline.spans if span.end_s > span.begin_s}
+    seen = _visible(timeline.spans, last - min(0.0, *(span.begin_s for span in timeline.spans)))
     where = f"{view.label(timeline.configuration)}, step {timeline.step} of launch {timeline.launch}"
     return [
         Drawing(
@@ -53,6 +55,14 @@ def draw(view: View) -> list[Drawing | Missing]:
             quantity=f"length, {scale.label}",
         )
     ]
+
+
+def _visible(spans: Iterable[Span], width_s: float) -> set[str]:
+    """Kinds of bars wide enough to see, so that the key lists no bar thinner than `FINEST` on every rank."""
+    lengths: dict[tuple[str, int], float] = {}
+    for span in spans:
+        lengths[span.what, span.rank] = lengths.get((span.what, span.rank), 0.0) + span.end_s - span.begin_s
+    return {what for (what, _), length in lengths.items() if length >= FINEST * width_s}
 
 
 def _bar(span: Span, row: int, factor: float) -> Bar:
