@@ -195,7 +195,10 @@ ANSWERED: Final = Page(
                     name="levels",
                     anchor="level",
                     heads=heads("workers", "step, ms"),
-                    rows=tuple((str(w), number(estimate(0.2 / w), Scale(factor=1e3, after=" ms"), bare=True)) for w in (1, 2, 4, 8, 16, 32, 64, 128, 256)),
+                    rows=tuple(
+                        (str(w), number(estimate(0.2 / w), Scale(factor=1e3, after=" ms"), bare=True))
+                        for w in (1, 2, 4, 8, 16, 32, 64, 128, 256)
+                    ),
                 ),
                 Table(name="launches", anchor="launch", heads=heads("#", "end"), rows=((7, "ok"), (8, EVIL))),
             ),

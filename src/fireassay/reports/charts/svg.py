@@ -118,7 +118,9 @@ class _Frame:
 
     def drawn(self, words: str) -> str:
         """The panel as SVG."""
-        height = self._bottom + (TICKS if self.x_axis.ticks else 4) + (TITLE if self.x_axis.title else 0) + (TITLE if self.x_axis.under else 0)
+        height = (
+            self._bottom + (TICKS if self.x_axis.ticks else 4) + (TITLE if self.x_axis.title else 0) + (TITLE if self.x_axis.under else 0)
+        )
         parts = [*self._grid(), *self._marks(), *self._names(), *self._titles(height)]
         said = escape(f"{self.panel.title or self.panel.view}: {words}" if self.panel.title or self.panel.view else words, quote=True)
         return f'<svg class="ch" height="{height}" role="group" aria-label="{said}">{"".join(parts)}</svg>'

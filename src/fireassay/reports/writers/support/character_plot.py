@@ -123,9 +123,10 @@ def draw(over: Axis, value: float, low: float, high: float, marks: Marks = UNICO
         drawn[filled[0]] = marks.begin if low >= over.low else marks.below
         drawn[filled[-1]] = marks.end if high <= over.high else marks.above
     at = next((index for index, cell in enumerate(over.cells) if not cell.edge and cell.low <= value < cell.high), None)
+    on_edge = any(cell.edge and cell.low == value for cell in over.cells)
+    if value == high and filled and over.cells[filled[-1]].high == value and not on_edge:  # the interval ends with the cell before
+        at = filled[-1]
     if at is not None:
-        if value == high and filled and filled[-1] == at - 1:  # the interval ends with the cell before
-            at = filled[-1]
         drawn[at] = marks.value
     elif value >= over.high or value < over.low:
         drawn[-1 if value >= over.high else 0] = marks.above if value >= over.high else marks.below
