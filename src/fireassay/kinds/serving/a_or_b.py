@@ -15,7 +15,7 @@ from typing import Final
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import Scale, bracketed, percent, show
 from fireassay.kinds.serving import answer as of_load
-from fireassay.kinds.serving.brief import fitted, load_name
+from fireassay.kinds.serving.brief import YIELDS, fitted, load_name
 from fireassay.metrics.serving.latency import TPOT_P50
 from fireassay.metrics.serving.objectives import SLO_ATTAINMENT
 from fireassay.reports import answering
@@ -46,7 +46,6 @@ from fireassay.verdict.comparison.types import Change
 
 ROWS: Final = 5  # loads shown, so that table and plot fit a screen
 NAME: Final = 8  # characters of an engine's name in a head
-THROUGHPUTS: Final = {"output_throughput": "tokens/s", "input_throughput": "input tokens/s", "request_throughput": "requests/s"}
 PERCENT: Final = Scale(factor=100.0, after=" %")
 DECIDED: Final = ("improved", "worse")
 
@@ -93,7 +92,7 @@ def headline(view: View, rivals: AOrB) -> str:
     change = rivals.change
     if change is None:
         return _one_alone(view, rivals)
-    what = f"{THROUGHPUTS[rivals.metric]} per replica {_where(view, rivals)}"
+    what = f"{_unit_of(rivals)} per replica {_where(view, rivals)}"
     if change.outcome in DECIDED:
         winner, loser, low, value, high = _won(rivals, change)
         if value < 2.0:
@@ -144,6 +143,11 @@ def _evidence(view: View, rivals: AOrB) -> str:
     reach = ", ".join(f"{engine} {f'to {load_name(_column(view, key))}' if key else 'at no load'}" for engine, key in best)
     share = percent(view.load.attainment or 0.0, 6)
     return " ".join((*words, f"{of_load.objectives_words(view)} for {share}: {reach} {_unit(view)}."))
+
+
+def _unit_of(rivals: AOrB) -> str:
+    """The unit of what is compared: tokens/s, input tokens/s or requests/s."""
+    return YIELDS[rivals.metric].removeprefix("output ")
 
 
 def _unit(view: View) -> str:
@@ -216,7 +220,7 @@ def some(view: View, rivals: AOrB) -> tuple[SameLoad, ...]:
 def _table(view: View, rivals: AOrB, same: Sequence[SameLoad]) -> tuple[Table, ...]:
     """What each engine gives at each load; one bound holds for all numbers, as there is no room for their intervals."""
     a, b = _short(rivals)
-    columns = [("tokens/s, one user", _per_user), (f"{THROUGHPUTS[rivals.metric]} per replica", _per_replica), ("objectives met, %", _met)]
+    columns = [("tokens/s, one user", _per_user), (f"{_unit_of(rivals)} per replica", _per_replica), ("objectives met, %", _met)]
     shown = [(head, cell) for head, cell in columns if any(_is(cell(view, rivals, key)) for row in same for key in (row.a, row.b))]
     if not shown or not same:
         return ()
@@ -319,7 +323,7 @@ def difference(view: View, change: Change) -> Number | None:
 
 def _whole(view: View, rivals: AOrB) -> Table:
     """Every equal load with its intervals, for a page."""
-    what = THROUGHPUTS[rivals.metric]
+    what = _unit_of(rivals)
     heads = ("Load", f"{rivals.a}, {what} per replica", f"{rivals.b}, {what} per replica", f"{rivals.b} against {rivals.a}", "Better")
     rows = tuple(
         (
