@@ -83,10 +83,10 @@ def load(package: str, name: str) -> Any:
     raise EnvironmentLacks(f"there is no {package} plug-in named {name!r}; available: {known}")
 
 
-def part(package: str, name: str, module: str, constant: str) -> Any:
-    """A constant from one module of a folder plug-in."""
+def part(package: str, name: str, module: str, constant: str, *default: Any) -> Any:
+    """A constant from one module of a folder plug-in; the default, if given, where the module lacks it."""
     home = _modules(package).get(name) or next(point.module for point in _entry_points(package) if point.name == name)
-    return getattr(importlib.import_module(f"{home}.{module}"), constant)
+    return getattr(importlib.import_module(f"{home}.{module}"), constant, *default)
 
 
 def parts(package: str, module: str, constant: str) -> dict[str, Any]:

@@ -5,6 +5,7 @@ Separate from `fireassay.errors` because `assay --help` shows the table and must
 
 from __future__ import annotations
 
+NO_GAIN = 9
 DEFECT = 70  # EX_SOFTWARE of sysexits.h; an uncaught exception must not look like exit 1, a failed gate
 BROKEN_PIPE = 141  # 128 + SIGPIPE, as shells count
 
@@ -18,6 +19,7 @@ EXIT_CODES: dict[int, str] = {
     6: "the record is missing, foreign, damaged, of a newer format, holds a secret, or cannot be written",
     7: "a required package, tool or permission is missing on this machine",
     8: "`assay check`: better than the baseline, which may be renewed",
+    NO_GAIN: "NO GAIN: keep the base, every larger configuration misses a gate",
     DEFECT: "a defect in assay: the traceback says where",
     130: "interrupted; what was measured is kept and can be resumed",
     BROKEN_PIPE: "the reader of the output closed the pipe early",

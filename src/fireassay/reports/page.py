@@ -1,8 +1,9 @@
 """What is on a page?  Sections of tables, facts, bullets, prose and charts, from which every format is made by one walk.
 
-A page holds values, not strings: a workbook keeps numbers, a terminal words.  The depth of a section decides which formats show it:
-a terminal and a comment stop after `front`, Markdown after `detail`, an HTML page shows `appendix` too.  Sections of depth
-`data` replace all others in a workbook, those of depth `paper` in LaTeX, if a page has any.
+A page holds values, not strings: a workbook keeps numbers, a terminal words.  It answers first (`Answer`, and the sections of depth
+`brief`: one screen of a terminal, one comment on a pull request), then shows everything.  The depth of a section decides which
+formats show it: with `full`, a terminal stops after `front`, Markdown after `detail`; an HTML page shows `appendix` too.  Sections of
+depth `data` replace all others in a workbook, those of depth `paper` in LaTeX, if a page has any.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ if TYPE_CHECKING:
 
     from fireassay.reports.charts.chart import Drawing, Missing
 
-Tone = Literal["good", "bad", "void", "open", "absent", "struck", "plain"]  # void: inadmissible; open: undecided; struck: does not count
-Depth = Literal["front", "detail", "appendix", "data", "paper"]
+# gain: recommended; void: inadmissible; open: undecided; struck: does not count
+Tone = Literal["good", "gain", "bad", "void", "open", "absent", "struck", "plain"]
+Depth = Literal["brief", "front", "detail", "appendix", "data", "paper"]
 Weight = Literal["lead", "body", "quiet", "code"]
 Outcome = Literal["passed", "failure", "error", "skipped"]
 GENERAL: Final = "General"
@@ -232,7 +234,59 @@ class Raw:
     rows: tuple[tuple[Cell, ...], ...] = ()
 
 
-Block = Table | Facts | Bullets | Prose | Chart | Raw
+@dataclass(frozen=True, kw_only=True)
+class Interval:
+    """A row of a plot: its name and its number."""
+
+    name: str
+    number: Number
+    mark: Mark | None = None
+    target: str = ""  # anchor of the row or section with its details
+
+
+@dataclass(frozen=True, kw_only=True)
+class Edge:
+    """A line that an interval may cross: a gate, a margin, no change; in the unit of the numbers."""
+
+    value: float
+    text: str = ""  # "gate", "margin"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plot:
+    """Intervals on one scale, drawn with characters or as a picture."""
+
+    name: str
+    title: str  # the quantity with its unit: "efficiency, %"
+    rows: tuple[Interval, ...]
+    stub: str = ""  # head of the names
+    edges: tuple[Edge, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """A summand; `role` names its colour: computing, transfer, waiting, data, other, unknown."""
+
+    text: str
+    number: Number
+    role: str = "unknown"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sum:
+    """Parts that add up: `start` and all parts are `total`; the last part is what is not explained."""
+
+    name: str
+    title: str  # "why not faster: 4 workers take 188 ms a step, 121 more than 267 / 4"
+    unit: str
+    start: Part
+    parts: tuple[Part, ...]
+    total: Part
+    measured: tuple[Part, ...] = ()  # whole amounts shown before `start`, such as the base
+    notes: tuple[str, ...] = ()
+
+
+Block = Table | Facts | Bullets | Prose | Chart | Raw | Plot | Sum
 Blocks = tuple[Block, ...]
 
 
@@ -265,6 +319,51 @@ class Case:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Tile:
+    """One of at most four sides of an answer: a status, one large number, what it means."""
+
+    title: str
+    mark: Mark
+    text: str  # one or two short sentences
+    big: str = ""  # "1.36 times"; empty if there is no number
+    small: str = ""  # beside it: "[1.11, 1.66] with 2 workers"
+    marks: tuple[Mark, ...] = ()  # by configuration; each word is its name
+    target: str = ""  # key of the section with its evidence
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """A labelled line of an answer: a dimension, the doubts, what was not measured."""
+
+    label: str
+    text: str
+    mark: Mark | None = None
+    target: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Next:
+    """What to do next: the reason, and a complete command, if one does it."""
+
+    reason: str
+    command: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer:
+    """What a reader wants first; sections of depth `brief` are its evidence."""
+
+    mark: Mark  # the status
+    headline: str  # what to do, with the number that decides; the subject is the page's title
+    evidence: str = ""
+    tiles: tuple[Tile, ...] = ()
+    lines: tuple[Line, ...] = ()
+    next: tuple[Next, ...] = ()
+    record: str = ""  # which record, how many launches, what was not asked for
+    about: str = ""  # the subject in one line, for a page: "Training, strong scaling, ... "
+
+
+@dataclass(frozen=True, kw_only=True)
 class Page:
     """A page about one subject."""
 
@@ -277,10 +376,23 @@ class Page:
     footer: tuple[str, ...] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
     cases: tuple[Case, ...] = ()
+    answer: Answer | None = None
+    full: bool = False  # text formats show everything, not only the answer
+
+    @property
+    def brief(self) -> Answer | None:
+        """The answer, if text formats show it instead of the sections."""
+        return None if self.full else self.answer
 
     def of_depth(self, *depths: Depth) -> tuple[Section, ...]:
         """The sections of these depths, in their order, without empty ones."""
         return tuple(section for section in self.sections if section.depth in depths and section.blocks)
+
+
+TEXTS: Final = (
+    *(Page, Case, Table, Head, Facts, Bullets, Bullet, Prose, Mark, Words),
+    *(Answer, Tile, Line, Next, Plot, Interval, Edge, Sum, Part),
+)
 
 
 def heads(*texts: str) -> tuple[Head, ...]:
@@ -303,6 +415,6 @@ def mapped(value: Any, change: Callable[[str], str]) -> Any:
         return {name: change(text) for name, text in value.items()}
     if isinstance(value, Section):
         return replace(value, title=change(value.title), content=mapped(value.blocks, change))
-    if isinstance(value, (Page, Case, Table, Head, Facts, Bullets, Bullet, Prose, Mark, Words)):
+    if isinstance(value, TEXTS):
         return replace(value, **{part.name: mapped(getattr(value, part.name), change) for part in fields(value)})
     return value

@@ -125,6 +125,7 @@ def build(measured: RecordData, judgement: Judgement) -> View:
         findings=_findings(verdict.findings, labels),
         layers=_layers(verdict.layers, labels),
         wanted=experiment.verdict.wanted,
+        unasked=experiment.unasked,
         recommendations=_recommendation_rows(verdict.recommendations, labels) if measured.kind.chooses else (),
         launches=launches(measured, labels),
         environment=environment(manifest.get("environment")),

@@ -9,6 +9,7 @@ from fireassay.metrics.metric import ALL
 
 STATUS_WORDS: Final[Mapping[str, str]] = {
     "PASS": "pass",
+    "NO_GAIN": "no gain",
     "FAIL": "fail",
     "INCONCLUSIVE": "inconclusive",
     "INVALID": "invalid",

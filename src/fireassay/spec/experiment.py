@@ -298,6 +298,19 @@ class Experiment(Model):
         return self.collectives or Collectives()
 
     @property
+    def unasked(self) -> tuple[str, ...]:
+        """What the experiment asks nothing about, in words: a dimension without its input (no price, no fault), and energy by default."""
+        asked = {
+            "cost": self.prices is not None or self.gates.budget_usd is not None,
+            "reliability": bool(self.faults),
+            "energy": "energy" in self.model_fields_set and self.energy.source != "none",
+        }
+        named = set(self.verdict.only)
+        without_input = [name for name, given in asked.items() if not given and name not in named]
+        excluded = [name for name in EVERY_DIMENSION if name not in self.verdict.wanted]
+        return tuple(dict.fromkeys((*excluded, *without_input)))
+
+    @property
     def base_level(self) -> int:
         """The base level of speedups."""
         return self.scaling.base if self.scaling.base is not None else min(self.factor.levels)

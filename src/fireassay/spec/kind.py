@@ -20,6 +20,7 @@ EVERY: Final = "every"  # in the `about` of a metric, audit or gate: applies to 
 STATUS_MEANINGS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "PASS": "the recommended configuration passes every gate on admissible numbers",
+        "NO_GAIN": "the base is recommended: every larger configuration misses a gate",
         "FAIL": "on admissible numbers, something that was required does not hold",
         "INCONCLUSIVE": "the evidence is too small to recommend anything",
         "INVALID": "an audit found the record inadmissible; its numbers decide nothing",

@@ -10,7 +10,8 @@ from fireassay.spec.experiment import EVERY_DIMENSION
 
 # invalid: the record or configuration is inadmissible. fail: the run is admissible, but its result is wrong.
 Severity = Literal["invalid", "fail", "warning", "note"]
-Status = Literal["PASS", "FAIL", "INCONCLUSIVE", "INVALID", "NOT_MEASURED"]
+# NO_GAIN: the base is recommended and every larger configuration is decided against.
+Status = Literal["PASS", "NO_GAIN", "FAIL", "INCONCLUSIVE", "INVALID", "NOT_MEASURED"]
 QUALITY_AT_FLOOR = "quality_at_floor"  # rule of the audit: the record's own reference cannot show a loss
 DIMENSIONS: tuple[str, ...] = EVERY_DIMENSION
 

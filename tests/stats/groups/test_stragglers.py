@@ -44,7 +44,7 @@ def test_the_same_by_leaving_each_rank_out_in_turn(seconds: np.ndarray) -> None:
 
 
 def test_lost_waiting_is_each_ranks_lead_over_the_last() -> None:
-    assert lost_waiting(np.array([[1.0, 2.0, 4.0], [3.0, 3.0, 3.0]])).tolist() == [5.0, 0.0]
+    assert lost_waiting(np.array([[1.0, 2.0, 4.0], [3.0, 3.0, 3.0]])).tolist() == [5.0 / 3.0, 0.0]
 
 
 @pytest.mark.parametrize("confidence", [0.9, 0.95, 1 - 0.01 / 24, 1 - 0.01 / 60_000])

@@ -11,7 +11,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -45,6 +45,7 @@ def add_formats(parser: argparse.ArgumentParser, *, besides: tuple[str, ...] = (
         if name not in (TERMINAL, *besides):
             shape.add_argument(f"--{name}", dest="form", action="store_const", const=name, help=f"output as {name}")
     shape.add_argument("--format", dest="form", metavar="NAME", help="output in a format added by another package")
+    add_full(parser)
     parser.set_defaults(form=TERMINAL)
     if output:
         parser.add_argument(
@@ -53,6 +54,11 @@ def add_formats(parser: argparse.ArgumentParser, *, besides: tuple[str, ...] = (
             metavar="PATH",
             help="write to this file, or - for stdout (default: pages and workbooks into the working directory)",
         )
+
+
+def add_full(parser: argparse.ArgumentParser) -> None:
+    """Add --full: text formats otherwise stop after the answer."""
+    parser.add_argument("--full", action="store_true", help="show everything, not only the answer (terminal and Markdown)")
 
 
 def plain_stdout(arguments: argparse.Namespace) -> bool:
@@ -73,10 +79,15 @@ def emit(output: Output, arguments: argparse.Namespace) -> None:
     if target is None and writer is not None and not writer.streams:
         target = Path(f"{output.name}{writer.suffix}")
     if target is None or target == STDOUT:
-        printed(output.document() if writer is None else shown(writer, output.page()))
+        printed(output.document() if writer is None else shown(writer, asked_page(output.page(), arguments)))
         return
-    write(target, output.document() if writer is None else writer.write(output.page()))
+    write(target, output.document() if writer is None else writer.write(asked_page(output.page(), arguments)))
     say(target)
+
+
+def asked_page(page: Page, arguments: argparse.Namespace) -> Page:
+    """The page, whole if --full was given."""
+    return replace(page, full=bool(getattr(arguments, "full", False)))
 
 
 def form_of(target: Path | None) -> str:

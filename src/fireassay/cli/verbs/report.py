@@ -5,21 +5,22 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fireassay import catalog
 from fireassay.cli.support import threads
-from fireassay.cli.support.output import JSON, STDOUT, WRITERS, Output, emit, form_of, plain_stdout, printed, shown, write
+from fireassay.cli.support.output import JSON, STDOUT, WRITERS, Output, add_full, emit, form_of, plain_stdout, printed, shown, write
 from fireassay.cli.support.verb import Verb, add_root
+from fireassay.exit_codes import NO_GAIN
 from fireassay.printable import say
 
 if TYPE_CHECKING:
     from fireassay.reports.view import View
     from fireassay.verdict.types import Status
 
-EXIT_OF_STATUS = {"PASS": 0, "FAIL": 1, "INVALID": 3, "INCONCLUSIVE": 4, "NOT_MEASURED": 4}
+EXIT_OF_STATUS = {"PASS": 0, "NO_GAIN": NO_GAIN, "FAIL": 1, "INVALID": 3, "INCONCLUSIVE": 4, "NOT_MEASURED": 4}
 PAGES: Final = "reports.pages"
 RECORD: Final = "record"  # the default page
 
@@ -40,6 +41,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="write to this file or folder, or - for stdout (default: terminal, Markdown and JSON to stdout, others into RECORD/reports)",
     )
+    add_full(parser)
     add_root(parser)
 
 
@@ -58,7 +60,9 @@ def _run(arguments: argparse.Namespace) -> int:
     from fireassay.record.lookup import resolve
 
     without_pandas()
-    reports = [_report(name, arguments.page) for name in dict.fromkeys(arguments.formats or [form_of(arguments.output)])]
+    reports = [
+        _report(name, arguments.page, full=arguments.full) for name in dict.fromkeys(arguments.formats or [form_of(arguments.output)])
+    ]
     streams = arguments.output == STDOUT or (arguments.output is None and any(shown_report.streams for shown_report in reports))
     where = sys.stderr if streams else sys.stdout  # a path would spoil JSON on stdout
     path = resolve(arguments.record, arguments.root)
@@ -77,7 +81,7 @@ def _run(arguments: argparse.Namespace) -> int:
     return EXIT_OF_STATUS[status]
 
 
-def _report(name: str, page: str) -> Shown:
+def _report(name: str, page: str, *, full: bool = False) -> Shown:
     """A format of the requested page, or a page in its own format."""
     if name == JSON:
         return Shown(file="report.json", streams=True, content=lambda view, _: document(view))
@@ -86,10 +90,15 @@ def _report(name: str, page: str) -> Shown:
         chosen, writer_name = name, catalog.load(PAGES, name).writer
     page_spec, writer = catalog.load(PAGES, chosen), catalog.load(WRITERS, writer_name)
     stem = "report" if chosen == RECORD else f"report-{chosen}"
+
+    def content(view: View, screen: bool) -> str | bytes:
+        made = replace(page_spec.page(view), full=full)
+        return shown(writer, made) if screen else writer.write(made)
+
     return Shown(
         file=f"{stem}{writer.suffix}",
         streams=writer.streams and writer_name == name,  # a page with its own flag has its own file
-        content=lambda view, screen: shown(writer, page_spec.page(view)) if screen else writer.write(page_spec.page(view)),
+        content=content,
     )
 
 
@@ -165,7 +174,7 @@ VERB = Verb(
     assay report RECORD --json           the documented JSON on stdout
     assay report RECORD --excel --output numbers.xlsx
 
-The exit code is the verdict's: 0 PASS, 1 FAIL, 3 INVALID, 4 INCONCLUSIVE.""",
+The exit code is the verdict's: 0 PASS, 9 NO GAIN, 1 FAIL, 3 INVALID, 4 INCONCLUSIVE.""",
     add_arguments=_add_arguments,
     run=_run,
 )

@@ -1,7 +1,9 @@
 """What is the verdict on a training?
 
 INVALID (an audit found the record inadmissible) > FAIL (distribution gave a wrong result, a fault was not survived, or the
-required worker count is not admissible) > INCONCLUSIVE (nothing can be recommended on this evidence) > PASS.
+required worker count is not admissible) > INCONCLUSIVE (nothing can be recommended on this evidence, or only the base while a
+larger count is undecided) > NO_GAIN (the base is recommended, every other count is decided against) > PASS (a larger count is
+recommended, the required one is admissible, or only one was measured).
 """
 
 from __future__ import annotations
@@ -24,11 +26,17 @@ def status(evidence: Evidence, recommendations: tuple[Recommendation, ...]) -> S
         return already
     required = data.experiment.gates.required_workers
     if required is not None:
-        return standing(data, configuration_name(required), findings, gates)
-    if recommendations[0].configuration is not None:
-        return "PASS"
+        return standing(evidence, configuration_name(required))
+    if (picked := recommendations[0].configuration) is not None:
+        return _gain(evidence) if picked == data.base else "PASS"
     hopeless = all(admissible(name, findings, gates) == "FAIL" for name in data.configurations)
     return "FAIL" if hopeless else "INCONCLUSIVE"
+
+
+def _gain(evidence: Evidence) -> Status:
+    """The status of a record whose base is recommended."""
+    others = {standing(evidence, name) for name in evidence.data.configurations if name != evidence.data.base}
+    return "PASS" if not others else "NO_GAIN" if others == {"FAIL"} else "INCONCLUSIVE"
 
 
 JUDGING = Judging(dimensions=dimensions, recommend=recommend, status=status, sentence=sentence, layers=layers)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from fireassay.kinds.training.answer import answer as answer
+from fireassay.kinds.training.answer import brief
 from fireassay.reports.charts import cost_time, launch_order, launch_timeline, quality
 from fireassay.reports.charts.record_charts import Charts, charts_of
 from fireassay.reports.charts.training import (
@@ -55,6 +57,7 @@ def page(view: View) -> tuple[Section, ...]:
         *record.environment(view),
         record.conditions(view),
         record.methods(view),
+        *brief(view),
         *sheets(view),
         *results(view),
     )

@@ -1,6 +1,6 @@
 """Which configuration should be used?
 
-recommended: the largest worker count that passes every gate (`knee` in docs/definitions.md).  The other goals need quality held
+recommended: the largest worker count that is faster than the base and passes every gate (`knee` in docs/definitions.md).  The other goals need quality held
 and nothing wrong found, whatever the efficiency: cheapest (cost per item, else per run), fastest (time per unit of
 work), and the largest under the deadline or the budget.  A configuration whose quality is not held is never picked.
 With `verdict.only`, quality is required only if correctness is requested or scores are named; requested dimensions must be measured.
@@ -20,10 +20,21 @@ from fireassay.verdict.judging import Evidence, Vector
 from fireassay.verdict.types import DIMENSIONS, DimensionResult, Finding, GateResult, Recommendation, Status
 
 
-def standing(measured: RecordData, configuration: str, findings: Sequence[Finding], gates: Sequence[GateResult]) -> Status:
-    """Whether it may be recommended: as `admissible`, but at most undecided without a measured quality."""
-    status = admissible(configuration, findings, gates)
-    return "INCONCLUSIVE" if status == "PASS" and _lacks_quality(measured) else status
+def standing(evidence: Evidence, configuration: str) -> Status:
+    """Whether it may be recommended: as `admissible`, but only with a gain over the base, and at most undecided without quality."""
+    status = admissible(configuration, evidence.findings, evidence.gates)
+    if status != "PASS":
+        return status
+    gain = gains(evidence.data, evidence.results, configuration)
+    return "INCONCLUSIVE" if gain == "PASS" and _lacks_quality(evidence.data) else gain
+
+
+def gains(measured: RecordData, results: Results, configuration: str) -> Status:
+    """Whether it is faster than the base, if that was asked: a low efficiency gate alone would admit a slowdown."""
+    speedup = results.get("speedup", {}).get(configuration)
+    if configuration == measured.base or "performance" not in measured.experiment.verdict.wanted or not isinstance(speedup, Estimate):
+        return "PASS"
+    return "PASS" if speedup.low > 1.0 else "FAIL" if speedup.high <= 1.0 else "INCONCLUSIVE"
 
 
 def _lacks_quality(measured: RecordData) -> bool:
@@ -37,7 +48,8 @@ def recommend(evidence: Evidence, vector: Vector = MappingProxyType({})) -> tupl
     dimensions = measured.experiment.verdict.wanted
     inadmissible = any(finding.severity == "invalid" for finding in findings)
     right = [name for name in measured.configurations if not inadmissible and _result_is_right(measured, name, findings, gates)]
-    picks = [_recommended(measured, right, findings, gates, vector)]
+    gaining = [name for name in right if gains(measured, results, name) == "PASS"]
+    picks = [_recommended(measured, gaining, findings, gates, vector)]
     cost = "cost_per_item" if isinstance(results["cost_per_item"].get(measured.base), Estimate) else "cost"
     if "cost" in dimensions:
         picks.append(_least(measured, results, cost, right, "cheapest"))

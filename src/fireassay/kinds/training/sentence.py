@@ -29,7 +29,8 @@ def sentence(evidence: Evidence, verdict: Verdict) -> str:
         return f"{name}: INVALID, no number of this record may be quoted: {worst.evidence}."
     if status == "FAIL":
         return f"{name}: FAIL: {_failure(measured, findings, recommendations, vector)}."
-    if status == "INCONCLUSIVE" or picked.configuration is None:
+    required = measured.experiment.gates.required_workers
+    if picked.configuration is None or (status == "INCONCLUSIVE" and required is not None):
         return f"{name}: INCONCLUSIVE: {_undecided(measured, gates, picked)}.{_requested(measured)}"
     missing = _not_measured(measured, vector[picked.configuration], results, picked.configuration)
     claim = _claim(measured, results, picked.configuration)
@@ -155,8 +156,8 @@ def _conditions(measured: RecordData) -> str:
 
 
 def _not_measured(measured: RecordData, row: Mapping[str, DimensionResult], results: Results, configuration: str) -> str:
-    dimensions = measured.experiment.verdict.wanted
-    missing: list[str] = [dimension for dimension in DIMENSIONS if dimension in dimensions and row[dimension].status == "NOT_MEASURED"]
-    if "cost" in dimensions and "cost" not in missing and isinstance(results["energy"][configuration], Absent):
+    unasked = measured.experiment.unasked
+    missing = [dimension for dimension in DIMENSIONS if dimension not in unasked and row[dimension].status == "NOT_MEASURED"]
+    if "energy" not in unasked and "cost" not in missing and isinstance(results["energy"][configuration], Absent):
         missing.append("energy")
     return f" Not measured: {', '.join(missing)}." if missing else ""

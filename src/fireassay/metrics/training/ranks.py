@@ -41,7 +41,7 @@ def _waiting(measured: RecordData, _: Results) -> Mapping[str, Value]:
         name="straggler_wait",
         missing=UNSEEN,
         trials="steps",
-        aggregate="mean over steady steps of the rank-seconds until the slowest rank was ready",
+        aggregate="mean over steady steps and ranks of the time until the slowest rank was ready",
     )
     alone = {item.name for item in measured.varied if item.workers == 1}
     return {name: Absent(reason="not_applicable", detail=ONE_RANK) if name in alone else value for name, value in values.items()}
@@ -49,14 +49,14 @@ def _waiting(measured: RecordData, _: Results) -> Mapping[str, Value]:
 
 STRAGGLER_WAIT = Metric(
     name="straggler_wait",
-    title="Waiting for the slowest rank",
+    title="Waiting for the slowest rank, per rank",
     unit=SECONDS,
     kind="cost",
     better="lower",
     dimension="performance",
-    formula="mean over steps of sum over ranks (own time of the slowest rank - own time), rank-seconds a step",
+    formula="mean over steps and ranks of (own time of the slowest rank - own time), seconds of each rank a step",
     compute=_waiting,
-    question="How many rank-seconds does a step lose because ranks wait for the slowest?",
+    question="How long does a rank wait in a step, on average over ranks, for the slowest?",
     caveat="It includes luck as well as slowness: slowest_rank_excess separates them. Communication may hide part of it.",
     rank=1490,
 )

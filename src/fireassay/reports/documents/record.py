@@ -34,7 +34,7 @@ RECORD: Final[Keys[View]] = (
     ),
 )
 VERDICT: Final[Keys[View]] = (
-    Key("status", "string", "`PASS`, `FAIL`, `INCONCLUSIVE`, `INVALID` or `NOT_MEASURED`"),
+    Key("status", "string", "`PASS`, `NO_GAIN`, `FAIL`, `INCONCLUSIVE`, `INVALID` or `NOT_MEASURED`"),
     Key("sentence", "string", "the sentence that may be quoted"),
     Key("recommended", "string or null", "the recommended configuration; null where none qualifies"),
     Key("asked", "list of strings", "the requested dimensions (`verdict.only`); the others are listed below too", lambda view: view.wanted),

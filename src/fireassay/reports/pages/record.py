@@ -15,6 +15,7 @@ from fireassay.estimates.format import count
 from fireassay.metrics.metric import ALL
 from fireassay.reports import grouping
 from fireassay.reports.page import (
+    Answer,
     Block,
     Blocks,
     Bullet,
@@ -42,7 +43,14 @@ from fireassay.verdict.types import DIMENSIONS
 if TYPE_CHECKING:
     from fireassay.reports.charts.chart import Drawing, Missing
 
-TONES: Final[dict[str, Tone]] = {"PASS": "good", "FAIL": "bad", "INVALID": "void", "INCONCLUSIVE": "open", "NOT_MEASURED": "absent"}
+TONES: Final[dict[str, Tone]] = {
+    "PASS": "good",
+    "NO_GAIN": "gain",
+    "FAIL": "bad",
+    "INVALID": "void",
+    "INCONCLUSIVE": "open",
+    "NOT_MEASURED": "absent",
+}
 SEVERITIES: Final[dict[str, Tone]] = {"invalid": "void", "fail": "bad", "warning": "open", "note": "absent"}
 SIGNS: Final = {"invalid": "!", "warning": "!", "note": "i"}
 ANSWERS: Final[dict[str, Tone]] = {"kept": "good", "not kept": "bad", "in part": "open", "not applicable": "absent"}
@@ -55,6 +63,7 @@ Sections = tuple[Section, ...]
 def page(view: View) -> Page:
     """The page of a judged record."""
     sections: Callable[[View], Sections] = catalog.part("kinds", view.kind.name, "page", "page")
+    answer: Callable[[View], Answer] | None = catalog.part("kinds", view.kind.name, "page", "answer", None)
     cost = f" {view.kind.own_cost}: {'; '.join(grouping.costs(view))}." if view.kind.chooses else ""
     return Page(
         title=view.name,
@@ -63,6 +72,7 @@ def page(view: View) -> Page:
         lead=view.sentence,
         about=(f"Record {view.record}: {view.state}, {view.seal_words}.",),
         sections=sections(view),
+        answer=answer(view) if answer is not None else None,
         footer=(
             f"Intervals: {view.confidence} confidence, the launch is the unit. Numbers have as many digits as their intervals support.{cost}",
             "Made from the record alone by assay; rebuild it at any time with assay report.",

@@ -230,6 +230,7 @@ class View:
     profiles: tuple[Mapping[str, Any], ...] = ()  # profiled launches: see `fireassay.reports.rows.profile`
     kind: Kind
     wanted: tuple[str, ...] = DIMENSIONS  # the requested dimensions
+    unasked: tuple[str, ...] = ()  # what the experiment asks nothing about, in words: "reliability", "energy"
     timing: tuple[Fact, ...] = ()  # of a record that times a command or a function: the basis of its time
 
     @cached_property

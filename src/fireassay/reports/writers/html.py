@@ -22,7 +22,16 @@ if TYPE_CHECKING:
     from fireassay.reports.charts.svg import Picture
 
 # A sign with every status word, so that colour alone carries no meaning.
-SIGNS: Final[Mapping[Tone, str]] = {"good": "✓", "bad": "✕", "void": "!", "open": "?", "absent": "–", "struck": "–", "plain": "•"}
+SIGNS: Final[Mapping[Tone, str]] = {
+    "good": "✓",
+    "gain": "▸",
+    "bad": "✕",
+    "void": "!",
+    "open": "?",
+    "absent": "–",
+    "struck": "–",
+    "plain": "•",
+}
 MANY: Final = 4  # columns; with more, the reason for a missing number becomes a tooltip
 LEAST_LINKS: Final = 4  # sections from which a list of links is shown
 SHOWN: Final = 3  # sentences shown per item; the others are folded

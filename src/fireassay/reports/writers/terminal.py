@@ -22,6 +22,7 @@ from rich.text import Text
 from fireassay.estimates.format import count
 from fireassay.printable import printable
 from fireassay.reports.page import Block, Bullet, Bullets, Cell, Chart, Facts, Head, Mark, Number, Page, Prose, Section, Table, Tone, said
+from fireassay.reports.writers.support import one_screen
 from fireassay.reports.writers.writer import Writer
 
 WIDTH: Final = 100
@@ -32,6 +33,7 @@ LEAST: Final = 20  # minimum width of text
 SHOWN: Final = 2  # sentences shown per item; the others are counted
 STYLES: Final[dict[Tone, str]] = {
     "good": "green",
+    "gain": "bold",
     "bad": "bold red",
     "void": "bold red",
     "open": "yellow",
@@ -46,6 +48,8 @@ PLAIN: Final = str.maketrans(_ASCII | {"±": "+-", "→": "->", "─": "-", "━
 
 def write(page: Page, *, width: int = WIDTH, colour: bool = False) -> str:
     """Render the page as text of at most `width` columns; with `colour` for a terminal, else plain ASCII."""
+    if page.brief is not None:
+        return one_screen.write(page, page.brief, one_screen.Style(width=width, colour=colour, plain=False))
     return _drawn(
         [*_head(page), *(part for section in page.of_depth("front") for part in _section(section, width)), *_foot(page)], width, colour
     )

@@ -93,8 +93,8 @@ def beyond_others(seconds: Array) -> Array:
 
 
 def lost_waiting(own_s: Array) -> Array:
-    """Rank-seconds per step lost waiting for the slowest rank; `own_s` of shape [steps, ranks]."""
-    return np.asarray((own_s.max(axis=1, keepdims=True) - own_s).sum(axis=1))
+    """Seconds per step that the mean rank waits for the slowest one; `own_s` of shape [steps, ranks]."""
+    return np.asarray((own_s.max(axis=1, keepdims=True) - own_s).mean(axis=1))
 
 
 def _blocks(seconds: Array, count: int) -> Array:

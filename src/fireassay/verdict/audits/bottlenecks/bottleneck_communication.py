@@ -1,7 +1,7 @@
 """How much of the step is exposed communication, and how much of that is waiting?
 
 comm_exposed against the step, by whatever method measured it (stated with the number), divided into waiting for later ranks, which no
-faster network shortens, and the rest. Waiting is the larger of straggler_wait / workers and the part of comm_wait that cannot have been
+faster network shortens, and the rest. Waiting is the larger of straggler_wait and the part of comm_wait that cannot have been
 hidden, comm_wait - (comm_total - comm_exposed). The rest is a note on communication from a tenth of the step on. Waiting of a tenth or more
 belongs to `stragglers` if one rank is consistently slow; otherwise it is named here. Cannot tell: the additional cost of contention for
 processors.
@@ -99,8 +99,7 @@ def _waiting_s(measured: RecordData, results: Results, name: str) -> tuple[float
         hidden = max(0.0, total.value - exposed.value)  # all of it may have been waiting
         candidates.append((waits.value - hidden, waits.low - hidden, waits.high - hidden))
     if isinstance(lost, Estimate):
-        workers = next((varied.workers for varied in measured.varied if varied.name == name), 1)
-        candidates.append((lost.value / workers, lost.low / workers, lost.high / workers))
+        candidates.append((lost.value, lost.low, lost.high))
     value, low, high = max(candidates)
     return value, max(0.0, low), high
 

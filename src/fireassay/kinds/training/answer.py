@@ -1,0 +1,381 @@
+"""What is the answer of a training, on one screen?
+
+Which worker count to use, the levels with their speedup, step time and price, efficiency against its gate, why more workers are not
+faster, and a line per other dimension that was asked for.  A wrong result shows its layers instead of any speed.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from fireassay.estimates.estimate import Estimate
+from fireassay.estimates.format import count, given, show
+from fireassay.metrics.metric import ALL
+from fireassay.metrics.training.lost_time import METRICS as LOST
+from fireassay.reports import answering
+from fireassay.reports.answering import cell, doubts, mark, short, standing
+from fireassay.reports.page import (
+    Answer,
+    Cell,
+    Edge,
+    Head,
+    Interval,
+    Line,
+    Mark,
+    Next,
+    Number,
+    Part,
+    Plot,
+    Section,
+    Sum,
+    Table,
+    Tile,
+    Words,
+)
+from fireassay.reports.view import Column, View
+from fireassay.reports.words import DIMENSION_TITLES
+
+ROLES: Final = {
+    "lost_computing": "computing",
+    "lost_transfer": "transfer",
+    "lost_waiting": "waiting",
+    "lost_data": "data",
+    "lost_uneven": "other",
+    "lost_unexplained": "unknown",
+}
+TIMES: Final = ("step_time", "wall_time")
+PRICES: Final = ("cost_per_item", "cost")
+LAYER_HEADS: Final = {"ledger": "samples", "gradient": "gradient, one step", "hashes": "replicas", "trajectory": "losses"}
+STATES: Final = {"pass": mark("PASS", "right"), "fail": mark("FAIL", "wrong"), "not run": mark("NOT_MEASURED", "not run")}
+
+
+def answer(view: View) -> Answer:
+    """Status, advice, evidence, tiles, lines and next."""
+    return Answer(
+        mark=mark(view.status),
+        headline=_headline(view),
+        evidence=_evidence(view),
+        tiles=tuple(_tile(view, dimension) for dimension in DIMENSION_TITLES if dimension in view.dimensions),
+        lines=() if view.status == "INVALID" else tuple(_lines(view)),
+        next=_next(view),
+        record=answering.record_line(view, answering.launches_words(view, "worker count")),
+        about=_about(view),
+    )
+
+
+def brief(view: View) -> tuple[Section, ...]:
+    """The evidence of the answer."""
+    if view.status == "INVALID":
+        return ()
+    blocks: tuple[Table | Plot | Sum, ...] = (_layers(view),) if _wrong(view) else (_levels(view), *_efficiency(view), *_why(view))
+    return tuple(Section(key=f"brief-{block.name}", title="", depth="brief", content=(block,)) for block in blocks)
+
+
+# ---- what to do ------------------------------------------------------------------------------------------------------
+
+
+def _headline(view: View) -> str:
+    if view.status == "INVALID":
+        return f"no number counts: {answering.shortened(_first(view, 'invalid'))}"
+    if wrong := _wrong(view):
+        return f"wrong result with {_listed(wrong)}"
+    picked = next((column for column in view.columns if column.key == view.recommended), None)
+    if picked is None:
+        told = next((row.sentence for row in view.recommendations if row.goal == "recommended"), view.sentence)
+        return answering.shortened(told)
+    if picked.key != view.base:
+        return f"use {picked.label}{_times(view, picked)}"
+    if len(view.columns) == 1:
+        return f"{picked.label} measured alone{_base_time(view)}"
+    if view.status == "INCONCLUSIVE":
+        return f"keep {picked.label} for now; {_numbers(_others(view, 'open'))} may or may not pass"
+    return f"keep {picked.label}; {_numbers(_others(view, 'bad'))} {'miss' if _several(_others(view, 'bad')) else 'misses'} {_gate(view)}"
+
+
+def _evidence(view: View) -> str:
+    """Why not more workers, and what is known of the fastest."""
+    if view.status == "INVALID":
+        return "Nothing below may be quoted; the measurement has to be made again."
+    if _wrong(view):
+        return f"Keep {_base(view).label}. A wrong result has no speedup."
+    largest = view.columns[-1]
+    said: list[str] = []
+    if (speedup := view.estimate("speedup", largest.key)) and view.recommended != largest.key and len(view.columns) > 1:
+        said.append(f"{largest.label} are {show(speedup).full} times as fast{_price_ratio(view, largest)}.")
+    missed = [*_others(view, "bad"), *_others(view, "open")]
+    if view.recommended not in (None, view.base) and missed:
+        said.append(f"{_numbers(missed)} {'do' if _several(missed) else 'does'} not pass {_gate(view)}.")
+    return " ".join((*said, *_quality_words(view)))
+
+
+def _quality_words(view: View) -> Iterator[str]:
+    if view.quality_metric is None:
+        if "correctness" not in view.unasked:
+            yield "Quality was not measured, so nothing can be recommended." if view.recommended is None else ""
+        return
+    cells = [row.cells["correctness"].status for row in view.vector]
+    if all(status == "PASS" for status in cells):
+        yield f"{view.quality_metric.capitalize()} is held at every worker count."
+
+
+def _times(view: View, column: Column) -> str:
+    speedup = view.estimate("speedup", column.key)
+    return f", {show(speedup).full} times as fast as {_base(view).label}" if speedup else ""
+
+
+def _base_time(view: View) -> str:
+    shown = next((number for name in TIMES if (number := cell(view, name, view.base, bare=False)) and number.shown.measured), None)
+    return f": {shown.shown.full}" if shown else ""
+
+
+def _price_ratio(view: View, column: Column) -> str:
+    values = [view.estimate(name, key) for name in PRICES for key in (view.base, column.key)]
+    base, other = next(((a, b) for a, b in zip(values[::2], values[1::2], strict=True) if a and b), (None, None))
+    if base is None or other is None or not base.value:
+        return ""
+    return f" at {other.value / base.value:.2g} times the cost"
+
+
+def _gate(view: View) -> str:
+    if view.efficiency_gate is None or "performance" not in view.dimensions:
+        return "a gate"
+    return f"the efficiency gate of {given(100 * view.efficiency_gate)} %"
+
+
+def _wrong(view: View) -> tuple[Column, ...]:
+    """The worker counts whose result was found wrong."""
+    wrong = {row.configuration for row in view.findings if row.severity == "fail"}
+    return tuple(column for column in view.columns if column.key in wrong) if view.status == "FAIL" else ()
+
+
+def _first(view: View, severity: str) -> str:
+    return next((row.evidence for row in view.findings if row.severity == severity), view.meaning)
+
+
+def _base(view: View) -> Column:
+    return next(column for column in view.columns if column.key == view.base)
+
+
+def _others(view: View, tone: str) -> list[Column]:
+    return [column for column in view.columns if column.key != view.base and standing(view, column.key).tone == tone]
+
+
+def _several(columns: Sequence[Column]) -> bool:
+    return len(columns) > 1 or any(column.workers > 1 for column in columns)
+
+
+def _numbers(columns: Sequence[Column]) -> str:
+    """ "2 and 4 workers"."""
+    *first, last = [str(column.workers) for column in columns] or ["more"]
+    noun = "workers" if _several(columns) or not columns else "worker"
+    return f"{', '.join(first)}{' and ' if first else ''}{last} {noun}"
+
+
+def _listed(columns: Sequence[Column]) -> str:
+    return _numbers(columns)
+
+
+# ---- tables ----------------------------------------------------------------------------------------------------------
+
+
+def _levels(view: View) -> Table:
+    columns = answering.some(view, view.columns)
+    metrics = [name for names in (("speedup",), TIMES, PRICES) if (name := _used(view, names))]
+    heads = (Head(text=""), Head(text="workers"), *(Head(text=_head(view, name)) for name in metrics))
+    rows = tuple((standing(view, column.key), column.workers, *(_cell(view, name, column.key) for name in metrics)) for column in columns)
+    return Table(name="levels", heads=heads, rows=rows, stub=2)
+
+
+def _used(view: View, names: Sequence[str]) -> str:
+    """The first of these metrics with a number at some worker count."""
+    return next((name for name in names if any(view.estimate(name, column.key) for column in view.columns)), "")
+
+
+def _head(view: View, name: str) -> str:
+    row = view.metric(name)
+    assert row is not None  # it has a number
+    titles = {"speedup": "speedup", "step_time": "step", "wall_time": "wall time", "cost_per_item": "", "cost": "a run"}
+    return ", ".join(word for word in (titles[name], row.shown_unit) if word)
+
+
+def _cell(view: View, name: str, key: str) -> Cell:
+    if name == "speedup" and key == view.base:
+        return Words(text="1 (base)")
+    return cell(view, name, key)
+
+
+def _efficiency(view: View) -> tuple[Plot, ...]:
+    rows = tuple(
+        Interval(name=str(column.workers), number=number, mark=standing(view, column.key), target="levels")
+        for column in answering.some(view, view.columns)
+        if column.key != view.base and (number := cell(view, "efficiency", column.key)) and number.shown.measured
+    )
+    gate = () if view.efficiency_gate is None else (Edge(value=view.efficiency_gate, text="gate"),)
+    return (Plot(name="efficiency", title="efficiency, %", stub="workers", rows=rows, edges=gate),) if rows else ()
+
+
+def _layers(view: View) -> Table:
+    """Which layer of which worker count computes something else than one worker."""
+    layers = [layer for layer in LAYER_HEADS if any(row.layer == layer for row in view.layers)]
+    cells = {(row.configuration, row.layer): STATES.get(row.state, Mark(word=row.state)) for row in view.layers}
+    rows = tuple(
+        (standing(view, column.key), column.workers, *(cells.get((column.key, layer)) for layer in layers)) for column in view.columns
+    )
+    first = next(row for row in view.findings if row.severity == "fail")
+    notes = (f"first cause: {first.rule.replace('_', ' ')}: {first.evidence}",)
+    heads = (Head(text=""), Head(text="workers"), *(Head(text=LAYER_HEADS[layer]) for layer in layers))
+    return Table(name="layers-brief", heads=heads, rows=rows, stub=2, notes=notes)
+
+
+# ---- why not faster --------------------------------------------------------------------------------------------------
+
+
+def _why(view: View) -> tuple[Sum, ...]:
+    """The decomposition of the first worker count that does not hold, else of the last."""
+    others = [column for column in view.columns if column.key != view.base]
+    chosen = next((column for column in others if standing(view, column.key).tone in ("bad", "open")), others[-1] if others else None)
+    return decomposition(view, chosen) if chosen else ()
+
+
+def decomposition(view: View, column: Column) -> tuple[Sum, ...]:
+    """A step of these workers as a perfect split and what comes on top; none if steps or parts were not measured."""
+    whole, base, rest = (
+        view.estimate(name, key) for name, key in (("step_time", column.key), ("step_time", view.base), ("lost_unexplained", column.key))
+    )
+    row = view.metric("step_time")
+    if whole is None or base is None or rest is None or row is None:
+        return ()
+    scale = row.cells[column.key].scale
+    lost = [(metric, value) for metric in LOST if (value := view.estimate(metric.name, column.key))]
+    ideal = whole.value - sum(value.value for _, value in lost)
+    unit = scale.label
+    parts = tuple(
+        Part(text=_lower(metric.title), number=Number(shown=show(value, scale)), role=ROLES[metric.name]) for metric, value in lost
+    )
+    split = (
+        f"{show(base, scale).text.removesuffix(scale.after)} / {given(round(base.value / ideal, 6))}" if ideal > 0.0 else "a perfect split"
+    )
+    start = Part(text=f"a perfect split over {column.label}", number=Number(shown=show(_bare(base, ideal), scale)), role="ideal")
+    total = Part(text=f"{column.label}, measured", number=Number(shown=show(whole, scale)), role="total")
+    more = show(_bare(whole, whole.value - ideal), scale).text.removesuffix(scale.after)
+    title = f"why not faster: {column.label} take {show(whole, scale).text} a step, {more} more than {split}"
+    measured = (Part(text=_base(view).label, number=Number(shown=show(base, scale)), role="base"),)
+    return (Sum(name="why", title=title, unit=unit, start=start, parts=parts, total=total, measured=measured),)
+
+
+def _lower(title: str) -> str:
+    return {"Lost time not explained": "not explained", "Waiting for data beyond the base's share": "waiting for data"}.get(
+        title, f"{title[:1].lower()}{title[1:]}"
+    )
+
+
+def _bare(like: Estimate, value: float) -> Estimate:
+    """A derived number without an interval of its own."""
+    return Estimate(
+        value=value,
+        low=float("-inf"),
+        high=float("inf"),
+        unit=like.unit,
+        confidence=like.confidence,
+        n_launches=1,
+        n_trials=0,
+        method="derived",
+        signature="",
+    )
+
+
+# ---- lines and tiles -------------------------------------------------------------------------------------------------
+
+
+def _lines(view: View) -> Iterator[Line]:
+    for dimension in ("correctness", "cost", "reliability"):
+        if dimension == "cost" and _used(view, PRICES):
+            continue  # in the table of levels
+        line = answering.dimension_line(view, dimension)
+        if line is not None:
+            yield line
+    yield doubts(view)
+
+
+def _tile(view: View, dimension: str) -> Tile:
+    cells = [(row.column, row.cells[dimension]) for row in view.vector]
+    marks = tuple(mark(found.status, str(column.workers), found.sentence) for column, found in cells)
+    title, target = DIMENSION_TITLES[dimension], f"metrics-{dimension}"
+    line = answering.dimension_line(view, dimension)
+    if line is None or line.mark is None:
+        return Tile(title=title, mark=mark("NOT_MEASURED", "not asked"), text=_unasked(dimension), target=target)
+    column = next((column for column in view.columns if column.key == view.recommended), view.columns[-1])
+    if column.key == view.base and dimension == "performance":
+        column = view.columns[-1]
+    big, small = _big(view, dimension, column)
+    return Tile(title=title, mark=line.mark, text=line.text, big=big, small=small, marks=marks, target=target)
+
+
+BIG: Final = {"correctness": ("quality",), "performance": ("speedup", *TIMES), "cost": PRICES, "reliability": ("recovery_time",)}
+
+
+def _big(view: View, dimension: str, column: Column) -> tuple[str, str]:
+    """The one large number of a tile, and what stands beside it."""
+    for name in BIG[dimension]:
+        row = view.metric(name)
+        for key in (column.key, *(other.key for other in view.columns), ALL):
+            shown = row.cells.get(key) if row else None
+            if row is not None and shown is not None and shown.measured:
+                times = "×" if name == "speedup" else ""
+                return f"{shown.text}{times}", f"{shown.interval} {row.title.lower()}, {view.label(key)}".strip()
+    return "", ""
+
+
+def _unasked(dimension: str) -> str:
+    return {
+        "cost": "No price was given: --price USD of one worker for one hour.",
+        "reliability": "No fault was injected: --fault kill.",
+    }.get(dimension, "It was not asked for.")
+
+
+def _about(view: View) -> str:
+    facts = {fact.name: fact.text for fact in view.conditions}
+    workers = ", ".join(str(column.workers) for column in view.columns)
+    scaling = facts.get("Scaling", "").partition(":")[0]
+    return ", ".join(
+        word for word in (f"Training on {workers} workers", scaling and f"{scaling} scaling", count(len(view.launches), "launches")) if word
+    )
+
+
+# ---- what to do next -------------------------------------------------------------------------------------------------
+
+
+def _next(view: View) -> tuple[Next, ...]:
+    """The one command that helps most."""
+    record = shlex.quote(short(view))
+    if view.status == "INVALID":
+        return answering.remedies(view, ("invalid",))
+    if _wrong(view):
+        return answering.remedies(view, ("fail",))
+    if view.recommended is None and view.quality_metric is None:
+        return (
+            Next(
+                reason="name the score that the script logs, so that quality can be judged",
+                command=f"assay run {record} --quality-metric NAME",
+            ),
+        )
+    if open_ := _others(view, "open"):
+        levels = ",".join(str(column.workers) for column in (_base(view), *open_))
+        launches = 2 * max(answering.timed(view), 5)
+        reason = f"decide on {_numbers(open_)} with more launches on a quiet machine"
+        return (Next(reason=reason, command=f"assay run {record} --workers {levels} --launches {launches}"),)
+    return _explain(view, record)
+
+
+def _explain(view: View, record: str) -> tuple[Next, ...]:
+    """What explains most of the lost time."""
+    sums = _why(view)
+    if not sums:
+        return ()
+    column = next(column for column in view.columns if sums[0].title.startswith(f"why not faster: {column.label} "))
+    largest = max(sums[0].parts, key=lambda part: part.number.value.value if isinstance(part.number.value, Estimate) else 0.0)
+    if largest.role in ("transfer", "waiting"):
+        return (Next(reason="see how much of it the links explain", command=f"assay comm --workers {column.workers} --ops all_reduce"),)
+    return (Next(reason="find what takes the time inside a step", command=f"assay profile {record} --workers {column.workers}"),)

@@ -1,0 +1,120 @@
+"""Which parts of an answer do all kinds of records share?  Marks, doubts, the line about the record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from fireassay.estimates.format import count
+from fireassay.reports import grouping
+from fireassay.reports.page import Line, Mark, Next, Number, Tone
+from fireassay.reports.view import Column, View
+from fireassay.reports.words import DIMENSION_TITLES, STATUS_WORDS
+from fireassay.verdict.types import Status
+
+TONES: Final[dict[str, Tone]] = {
+    "PASS": "good",
+    "NO_GAIN": "gain",
+    "FAIL": "bad",
+    "INVALID": "void",
+    "INCONCLUSIVE": "open",
+    "NOT_MEASURED": "absent",
+}
+WORST: Final[tuple[Status, ...]] = ("INVALID", "FAIL", "INCONCLUSIVE")
+MOST_ROWS: Final = 8  # configurations in a brief table
+LONGEST: Final = 150  # characters of one doubt
+SHORT_ID: Final = 6  # characters of a record's id that are shown
+
+
+def mark(status: Status, word: str = "", why: str = "") -> Mark:
+    """A status as a mark; `word` replaces its name."""
+    return Mark(word=word or STATUS_WORDS[status], tone=TONES[status], why=why)
+
+
+def standing(view: View, key: str) -> Mark:
+    """How a configuration stands over all dimensions: recommended, holds, does not hold, undecided or void."""
+    row = next(row for row in view.vector if row.column.key == key)
+    statuses = {cell.status for dimension, cell in row.cells.items() if dimension in view.dimensions}
+    status: Status = next((status for status in WORST if status in statuses), "PASS")
+    if key == view.recommended:
+        return Mark(word="recommended", tone="gain")
+    return mark(status, {"PASS": "holds", "FAIL": "does not hold", "INCONCLUSIVE": "undecided"}.get(status, ""))
+
+
+def some(view: View, columns: Sequence[Column]) -> tuple[Column, ...]:
+    """At most MOST_ROWS configurations: the first, the recommended one with its neighbours, and the last ones."""
+    if len(columns) <= MOST_ROWS:
+        return tuple(columns)
+    keys = [column.key for column in columns]
+    middle = keys.index(view.recommended) if view.recommended in keys else 0
+    wanted = {0, len(keys) - 1, *range(max(0, middle - 2), middle + 3)}
+    spare = (index for index in range(len(keys) - 2, 0, -1) if index not in wanted)
+    while len(wanted) < MOST_ROWS:
+        wanted.add(next(spare))
+    return tuple(column for index, column in enumerate(columns) if index in wanted)
+
+
+def cell(view: View, metric: str, key: str, *, bare: bool = True) -> Number | None:
+    """A metric of a configuration; None if it is not computed there."""
+    row = view.metric(metric)
+    shown = row.cells.get(key) if row is not None else None
+    return None if shown is None else Number(shown=shown, bare=bare)
+
+
+def doubts(view: View) -> Line:
+    """What weakens the numbers, in one line."""
+    groups = [group for group in grouping.findings(view) if group.severity in ("fail", "warning")]
+    groups.sort(key=lambda group: len(group.told[0].sentence))  # the shortest is told in full, the others are named
+    if not groups:
+        return Line(label="doubts", text="none: every audit passed", target="findings")
+    first, *others = groups
+    text = shortened(f"{first.told[0].where}: {first.told[0].sentence}" if first.told[0].where else first.told[0].sentence)
+    names = [group.rule.replace("_", " ") for group in others]
+    more = f"; also {', '.join(names)}" if names else ""
+    return Line(label="doubts", text=f"{text}{more}", mark=Mark(word="doubt", tone="open", sign="~"), target="findings")
+
+
+def shortened(text: str, most: int = LONGEST) -> str:
+    """At most so many characters, cut at a word."""
+    return text if len(text) <= most else f"{text[: most - 2].rsplit(' ', 1)[0]} …"
+
+
+def dimension_line(view: View, dimension: str) -> Line | None:
+    """One line of a dimension: the worst of its configurations decides the mark; None if nobody asked."""
+    if dimension in view.unasked or dimension not in view.dimensions:
+        return None
+    cells = [row.cells[dimension] for row in view.vector]
+    found: tuple[Status, ...] = (*WORST, "PASS", "NOT_MEASURED")
+    status: Status = next((status for status in found if any(cell.status == status for cell in cells)), "NOT_MEASURED")
+    told = next(cell.sentence for cell in reversed(cells) if cell.status == status)  # the base is the first, and has least to tell
+    return Line(label=dimension, text=shortened(told), mark=mark(status), target=f"metrics-{dimension}")
+
+
+def record_line(view: View, how: str) -> str:
+    """The record's id, how it was measured, and what was not asked for."""
+    unasked = [name for name in view.unasked if name in DIMENSION_TITLES or name == "energy"]
+    asked = f"; not asked: {', '.join(unasked)}" if unasked else ""
+    state = "" if view.state == "complete" else f", {view.state}"
+    return f"{short(view)}{state}, {how}, {view.confidence} intervals{asked}; --full shows everything"
+
+
+def short(view: View) -> str:
+    """The end of the record's id, which identifies it in a command."""
+    return view.record.rsplit("-", 1)[-1] or view.record
+
+
+def timed(view: View) -> int:
+    """The launches of each configuration, if all have the same number; else the smallest."""
+    numbers = [sum(launch.configuration == column.key and launch.role == "timed" for launch in view.launches) for column in view.columns]
+    return min(numbers, default=0)
+
+
+def launches_words(view: View, of: str = "configuration") -> str:
+    """ "5 launches a level"."""
+    return f"{count(timed(view), 'launches')} {'per ' + of if len(view.columns) > 1 else ''}".strip()
+
+
+def remedies(view: View, severities: Iterable[str]) -> tuple[Next, ...]:
+    """What the gravest finding asks for."""
+    groups = [group for group in grouping.findings(view) if group.severity in severities and group.remedy]
+    return (Next(reason=groups[0].remedy),) if groups else ()
