@@ -7,14 +7,14 @@ import pytest
 from fireassay import catalog, cli
 
 # of every verb that shows results: see fireassay.cli.support.output
-FORMATS = "--json --excel --html --junit --latex --markdown --format"
+FORMATS = "--json --excel --html --junit --latex --markdown --format --full"
 OUTPUT = f"{FORMATS} --output"
 # verb -> positional words in capitals and flags, in the order of its help
 SURFACE = {
     "audit": f"TARGET {OUTPUT} --root",
     "check": (
         "RECORD --against --history --root --varying --force --primary --at --margin --day-to-day --all --accept --confirm "
-        "--baseline-folder --folder --blocks --show --json --excel --html --latex --format --output --junit --markdown --push --quiet"
+        "--baseline-folder --folder --blocks --show --json --excel --html --latex --format --full --output --junit --markdown --push --quiet"
     ),
     "comm": (
         "--workers --ops --sizes --factor --dtype --backend --placement --warm-up --seconds --calls --memory --root-rank --group-size --launches "
@@ -40,7 +40,7 @@ SURFACE = {
         "--rendezvous-id --timeout --wait --warm-up --active --no-memory --tool --root --quiet "
         f"{OUTPUT}"
     ),
-    "report": "RECORD --json --format --page --output --root",  # and one flag for each page and format
+    "report": "RECORD --json --format --page --output --full --root",  # and one flag for each page and format
     "reproduce": f"RECORD --against --folder --root --history --day-to-day --force --dry-run {OUTPUT} --quiet",
     "resume": f"RECORD --root --force --quiet {OUTPUT}",
     "rubric": f"TABLE --tolerance --efficiency --deadline --budget --work --scaling --use --where --predict {OUTPUT}",
@@ -64,7 +64,7 @@ SURFACE = {
         "--launches --round --trials --warm-up --precision --confidence --timeout --shell --ignore-failure --show-output "
         f"--name --root --quiet {OUTPUT}"
     ),
-    "tune": "FILE --root --resume --dry-run --quiet --json --excel --junit --latex --markdown --format --output --html",
+    "tune": "FILE --root --resume --dry-run --quiet --json --excel --junit --latex --markdown --format --full --output --html",
     "verify": f"RECORD --expect --signers {OUTPUT} --root",
 }
 

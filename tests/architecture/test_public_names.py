@@ -20,4 +20,4 @@ def test_a_name_that_is_not_public_is_refused_as_for_any_module() -> None:
 
 
 def test_the_exit_codes_are_these() -> None:
-    assert sorted(EXIT_CODES) == [0, 1, 2, 3, 4, 5, 6, 7, 8, 70, 130, 141]
+    assert sorted(EXIT_CODES) == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 70, 130, 141]

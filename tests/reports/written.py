@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from typing import Any
 
 import openpyxl
@@ -12,16 +13,18 @@ from fireassay.reports.documents import record as document
 from fireassay.reports.view import View
 
 
-def written(view: View, name: str, *, page: str = "record", **more: Any) -> str:
-    """One page in one format of text."""
-    return str(catalog.load("reports.writers", name).write(catalog.load("reports.pages", page).page(view), **more))
+def written(view: View, name: str, *, page: str = "record", full: bool = True, **more: Any) -> str:
+    """One page in one format of text, whole or only its answer."""
+    shown = replace(catalog.load("reports.pages", page).page(view), full=full)
+    return str(catalog.load("reports.writers", name).write(shown, **more))
 
 
 def content(view: View, name: str) -> str | bytes:
     """The record in any format, JSON too."""
     if name == "json":
         return document.render(view)
-    made: str | bytes = catalog.load("reports.writers", name).write(catalog.load("reports.pages", "record").page(view))
+    shown = replace(catalog.load("reports.pages", "record").page(view), full=True)
+    made: str | bytes = catalog.load("reports.writers", name).write(shown)
     return made
 
 

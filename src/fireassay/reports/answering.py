@@ -47,7 +47,7 @@ def some(view: View, columns: Sequence[Column]) -> tuple[Column, ...]:
         return tuple(columns)
     keys = [column.key for column in columns]
     middle = keys.index(view.recommended) if view.recommended in keys else 0
-    wanted = {0, len(keys) - 1, *range(max(0, middle - 2), middle + 3)}
+    wanted = {0, len(keys) - 1, *range(max(0, middle - 2), min(middle + 3, len(keys)))}
     spare = (index for index in range(len(keys) - 2, 0, -1) if index not in wanted)
     while len(wanted) < MOST_ROWS:
         wanted.add(next(spare))

@@ -265,11 +265,11 @@ class Plot:
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """A summand; `role` names its colour: computing, transfer, waiting, data, other, unknown."""
+    """A summand; `role` names its colour: computing, transfer, waiting, data, uneven, unexplained; or ideal, base, total."""
 
     text: str
     number: Number
-    role: str = "unknown"
+    role: str = "unexplained"
 
 
 @dataclass(frozen=True, kw_only=True)

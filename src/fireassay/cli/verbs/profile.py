@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fireassay.cli.support.experiment_of_record import secrets_from_here, use_record
 from fireassay.cli.support.output import Output, emit, plain_stdout
 from fireassay.cli.support.verb import Verb, add_root
 
@@ -99,7 +100,9 @@ def _requested(arguments: argparse.Namespace) -> tuple[Experiment, Path]:
     if arguments.key_workers is None and arguments.experiment is None:
         arguments.key_workers = "1"
     window, others = _flags()
+    of_record = use_record(arguments)
     experiment, folder = experiment_from(arguments, others)
+    experiment = secrets_from_here(experiment, of_record=of_record)
     data = {**experiment.model_dump(by_alias=True), "profile": {"only": True}, "faults": ()}
     problems = put_all(data, given(arguments, window))
     return experiment_of(data, problems, lambda problem: as_flag(problem, window), folder), folder

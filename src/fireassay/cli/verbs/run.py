@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fireassay.cli.support.experiment_of_record import secrets_from_here, use_record
 from fireassay.cli.support.output import JSON, add_formats, plain_stdout
 from fireassay.cli.support.verb import Verb, add_root
 from fireassay.printable import say
@@ -44,7 +45,9 @@ def _run(arguments: argparse.Namespace) -> int:
     from fireassay.spec.flags.of_verb import flags_of
 
     without_pandas()
+    of_record = use_record(arguments)
     experiment, folder = experiment_from(arguments, flags_of("run"))
+    experiment = secrets_from_here(experiment, of_record=of_record)
     show_notes(experiment)
     refuse_secrets(experiment)  # before any of it is printed
     if arguments.dry_run:

@@ -14,6 +14,7 @@ from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import count, given, show
 from fireassay.metrics.metric import ALL
 from fireassay.metrics.training.lost_time import METRICS as LOST
+from fireassay.metrics.training.lost_time import part_of
 from fireassay.reports import answering
 from fireassay.reports.answering import cell, doubts, mark, short, standing
 from fireassay.reports.page import (
@@ -37,14 +38,6 @@ from fireassay.reports.page import (
 from fireassay.reports.view import Column, View
 from fireassay.reports.words import DIMENSION_TITLES
 
-ROLES: Final = {
-    "lost_computing": "computing",
-    "lost_transfer": "transfer",
-    "lost_waiting": "waiting",
-    "lost_data": "data",
-    "lost_uneven": "other",
-    "lost_unexplained": "unknown",
-}
 TIMES: Final = ("step_time", "wall_time")
 PRICES: Final = ("cost_per_item", "cost")
 LAYER_HEADS: Final = {"ledger": "samples", "gradient": "gradient, one step", "hashes": "replicas", "trajectory": "losses"}
@@ -91,7 +84,7 @@ def _headline(view: View) -> str:
         return f"{picked.label} measured alone{_base_time(view)}"
     if view.status == "INCONCLUSIVE":
         return f"keep {picked.label} for now; {_numbers(_others(view, 'open'))} may or may not pass"
-    return f"keep {picked.label}; {_numbers(_others(view, 'bad'))} {'miss' if _several(_others(view, 'bad')) else 'misses'} {_gate(view)}"
+    return f"keep {picked.label}; {_missing(view, _others(view, 'bad'))}"
 
 
 def _evidence(view: View) -> str:
@@ -106,7 +99,7 @@ def _evidence(view: View) -> str:
         said.append(f"{largest.label} are {show(speedup).full} times as fast{_price_ratio(view, largest)}.")
     missed = [*_others(view, "bad"), *_others(view, "open")]
     if view.recommended not in (None, view.base) and missed:
-        said.append(f"{_numbers(missed)} {'do' if _several(missed) else 'does'} not pass {_gate(view)}.")
+        said.append(f"{_missing(view, missed)}.")
     return " ".join((*said, *_quality_words(view)))
 
 
@@ -138,10 +131,17 @@ def _price_ratio(view: View, column: Column) -> str:
     return f" at {other.value / base.value:.2g} times the cost"
 
 
-def _gate(view: View) -> str:
-    if view.efficiency_gate is None or "performance" not in view.dimensions:
-        return "a gate"
-    return f"the efficiency gate of {given(100 * view.efficiency_gate)} %"
+def _missing(view: View, columns: Sequence[Column]) -> str:
+    """ "2 and 4 workers miss the efficiency gate of 60 %"; by the gates that any of them does not pass."""
+    keys = {column.key for column in columns}
+    gates = tuple(dict.fromkeys(row.gate for row in view.gates if row.configuration in keys and row.status != "PASS"))
+    if gates == ("efficiency",) and view.efficiency_gate is not None:
+        what = f"miss the efficiency gate of {given(100 * view.efficiency_gate)} %"
+    elif gates == ("quality",):
+        what = f"do not hold {view.quality_metric}"
+    else:
+        what = f"do not pass {' and '.join(gates)}" if gates else "do not pass"
+    return f"{_numbers(columns)} {what if _several(columns) else what.replace('miss', 'misses', 1).replace('do not', 'does not', 1)}"
 
 
 def _wrong(view: View) -> tuple[Column, ...]:
@@ -251,9 +251,7 @@ def decomposition(view: View, column: Column) -> tuple[Sum, ...]:
     lost = [(metric, value) for metric in LOST if (value := view.estimate(metric.name, column.key))]
     ideal = whole.value - sum(value.value for _, value in lost)
     unit = scale.label
-    parts = tuple(
-        Part(text=_lower(metric.title), number=Number(shown=show(value, scale)), role=ROLES[metric.name]) for metric, value in lost
-    )
+    parts = tuple(Part(text=_lower(metric.title), number=Number(shown=show(value, scale)), role=part_of(metric)) for metric, value in lost)
     split = (
         f"{show(base, scale).text.removesuffix(scale.after)} / {given(round(base.value / ideal, 6))}" if ideal > 0.0 else "a perfect split"
     )

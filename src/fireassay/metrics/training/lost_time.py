@@ -165,7 +165,7 @@ METRICS = (
             caveat=caveat,
             rank=rank,
         )
-        for rank, (part, title, formula, question, caveat) in enumerate(LOST, 1480)
+        for rank, (part, title, formula, question, caveat) in enumerate(LOST, 1470)
     ),
     measure(
         name=UNEXPLAINED,
@@ -175,6 +175,11 @@ METRICS = (
         after=("step_time", *(f"lost_{part}" for part, *_ in LOST)),
         question="How much of what a step loses against a perfect split has no name?",
         caveat="Time in no phase, and the difference of medians and means over launches.",
-        rank=1490,
+        rank=1475,
     ),
 )
+
+
+def part_of(metric: Metric) -> str:
+    """The part of a step of which a metric of this family is the loss."""
+    return metric.name.removeprefix("lost_")

@@ -39,7 +39,7 @@ def add_flags(parser: argparse.ArgumentParser, flags: Iterable[KeyFlag]) -> None
     """
     keep_command(parser)
     parser.usage = "%(prog)s [options] [FILE] [-- SCRIPT ARGUMENT ...]"
-    parser.add_argument("experiment", nargs="?", metavar="FILE", help="an experiment's TOML file")
+    parser.add_argument("experiment", nargs="?", metavar="FILE", help="an experiment's TOML file, or a record whose experiment to use")
     group = parser.add_argument_group("keys of the experiment", "Each overrides the key of the file, if one is given.")
     declare(group, flags, with_paths=True)
 
@@ -72,7 +72,8 @@ def experiment_from(namespace: argparse.Namespace, flags: Sequence[KeyFlag], *, 
     """The experiment, and the folder that its script is relative to.
 
     Args:
-        namespace: from a parser with `add_flags`. The words after `--` override the file's script and arguments.
+        namespace: from a parser with `add_flags`. The words after `--` override the file's script and arguments; `script_folder`, if
+            set, is the folder of a file whose script lies elsewhere.
         flags: those of the parser.
         today: date for prices given without one.
 
@@ -86,7 +87,7 @@ def experiment_from(namespace: argparse.Namespace, flags: Sequence[KeyFlag], *, 
     from fireassay.spec.load import checked, parse
 
     data, lines = parse(Path(file)) if file else ({}, {})
-    folder = Path(file).parent if file and not command else Path()
+    folder = Path() if command or not file else getattr(namespace, "script_folder", None) or Path(file).parent
     merged, problems = merge(data, texts, command, today or SystemClock().utc().date())
     source = " and ".join([*([str(file)] if file else []), *(["the flags"] if texts or not file else [])])
     unread = {item.path for item in flags for problem in problems if problem.where == item.name}
