@@ -38,6 +38,7 @@ from fireassay.reports.page import (
 from fireassay.reports.view import Column, View
 from fireassay.reports.words import DIMENSION_TITLES
 
+PROCESSORS: Final = "bottleneck_processors"  # the audit that explains computing which cannot shrink
 TIMES: Final = ("step_time", "wall_time")
 PRICES: Final = ("cost_per_item", "cost")
 LAYER_HEADS: Final = {"ledger": "samples", "gradient": "gradient, one step", "hashes": "replicas", "trajectory": "losses"}
@@ -260,7 +261,8 @@ def decomposition(view: View, column: Column) -> tuple[Sum, ...]:
     more = show(_bare(whole, whole.value - ideal), scale).text.removesuffix(scale.after)
     title = f"why not faster: {column.label} take {show(whole, scale).text} a step, {more} more than {split}"
     measured = (Part(text=_base(view).label, number=Number(shown=show(base, scale)), role="base"),)
-    return (Sum(name="why", title=title, unit=unit, start=start, parts=parts, total=total, measured=measured),)
+    shared = (row.evidence for row in view.findings if row.rule == PROCESSORS and row.configuration == column.key)
+    return (Sum(name="why", title=title, unit=unit, start=start, parts=parts, total=total, measured=measured, notes=tuple(shared)),)
 
 
 def _lower(title: str) -> str:

@@ -178,6 +178,7 @@ METRICS = (
         rank=1475,
     ),
 )
+LOST_COMPUTING, LOST_TRANSFER, LOST_WAITING, LOST_DATA, LOST_UNEVEN, LOST_UNEXPLAINED = METRICS
 
 
 def part_of(metric: Metric) -> str:
