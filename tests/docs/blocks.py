@@ -12,7 +12,8 @@ A page is one session in one empty folder: its files are saved, then its blocks 
 validated, and the other blocks use the file.  `make TARGET` is not run here, for CI runs the targets: they must exist.
 
 `<!-- output -->` before a text block: the block is exactly what the block above it printed.  `<!-- output from: workers, to: doubts -->`:
-the lines from the first that holds the one text to the next that holds the other.  `python -m tools.page_outputs PAGE` writes them again.
+the lines from the first that holds the one text to the next that holds the other, or the same; `, with other numbers elsewhere` at the end: everything
+but the numbers and the spaces between words.  `python -m tools.page_outputs PAGE` writes them again.
 `<!-- needs: examples tests/records -->` anywhere: these folders of the repository are in the session's folder.
 """
 
@@ -28,7 +29,8 @@ _BLOCK = re.compile(
     r"(?P<fence>```+)(?P<language>[^\n`]*)\n(?P<text>.*?)^(?P=fence)[ ]*$",
     re.MULTILINE | re.DOTALL,
 )
-_LINES = re.compile(r"output(?: from: (?P<begin>.+?))?(?:, to: (?P<end>.+))?")
+_LINES = re.compile(r"output(?: from: (?P<begin>.+?))?(?:, to: (?P<end>.+?))?(?P<varies>, with other numbers elsewhere)?")
+_NUMBER = re.compile(r"[-+]?\d[\d.,]*|\s+")
 _NEEDS = re.compile(r"^<!-- needs: (.+) -->$", re.MULTILINE)
 
 
@@ -66,8 +68,14 @@ class Block:
             raise LookupError(f"line {self.line}: not understood: {self.output}")
         lines = printed.strip("\n").splitlines()
         first = self._index(lines, asked["begin"], 0)
-        last = self._index(lines, asked["end"], first + 1) if asked["end"] else len(lines) - 1
+        last = self._index(lines, asked["end"], first) if asked["end"] else len(lines) - 1
         return "\n".join(line.rstrip() for line in lines[first : last + 1]) + "\n"
+
+    def shows(self, printed: str) -> bool:
+        """Whether this is what the block shows of an output."""
+        cut = self.cut(printed)
+        varies = self.output is not None and self.output.endswith("elsewhere")
+        return _NUMBER.sub("#", cut) == _NUMBER.sub("#", self.text) if varies else cut == self.text
 
     def _index(self, lines: list[str], text: str | None, since: int) -> int:
         for index, line in enumerate(lines):

@@ -40,12 +40,12 @@ def prepare(page: Path, folder: Path) -> None:
 
 
 def printed(page: Path, folder: Path) -> Iterator[tuple[Block, str]]:
-    """Run a page; every block that shows output, with what it has to show."""
+    """Run a page; every block that shows output, with the output of the block above it."""
     prepare(page, folder)
     said = ""
     for block in blocks(page):
         if block.output:
-            yield block, block.cut(said)
+            yield block, said
         else:
             said = check(block, folder)
 
@@ -90,7 +90,10 @@ def run_here(words: list[str], expected: frozenset[int], folder: Path) -> str:
         contextlib.redirect_stdout(said),
         contextlib.redirect_stderr(complained),
     ):
-        code = main(words)
+        try:
+            code = main(words)
+        except SystemExit as end:  # argparse, of flags that do not exist
+            code = int(end.code or 0)
     out, err = (stream.buffer.getvalue().decode() for stream in (said, complained))
     assert code in expected, f"assay {shlex.join(words)}: exit {code}, not {sorted(expected)}\n{out}\n{err}"
     return out

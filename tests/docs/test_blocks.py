@@ -43,7 +43,8 @@ def test_every_block_says_what_it_is(page: Path) -> None:
 @pytest.mark.parametrize("page", sessions())
 def test_every_block_runs_and_prints_what_is_shown(page: Path, tmp_path: Path) -> None:
     for block, text in printed(page, tmp_path):
-        assert block.text == text, f"{name(page)}, line {block.line}; python -m tools.page_outputs {name(page)} writes it again"
+        advice = f"{name(page)}, line {block.line}, shows something else; python -m tools.page_outputs {name(page)} writes it again"
+        assert block.shows(text), f"{advice}\n{block.cut(text)}"
 
 
 def test_what_the_readme_runs_is_run_as_part_of_another_page() -> None:

@@ -60,10 +60,17 @@ def test_lines_of_an_output_are_cut_by_what_they_hold(tmp_path: Path) -> None:
         middle.cut("something else\n")
 
 
+def test_where_numbers_vary_everything_else_is_compared(tmp_path: Path) -> None:
+    (shown,) = blocks(page(tmp_path, "<!-- output from: p99, with other numbers elsewhere -->\n```text\np99   12.5 ms of 1,024\n```\n"))
+    assert shown.shows("first\np99 -7 ms of 3\n")
+    assert not shown.shows("first\np99 -7 s of 3\n")
+
+
 def test_an_output_is_that_of_the_block_above_it(tmp_path: Path) -> None:
     shown = page(tmp_path, "```sh\necho one\necho two\n```\n\n<!-- output from: two -->\n```text\nthree\n```\n")
     (tmp_path / "session").mkdir()
-    assert [(block.text, text) for block, text in printed(shown, tmp_path / "session")] == [("three\n", "two\n")]
+    ((block, text),) = printed(shown, tmp_path / "session")
+    assert (block.cut(text), block.shows(text)) == ("two\n", False)
 
 
 def test_a_page_names_what_it_needs_of_the_repository(tmp_path: Path) -> None:
