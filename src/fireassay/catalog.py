@@ -183,7 +183,13 @@ def _defines(path: str, constants: tuple[str, ...]) -> bool:
 
 
 def _entry_points(package: str) -> tuple[EntryPoint, ...]:
+    return tuple(_every_entry_point().select(group=f"fireassay.{package}"))
+
+
+@cache
+def _every_entry_point() -> Any:
+    """Those of all installed distributions, whose files are read once rather than once per package."""
     # Deferred: importlib.metadata takes longer to load than an empty interpreter takes to start.
     from importlib.metadata import entry_points
 
-    return tuple(entry_points(group=f"fireassay.{package}"))
+    return entry_points()

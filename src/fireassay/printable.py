@@ -9,9 +9,12 @@ Cannot tell a name from a look-alike.
 from __future__ import annotations
 
 import re
+import sys
+from contextvars import ContextVar
 
 TYPE_CHECKING = False  # type checkers assume true; see fireassay/__init__.py
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import TextIO
 
 # The characters that XML 1.0 allows, except the controls between DEL and NBSP and bidirectional marks.
@@ -26,6 +29,18 @@ def printable(text: str) -> str:
 def say(text: object, *, file: TextIO | None = None, flush: bool = False) -> None:
     """Print without control characters: the name of a folder, a file or an experiment may be hostile."""
     print(printable(str(text)), file=file, flush=flush)
+
+
+def remark(sentence: str) -> None:
+    """Something worth knowing that is not the answer: a line on standard error, or a call of what a program put into `REMARKS`."""
+    (REMARKS.get() or _on_stderr)(printable(sentence))
+
+
+def _on_stderr(sentence: str) -> None:
+    print(f"assay: {sentence}", file=sys.stderr)
+
+
+REMARKS: ContextVar[Callable[[str], None] | None] = ContextVar("remarks", default=None)
 
 
 def json_text(text: str) -> str:

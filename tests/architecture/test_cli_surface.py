@@ -23,6 +23,7 @@ SURFACE = {
         f"{OUTPUT}"
     ),
     "compare": f"RECORDS --varying --force --primary --at --history --day-to-day {OUTPUT} --root",
+    "demo": f"--folder --full --list --quiet {OUTPUT}",
     "doctor": f"SUBJECT --seconds --show --quiet {OUTPUT}",
     "import": f"FILE --tool --name {OUTPUT} --root",
     "list": f"ROOT --store {OUTPUT}",
@@ -49,7 +50,7 @@ SURFACE = {
         "--runner --work --parallelism --env --steps --fresh-folder --scaling --base --time "
         "--quality-metric --quality-direction --margin --chance --efficiency --deadline --budget --only "
         "--required-workers --price --price-date --price-source --energy --watts "
-        "--fault --launcher --max-restarts --threads --pin --nodes --node-rank "
+        "--fault --launcher --max-restarts --threads --pin --start --nodes --node-rank "
         "--rendezvous-endpoint --rendezvous-id --timeout --total-timeout --root --dry-run "
         f"--quiet {OUTPUT}"
     ),

@@ -18,6 +18,7 @@ METRICS: Mapping[str, Metric] = catalog.load_all("metrics")
 JUDGE_AND_RENDER = """
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from fireassay import catalog
 from fireassay.metrics.metric import LAST, Metric
 from fireassay.reports import view
@@ -28,7 +29,7 @@ record = measured()
 tree = view.build(record, judge(record))
 written = {"json": document.render(tree)}
 for page, writer in (("record", "markdown"), ("sentence", "markdown"), ("record", "outline")):
-    made = catalog.load("reports.pages", page).page(tree)
+    made = replace(catalog.load("reports.pages", page).page(tree), full=True)
     written[f"{page} {writer}"] = catalog.load("reports.writers", writer).write(made)
 print(json.dumps(written))
 """

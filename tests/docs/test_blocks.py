@@ -12,7 +12,11 @@ from tests.docs.session import REPOSITORY, printed
 PAGES = pages(REPOSITORY)
 RUNNABLE = ("python", "sh", "toml")
 # Pages that are not sessions of their own, and the test that runs their blocks.
-ELSEWHERE = {"README.md": "tests/docs/test_blocks.py", "docs/how-to/read-a-record.md": "tests/record/test_read_a_record.py"}
+ELSEWHERE = {
+    "README.md": "tests/docs/test_blocks.py",
+    "docs/how-to/read-a-record.md": "tests/record/test_read_a_record.py",
+    "docs/how-to/use-from-python.md": "tests/docs/test_python_page.py",
+}
 
 
 def name(page: Path) -> str:

@@ -10,13 +10,14 @@ import atexit
 import gc
 import os
 import sys
+from contextlib import suppress
 
 from fireassay import catalog, isolated
 from fireassay.exit_codes import BROKEN_PIPE, DEFECT, EXIT_CODES
 
 TYPE_CHECKING = False  # read by type checkers as true; see fireassay/__init__.py
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, NoReturn
 
     from fireassay.cli.support.stopping import Stop
     from fireassay.cli.support.verb import Parser, Verb
@@ -39,13 +40,28 @@ def main(arguments: list[str] | None = None) -> int:
 
     words = sys.argv[1:] if arguments is None else arguments
     with heard() as stop:
-        return _run(words, stop)
+        code = _run(words, stop)
+    if arguments is None and words and words[0] in catalog.names("cli.verbs") and _card(words[0])["group"] == "judge":
+        _leave(code)
+    return code
 
 
 def _collect_rarely() -> None:
     """Scanning imported modules for garbage took a fifth of a report's time, most of it at process exit."""
-    gc.set_threshold(50_000, 10, 10)
+    gc.set_threshold(400_000, 20, 100)
     atexit.register(gc.freeze)
+
+
+def _leave(code: int) -> NoReturn:
+    """End the process without freeing its objects one by one, a twentieth of a report's time; exit handlers run as usual.
+
+    Only for verbs that read: they leave no thread and no child behind.
+    """
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):  # closed
+            stream.flush()
+    os._exit(code)
 
 
 def _run(words: list[str], stop: Stop) -> int:

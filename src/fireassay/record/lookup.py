@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from fireassay.errors import RecordError
-from fireassay.printable import printable
+from fireassay.printable import remark
 from fireassay.record import files
 from fireassay.record.manifest import read_manifest
 from fireassay.record.reader import open_record
@@ -48,7 +47,7 @@ def _newest(paths: Sequence[Path]) -> Path:
             trouble.append(str(error))
             continue
         for sentence in trouble:
-            print(f"assay: not the latest: {printable(sentence)}", file=sys.stderr)
+            remark(f"not the latest: {sentence}")
         return path
     raise RecordError(trouble[0])
 

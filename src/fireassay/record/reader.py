@@ -61,6 +61,10 @@ class Record:
         assert isinstance(loaded, pl.DataFrame)
         return loaded
 
+    def holds(self, name: str) -> bool:
+        """Whether a table has rows. Raises like `table`."""
+        return bool(self._parts(name)) if self.sealed and not self._migrations else self.arrow(name).num_rows > 0
+
     def arrow(self, name: str) -> pa.Table:
         """One table as Arrow, ordered. Raises like `table`."""
         read = self._read_sealed if self.sealed else self._read_streams

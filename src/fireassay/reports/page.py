@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fireassay.estimates.estimate import Estimate, Value
 from fireassay.estimates.format import Scale, Shown, count, show
+from fireassay.reports.graph import Graph
 
 if TYPE_CHECKING:
     import polars as pl
@@ -286,7 +287,7 @@ class Sum:
     notes: tuple[str, ...] = ()
 
 
-Block = Table | Facts | Bullets | Prose | Chart | Raw | Plot | Sum
+Block = Table | Facts | Bullets | Prose | Chart | Raw | Plot | Sum | Graph
 Blocks = tuple[Block, ...]
 
 

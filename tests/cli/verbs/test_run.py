@@ -33,8 +33,10 @@ def test_a_script_is_measured_sealed_judged_and_reported(capsys: pytest.CaptureF
     path = only_record()
     assert open_record(path).sealed
     assert code == EXIT_OF_STATUS[judged(path)[1]]
-    told = capsys.readouterr().out
-    assert told.startswith(f"record {path}: 2 launches\n[1/2] workers=1 block 0 started\n[1/2] workers=1 block 0 ok after ")
+    captured = capsys.readouterr()
+    told = captured.out
+    assert f"record {path}: 2 launches\n[1/2] workers=1 block 0 ok after " in captured.err
+    assert "\x1b" not in captured.err
     assert f"report: {path / 'reports' / 'report.html'}\n" in told
     assert (path / "reports" / "report.html").stat().st_size > 0
     assert "\x1b" not in told

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -74,9 +73,9 @@ def sides(paths: Iterable[Path]) -> list[Side]:
 
 
 def _report_skipped(error: Exception) -> None:
-    from fireassay.printable import printable
+    from fireassay.printable import remark
 
-    print(f"assay: skipped: {printable(str(error))}", file=sys.stderr)
+    remark(f"skipped: {error}")
 
 
 def refuse_itself(sides: Sequence[Side], where: str) -> None:
@@ -143,14 +142,14 @@ def add_days(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def days(arguments: argparse.Namespace, compared: Sequence[Side], varying: Sequence[str]) -> Days:
-    """Day-to-day variation, from --history and --day-to-day."""
+def days(history: str | None, day_to_day: float | None, compared: Sequence[Side], varying: Sequence[str]) -> Days:
+    """Day-to-day variation: from a history, or as assumed."""
     from fireassay.verdict.comparison.sessions import DAYS, days_of
 
     past: list[Side] = []
-    if arguments.history:
-        past = comparable(compared[0], sides(folders_of(arguments.history)), varying)
-    return days_of(past, compared, DAYS if arguments.day_to_day is None else arguments.day_to_day)
+    if history:
+        past = comparable(compared[0], sides(folders_of(history)), varying)
+    return days_of(past, compared, DAYS if day_to_day is None else day_to_day)
 
 
 def comparable(newest: Side, others: Sequence[Side], varying: Sequence[str]) -> list[Side]:

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from fireassay.cli.support.output import JSON, plain_stdout
+from fireassay.cli.support.output import JSON
 from fireassay.cli.support.verb import Verb, add_root
 from fireassay.printable import say
 
@@ -53,7 +53,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from fireassay.record.arrow_import import without_pandas
 
     without_pandas()
-    with display(sys.stdout if plain_stdout(arguments) else sys.stderr, quiet=arguments.quiet) as show, under_flags():
+    with display(sys.stderr, quiet=arguments.quiet) as show, under_flags():
         path = run(experiment, folder=Path(), root=arguments.root, on_progress=show)
     return judge_and_show(path, arguments)
 

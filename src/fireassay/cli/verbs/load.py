@@ -57,7 +57,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from fireassay.cli.support.rate_search import ranged
     from fireassay.cli.verbs.report import judge_and_show
 
-    with display(sys.stdout if plain_stdout(arguments) else sys.stderr, quiet=arguments.quiet) as show:
+    with display(sys.stderr, quiet=arguments.quiet, tables=True) as show:
         experiment = ranged(experiment, Path(), arguments.root, show)
         path = run(experiment, folder=Path(), root=arguments.root, on_progress=show)
     return judge_and_show(path, arguments)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fireassay.cli.support.experiment_of_record import secrets_from_here, use_record
-from fireassay.cli.support.output import Output, emit, plain_stdout
+from fireassay.cli.support.output import Output, emit
 from fireassay.cli.support.verb import Verb, add_root
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def _run(arguments: argparse.Namespace) -> int:
             show(progress)
 
     try:
-        with display(sys.stdout if plain_stdout(arguments) else sys.stderr, quiet=arguments.quiet) as show:
+        with display(sys.stderr, quiet=arguments.quiet) as show:
             path = run(experiment, folder=folder, root=arguments.root, on_progress=note)
     except WorkloadError:  # the script failed, perhaps long after its window
         if created:

@@ -92,7 +92,7 @@ def _report(name: str, page: str, *, full: bool = False) -> Shown:
     stem = "report" if chosen == RECORD else f"report-{chosen}"
 
     def content(view: View, screen: bool) -> str | bytes:
-        made = replace(page_spec.page(view), full=full)
+        made = replace(page_spec.page(view), full=full or chosen != RECORD)  # the other pages have no short form
         return shown(writer, made) if screen else writer.write(made)
 
     return Shown(
@@ -112,12 +112,14 @@ def document(view: View) -> str:
 def judged(path: Path) -> tuple[View, Status]:
     """Open and judge a record and build its view; prints and writes nothing."""
     threads.suited_to(path)
+    from fireassay.cli.support.lean_scipy import import_special
     from fireassay.frames.record_data import from_record
     from fireassay.record.reader import open_record
     from fireassay.record.unjudged import judged_from
     from fireassay.reports.view import build
     from fireassay.verdict.judge import judge
 
+    import_special()
     with judged_from(path):
         measured = from_record(open_record(path))
         judgement = judge(measured)

@@ -58,7 +58,7 @@ def _show_result(arguments: argparse.Namespace, first: Side, second: Side, path:
     from fireassay.verdict.comparison.compare import compare
     from fireassay.verdict.reproduction import STATES, reproduction
 
-    days = record_lookup.days(arguments, (first, second), ())
+    days = record_lookup.days(arguments.history, arguments.day_to_day, (first, second), ())
     comparison = compare((first, second), force=True, days=days)
     result = reproduction(comparison, first, second, force=arguments.force, days=days)
     emit(Output(name="reproduction", page=lambda: page(result), document=lambda: render(result, record=str(path))), arguments)
@@ -92,7 +92,7 @@ def _again(arguments: argparse.Namespace, measured: RecordData) -> Path:
     _refuse_another_script(arguments, measured, folder)
     spec = again(measured)
     try:
-        with display(sys.stdout if plain_stdout(arguments) else sys.stderr, quiet=arguments.quiet) as show:
+        with display(sys.stderr, quiet=arguments.quiet) as show:
             return run(spec, folder=folder, root=arguments.root, on_progress=show)
     except Interrupted as error:
         raise Interrupted(

@@ -7,7 +7,6 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from fireassay.cli.support.output import plain_stdout
 from fireassay.cli.support.verb import Verb, add_root
 
 
@@ -32,7 +31,7 @@ def _run(arguments: argparse.Namespace) -> int:
     without_pandas()
     path = resolve(arguments.record, arguments.root)
     try:
-        with display(sys.stdout if plain_stdout(arguments) else sys.stderr, quiet=arguments.quiet) as show:
+        with display(sys.stderr, quiet=arguments.quiet, tables=True) as show:
             resume(path, force=arguments.force, on_progress=show)
     except WorkloadError:  # the script failed again, perhaps long after its window
         with suppress(AssayError, OSError):

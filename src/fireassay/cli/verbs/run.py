@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fireassay.cli.support.experiment_of_record import secrets_from_here, use_record
-from fireassay.cli.support.output import JSON, add_formats, plain_stdout
+from fireassay.cli.support.output import JSON, add_formats
 from fireassay.cli.support.verb import Verb, add_root
 from fireassay.printable import say
 from fireassay.units import NS_PER_S
@@ -53,14 +53,19 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.dry_run:
         say(dry_run_json(experiment, arguments.root) if arguments.form == JSON else dry_run(experiment, arguments.root))
         return 0
+    return run_and_judge(experiment, folder, arguments.root, arguments)
+
+
+def run_and_judge(experiment: Experiment, folder: Path, root: Path, arguments: argparse.Namespace) -> int:
+    """Run an experiment with its progress shown, judge its record and show the verdict; returns the exit code."""
     from fireassay.cli.support.experiment_run import run
     from fireassay.cli.support.progress import display
     from fireassay.cli.support.rate_search import ranged
     from fireassay.cli.verbs.report import judge_and_show
 
-    with display(sys.stdout if plain_stdout(arguments) else sys.stderr, quiet=arguments.quiet) as show:
-        experiment = ranged(experiment, folder, arguments.root, show)
-        path = run(experiment, folder=folder, root=arguments.root, on_progress=show)
+    with display(sys.stderr, quiet=arguments.quiet, tables=True) as show:
+        experiment = ranged(experiment, folder, root, show)
+        path = run(experiment, folder=folder, root=root, on_progress=show)
     return judge_and_show(path, arguments)
 
 

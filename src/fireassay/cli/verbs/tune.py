@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fireassay.catalog import load
-from fireassay.cli.support.output import WRITERS, Output, add_formats, emit, plain_stdout, write
+from fireassay.cli.support.output import WRITERS, Output, add_formats, emit, write
 from fireassay.cli.support.verb import Verb, add_root
 from fireassay.printable import say
 
@@ -45,7 +45,7 @@ def _run(arguments: argparse.Namespace) -> int:
         say(planned(tune, len(experiment.factor.levels)))
         return 0
     folder = arguments.file.resolve().parent
-    with display(sys.stdout if plain_stdout(arguments) else sys.stderr, quiet=arguments.quiet) as show:
+    with display(sys.stderr, quiet=arguments.quiet) as show:
         result = tuned(experiment, folder, arguments.root, show, resume=arguments.resume)
     if arguments.html is not None:
         _write(arguments.html, result, experiment.name)

@@ -40,7 +40,7 @@ def page(view: View) -> tuple[Section, ...]:
         *record.environment(view),
         record.conditions(view),
         record.methods(view),
-        *sheets(view, load_sheets.sheets(view), load_sheets.launches),
+        *sheets(view, load_sheets.sheets(view), load_sheets.launches, load_sheets.graphs),
         *results(view, PAPER),
     )
 

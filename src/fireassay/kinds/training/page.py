@@ -6,6 +6,7 @@ from typing import Final
 
 from fireassay.kinds.training.answer import answer as answer
 from fireassay.kinds.training.answer import brief
+from fireassay.kinds.training.sheets import graphs
 from fireassay.reports.charts import cost_time, launch_order, launch_timeline, quality
 from fireassay.reports.charts.record_charts import Charts, charts_of
 from fireassay.reports.charts.training import (
@@ -58,7 +59,7 @@ def page(view: View) -> tuple[Section, ...]:
         record.conditions(view),
         record.methods(view),
         *brief(view),
-        *sheets(view),
+        *sheets(view, graphs=graphs),
         *results(view),
     )
 

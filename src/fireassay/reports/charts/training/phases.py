@@ -45,7 +45,7 @@ HOLD_COMMUNICATION = (BACKWARD_TIME.name, FORWARD_TIME.name, UNKNOWN_TIME.name)
 def draw(view: View) -> Drawing | Missing:
     """Stacked phases per worker count, with the whole step and its interval on top."""
     rows = {name: view.metric(name) for name, _, _ in PHASES}
-    seen = {name: row for name, row in rows.items() if row is not None and estimates(view, row)}
+    seen = recorded(view)
     step = view.metric(STEP_TIME.name)
     if not seen.keys() - {COMM_EXPOSED.name}:  # a record of profiled launches only
         return Missing(title=TITLE, reason=absence(view, rows[UNKNOWN_TIME.name] or step, "The phases of a step"))
@@ -78,24 +78,30 @@ def _x(view: View) -> vega.Spec:
     )
 
 
-def _parts(view: View, seen: dict[str, MetricRow]) -> dict[str, dict[str, float]]:
+def recorded(view: View) -> dict[str, MetricRow]:
+    """The phases that have a number."""
+    rows = ((name, view.metric(name)) for name, _, _ in PHASES)
+    return {name: row for name, row in rows if row is not None and estimates(view, row)}
+
+
+def parts(view: View, seen: dict[str, MetricRow]) -> dict[str, dict[str, float]]:
     """Metric -> configuration -> seconds in the bar.
 
     Exposed communication lies inside of phases, and is subtracted from them so that it is drawn once.
     """
-    parts = {name: {key: max(value.value, 0.0) for key, value in estimates(view, row).items()} for name, row in seen.items()}
+    shares = {name: {key: max(value.value, 0.0) for key, value in estimates(view, row).items()} for name, row in seen.items()}
     between = dict(view.series.between)
-    for key, exposed in parts.get(COMM_EXPOSED.name, {}).items():
+    for key, exposed in shares.get(COMM_EXPOSED.name, {}).items():
         left = exposed
         # first the part recorded between phases, which is in none of them but in the unnamed rest
         for name, most in ((UNKNOWN_TIME.name, between.get(key, 0.0)), *((name, left) for name in HOLD_COMMUNICATION)):
-            seconds = parts.get(name, {}).get(key, 0.0)
+            seconds = shares.get(name, {}).get(key, 0.0)
             taken = min(seconds, left, most)
             if taken:
-                parts[name][key] = seconds - taken
+                shares[name][key] = seconds - taken
                 left -= taken
-        parts[COMM_EXPOSED.name][key] = exposed - left
-    return parts
+        shares[COMM_EXPOSED.name][key] = exposed - left
+    return shares
 
 
 def _stacked(view: View, seen: dict[str, MetricRow], scale: Scale) -> Rows:
@@ -103,9 +109,9 @@ def _stacked(view: View, seen: dict[str, MetricRow], scale: Scale) -> Rows:
     workers = {column.key: str(column.workers) for column in view.columns}
     at: dict[str, float] = {}
     rows: Rows = []
-    parts = _parts(view, seen)
+    shares = parts(view, seen)
     for name, _, role in PHASES:
-        for key, value in parts.get(name, {}).items():
+        for key, value in shares.get(name, {}).items():
             begin = at.get(key, 0.0)
             at[key] = begin + value * scale.factor
             rows.append({"x": workers[key], "begin": begin, "end": at[key], "role": colour(role)})
