@@ -44,7 +44,9 @@ def printed(command: list[str]) -> str:
     """What a command prints to a terminal of `COLUMNS` columns."""
     ours, theirs = pty.openpty()
     environment = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
-    job = subprocess.Popen(command, stdout=theirs, stderr=subprocess.DEVNULL, env=environment | {"COLUMNS": str(COLUMNS), "TERM": "xterm-256color"})
+    job = subprocess.Popen(
+        command, stdout=theirs, stderr=subprocess.DEVNULL, env=environment | {"COLUMNS": str(COLUMNS), "TERM": "xterm-256color"}
+    )
     os.close(theirs)
     parts = []
     while part := _read(ours):
