@@ -46,6 +46,12 @@ chart_process.ENOUGH_PROCESSORS = sys.maxsize  # type: ignore[misc]
 # What `assay doctor` found on this machine is no business of a test; nothing is written there.
 os.environ["XDG_STATE_HOME"] = os.path.join(tempfile.gettempdir(), f"assay-tests-without-state-{os.getpid()}")
 
+# As wide in every window, and in a pipe.
+os.environ["COLUMNS"] = "100"
+
+# Nor are the defaults that somebody has written down for this machine.
+os.environ["FIREASSAY_CONFIG"] = ""
+
 # A deadline per example would be an assertion about wall time; in CI the same examples are drawn every time.
 settings.register_profile("assay", deadline=None, derandomize=CI, print_blob=True)
 settings.load_profile("assay")

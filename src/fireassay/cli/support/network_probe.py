@@ -58,7 +58,7 @@ def experiment_from(arguments: argparse.Namespace) -> Experiment:
         "launches": sections["launches"],
     }
     try:
-        return checked(data, Path(), "the flags", {})
+        return checked(data, Path(), "the flags")
     except SpecError as error:
         raise SpecError(tuple(as_flag(problem) for problem in error.problems), "the flags") from None
 

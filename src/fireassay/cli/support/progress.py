@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from fireassay.cli.support.provisional import Provisional, after_block, blocks_done
+from fireassay.cli.support.screen import coloured
 from fireassay.errors import RecordError
 from fireassay.estimates.format import count, reading
 from fireassay.printable import one_line, printable
@@ -63,7 +64,7 @@ def display(stream: TextIO, *, quiet: bool, tables: bool = False) -> Iterator[Ca
         from rich.console import Console
         from rich.live import Live
 
-        with Live(console=Console(file=stream), auto_refresh=False, transient=True) as live:
+        with Live(console=Console(file=stream, no_color=not coloured(stream)), auto_refresh=False, transient=True) as live:
             yield Grid(lambda renderable: live.update(renderable, refresh=True), between=between)
 
 

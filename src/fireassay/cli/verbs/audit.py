@@ -99,4 +99,5 @@ VERB = Verb(
     description=DESCRIPTION,
     add_arguments=_add_arguments,
     run=_run,
+    exits={0: "sound", 1: "a pitfall", 3: "INVALID", 4: "cannot be judged"},
 )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from fireassay.cli.support.output import JSON, Output, emit, plain_stdout
 from fireassay.cli.support.verb import Verb, add_root
+from fireassay.cli.verbs.report import VERDICTS
 from fireassay.printable import say
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def _run(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.check:
         return _check(experiment, arguments)
-    for note in notes(arguments):
+    for note in () if arguments.quiet else notes(arguments):
         say(f"note: {note}", file=sys.stderr)
     show_notes(experiment)
     if arguments.dry_run:
@@ -83,17 +84,25 @@ VERB = Verb(
     summary="put a load on an LLM serving engine: latency, goodput, saturation, correctness",
     description="""Put a load on a serving engine, seal a record of every request, judge it and show the verdict.
 
-    assay load URL --model M --scenario "D(100,100)" --concurrency 1,8,16 --slo ttft=0.2,tpot=0.05
-    assay load URL --model M --rate 5,10,20 --arrival poisson --duration 120s --goodput
+    assay load URL --model M --check            how the server answers, in ten requests
+    assay load URL --model M --concurrency 1,8,16 --slo ttft=0.2,tpot=0.05
+    assay load URL --model M --rate 5,10,20 --duration 120s --goodput
+    assay load URL --model M --scenario "D(100,100)" --rate 5,10,20 --arrival gamma --cv 2
     assay load http://a:8000 http://b:8000 --model M --concurrency 32 --identity 8 --canaries 0.02
-    assay load URL --model M --check
+    assay load a=http://a:8000 b=http://b:8000 --model M --slo ttft=0.5      two engines, in turn
 
 --check sends ten requests and reports whether the server streams, which model answers, whether its usage is plausible, how many
 tokens an event holds, and whether a rate limit, compression or a cold start would spoil a load.
 Every latency starts when its request was due, so a stall hides nothing; in a closed loop, when it was sent. Arrivals and texts are fixed before
 the load begins, and `assay doctor client` shows the accuracy of this machine's client.
-Engines started by assay, faults, and several engines side by side need an experiment file for `assay run` (--toml prints one).
+Engines started by assay and faults need an experiment file for `assay run` (--toml prints one).
 Ctrl-C ends the load cleanly and keeps all measurements; `assay resume RECORD` continues.""",
     add_arguments=add_arguments,
     run=_run,
+    usual={
+        "measure": ("--model", "--concurrency", "--rate", "--duration", "--launches"),
+        "judge": ("--slo", "--attainment", "--price"),
+        "before": ("--check", "--dry-run"),
+    },
+    exits=VERDICTS,
 )

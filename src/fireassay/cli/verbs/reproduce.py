@@ -29,7 +29,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--force", action="store_true", help="run even if the script or another condition of identity has changed")
     add("--dry-run", action="store_true", help="show what would run and how long it took; run nothing")
     add_formats(parser)
-    add("--quiet", action="store_true", help="show no progress")
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -201,4 +200,6 @@ not agreement. Losses and hashes are compared bit for bit where software and har
 Exit codes: 0 reproduced, 1 differs, 3 another experiment, 4 undecided, 5 nothing measured.""",
     add_arguments=_add_arguments,
     run=_run,
+    usual={"measure": ("--folder", "--dry-run"), "judge": ("--against", "--history")},
+    exits={0: "reproduced", 1: "differs", 3: "another experiment", 4: "INCONCLUSIVE", 5: "nothing measured"},
 )

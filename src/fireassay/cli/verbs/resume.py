@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from fireassay.cli.support.verb import Verb, add_root
+from fireassay.cli.verbs.report import VERDICTS
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -64,4 +65,5 @@ A launch that was running when the experiment was interrupted stays in the recor
 Its leftover processes are ended first. A changed script or experiment is refused, unless --force is given.""",
     add_arguments=_add_arguments,
     run=_run,
+    exits=VERDICTS,
 )

@@ -46,4 +46,5 @@ which key signed it. allowed_signers holds one line per known signer, as for git
 Needs ssh-keygen of OpenSSH 8.0 or newer. Exit code 6: the record is not intact, or the key cannot be used.""",
     add_arguments=_add_arguments,
     run=_run,
+    exits={0: "signed", 6: "not intact, or the key cannot be used"},
 )

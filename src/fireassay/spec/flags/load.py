@@ -2,7 +2,7 @@
 
     assay load http://localhost:8000 --model M --scenario "D(100,100)" --concurrency 1,8,16 --slo ttft=0.2,tpot=0.05
 
-Every flag except --goodput sets one key; the addresses are the replicas of one engine.  All errors are reported at once, under
+Every flag except --goodput sets one key; the addresses are the replicas of one engine, or engines as NAME=URL.  All errors are reported at once, under
 the flags' names.
 """
 
@@ -21,18 +21,22 @@ from fireassay.spec.flags.texts import PRICE_SOURCE, Unreadable, slo
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from fireassay.spec.experiment import Experiment
 
 VERB: Final = "load"
 # Objectives of --goodput if none are given: MLPerf's server constraints for llama2-70b, 2 s and 0.2 s.
 DEFAULT_OBJECTIVES: Final = {"ttft_s": 2.0, "tpot_s": 0.2}
-URLS: Final = "serving.targets[0].urls"
+URLS: Final = re.compile(r"serving\.targets\[\d+\]\.urls")
+NAMED: Final = re.compile(r"([A-Za-z][A-Za-z0-9._-]*)=(.+)")
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Declare the addresses and every flag; values stay text until `experiment_from`."""
-    parser.add_argument("urls", nargs="+", metavar="URL", help="where the server listens; several URLs are replicas of one engine")
+    parser.add_argument(
+        "urls", nargs="+", metavar="URL", help="where the server listens; several are replicas of one engine, a=URL b=URL are two engines"
+    )
     group = parser.add_argument_group("keys of the experiment")
     of_verb.declare(group, of_verb.flags_of(VERB))
     group.add_argument(
@@ -56,11 +60,11 @@ def experiment_from(namespace: argparse.Namespace, *, today: date | None = None)
 
 def mapping(namespace: argparse.Namespace, today: date) -> tuple[dict[str, Any], list[Problem]]:
     """The keys as in a file, and the flags that could not be read."""
-    problems = [problem for url in namespace.urls if (problem := _wrong_url(url)) is not None]
+    targets, problems = _targets(namespace.urls)
     data: dict[str, Any] = {
         "workload": {"runner": "serving", "work": "tokens"},
         "gates": {"efficiency": "none"},
-        "serving": {"targets": [{"urls": list(dict.fromkeys(namespace.urls))}]},
+        "serving": {"targets": targets},
     }
     flags = of_verb.flags_of(VERB)
     of_verb.put_defaults(data, flags)
@@ -100,13 +104,27 @@ def _defaults(data: dict[str, Any], namespace: argparse.Namespace, today: date) 
         data["energy"]["source"] = "modelled"
     if "prompts" in serving and "source" in serving["prompts"]:
         serving.setdefault("scenarios", ["dataset"])
-    data.setdefault("name", name_from(str(serving.get("model", "")), namespace.urls[0]))
+    data.setdefault("name", name_from(str(serving.get("model", "")), str(serving["targets"][0]["urls"][0])))
 
 
 def name_from(model: str, url: str) -> str:
     """A record's name: from the model, else from the host."""
     text = model.rpartition("/")[2] or (urlsplit(url).hostname or "load")
     return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-._")[:80] or "load"
+
+
+def _targets(words: Sequence[str]) -> tuple[list[dict[str, Any]], list[Problem]]:
+    """The engines that the addresses name: one with replicas, or one for each NAME in NAME=URL."""
+    named = [NAMED.fullmatch(word) for word in words]
+    pairs = [(match[1], match[2]) if match else ("", word) for match, word in zip(named, words, strict=True)]
+    problems = [problem for _, url in pairs if (problem := _wrong_url(url)) is not None]
+    if any(named) and not all(named):
+        bare = next(url for name, url in pairs if not name)
+        problems.append(Problem(where="URL", found=f"{bare} next to NAME=URL", allowed="a name for every URL, or for none"))
+    urls: dict[str, list[str]] = {}
+    for name, url in dict.fromkeys(pairs):
+        urls.setdefault(name, []).append(url)
+    return [{**({"name": name} if name else {}), "urls": each} for name, each in urls.items()], problems
 
 
 def _wrong_url(url: str) -> Problem | None:
@@ -123,7 +141,7 @@ def _wrong_url(url: str) -> Problem | None:
 
 def _as_flag(problem: Problem) -> Problem:
     """The problem under the name of the flag that sets its key."""
-    if problem.where.startswith(URLS):
+    if URLS.match(problem.where):
         return replace(problem, where="URL")
     return of_verb.as_flag(problem, of_verb.flags_of(VERB))
 
