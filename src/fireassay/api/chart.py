@@ -27,7 +27,7 @@ class Chart:
     >>> import fireassay
     >>> chart = fireassay.open("digits").chart("speedup")
     >>> chart
-    Chart('speedup': Speedup against the ideal)
+    Chart('speedup': Do more workers pay?)
     >>> chart.description
     'Speedup: 1 worker 1 (exact); 2 workers 1.70 [1.00, 2.88] (one far out). ...'
     >>> chart.save("speedup.svg")
