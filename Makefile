@@ -11,7 +11,7 @@ SUITE := $(BIN)/pytest -n 3 --dist worksteal
 # What an installation depends on: the core of the load client is compiled by it.
 BUILT_FROM := pyproject.toml constraints.txt setup.py src/fireassay/traffic/wire/_core.c
 
-.PHONY: demo demo-full demo-serving fast test test-busy prepare check package bench docs
+.PHONY: demo demo-full demo-serving fast test test-busy prepare check package bench docs site-docs
 
 # Every verdict is a good demo: NO GAIN (9), and on a busy machine FAIL (1) and INCONCLUSIVE (4) too; INVALID and errors are not.
 ANY_VERDICT = case $$? in 1|4|9) ;; *) exit 1;; esac
@@ -63,6 +63,10 @@ bench: .venv/dev.stamp
 
 docs: .venv/dev.stamp
 	$(BIN)/python tools/reference.py
+
+site-docs: .venv/dev.stamp
+	@# All pages with a search, in build/site; a warning or a dead link is an error.
+	$(BIN)/python tools/site_docs.py
 
 .venv/examples.stamp: $(BUILT_FROM)
 	@echo "setting up .venv for the examples (once); downloading torch takes a minute or more"
