@@ -25,10 +25,10 @@ SURFACE = {
         f"{OUTPUT}"
     ),
     "compare": f"RECORDS --varying --force --primary --at --history --day-to-day {OUTPUT} --root",
-    "demo": f"--folder --full --list {OUTPUT}",
+    "demo": f"--folder --whole --list {OUTPUT}",
     "doctor": f"SUBJECT --seconds --show {OUTPUT}",
     "import": f"FILE --tool --name {OUTPUT} --root",
-    "list": f"ROOT --store {OUTPUT}",
+    "list": f"ROOT --kind --verdict --workload --all --no-judge --store {OUTPUT}",
     "load": (
         "URLS --model --backend --task --scenario --concurrency --rate --arrival --cv --duration --warm-up --requests --cold "
         "--trace --speed --slo --attainment --tokenizer --prompts --prompt-field --answer-field --quality-metric --margin "
@@ -57,17 +57,19 @@ SURFACE = {
         f"{OUTPUT}"
     ),
     "schema": "--keys --claim --document",
+    "serve": "--root --port --host --expose --title --no-judge",
     "sign": "RECORD --key --root",
     "simulate": (
         "--workers --step-time --serial --alpha --gbps --beta-gbps --gradient --buckets --overlap --jitter --noise --stragglers "
         "--slowdown --weak --steps --launches --seed --name --root "
         f"{OUTPUT}"
     ),
+    "site": "FOLDER --root --title",
     "time": (
         "--launches --round --trials --warm-up --precision --confidence --timeout --shell --ignore-failure --show-output "
         f"--name --root {OUTPUT}"
     ),
-    "tune": "FILE --root --resume --dry-run --json --excel --junit --latex --markdown --format --output --html",
+    "tune": "FILE --root --resume --dry-run --json --excel --junit --latex --markdown --format --full --output --html",
     "verify": f"RECORD --expect --signers {OUTPUT} --root",
 }
 

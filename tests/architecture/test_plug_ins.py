@@ -115,7 +115,7 @@ def test_what_is_planted_is_a_flag_of_the_command_line(
     verb: str, flags: tuple[str, ...], package_copy: Path, python: Run, repository: Path
 ) -> None:
     plant(package_copy, repository / "docs" / "how-to" / "add-a-report.md", "reports/pages", "reports/writers")
-    code = f"import sys\nfrom fireassay.cli import main\nsys.exit(main(['{verb}', '--help']))"
+    code = f"import sys\nfrom fireassay.cli import main\nsys.exit(main(['{verb}', '--help-all']))"
     result = python(code, package_copy)
     assert all(flag in result.stdout for flag in flags)
     assert result.returncode == 0

@@ -87,8 +87,7 @@ def load(*urls: str, root: str | os.PathLike[str] = ROOT, on_progress: Progress 
     >>> import fireassay
     >>> fireassay.load("http://localhost:8000", model="tiny", concurency=[1, 8])
     Traceback (most recent call last):
-    fireassay.errors.SpecError: 1 problem in the arguments of fireassay.load:
-      - concurency: found [1, 8]; allowed: a flag of `assay load`. Did you mean concurrency?
+    fireassay.errors.SpecError: the arguments of fireassay.load: concurency: found [1, 8]; allowed: a flag ...
 
     Args:
         urls: where the server listens; several are replicas of one engine.

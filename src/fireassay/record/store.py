@@ -14,14 +14,14 @@ import os
 import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from fireassay.errors import AssayError, EnvironmentLacks, Problem, RecordError, SpecError
 from fireassay.printable import shell_word
-from fireassay.record import files
+from fireassay.record import files, user_cache
 from fireassay.record.reader import open_record
 from fireassay.record.sealing.seal import seal_line
 from fireassay.record.sealing.verify import verify
@@ -398,7 +398,4 @@ def _last(path: str) -> str:
 
 def default_cache(environ: Mapping[str, str], home: Callable[[], Path] = Path.home) -> Path:
     """The folder of pulled records: XDG_CACHE_HOME/assay/records, else ~/.cache/assay/records."""
-    base = environ.get("XDG_CACHE_HOME", "")
-    with suppress(RuntimeError):
-        return (Path(base) if base else home() / ".cache") / "assay" / "records"
-    return Path(".assay-cache") / "records"
+    return user_cache.folder(environ, home) / "records"

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from fireassay import catalog
-from fireassay.cli import main
 from fireassay.cli.support.completion import SHELLS, names, script
 from tests.limits import PROCESS_S
 
@@ -92,8 +91,3 @@ def test_bash_completes(folder: Path, words: tuple[str, ...], offered: list[str]
 def test_the_name_of_a_folder_is_never_run(folder: Path) -> None:
     assert HOSTILE not in completed(folder, "report", "")
     assert not (folder / "pwned").exists()
-
-
-def test_without_a_shell_the_error_lists_them(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["completion"]) == 2
-    assert capsys.readouterr().err.endswith("\n  assay completion bash\n  assay completion zsh\n  assay completion fish\n")

@@ -94,28 +94,6 @@ def test_the_format_is_a_default_that_flags_and_names_of_files_override(own: Pat
     assert Path("list.md").read_text().startswith("# ")
 
 
-def test_config_says_where_each_value_comes_from(own: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    own.write_text('records = "mine"\nwidth = 90')
-    monkeypatch.setenv("NO_COLOR", "1")
-    monkeypatch.setenv("COLUMNS", "70")
-    assert main(["config", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["file"] == str(own)
-    found = {row["name"]: (row["value"], row["source"]) for row in told["settings"]}
-    assert found["records"] == ("mine", str(own))
-    assert found["color"] == ("never", "$NO_COLOR")
-    assert found["width"] == (90, str(own))  # the file overrides the environment
-    assert found["quiet"] == (False, "default")
-
-
-def test_config_without_a_file_says_so(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    assert main(["config"]) == 0
-    assert "(does not exist)" in " ".join(capsys.readouterr().out.split())
-    monkeypatch.setenv(settings.VARIABLE, "")
-    assert main(["config"]) == 0
-    assert "none, since $FIREASSAY_CONFIG is empty" in " ".join(capsys.readouterr().out.split())
-
-
 # ---- width and colour ------------------------------------------------------------------------------------------------
 
 

@@ -39,7 +39,7 @@ def test_the_example_is_copied_and_run_and_the_exit_code_is_the_verdicts(
         assert (folder / name).read_bytes() == (repository / "examples" / name).read_bytes()
 
 
-@pytest.mark.parametrize(("words", "name", "launches"), [([], "demo", 3), (["--full"], "digits", 5)])
+@pytest.mark.parametrize(("words", "name", "launches"), [([], "demo", 3), (["--whole"], "digits", 5)])
 def test_the_whole_example_is_asked_for_by_name(
     ran: list[tuple[Experiment, Path, Path]], words: list[str], name: str, launches: int
 ) -> None:

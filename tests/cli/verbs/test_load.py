@@ -28,7 +28,7 @@ def test_a_dry_run_shows_the_plan_and_sends_nothing(capsys: pytest.CaptureFixtur
     assert cli.main(["load", URL, "--concurrency", "1,8", "--duration", "10s", "--warm-up", "2s", "--dry-run"]) == 0
     out, err = capsys.readouterr()
     assert "concurrency=8" in out
-    assert "6 launches; expected time: 1 min 12 s of load, plus starts and ends" in out  # 2 x 3 x 12 s
+    assert "10 launches; expected time: 2 min of load, plus starts and ends" in out  # 2 x 5 x 12 s
     assert "no tokenizer was given" in err
 
 
@@ -121,3 +121,8 @@ def test_a_secret_is_refused_before_anything_is_printed(flag: str, capsys: pytes
 def test_what_mlperf_would_miss_is_said_beforehand(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["load", URL, "--rate", "5", "--arrival", "server", "--duration", "30s", "--dry-run"]) == 0
     assert "MLPerf Server valid: no, 30 s of 600 s" in capsys.readouterr().err
+
+
+def test_the_check_of_two_engines_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["load", "a=http://127.0.0.1:1", "b=http://127.0.0.1:2", "--check"]) == 2
+    assert "--check: found 2 engines (a, b); allowed: one engine" in capsys.readouterr().err

@@ -218,5 +218,5 @@ def test_a_load_is_reported_in_every_form(tmp_path: Path, capsys: pytest.Capture
     assert sorted(file.name for file in folder.iterdir()) == ["report-panel.html", "report.html", "report.xlsx"]
     page = (folder / "report-panel.html").read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")
-    assert "Eight numbers by load" in page
+    assert "metrics by load" in page
     assert json.loads(capsys.readouterr().out)["serving"]["load"] == "rate"

@@ -9,10 +9,7 @@ from __future__ import annotations
 import argparse
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from fireassay.cli.support.verb import Verb
+from typing import Final, Protocol
 
 WIDTH: Final = 80
 GROUP: Final = 9  # columns of a group's name
@@ -23,7 +20,23 @@ OUTPUT: Final = ("--quiet", "--full", "--json", "--html", "--markdown", "--color
 COMMON: Final = ("--help", "--help-all", *OUTPUT)
 
 
-def brief(verb: Verb, parser: argparse.ArgumentParser) -> str:
+class Described(Protocol):
+    """What a verb declares of its help."""
+
+    @property
+    def description(self) -> str:
+        """A sentence, examples, then the rest."""
+
+    @property
+    def usual(self) -> Mapping[str, Sequence[str]]:
+        """Group -> the flags that most people use."""
+
+    @property
+    def exits(self) -> Mapping[int, str]:
+        """Exit codes in a word."""
+
+
+def brief(verb: Described, parser: argparse.ArgumentParser) -> str:
     """The screen as text."""
     flags = {_name(action): action for action in parser._actions if action.option_strings}
     usual: Mapping[str, Sequence[str]] = verb.usual or {"options": _own(flags)}

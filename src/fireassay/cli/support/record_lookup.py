@@ -1,7 +1,7 @@
 """How do verbs that judge several records find, open and judge them?
 
-A record is given by path, by name below the root, as `latest`, or by its address in a store, from which it is pulled and
-verified first.
+A record is given by path, by name below the root, as `latest`, `latest:KIND` or `latest:NAME`, or by its address in a store, from
+which it is pulled and verified first.
 """
 
 from __future__ import annotations

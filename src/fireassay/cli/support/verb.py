@@ -15,12 +15,13 @@ import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NoReturn
+from typing import Final, Literal, NoReturn
 
 from fireassay.cli.support.settings import COLOURS
 from fireassay.printable import printable
 
 Group = Literal["measure", "judge", "records", "instrument"]
+A_RECORD: Final = "a record: folder, id or name (its beginning suffices); latest, latest:KIND, latest:NAME"  # in help texts
 
 
 @dataclass(frozen=True, kw_only=True)

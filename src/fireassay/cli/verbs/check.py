@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 from fireassay.catalog import load
 from fireassay.cli.support.output import STDOUT, TERMINAL, WRITERS, Output, add_formats, emit, plain_stdout, shown, write
 from fireassay.cli.support.record_lookup import share
-from fireassay.cli.support.verb import Verb, add_root
+from fireassay.cli.support.verb import A_RECORD, Verb, add_root
 from fireassay.printable import say
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("record", nargs="?", metavar="RECORD", help="path, name, address, or latest (default; of --history: its newest)")
+    add("record", nargs="?", metavar="RECORD", help=f"{A_RECORD}; or its address in a store (default: latest; of --history: its newest)")
     add("--against", metavar="BASELINE", help="the record to compare with: path, name, or address in a store")
     add("--history", metavar="STORE", help="folder or store of records: all comparable ones give the day-to-day variation")
     add_root(parser, "where records are looked up and made (default: records)")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from fireassay.cli.support.output import Output, add_formats, emit
 from fireassay.cli.support.record_lookup import add_days
-from fireassay.cli.support.verb import Verb, add_root
+from fireassay.cli.support.verb import A_RECORD, Verb, add_root
 from fireassay.printable import say
 
 if TYPE_CHECKING:
@@ -21,12 +21,7 @@ QUALITY = "quality"  # as --primary: quality alone decides
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "records",
-        nargs="+",
-        metavar="RECORD",
-        help="record folders, unique prefixes of their names, or `latest`; the first is the baseline",
-    )
+    parser.add_argument("records", nargs="+", metavar="RECORD", help=f"{A_RECORD}; the first is the baseline")
     parser.add_argument(
         "--varying",
         action="append",

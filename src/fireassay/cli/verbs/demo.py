@@ -33,7 +33,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     from fireassay.cli.verbs.run import add_display_flags
 
     parser.add_argument("--folder", type=Path, default=FOLDER, metavar="DIR", help=f"where files and records go (default: {FOLDER})")
-    parser.add_argument("--full", action="store_true", help=f"the whole example: {ABOUT[FULL]}")
+    parser.add_argument("--whole", action="store_true", help=f"the whole example: {ABOUT[FULL]}")
     parser.add_argument("--list", action="store_true", help="list the experiments and the files; copy and run nothing")
     add_display_flags(parser)
 
@@ -47,7 +47,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from fireassay.cli.verbs.run import run_and_judge
     from fireassay.spec.load import load
 
-    chosen = FULL if arguments.full else SHORT
+    chosen = FULL if arguments.whole else SHORT
     path = arguments.folder / chosen
     if not arguments.quiet:
         say(f"assay run {path}: handwritten digits, {ABOUT[chosen]}", file=sys.stderr)
@@ -113,7 +113,7 @@ VERB = Verb(
     description="""Train a small network on handwritten digits with 1 and 2 workers, judge it and show the verdict. Needs torch.
 
     assay demo                 copies the example to ./fireassay-demo and runs it
-    assay demo --full          1, 2 and 4 workers and a killed worker: minutes
+    assay demo --whole         1, 2 and 4 workers and a killed worker: minutes
     assay demo --list          what there is
 
 Files already in the folder are kept: change them, and run them again.""",

@@ -14,7 +14,7 @@ from fireassay.cli.support import threads
 from fireassay.cli.support.bar import bar
 from fireassay.cli.support.output import JSON, STDOUT, WRITERS, Output, add_full, emit, form_of, opened, plain_stdout, printed, shown, write
 from fireassay.cli.support.settings import USED
-from fireassay.cli.support.verb import Verb, add_root
+from fireassay.cli.support.verb import A_RECORD, Verb, add_root
 from fireassay.exit_codes import NO_GAIN
 from fireassay.printable import say, shell_word
 
@@ -29,7 +29,7 @@ RECORD: Final = "record"  # the default page
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("record", metavar="RECORD", help="a record folder, a unique prefix of its name, or `latest`")
+    parser.add_argument("record", metavar="RECORD", help=A_RECORD)
     for name in (JSON, *catalog.names(WRITERS), *(page for page in catalog.names(PAGES) if page != RECORD)):
         parser.add_argument(f"--{name}", dest="formats", action="append_const", const=name, help=f"the {name} report")
     parser.add_argument(
@@ -58,7 +58,6 @@ class Shown:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from fireassay.cli.support.chart_process import ahead
     from fireassay.record.arrow_import import without_pandas
     from fireassay.record.lookup import resolve
 
@@ -69,21 +68,20 @@ def _run(arguments: argparse.Namespace) -> int:
     streams = arguments.output == STDOUT or (arguments.output is None and any(shown_report.streams for shown_report in reports))
     where = sys.stderr if streams else sys.stdout  # a path would spoil JSON on stdout
     path = resolve(arguments.record, arguments.root)
-    with ahead(any(shown_report.file.endswith(".html") for shown_report in reports)):
-        view, status = judged(path)
-        for shown_report in reports:
-            if arguments.output == STDOUT or (arguments.output is None and shown_report.streams):
-                printed(shown_report.content(view, True))
-            elif arguments.output is None:
-                written = write_inside(shown_report, view, path)
-                say(written, file=where)
-                opened(written)
-            else:
-                target = arguments.output
-                target = target / shown_report.file if len(reports) > 1 or target.is_dir() else target
-                write(target, shown_report.content(view, False))
-                say(target, file=where)
-                opened(target)
+    view, status = judged(path)
+    for shown_report in reports:
+        if arguments.output == STDOUT or (arguments.output is None and shown_report.streams):
+            printed(shown_report.content(view, True))
+        elif arguments.output is None:
+            written = write_inside(shown_report, view, path)
+            say(written, file=where)
+            opened(written)
+        else:
+            target = arguments.output
+            target = target / shown_report.file if len(reports) > 1 or target.is_dir() else target
+            write(target, shown_report.content(view, False))
+            say(target, file=where)
+            opened(target)
     return EXIT_OF_STATUS[status]
 
 
@@ -147,14 +145,11 @@ def judge_and_show(path: Path, arguments: argparse.Namespace) -> int:
 
 
 def _judge_and_show(path: Path, arguments: argparse.Namespace) -> int:
-    from fireassay.cli.support.chart_process import ahead
-
     where = sys.stdout if plain_stdout(arguments) else sys.stderr
-    with ahead(True):
-        view, status = judged(path)
-        page = catalog.load(PAGES, RECORD).page
-        emit(Output(name="report", page=lambda: page(view), document=lambda: document(view)), arguments)
-        say(f"report: {write_inside(_report('html', RECORD), view, path)}", file=where)
+    view, status = judged(path)
+    page = catalog.load(PAGES, RECORD).page
+    emit(Output(name="report", page=lambda: page(view), document=lambda: document(view)), arguments)
+    say(f"report: {write_inside(_report('html', RECORD), view, path)}", file=where)
     say(f"record: {path}", file=where)
     return EXIT_OF_STATUS[status]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from fireassay.cli.support.output import JSON, Output, add_formats, emit, plain_stdout
 from fireassay.cli.support.record_lookup import add_days
-from fireassay.cli.support.verb import Verb, add_root
+from fireassay.cli.support.verb import A_RECORD, Verb, add_root
 from fireassay.printable import say
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("record", metavar="RECORD", help="path, name, address in a store, or latest")
+    add("record", metavar="RECORD", help=f"{A_RECORD}; or its address in a store")
     add("--against", metavar="OTHER", help="compare with this existing record instead of running anything")
     add("--folder", type=Path, metavar="DIR", help="folder of the script (default: as recorded)")
     add_root(parser, "where records are looked up and made (default: records)")

@@ -7,14 +7,14 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from fireassay.cli.support.verb import Verb, add_root
+from fireassay.cli.support.verb import A_RECORD, Verb, add_root
 from fireassay.cli.verbs.report import VERDICTS
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     from fireassay.cli.verbs.run import add_display_flags
 
-    parser.add_argument("record", metavar="RECORD", help="a record folder, a unique prefix of its name, or `latest`")
+    parser.add_argument("record", metavar="RECORD", help=A_RECORD)
     add_root(parser)
     parser.add_argument("--force", action="store_true", help="continue even if the script or the experiment has changed")
     add_display_flags(parser)

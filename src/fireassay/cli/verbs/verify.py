@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from fireassay.cli.support.bar import bar
 from fireassay.cli.support.output import Output, add_formats, emit
-from fireassay.cli.support.verb import Verb, add_root
+from fireassay.cli.support.verb import A_RECORD, Verb, add_root
 
 if TYPE_CHECKING:
     from fireassay.reports.pages.verification import Verification
@@ -19,7 +19,7 @@ DIGEST = re.compile(r"(?:sha256:)?([0-9a-f]{64})", re.IGNORECASE)
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("record", nargs="?", default="latest", help="a record folder, a unique prefix of its name, or latest (default)")
+    parser.add_argument("record", nargs="?", default="latest", help=f"{A_RECORD} (default: latest)")
     parser.add_argument("--expect", metavar="SHA256", help="the required seal, as shown in a report of the record")
     parser.add_argument(
         "--signers",

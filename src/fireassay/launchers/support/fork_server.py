@@ -304,6 +304,7 @@ def _main() -> None:
     requests.send(json.dumps({"trouble": trouble}).encode())
     if not trouble:
         Server(requests, path).run()
+    os._exit(0)  # nothing to tidy up, and unloading torch takes a second
 
 
 if __name__ == "__main__":
