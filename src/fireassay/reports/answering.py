@@ -21,6 +21,7 @@ TONES: Final[dict[str, Tone]] = {
     "NOT_MEASURED": "absent",
 }
 WORST: Final[tuple[Status, ...]] = ("INVALID", "FAIL", "INCONCLUSIVE")
+DISTURBANCES: Final = ("foreign_load", "steal", "throttled", "slow_sentinel", "drift")  # of the machine: told before anything else
 MOST_ROWS: Final = 8  # configurations in a brief table
 LONGEST: Final = 150  # characters of one doubt
 SHORT_ID: Final = 6  # characters of a record's id that are shown
@@ -38,7 +39,7 @@ def standing(view: View, key: str) -> Mark:
     status: Status = next((status for status in WORST if status in statuses), "PASS")
     if key == view.recommended:
         return Mark(word="recommended", tone="gain")
-    return mark(status, {"PASS": "holds", "FAIL": "does not hold", "INCONCLUSIVE": "undecided"}.get(status, ""))
+    return mark(status, {"PASS": "holds", "FAIL": "misses a gate", "INCONCLUSIVE": "undecided"}.get(status, ""))
 
 
 def some(view: View, columns: Sequence[Column], most: int = MOST_ROWS) -> tuple[Column, ...]:
@@ -63,7 +64,9 @@ def cell(view: View, metric: str, key: str, *, bare: bool = True) -> Number | No
 def doubts(view: View, longest: int = LONGEST) -> Line:
     """What weakens the numbers, in one line; `longest`: characters of the doubt that is told in full."""
     groups = [group for group in grouping.findings(view) if group.severity in ("fail", "warning")]
-    groups.sort(key=lambda group: len(group.told[0].sentence))  # the shortest is told in full, the others are named
+    groups.sort(
+        key=lambda group: (group.rule not in DISTURBANCES, len(group.told[0].sentence))
+    )  # the first is told in full, the others named
     if not groups:
         return Line(label="doubts", text="none: every audit passed", target="findings")
     first, *others = groups

@@ -7,6 +7,7 @@ from typing import Final
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.kinds.training.answer import decomposition
+from fireassay.metrics.training.faults import TIME_TO_DETECT, TIME_TO_RECOMPUTE, TIME_TO_RELOAD, TIME_TO_RESTART
 from fireassay.reports.charts import cost_time, launch_order, launch_timeline, quality
 from fireassay.reports.charts.training import communication_model, fault, phases, profile, rank_time, ranks, speedup, step_timeline
 from fireassay.reports.page import Blocks, Number, Part, Section, Sum
@@ -14,10 +15,10 @@ from fireassay.reports.pages import questions, record
 from fireassay.reports.view import Column, View
 
 RECOVERY: Final = (
-    ("time_to_detect", "detect", "unknown"),
-    ("time_to_restart", "restart", "base"),
-    ("time_to_reload", "reload", "data"),
-    ("time_to_recompute", "do again", "transfer"),
+    (TIME_TO_DETECT.name, "detect", "unknown"),
+    (TIME_TO_RESTART.name, "restart", "base"),
+    (TIME_TO_RELOAD.name, "reload", "data"),
+    (TIME_TO_RECOMPUTE.name, "recompute", "transfer"),
 )
 CLOSE: Final = 0.01  # of the recovery: its parts add up
 

@@ -8,7 +8,7 @@ numbers.  Cells are 1, 2, 2.5 or 5 times a power of ten wide; an edge inside a c
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
@@ -145,8 +145,8 @@ def _column(cell: Cell, inside: bool, marks: Marks) -> str:
     return marks.inside if inside else " "
 
 
-def ticks(over: Axis, edges: Sequence[float], marks: Marks = UNICODE, room: int = 0) -> str:
-    """The labels above the axis: every edge, and round numbers where there is room, each at the column that begins with it.
+def ticks(over: Axis, edges: Mapping[float, str], marks: Marks = UNICODE, room: int = 0) -> str:
+    """The labels above the axis: every edge with its word, and round numbers where there is room, each at the column that begins with it.
 
     `room`: columns in all, for labels that reach beyond the axis; 0: a dozen more than the axis has.
     """
@@ -154,7 +154,7 @@ def ticks(over: Axis, edges: Sequence[float], marks: Marks = UNICODE, room: int 
     for edge in edges:
         place = next((index for index, cell in enumerate(over.cells) if cell.edge and cell.low == edge), None)
         if place is not None:
-            _put(line, place, f"{marks.edge}{edge:g}")
+            _put(line, place, f"{marks.edge}{edge:g} {edges[edge]}".rstrip())
     every = _spacing(over)
     for index, cell in enumerate(over.cells):
         multiple = cell.low / every
