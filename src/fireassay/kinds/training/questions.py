@@ -7,18 +7,15 @@ from typing import Final
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.kinds.training.answer import decomposition
+from fireassay.metrics.training.faults import TIMELINE
 from fireassay.reports.charts import cost_time, launch_order, launch_timeline, quality
 from fireassay.reports.charts.training import communication_model, fault, phases, profile, rank_time, ranks, speedup, step_timeline
 from fireassay.reports.page import Blocks, Number, Part, Section, Sum
 from fireassay.reports.pages import questions, record
 from fireassay.reports.view import Column, View
 
-RECOVERY: Final = (
-    ("time_to_detect", "detect", "unknown"),
-    ("time_to_restart", "restart", "base"),
-    ("time_to_reload", "reload", "data"),
-    ("time_to_recompute", "do again", "transfer"),
-)
+RECOVERY, *STAGES = (name for name, *_ in TIMELINE)  # the whole, then its parts in their order
+SHOWN: Final = (("detect", "waiting"), ("restart", "base"), ("reload", "data"), ("do again", "transfer"))  # of each part: its text and role
 CLOSE: Final = 0.01  # of the recovery: its parts add up
 
 
@@ -85,10 +82,10 @@ def _recovery(view: View) -> tuple[Sum, ...]:
     """What the recovery was made of, if its parts were measured and add up."""
     sums = []
     for column in view.columns:
-        whole = view.metric("recovery_time")
-        parts = [(row, text, role) for name, text, role in RECOVERY if (row := view.metric(name))]
+        whole = view.metric(RECOVERY)
+        parts = [(row, text, role) for name, (text, role) in zip(STAGES, SHOWN, strict=True) if (row := view.metric(name))]
         values = [row.cells[column.key].value for row, _, _ in parts if column.key in row.cells]
-        if whole is None or column.key not in whole.cells or len(values) < len(RECOVERY):
+        if whole is None or column.key not in whole.cells or len(values) < len(STAGES):
             continue
         total = whole.cells[column.key].value
         known = [value.value for value in values if isinstance(value, Estimate)]
