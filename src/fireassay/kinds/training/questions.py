@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from fireassay.estimates.estimate import Estimate
+from fireassay.estimates.format import show
 from fireassay.kinds.training.answer import decomposition
 from fireassay.metrics.training.faults import TIMELINE
 from fireassay.reports.charts import cost_time, launch_order, launch_timeline, quality
@@ -91,9 +92,11 @@ def _recovery(view: View) -> tuple[Sum, ...]:
         known = [value.value for value in values if isinstance(value, Estimate)]
         if not isinstance(total, Estimate) or len(known) < len(values) or abs(sum(known) - total.value) > CLOSE * total.value:
             continue
-        first, *others = (Part(text=text, number=Number(shown=row.cells[column.key]), role=role) for row, text, role in parts)
+        scale = whole.cells[column.key].scale
+        first, *others = (
+            Part(text=text, number=Number(shown=show(row.cells[column.key].value, scale)), role=role) for row, text, role in parts
+        )
         title = f"what the recovery was made of: {column.label}, {whole.cells[column.key].text} until progress was regained"
         end = Part(text="until progress was regained", number=Number(shown=whole.cells[column.key]), role="total")
-        unit = whole.cells[column.key].scale.label
-        sums.append(Sum(name=f"recovery-{column.workers}", title=title, unit=unit, start=first, parts=tuple(others), total=end))
+        sums.append(Sum(name=f"recovery-{column.workers}", title=title, unit=scale.label, start=first, parts=tuple(others), total=end))
     return tuple(sums)

@@ -40,8 +40,8 @@ LONGEST_UNIT: Final = 4  # characters of a unit that is as large as its number
 LONG_NOTES: Final = 300  # characters of a table's notes; longer ones are folded
 LONG_CAPTION: Final = 200  # characters; a longer caption is folded with the data
 SHOWN: Final = 3  # sentences shown per item; the others are folded
-KINDS: Final = {Table: "table", Facts: "facts", Bullets: "bullets", Prose: "prose", Chart: "chart", Plot: "chart", Sum: "sum"}
-SIDE_BY_SIDE: Final = ("chart", "facts", "bullets")  # kinds whose blocks share a row
+KINDS: Final = {Table: "table", Facts: "facts", Bullets: "bullets", Prose: "prose", Chart: "drawn", Plot: "drawn", Sum: "drawn"}
+SIDE_BY_SIDE: Final = ("drawn", "facts", "bullets")  # kinds whose blocks share a row
 
 
 def write(page: Page) -> str:
@@ -80,10 +80,16 @@ def _pictures(sections: Sequence[Section], anchors: frozenset[str]) -> Iterator[
 
 
 def _groups(section: Section) -> Iterator[tuple[str, tuple[Block, ...]]]:
-    """Neighbouring blocks of one kind: charts in columns, folded tables in one card, sums as the views of one."""
+    """Neighbouring blocks of one kind: charts in columns, and folded tables in one card."""
     known = (block for block in section.blocks if type(block) in KINDS)
     for kind, some in groupby(known, key=_kind):
         yield kind, tuple(some)
+
+
+def _cards(blocks: Sequence[Block]) -> list[Block | tuple[Sum, ...]]:
+    """Drawn blocks as cards: every chart has its own, all sums share one as its views."""
+    sums = tuple(block for block in blocks if isinstance(block, Sum))
+    return [*(block for block in blocks if not isinstance(block, Sum)), *([sums] if sums else [])]
 
 
 def _kind(block: Block) -> str:
@@ -137,6 +143,7 @@ def _template() -> jinja2.Template:
     )
     tools: dict[str, Callable[..., object]] = {
         "groups_of": _groups,
+        "cards": _cards,
         "sign": _sign,
         "said": said,
         "large": _large,
