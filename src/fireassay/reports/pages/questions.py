@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fireassay.reports.charts.chart import Drawing, Missing
     from fireassay.reports.charts.record_charts import ChartModule
 
-BOTTLENECK: Final = "bottleneck"
+LIMITS: Final = ("bottleneck", "limited_by")  # rules that say what limits the speed
 MOST_TOLD: Final = 2  # sentences of an answer
 
 
@@ -117,7 +117,7 @@ def verdict(view: View) -> Blocks:
 
 def findings(view: View, *, bottlenecks: bool) -> Blocks:
     """Findings about what limits the speed, or all others."""
-    chosen = tuple(finding for finding in view.findings if finding.rule.startswith(BOTTLENECK) == bottlenecks)
+    chosen = tuple(finding for finding in view.findings if finding.rule.startswith(LIMITS) == bottlenecks)
     if not chosen:
         return () if bottlenecks else (Prose(text="Every audit passed."),)
     return record.findings(replace(view, findings=chosen)).blocks
