@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 import jinja2
 
 from fireassay.printable import printable
-from fireassay.reports.page import Block, Bullets, Chart, Facts, Mark, Page, Plot, Prose, Section, Sum, Table, Tone, said
+from fireassay.reports.page import Answer, Block, Bullets, Chart, Facts, Mark, Page, Plot, Prose, Section, Sum, Table, Tone, said
 from fireassay.reports.writers.support import grids
 from fireassay.reports.writers.writer import Writer
 
@@ -113,6 +113,13 @@ def _folded(block: Bullets) -> str:
     return f"{len(block.items)} rules: {counts}"
 
 
+def _headline(answer: Answer) -> str:
+    """The headline as a sentence begins; the name of a configuration or engine stays as it is written."""
+    first = answer.headline.partition(" ")[0].strip(":,;")
+    names = {mark.word.partition(" ")[0].strip(",") for tile in answer.tiles for mark in tile.marks}
+    return answer.headline if first in names else f"{answer.headline[:1].upper()}{answer.headline[1:]}"
+
+
 @cache
 def _file(name: str) -> str:
     return resources.files("fireassay.reports.writers").joinpath("templates", name).read_text(encoding="utf-8")
@@ -148,6 +155,7 @@ def _template() -> jinja2.Template:
         "said": said,
         "large": _large,
         "folded": _folded,
+        "headline": _headline,
         "beams": grids.beams,
     }
     environment.globals.update(tools, SHOWN=SHOWN, LONG_NOTES=LONG_NOTES, LONG_CAPTION=LONG_CAPTION, SIDE_BY_SIDE=SIDE_BY_SIDE)
