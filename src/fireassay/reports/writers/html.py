@@ -38,6 +38,8 @@ SIGNS: Final[Mapping[Tone, str]] = {
 LEAST_LINKS: Final = 4  # sections from which a list of links is shown
 LONGEST_UNIT: Final = 4  # characters of a unit that is as large as its number
 LONG_NOTES: Final = 300  # characters of a table's notes; longer ones are folded
+STACKED: Final = 4  # columns; a table with more, and few rows, becomes blocks on a phone
+LONGEST_STACK: Final = 6  # rows of such a table
 LONG_CAPTION: Final = 200  # characters; a longer caption is folded with the data
 SHOWN: Final = 3  # sentences shown per item; the others are folded
 KINDS: Final = {Table: "table", Facts: "facts", Bullets: "bullets", Prose: "prose", Chart: "drawn", Plot: "drawn", Sum: "drawn"}
@@ -158,7 +160,15 @@ def _template() -> jinja2.Template:
         "headline": _headline,
         "beams": grids.beams,
     }
-    environment.globals.update(tools, SHOWN=SHOWN, LONG_NOTES=LONG_NOTES, LONG_CAPTION=LONG_CAPTION, SIDE_BY_SIDE=SIDE_BY_SIDE)
+    environment.globals.update(
+        tools,
+        SHOWN=SHOWN,
+        LONG_NOTES=LONG_NOTES,
+        STACKED=STACKED,
+        LONGEST_STACK=LONGEST_STACK,
+        LONG_CAPTION=LONG_CAPTION,
+        SIDE_BY_SIDE=SIDE_BY_SIDE,
+    )
     return environment.get_template("page.html")
 
 
