@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fireassay.api import html
+from fireassay.api.figure import colour, figure
 from fireassay.errors import EnvironmentLacks, Problem, RecordError, SpecError
 
 if TYPE_CHECKING:
@@ -66,9 +67,7 @@ class Chart:
         """
         if self.absent:
             raise RecordError(f"there is no chart {self.name!r}: {self.absent}")
-        from fireassay.reports.charts.standalone import alone
-
-        return alone(self._picture)
+        return figure([panel for view in self._picture.views for panel in view.svg])
 
     def save(self, path: str | PathLike[str]) -> Path:
         """Write the chart as .svg or .png and return the path.
@@ -97,13 +96,8 @@ class Chart:
     def _repr_html_(self) -> str:
         if self.absent:
             return html.paragraph(self._drawing.title, self.absent)
-        from fireassay.reports.charts.standalone import light_colours
-
         picture = self._picture
-        key = " ".join(
-            f'<span style="color:{light_colours().get(entry.role, "inherit")}">&#9632;</span>&nbsp;{html.text(entry.text)}'
-            for entry in picture.key
-        )
+        key = " ".join(f'<span style="color:{colour(entry.role)}">&#9632;</span>&nbsp;{html.text(entry.text)}' for entry in picture.key)
         words = f"<b>{html.text(picture.title)}</b><br>{key}<br>{html.text(picture.caption)}"
         return f'<figure style="max-width:36em;margin:0">{self.svg}<figcaption>{words}</figcaption></figure>'
 

@@ -123,7 +123,8 @@ def _namespace(urls: tuple[str, ...], flags: Mapping[str, object]) -> argparse.N
     if problems:
         raise SpecError(tuple(problems), "the arguments of fireassay.load")
     goodput = flags.get(GOODPUT)
-    texts = {known[name].attribute: _text(known[name], value) for name, value in flags.items() if name in known}
+    texts: dict[str, Any] = {item.attribute: None for item in known.values()}
+    texts |= {known[name].attribute: _text(known[name], value) for name, value in flags.items() if name in known}
     return argparse.Namespace(urls=list(urls), goodput="" if goodput is True else goodput or None, **texts)
 
 
