@@ -10,7 +10,6 @@ import base64
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from importlib import resources
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
@@ -123,8 +122,21 @@ def _headline(answer: Answer) -> str:
 
 
 @cache
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader("fireassay.reports.writers", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+@cache
 def _file(name: str) -> str:
-    return resources.files("fireassay.reports.writers").joinpath("templates", name).read_text(encoding="utf-8")
+    environment = _environment()
+    assert environment.loader is not None
+    return environment.loader.get_source(environment, name)[0]
 
 
 @cache
@@ -143,13 +155,7 @@ def _policy() -> str:
 
 @cache
 def _template() -> jinja2.Template:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("fireassay.reports.writers", "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = _environment()
     tools: dict[str, Callable[..., object]] = {
         "groups_of": _groups,
         "cards": _cards,
