@@ -9,7 +9,7 @@ from fireassay.estimates.format import count
 from fireassay.reports import grouping
 from fireassay.reports.page import Line, Mark, Next, Number, Tone
 from fireassay.reports.view import Column, View
-from fireassay.reports.words import DIMENSION_TITLES, STATUS_WORDS
+from fireassay.reports.words import DIMENSION_TITLES, STATUS_WORDS, WHOLE
 from fireassay.verdict.types import Status
 
 TONES: Final[dict[str, Tone]] = {
@@ -23,7 +23,7 @@ TONES: Final[dict[str, Tone]] = {
 WORST: Final[tuple[Status, ...]] = ("INVALID", "FAIL", "INCONCLUSIVE")
 DISTURBANCES: Final = ("foreign_load", "steal", "throttled", "slow_sentinel", "drift")  # of the machine: told before anything else
 MOST_ROWS: Final = 8  # configurations in a brief table
-LONGEST: Final = 150  # characters of one doubt
+LONGEST: Final = 115  # characters of one doubt
 SHORT_ID: Final = 6  # characters of a record's id that are shown
 
 
@@ -64,13 +64,13 @@ def cell(view: View, metric: str, key: str, *, bare: bool = True) -> Number | No
 def doubts(view: View, longest: int = LONGEST) -> Line:
     """What weakens the numbers, in one line; `longest`: characters of the doubt that is told in full."""
     groups = [group for group in grouping.findings(view) if group.severity in ("fail", "warning")]
-    groups.sort(
-        key=lambda group: (group.rule not in DISTURBANCES, len(group.told[0].sentence))
-    )  # the first is told in full, the others named
+    # the first is told in full, the others are named
+    groups.sort(key=lambda group: (group.rule not in DISTURBANCES, len(group.told[0].sentence)))
     if not groups:
         return Line(label="doubts", text="none: every audit passed", target="findings")
     first, *others = groups
-    text = shortened(f"{first.told[0].where}: {first.told[0].sentence}" if first.told[0].where else first.told[0].sentence, longest)
+    place = first.told[0].where
+    text = shortened(first.told[0].sentence if place in ("", WHOLE) else f"{place}: {first.told[0].sentence}", longest)
     names = [group.rule.replace("_", " ") for group in others]
     more = f"; also {', '.join(names)}" if names else ""
     return Line(label="doubts", text=f"{text}{more}", mark=Mark(word="doubt", tone="open", sign="~"), target="findings")
@@ -97,7 +97,7 @@ def record_line(view: View, how: str) -> str:
     unasked = [name for name in view.unasked if name in DIMENSION_TITLES or name == "energy"]
     asked = f"; not asked: {', '.join(unasked)}" if unasked else ""
     state = "" if view.state == "complete" else f", {view.state}"
-    return f"{short(view)}{state}, {how}, {view.confidence} intervals{asked}; --full shows everything"
+    return f"{short(view)}{state}, {how}, {view.confidence} intervals{asked}; all: --full"
 
 
 def short(view: View) -> str:

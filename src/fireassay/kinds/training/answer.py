@@ -412,10 +412,10 @@ def _next(view: View) -> tuple[Next, ...]:
         needed = max((_needed(view, column) for column in open_), default=0)
         if needed > MOST_LAUNCHES:
             reason = (
-                f"the noise seen here would need about {needed:,} launches for {_numbers(open_)}; quieten the machine, then measure again"
+                f"decide on {_numbers(open_)}: quieten the machine first, today's noise needs {needed:,} launches"
             )
         else:
-            reason = f"decide on {_numbers(open_)} with more launches, about as many as the noise seen here needs"
+            reason = f"decide on {_numbers(open_)} with as many launches as the noise seen here needs"
         usual = max(2 * answering.timed(view), 10)
         launches = usual if needed > MOST_LAUNCHES else max(needed, usual)
         return (Next(reason=reason, command=f"assay run {record} --workers {levels} --launches {launches}"),)

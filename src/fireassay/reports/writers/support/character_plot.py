@@ -154,7 +154,9 @@ def ticks(over: Axis, edges: Mapping[float, str], marks: Marks = UNICODE, room: 
     for edge in edges:
         place = next((index for index, cell in enumerate(over.cells) if cell.edge and cell.low == edge), None)
         if place is not None:
-            _put(line, place, f"{marks.edge}{edge:g} {edges[edge]}".rstrip())
+            label = f"{marks.edge}{edge:g}"
+            if not (edges[edge] and _put(line, place, f"{label} {edges[edge]}")):
+                _put(line, place, label)
     every = _spacing(over)
     for index, cell in enumerate(over.cells):
         multiple = cell.low / every
@@ -169,7 +171,9 @@ def _spacing(over: Axis) -> float:
     return next(step for step in round_steps(over.step * label))
 
 
-def _put(line: list[str], at: int, text: str) -> None:
-    """A label where nothing stands yet, with a blank beside its neighbours."""
-    if all(character == " " for character in line[max(0, at - 1) : at + len(text) + 1]) and at + len(text) <= len(line):
+def _put(line: list[str], at: int, text: str) -> bool:
+    """A label where nothing stands yet, with a blank beside its neighbours; whether there was room."""
+    room = all(character == " " for character in line[max(0, at - 1) : at + len(text) + 1]) and at + len(text) <= len(line)
+    if room:
         line[at : at + len(text)] = text
+    return room
