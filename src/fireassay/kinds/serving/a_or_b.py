@@ -101,9 +101,10 @@ def headline(view: View, rivals: AOrB) -> str:
         return f"{winner} over {loser}: {' '.join(bracketed(value, low, high, RATIO))} times the {what}"
     if change.outcome == "struck_out":
         return f"{rivals.b} against {rivals.a}: its speed counts for nothing, as quality was not held"
-    if change.ratio is None or change.low is None or change.high is None:
+    if change.ratio is None:
         return f"{rivals.a} and {rivals.b} pass, but {what} were not compared: {change.word}"
-    text = " ".join(bracketed(change.ratio - 1.0, change.low - 1.0, change.high - 1.0, FRACTION))
+    number = difference(change)
+    text = number.shown.full if number is not None else change.word
     alike = "are equal in" if change.outcome == "equivalent" else "show no difference in"
     return f"{rivals.a} and {rivals.b} {alike} {what}: {text}"
 
@@ -287,7 +288,7 @@ def _plot(view: View, rivals: AOrB, same: Sequence[SameLoad]) -> tuple[Plot, ...
     rows = tuple(
         Interval(name=load_name(_column(view, row.a)), number=number, mark=_mark(rivals, row))
         for row in same
-        if (number := difference(view, row.change)) is not None
+        if (number := difference(row.change)) is not None
     )
     a, b = _short(rivals)
     title = f"{b}/{a} per replica, %"
@@ -299,15 +300,15 @@ def _mark(rivals: AOrB, same: SameLoad) -> Mark | None:
     return Mark(word="best load of both", tone="gain") if (same.a, same.b) == (rivals.best_a, rivals.best_b) else None
 
 
-def difference(view: View, change: Change) -> Number | None:
-    """b against a as a change in per cent."""
+def difference(change: Change) -> Number | None:
+    """b against a as a change in per cent; a ratio above 0 alone bounds nothing."""
     if change.ratio is None or change.low is None or change.high is None:
         return None
     value = change.value
     launches = value.n_launches if isinstance(value, Estimate) else 0
     estimate = Estimate(
         value=change.ratio - 1.0,
-        low=change.low - 1.0,
+        low=change.low - 1.0 if change.low > 0.0 else -math.inf,
         high=change.high - 1.0,
         unit=FRACTION,
         confidence=value.confidence if isinstance(value, Estimate) else 0.95,
@@ -330,7 +331,7 @@ def _whole(view: View, rivals: AOrB) -> Table:
             load_name(_column(view, row.a)),
             _per_replica(view, rivals, row.a),
             _per_replica(view, rivals, row.b),
-            difference(view, row.change),
+            difference(row.change),
             Words(text=_word(better(view, rivals, row))),
         )
         for row in rivals.loads
