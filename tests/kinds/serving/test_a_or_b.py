@@ -81,7 +81,7 @@ def test_an_interval_crosses_the_line_of_no_change_as_its_numbers_do() -> None:
     plot = next(block for section in brief(view, view.load.rivals) for block in section.blocks if isinstance(block, Plot))  # type: ignore[arg-type]
     assert [edge.value for edge in plot.edges] == [0.0]
     lines = screen(view)
-    begin = next(index for index, line in enumerate(lines) if "per replica, %" in line)
+    begin = next(index for index, line in enumerate(lines) if "per replica, b/a, %" in line)
     at = lines[begin].index("┊0")
     crossed = [line[at] == "┼" for line in lines[begin + 1 : begin + 3]]
     values = [row.number.value for row in plot.rows]

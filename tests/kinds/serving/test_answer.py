@@ -205,3 +205,13 @@ def test_a_hostile_name_cannot_control_the_terminal(knee: View) -> None:
     lines = screen(replace(knee, name=evil))
     assert not any("\x1b" in line for line in lines)
     assert sum(line.startswith("PASS") for line in lines) == 1
+
+
+def test_a_tile_is_about_the_recommended_load_and_marks_every_load(knee: View) -> None:
+    tile = next(tile for tile in answer(knee).tiles if tile.title == "Performance")
+    assert tile.mark.word == "pass"  # though 32 in flight fails
+    assert [mark.word for mark in tile.marks] == [column.label for column in knee.columns]
+    assert tile.marks[-1].tone == "bad"
+    goodput = knee.metric("goodput")
+    assert goodput is not None
+    assert tile.big == goodput.cells["concurrency=16"].text

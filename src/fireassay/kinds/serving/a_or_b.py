@@ -15,7 +15,7 @@ from typing import Final
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import Scale, bracketed, percent, show
 from fireassay.kinds.serving import answer as of_load
-from fireassay.kinds.serving.brief import YIELDS, fitted, load_name
+from fireassay.kinds.serving.brief import YIELDS, fitted, load_name, unit
 from fireassay.metrics.serving.latency import TPOT_P50
 from fireassay.metrics.serving.objectives import SLO_ATTAINMENT
 from fireassay.reports import answering
@@ -143,16 +143,12 @@ def _evidence(view: View, rivals: AOrB) -> str:
     best = ((rivals.a, rivals.best_a), (rivals.b, rivals.best_b))
     reach = ", ".join(f"{engine} {f'to {load_name(_column(view, key))}' if key else 'at no load'}" for engine, key in best)
     share = percent(view.load.attainment or 0.0, 6)
-    return " ".join((*words, f"{of_load.objectives_words(view)} for {share}: {reach} {_unit(view)}."))
+    return " ".join((*words, f"{of_load.objectives_words(view)} for {share}: {reach} {unit(view)}."))
 
 
 def _unit_of(rivals: AOrB) -> str:
     """The unit of what is compared: tokens/s, input tokens/s or requests/s."""
     return YIELDS[rivals.metric].removeprefix("output ")
-
-
-def _unit(view: View) -> str:
-    return "in flight" if view.load_word == "concurrency" else "req/s"
 
 
 def _column(view: View, key: str) -> Column:
@@ -167,7 +163,7 @@ def _choose(view: View, rivals: AOrB) -> tuple[Line, ...]:
     for same in rivals.loads:
         if (engine := better(view, rivals, same)) is not None:
             sides[engine].append(load_name(_column(view, same.a)))
-    said = [f"{engine} at {_listed(loads)} {_unit(view)}" for engine, loads in sides.items() if engine and loads]
+    said = [f"{engine} at {_listed(loads)} {unit(view)}" for engine, loads in sides.items() if engine and loads]
     undecided = [f"at {_listed(sides[''])} no difference is shown"] if sides[""] else []
     return (Line(label="choose", text="; ".join((", ".join(said), *undecided))),) if said else ()
 
@@ -291,8 +287,8 @@ def _plot(view: View, rivals: AOrB, same: Sequence[SameLoad]) -> tuple[Plot, ...
         if (number := difference(row.change)) is not None
     )
     a, b = _short(rivals)
-    title = f"{b}/{a} per replica, %"
-    return (Plot(name="equal-loads", title=title, stub="load", rows=rows, edges=(Edge(value=0.0, text="equal"),)),) if rows else ()
+    title = f"per replica, {b}/{a}, %"
+    return (Plot(name="equal-loads", title=title, stub=unit(view), rows=rows, edges=(Edge(value=0.0, text="equal"),)),) if rows else ()
 
 
 def _mark(rivals: AOrB, same: SameLoad) -> Mark | None:
