@@ -6,6 +6,7 @@ so that the gate never passes by not looking.
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import shutil
@@ -41,6 +42,16 @@ os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
 # What `assay doctor` found on this machine is no business of a test; nothing is written there.
 os.environ["XDG_STATE_HOME"] = os.path.join(tempfile.gettempdir(), f"assay-tests-without-state-{os.getpid()}")
+
+# A verdict that an earlier run of the tests cached is no verdict of this one; a test that caches sets a folder of its own.
+os.environ["XDG_CACHE_HOME"] = os.path.join(tempfile.gettempdir(), f"assay-tests-cache-{os.getpid()}")
+atexit.register(shutil.rmtree, os.environ["XDG_CACHE_HOME"], ignore_errors=True)
+
+# As wide in every window, and in a pipe.
+os.environ["COLUMNS"] = "100"
+
+# Nor are the defaults that somebody has written down for this machine.
+os.environ["FIREASSAY_CONFIG"] = ""
 
 # A deadline per example would be an assertion about wall time; in CI the same examples are drawn every time.
 settings.register_profile("assay", deadline=None, derandomize=CI, print_blob=True)

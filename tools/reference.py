@@ -10,10 +10,12 @@ import argparse
 import importlib
 import inspect
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import fireassay
 from fireassay import catalog, cli
 from fireassay.exit_codes import EXIT_CODES
 from fireassay.instruments.machine import meter
@@ -162,7 +164,42 @@ def plug_ins() -> str:
     return page("Runners, launchers, faults, formats and pages", "src/fireassay", *parts)
 
 
+def api() -> str:
+    """The names that `import fireassay` offers, in the words of their docstrings."""
+    words = "How to use them: [Use Fireassay from Python](../how-to/use-from-python.md). All errors are those of `fireassay.errors`."
+    public = [name for name in sorted(fireassay.__all__, key=str.lower) if fireassay._HOMES.get(name, "").startswith("api.")]
+    objects = {name: getattr(fireassay, name) for name in public}
+    functions = [name for name in public if not inspect.isclass(objects[name])]
+    parts = ["## Functions", *(_entry(f"fireassay.{name}", objects[name]) for name in functions), "## Objects"]
+    for name in (name for name in public if name not in functions):
+        parts += [f"### {name}\n\n{text_block(inspect.getdoc(objects[name]) or '')}", *_members(name, objects[name])]
+    return page("Python", "src/fireassay/api", words, *parts)
+
+
+def _entry(name: str, function: Callable[..., object]) -> str:
+    """A function with its signature and docstring."""
+    return f"### {name}\n\n{text_block(f'{name}{_signature(function)}')}\n\n{text_block(inspect.getdoc(function) or '')}"
+
+
+def _signature(function: Callable[..., object]) -> str:
+    parameters = [re.sub(r"(?<=: )'([^']*)'", r"\1", str(parameter)) for parameter in inspect.signature(function).parameters.values()]
+    line, returned = ", ".join(parameters), function.__annotations__["return"]
+    return (
+        f"({line}) -> {returned}" if len(line) < 80 else "\n    ".join(["(", *(f"{part}," for part in parameters)]) + f"\n) -> {returned}"
+    )
+
+
+def _members(name: str, kind: type) -> list[str]:
+    """Properties in a table, then the methods."""
+    members = {key: value for key, value in vars(kind).items() if not key.startswith("_")}
+    rows = [(f"`{key}`", (inspect.getdoc(value) or "").split("\n")[0]) for key, value in members.items() if not inspect.isfunction(value)]
+    rows = [row for row in rows if row[1]]
+    methods = [_entry(f"{name}.{key}", value) for key, value in members.items() if inspect.isfunction(value)]
+    return [*([table(("property", "meaning"), rows)] if rows else []), *methods]
+
+
 PAGES: dict[str, Callable[[], str]] = {
+    "api.md": api,
     "check.md": check_document.reference,
     "claim.md": claim,
     "command-line.md": command_line,

@@ -1,7 +1,10 @@
 """Fireassay: the measuring instrument for distributed AI.
 
     from fireassay import probe                       # in your training script
-    from fireassay import Experiment, load, run, open_record, judge
+
+    import fireassay                                  # in a program or a notebook
+    record = fireassay.run("examples/digits.toml")    # or fireassay.open("latest")
+    record.judge(), record.table("steps"), record.metrics, record.metric("speedup", workers=4), record.chart("speedup")
 
 Names are imported on first use: `import fireassay` itself loads nothing heavy.
 """
@@ -14,34 +17,66 @@ TYPE_CHECKING = False  # type checkers assume true; importing `typing` takes a t
 if TYPE_CHECKING:
     from typing import Any
 
-    from fireassay.cli.support.call_timing import time as time
-    from fireassay.cli.support.experiment_run import run as run
+    from fireassay import errors as errors
+    from fireassay.api.chart import Chart as Chart
+    from fireassay.api.comparison import Comparison as Comparison
+    from fireassay.api.comparison import compare as compare
+    from fireassay.api.estimate import Absent as Absent
+    from fireassay.api.estimate import Estimate as Estimate
+    from fireassay.api.measuring import load as load
+    from fireassay.api.measuring import read_experiment as read_experiment
+    from fireassay.api.measuring import run as run
+    from fireassay.api.record import Record as Record
+    from fireassay.api.record import open as open
+    from fireassay.api.timing import time as time
+    from fireassay.api.verdict import Verdict as Verdict
     from fireassay.instruments import probe as probe
-    from fireassay.record.reader import open_record as open_record
     from fireassay.spec.experiment import Experiment as Experiment
-    from fireassay.spec.load import load as load
-    from fireassay.verdict.judge import judge as judge
 
 __version__ = "0.4.0"
 
 _HOMES = {
-    "probe": ("fireassay.instruments.probe", None),
-    "Experiment": ("fireassay.spec.experiment", "Experiment"),
-    "load": ("fireassay.spec.load", "load"),
-    "run": ("fireassay.cli.support.experiment_run", "run"),
-    "open_record": ("fireassay.record.reader", "open_record"),
-    "judge": ("fireassay.verdict.judge", "judge"),
-    "time": ("fireassay.cli.support.call_timing", "time"),
+    "Absent": "api.estimate",
+    "Chart": "api.chart",
+    "Comparison": "api.comparison",
+    "Estimate": "api.estimate",
+    "Experiment": "spec.experiment",
+    "Record": "api.record",
+    "Verdict": "api.verdict",
+    "compare": "api.comparison",
+    "errors": "errors",
+    "load": "api.measuring",
+    "open": "api.record",
+    "probe": "instruments.probe",
+    "read_experiment": "api.measuring",
+    "run": "api.measuring",
+    "time": "api.timing",
 }
-__all__ = ["Experiment", "__version__", "judge", "load", "open_record", "probe", "run", "time"]
+__all__ = [
+    "Absent",
+    "Chart",
+    "Comparison",
+    "Estimate",
+    "Experiment",
+    "Record",
+    "Verdict",
+    "__version__",
+    "compare",
+    "errors",
+    "load",
+    "open",
+    "probe",
+    "read_experiment",
+    "run",
+    "time",
+]
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'fireassay' has no attribute {name!r}")
-    module, attribute = _HOMES[name]
-    home = importlib.import_module(module)
-    return home if attribute is None else getattr(home, attribute)
+    home = importlib.import_module(f"fireassay.{_HOMES[name]}")
+    return home if home.__name__.endswith(f".{name}") else getattr(home, name)
 
 
 def __dir__() -> list[str]:

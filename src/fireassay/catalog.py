@@ -80,7 +80,7 @@ def load(package: str, name: str) -> Any:
     from fireassay.errors import EnvironmentLacks  # deferred: `assay --help` reads names and must not load dataclasses
 
     known = ", ".join((*names(package), *third_party(package)))
-    raise EnvironmentLacks(f"there is no {package} plug-in named {name!r}; available: {known}")
+    raise EnvironmentLacks(f"there is no {package} plug-in named {name!r}. Available: {known}.")
 
 
 def part(package: str, name: str, module: str, constant: str, *default: Any) -> Any:
@@ -183,7 +183,13 @@ def _defines(path: str, constants: tuple[str, ...]) -> bool:
 
 
 def _entry_points(package: str) -> tuple[EntryPoint, ...]:
+    return tuple(_every_entry_point().select(group=f"fireassay.{package}"))
+
+
+@cache
+def _every_entry_point() -> Any:
+    """Those of all installed distributions, whose files are read once rather than once per package."""
     # Deferred: importlib.metadata takes longer to load than an empty interpreter takes to start.
     from importlib.metadata import entry_points
 
-    return tuple(entry_points(group=f"fireassay.{package}"))
+    return entry_points()

@@ -9,9 +9,12 @@ Cannot tell a name from a look-alike.
 from __future__ import annotations
 
 import re
+import sys
+from contextvars import ContextVar
 
 TYPE_CHECKING = False  # type checkers assume true; see fireassay/__init__.py
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import TextIO
 
 # The characters that XML 1.0 allows, except the controls between DEL and NBSP and bidirectional marks.
@@ -28,6 +31,18 @@ def say(text: object, *, file: TextIO | None = None, flush: bool = False) -> Non
     print(printable(str(text)), file=file, flush=flush)
 
 
+def remark(sentence: str) -> None:
+    """Something worth knowing that is not the answer: a line on standard error, or a call of what a program put into `REMARKS`."""
+    (REMARKS.get() or _on_stderr)(printable(sentence))
+
+
+def _on_stderr(sentence: str) -> None:
+    print(f"assay: {sentence}", file=sys.stderr)
+
+
+REMARKS: ContextVar[Callable[[str], None] | None] = ContextVar("remarks", default=None)
+
+
 def json_text(text: str) -> str:
     """JSON that is safe for a terminal: control characters are escaped, so parsers still read the same text."""
     return _STEERING.sub(lambda match: _escaped(match[0]), text)
@@ -36,6 +51,13 @@ def json_text(text: str) -> str:
 def _escaped(letter: str) -> str:
     units = letter.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+
+
+def shell_word(value: object) -> str:
+    """A path or a name as one word of a shell, so that a command in a message can be pasted."""
+    from shlex import quote  # deferred: `assay --help` needs none of it
+
+    return quote(str(value))
 
 
 def one_line(text: str) -> str:

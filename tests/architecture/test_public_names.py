@@ -7,7 +7,9 @@ from fireassay.exit_codes import EXIT_CODES
 
 
 def test_the_public_names_are_these() -> None:
-    assert sorted(fireassay.__all__) == ["Experiment", "__version__", "judge", "load", "open_record", "probe", "run", "time"]
+    classes = ["Absent", "Chart", "Comparison", "Estimate", "Experiment", "Record", "Verdict"]
+    functions = ["compare", "errors", "load", "open", "probe", "read_experiment", "run", "time"]
+    assert sorted(fireassay.__all__) == [*classes, "__version__", *functions]
 
 
 def test_every_public_name_resolves() -> None:

@@ -78,5 +78,5 @@ def test_every_block_runs_and_every_reader_gives_the_same_answer(block: Block, s
 
 def test_the_page_shows_the_three_promised_readers_and_assays_own() -> None:
     text = "\n".join(block.text for block in RUNNABLE)
-    for reader in ("import polars", "import duckdb", "import pandas", "from fireassay.record.reader import open_record"):
+    for reader in ("import polars", "import duckdb", "import pandas", "fireassay.open("):
         assert reader in text

@@ -86,7 +86,7 @@ def dimension_line(view: View, dimension: str) -> Line | None:
     found: tuple[Status, ...] = (*WORST, "PASS", "NOT_MEASURED")
     status: Status = next((status for status in found if any(cell.status == status for cell in cells)), "NOT_MEASURED")
     told = next(cell.sentence for cell in reversed(cells) if cell.status == status)  # the base is the first, and has least to tell
-    return Line(label=dimension, text=shortened(told), mark=mark(status), target=f"metrics-{dimension}")
+    return Line(label=dimension, text=shortened(told.partition(";")[0]), mark=mark(status), target=f"metrics-{dimension}")
 
 
 def record_line(view: View, how: str) -> str:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fireassay.estimates.estimate import Estimate, Value
 from fireassay.estimates.format import Scale, Shown, count, show
+from fireassay.reports.graph import Graph
 
 if TYPE_CHECKING:
     import polars as pl
@@ -84,7 +85,15 @@ class Words:
     note: str = ""  # how a number was made, or why there is none
 
 
-Cell = str | int | float | Mark | Number | Figure | Words | None
+@dataclass(frozen=True, kw_only=True)
+class Link:
+    """Text that leads to another page of the same site; only the text in formats without links."""
+
+    text: str
+    target: str  # relative address, made by us
+
+
+Cell = str | int | float | Mark | Number | Figure | Words | Link | None
 
 
 def number(value: Value, scale: Scale | None = None, work: str = "items", *, bare: bool = False) -> Number:
@@ -101,6 +110,8 @@ def said(cell: Cell) -> Words:
             return Words(text=cell.word, tone=cell.tone, title="why", fold=cell.why)
         case Number():
             return _number_words(cell)
+        case Link():
+            return Words(text=cell.text)
         case None:
             return Words(text=DASH, tone="absent")
         case Figure():
@@ -288,7 +299,7 @@ class Sum:
     notes: tuple[str, ...] = ()
 
 
-Block = Table | Facts | Bullets | Prose | Chart | Raw | Plot | Sum
+Block = Table | Facts | Bullets | Prose | Chart | Raw | Plot | Sum | Graph
 Blocks = tuple[Block, ...]
 
 
@@ -393,7 +404,7 @@ class Page:
 
 
 TEXTS: Final = (
-    *(Page, Case, Table, Head, Facts, Bullets, Bullet, Prose, Mark, Words),
+    *(Page, Case, Table, Head, Facts, Bullets, Bullet, Prose, Mark, Words, Link),
     *(Answer, Tile, Line, Next, Plot, Interval, Edge, Sum, Part),
 )
 

@@ -25,7 +25,7 @@ def test_a_function_is_timed_in_fresh_processes(tmp_path: Path) -> None:
     assert isinstance(result.estimate, Estimate)
     assert result.estimate.n_launches == 3
     assert 0.0 < result.estimate.value < 0.1
-    assert (result.record / "SEAL").is_file()
+    assert result.record.sealed
     assert str(result).startswith("json:dumps\n  time ")
 
 

@@ -95,7 +95,7 @@ def test_the_metric_that_the_experiment_names_decides() -> None:
 def adaptive(folder: Path, source: str = QUICK, **changes: Any) -> Path:
     (folder / "train.py").write_text(textwrap.dedent(source))
     asked = experiment(factor={"levels": [1]}, **changes)
-    return fireassay.run(asked, folder=folder, root=folder / "records")
+    return fireassay.run(asked, folder=folder, root=folder / "records").path
 
 
 def test_a_real_adaptive_run_says_which_look_ended_it_and_at_which_confidence(tmp_path: Path) -> None:

@@ -48,8 +48,22 @@ def test_the_experiment_as_a_file(capsys: pytest.CaptureFixture[str]) -> None:
 def test_wrong_flags_are_told_together(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["load", "localhost:8000", "--slo", "speed=1", "--concurrency", "0"]) == 2
     err = capsys.readouterr().err
-    assert "3 problems in the flags" in err
+    assert err.startswith("error: 3 problems\n")
     assert "Write http://localhost:8000" in err
+
+
+def test_named_addresses_are_engines_and_bare_ones_replicas(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["load", "a=http://h:1", "b=http://h:2/v1", "a=http://h:3", "--model", "M", "--toml"]) == 0
+    targets = tomllib.loads(capsys.readouterr().out)["serving"]["targets"]
+    assert [(one["name"], one["urls"]) for one in targets] == [("a", ["http://h:1", "http://h:3"]), ("b", ["http://h:2/v1"])]
+    assert cli.main(["load", "http://h:1", "http://h:2/?x=http://y", "--model", "M", "--toml"]) == 0
+    (target,) = tomllib.loads(capsys.readouterr().out)["serving"]["targets"]
+    assert target["urls"] == ["http://h:1", "http://h:2/?x=http://y"]
+
+
+def test_a_bare_address_next_to_named_ones_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["load", "a=http://h:1", "http://h:2", "--model", "M", "--toml"]) == 2
+    assert "URL: found http://h:2 next to NAME=URL; allowed: a name for every URL, or for none." in capsys.readouterr().err
 
 
 def test_concurrency_and_rate_together_are_refused(capsys: pytest.CaptureFixture[str]) -> None:

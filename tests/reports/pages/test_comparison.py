@@ -27,7 +27,7 @@ pytestmark = pytest.mark.slow
 
 RENDERINGS: dict[str, Callable[[ComparisonView], str]] = {
     "terminal": lambda view: terminal.write(page(view)),
-    "markdown": lambda view: markdown.write(page(view)),
+    "markdown": lambda view: markdown.write(replace(page(view), full=True)),
     "html": lambda view: html.write(page(view)),
     "json": lambda view: document.render(view.comparison),
 }

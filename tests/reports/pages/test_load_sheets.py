@@ -25,6 +25,7 @@ def book(load: View) -> Any:
 def test_the_sheets_of_a_load_stand_after_its_numbers(book: Any) -> None:
     assert book.sheetnames == [
         "Verdict",
+        "Charts",
         "Numbers",
         "Summary D(100,100)",
         "Under faults",

@@ -248,16 +248,19 @@ def test_braces_and_environments_are_balanced(view: View) -> None:
     text = written(view, "latex")
     bare = re.sub(r"\\[{}]", "", text)
     assert bare.count("{") == bare.count("}")
-    assert re.findall(r"\\begin\{(\w+)\}", text) == ["table", "tabular"]
-    assert re.findall(r"\\end\{(\w+)\}", text) == ["tabular", "table"]
-    rows = [line for line in text.splitlines() if line.endswith(r" \\")]
-    assert len({len(re.findall(r"(?<!\\)&", row)) for row in rows}) == 1
+    opened: list[str] = []
+    for what, name in re.findall(r"\\(begin|end)\{(\w+)\}", text):
+        assert opened.pop() == name if what == "end" else not opened.append(name)  # type: ignore[func-returns-value]
+    assert not opened
+    for panel in text.split(r"\midrule")[1:]:
+        rows = panel[: panel.index(r"\bottomrule")].strip().splitlines()
+        assert len({len(re.findall(r"(?<!\\)&", row)) for row in rows}) == 1
     assert text.isascii()
 
 
 def test_a_command_from_the_record_stays_text(view: View) -> None:
     facts = tuple(replace(fact, text=r"\input{/etc/passwd} 50 % $x_1$ #1 ~ ^ & µs") for fact in view.conditions)
-    text = written(replace(view, conditions=facts), "latex")
+    text = written(replace(view, conditions=facts), "latex").replace(r"\allowbreak{}", "")
     assert r"\input" not in text
     assert r"\textbackslash{}input\{/etc/passwd\} 50 \% \$x\_1\$ \#1 \textasciitilde{} \textasciicircum{} \& $\mu$s" in text
 

@@ -21,7 +21,25 @@ def book(view: View) -> Any:
 
 @pytest.mark.slow
 def test_there_is_one_sheet_per_section(book: Any) -> None:
-    assert book.sheetnames == ["Verdict", "Numbers", "Metrics", "Gates", "Findings", "Launches", "Environment", "Conditions"]
+    assert book.sheetnames == [
+        "Answer",
+        "Charts",
+        "Verdict",
+        "Numbers",
+        "Metrics",
+        "Gates",
+        "Findings",
+        "Launches",
+        "Environment",
+        "Conditions",
+    ]
+
+
+def test_the_first_sheet_answers(book: Any, view: View) -> None:
+    first, *further = rows(book, "Answer")
+    assert first["Status"] == view.word
+    assert first["Sentence"].startswith(f"{view.name}: ")
+    assert {"Evidence", "Next", "Record"} <= {row["What"] for row in further}
 
 
 def test_the_heads_name_the_units_and_the_cells_are_numbers(book: Any) -> None:

@@ -44,4 +44,4 @@ def _text(content: str | bytes) -> str:
     if isinstance(content, bytes):
         with zipfile.ZipFile(io.BytesIO(content)) as book:
             content = "".join(book.read(name).decode("utf-8", "replace") for name in book.namelist())
-    return re.sub(r"\s+", "", content)  # a narrow page breaks it
+    return re.sub(r"\s+|\\allowbreak\{\}", "", content)  # a narrow page breaks it

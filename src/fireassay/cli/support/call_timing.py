@@ -1,12 +1,7 @@
 """How does timing a command or a function become a record and a result?
 
-Shared by `assay time` and `fireassay.time`:
-
-    import fireassay, json
-    result = fireassay.time(json.dumps, [1, 2, 3], launches=5)
-    result.estimate.value, result.record
-
-The function must be importable by name in a fresh process, and its arguments must be JSON: nothing is ever pickled.
+Shared by `assay time` and `fireassay.time`.  The function must be importable by name in a fresh process, and its arguments must be
+JSON: nothing is ever pickled.
 """
 
 from __future__ import annotations
@@ -17,81 +12,16 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from fireassay.errors import Problem, SpecError
-from fireassay.spec.sections.timing import ROUNDS
 
 if TYPE_CHECKING:
-    from fireassay.estimates.estimate import Value
     from fireassay.runners.experiment.context import Advice
     from fireassay.runners.experiment.progress import RunProgress
     from fireassay.spec.experiment import Experiment
-
-
-@dataclass(frozen=True, kw_only=True)
-class Timed:
-    """The result of `fireassay.time`."""
-
-    estimate: Value  # seconds per call with interval, or why there is none
-    record: Path  # the sealed record
-    text: str  # the same as text
-
-    def __str__(self) -> str:
-        return self.text
-
-
-def time(
-    function: Callable[..., object] | str,
-    *args: Any,
-    launches: int = ROUNDS,
-    round_s: float = 0.5,
-    precision: float | None = None,
-    warm_up: int = 1,
-    root: str | Path = "records",
-    name: str | None = None,
-    **kwargs: Any,
-) -> Timed:
-    """Time a function in fresh processes, each of which imports it and runs a round of trials.
-
-    Args:
-        function: "module:function", or a module-level function.
-        args, kwargs: passed to it; any JSON value.
-        launches: number of fresh processes; with `precision`, before the first interim look.
-        round_s: minimum seconds of counted calls per launch.
-        precision: add launches until the interval is this narrow (0.02: 2 % on each side).
-        warm_up: trials before the counted ones, in addition to those that calibrate the number of calls.
-        root: folder for the record.
-        name: record name; default: the function's.
-
-    Raises:
-        SpecError: a lambda, a function of the main script, or arguments that JSON cannot hold.
-        WorkloadError: the function raised.
-    """
-    from fireassay.cli.support import record_lookup
-    from fireassay.reports.rows.timing import summary, text
-
-    target, folder = target_of(function)
-    words = _json_arguments(args, kwargs)
-    spec = experiment(
-        target,
-        words,
-        runner="function",
-        name=name or target.replace(":", "."),
-        sections={
-            "launches": {"per_configuration": launches, **({} if precision is None else {"precision": precision})},
-            "timing": {"round_s": round_s, "warm_up": warm_up},
-        },
-        environment=_search_path(folder),
-    )
-    (path,) = measure([(spec, target)], root=Path(root))
-    side = record_lookup.side(path, target)
-    (configuration,) = side.measured.configurations
-    shown = text(summary(side.measured, side.judgement, target))
-    return Timed(estimate=side.judgement.results["trial_time"][configuration], record=path, text=shown)
 
 
 # ---- the function's name -------------------------------------------------------------------------------------------
@@ -152,14 +82,20 @@ def _folder_of(module: str) -> Path | None:
     return None if everywhere else folder
 
 
-def _search_path(folder: Path | None) -> dict[str, str]:
+def search_path(folder: Path | None) -> dict[str, str]:
+    """The environment in which a process finds modules of this folder."""
     if folder is None:
         return {}
     outer = os.environ.get("PYTHONPATH", "")
     return {"PYTHONPATH": os.pathsep.join(part for part in (str(folder), outer) if part)}
 
 
-def _json_arguments(args: Sequence[Any], kwargs: dict[str, Any]) -> list[str]:
+def json_arguments(args: Sequence[Any], kwargs: dict[str, Any]) -> list[str]:
+    """The arguments as the words of a function's experiment.
+
+    Raises:
+        SpecError: JSON cannot hold them unchanged.
+    """
     try:
         texts = [json.dumps(list(args), allow_nan=False), json.dumps(kwargs, allow_nan=False)]
     except (TypeError, ValueError) as error:

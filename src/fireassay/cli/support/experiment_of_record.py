@@ -1,15 +1,12 @@
-"""How does a record stand wherever an experiment's file does?  Advice then keeps every condition but the one that it changes.
+"""How does a record stand for the addresses of its load?  Advice then keeps every condition but the one that it changes.
 
-assay run 77ab01 --workers 1,2 --launches 10
 assay load 5c07aa --concurrency 40,48,56
 """
 
 from __future__ import annotations
 
-import argparse
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,25 +15,6 @@ if TYPE_CHECKING:
     from fireassay.spec.flags.load import Recorded
 
 ADDRESS = re.compile(r"://|=|:\d+$")  # in what is never a record's name
-FILES = frozenset({".toml", ".py"})  # suffixes of what is never a record's name
-
-
-def use_record(arguments: argparse.Namespace) -> bool:
-    """Replace a record's name by its experiment's file, and note the folder of its script; whether there was one."""
-    name = arguments.experiment
-    if name is None or Path(name).suffix in FILES or Path(name).is_file():
-        return False
-    from fireassay.errors import RecordError
-    from fireassay.record.lookup import resolve
-    from fireassay.record.manifest import read_manifest
-
-    with suppress(RecordError):  # then it is taken for a file, and the message is about both
-        path = resolve(name, arguments.root)
-        manifest = read_manifest(path)
-        arguments.experiment = str(path / "experiment.toml")
-        arguments.script_folder = _folder(manifest)
-        return True
-    return False
 
 
 def recorded_load(words: Sequence[str], root: Path) -> Recorded | None:

@@ -1,6 +1,6 @@
-"""How do a program and the command line run an experiment with judging at hand?
+"""How do `fireassay.run` and the command line run an experiment with judging at hand?
 
-This is `fireassay.run`: the runner alone cannot decide whether an interval is narrow enough (`launches.precision`) or a launch was
+The runner alone cannot decide whether an interval is narrow enough (`launches.precision`) or a launch was
 disturbed (`noise.repeat`), so it receives functions that can.
 """
 

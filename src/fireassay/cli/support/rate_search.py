@@ -9,13 +9,12 @@ the rates would bias it.
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from fireassay.printable import say
+from fireassay.printable import remark
 
 if TYPE_CHECKING:
     from fireassay.runners.experiment.progress import RunProgress
@@ -81,10 +80,10 @@ def ranged(experiment: Experiment, folder: Path, root: Path, on_progress: Callab
 
     span = search(min(serving.rate), lambda rate: _meets(experiment, rate, folder, root, on_progress))
     if span.middle <= 0.0:
-        raise WorkloadError("the search found no rate that could be judged; see the pilot records")
+        raise WorkloadError("the search found no rate that could be judged. `assay report` shows why, for each of the pilot records")
     rates = tuple(sorted({float(f"{share * span.middle:.3g}") for share in AROUND}))
     bounds = f"between {_rate_words(span.meets)} and {_rate_words(span.misses)}"
-    say(f"search: the objectives stop being met {bounds} requests/s; measuring at {', '.join(map(given, rates))}", file=sys.stderr)
+    remark(f"search: the objectives stop being met {bounds} requests/s; measuring at {', '.join(map(given, rates))}")
     return experiment.model_copy(update={"serving": serving.model_copy(update={"rate": rates, "search": False})})
 
 

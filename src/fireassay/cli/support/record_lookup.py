@@ -1,14 +1,14 @@
 """How do verbs that judge several records find, open and judge them?
 
-A record is given by path, by name below the root, as `latest`, or by its address in a store, from which it is pulled and
-verified first.
+A record is given by path, by name below the root, as `latest`, `latest:KIND` or `latest:NAME`, or by its address in a store, from
+which it is pulled and verified first.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import sys
+import shlex
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -44,20 +44,37 @@ def whole(path: Path) -> Record:
 
     record = open_record(path)
     if record.sealed and (problems := verify(path)):
-        raise RecordError(f"{path} differs from its seal: {problems[0]} `assay verify {path}` lists all differences.")
+        raise RecordError(_damaged(path, problems))
     return record
+
+
+MOST_NAMED = 5  # of the damaged files
+
+
+def _damaged(path: Path, problems: Sequence[str]) -> str:
+    number, rest = len(problems), len(problems) - MOST_NAMED
+    named = [f"  {problem}" for problem in problems[:MOST_NAMED]] + ([f"  and {rest} more"] if rest > 0 else [])
+    return "\n".join(
+        [
+            f"{path} is damaged: {number} {'file is' if number == 1 else 'files are'} not as sealed",
+            *named,
+            f"Nothing is judged from it. Restore {'that file' if number == 1 else 'them'} from a copy, then:",
+            f"  assay verify {shlex.quote(str(path))}",
+        ]
+    )
 
 
 def side(path: Path, label: str = "") -> Side:
     """Open and judge one record."""
+    from fireassay.cli.support.bar import bar
     from fireassay.frames.record_data import from_record
     from fireassay.record.unjudged import judged_from
     from fireassay.verdict.comparison.types import Side
     from fireassay.verdict.judge import judge
 
-    with judged_from(path):
+    with judged_from(path), bar(f"judging {path.name}") as advance:
         measured = from_record(whole(path))
-        return Side(label=label or path.resolve().name, measured=measured, judgement=judge(measured))
+        return Side(label=label or path.resolve().name, measured=measured, judgement=judge(measured, advance))
 
 
 def sides(paths: Iterable[Path]) -> list[Side]:
@@ -74,9 +91,9 @@ def sides(paths: Iterable[Path]) -> list[Side]:
 
 
 def _report_skipped(error: Exception) -> None:
-    from fireassay.printable import printable
+    from fireassay.printable import remark
 
-    print(f"assay: skipped: {printable(str(error))}", file=sys.stderr)
+    remark(f"skipped: {error}")
 
 
 def refuse_itself(sides: Sequence[Side], where: str) -> None:
@@ -143,14 +160,14 @@ def add_days(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def days(arguments: argparse.Namespace, compared: Sequence[Side], varying: Sequence[str]) -> Days:
-    """Day-to-day variation, from --history and --day-to-day."""
+def days(history: str | None, day_to_day: float | None, compared: Sequence[Side], varying: Sequence[str]) -> Days:
+    """Day-to-day variation: from a history, or as assumed."""
     from fireassay.verdict.comparison.sessions import DAYS, days_of
 
     past: list[Side] = []
-    if arguments.history:
-        past = comparable(compared[0], sides(folders_of(arguments.history)), varying)
-    return days_of(past, compared, DAYS if arguments.day_to_day is None else arguments.day_to_day)
+    if history:
+        past = comparable(compared[0], sides(folders_of(history)), varying)
+    return days_of(past, compared, DAYS if day_to_day is None else day_to_day)
 
 
 def comparable(newest: Side, others: Sequence[Side], varying: Sequence[str]) -> list[Side]:

@@ -9,23 +9,19 @@ from typing import TYPE_CHECKING
 
 from fireassay.cli.support.output import Output, add_formats, emit
 from fireassay.cli.support.record_lookup import add_days
-from fireassay.cli.support.verb import Verb, add_root
+from fireassay.cli.support.verb import A_RECORD, Verb, add_root
 from fireassay.printable import say
 
 if TYPE_CHECKING:
-    from fireassay.verdict.comparison.sessions import Days
+    from collections.abc import Sequence
+
     from fireassay.verdict.comparison.types import Comparison, Side
 
 QUALITY = "quality"  # as --primary: quality alone decides
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "records",
-        nargs="+",
-        metavar="RECORD",
-        help="record folders, unique prefixes of their names, or `latest`; the first is the baseline",
-    )
+    parser.add_argument("records", nargs="+", metavar="RECORD", help=f"{A_RECORD}; the first is the baseline")
     parser.add_argument(
         "--varying",
         action="append",
@@ -53,17 +49,25 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    from fireassay.cli.support.lean_scipy import import_special
     from fireassay.record.arrow_import import without_pandas
     from fireassay.reports.documents.comparison import render
     from fireassay.reports.pages.comparison import page
     from fireassay.reports.rows.comparison import build
 
     without_pandas()
+    import_special()
     sides = load_sides(arguments.records, arguments.root)
     by_quality = arguments.primary == QUALITY
-    if by_quality:
-        arguments.primary = None
-    comparison = _compared(sides, arguments)
+    comparison = compared(
+        sides,
+        at=arguments.at,
+        varying=arguments.varying,
+        force=arguments.force,
+        primary=None if by_quality else arguments.primary,
+        history=arguments.history,
+        day_to_day=arguments.day_to_day,
+    )
     base = sides[0]
     view = build(comparison, base.judgement.metrics, base.measured.experiment.workload.work)
     emit(Output(name="comparison", page=lambda: page(view), document=lambda: render(comparison)), arguments)
@@ -73,55 +77,49 @@ def _run(arguments: argparse.Namespace) -> int:
     return exit_code(comparison, by_quality=by_quality)
 
 
-def _compared(sides: tuple[Side, ...], arguments: argparse.Namespace) -> Comparison:
+def compared(
+    sides: tuple[Side, ...],
+    *,
+    at: Sequence[str] = (),
+    varying: Sequence[str] = (),
+    force: bool = False,
+    primary: str | None = None,
+    history: str | None = None,
+    day_to_day: float | None = None,
+) -> Comparison:
+    """Compare what the number of sides and configurations asks for: records, configurations of one, or its engines.
+
+    Raises:
+        SpecError: unknown configuration, metric or condition, or a side compared with itself.
+    """
     from fireassay.cli.support import record_lookup
     from fireassay.verdict.comparison.compare import compare, compare_at, compare_configurations, compare_engines
 
-    if len(sides) == 1 and len(arguments.at) < 2 and _engines(sides[0]) > 1:
-        at = _load_of(sides[0], arguments.at[0]) if arguments.at else None
-        return compare_engines(sides[0], primary=arguments.primary, at=at)
+    if len(sides) == 1 and len(at) < 2 and _engines(sides[0]) > 1:
+        return compare_engines(sides[0], primary=primary, at=_load_of(sides[0], at[0]) if at else None)
     if len(sides) == 1:
-        _refuse_one_alone(sides[0], arguments.at)
-        return compare_configurations(sides[0], arguments.at, primary=arguments.primary)
-    if len(arguments.at) == len(sides):
-        return compare_at(
-            _once_each(sides),
-            arguments.at,
-            varying=arguments.varying,
-            force=arguments.force,
-            primary=arguments.primary,
-            days=_days(sides, arguments),
-        )
+        _refuse_one_alone(sides[0], at)
+        return compare_configurations(sides[0], at, primary=primary)
+    # A history counts only under the baseline's conditions, else the effect under study would pass for variation between sessions.
+    days = record_lookup.days(history, day_to_day, sides, ("code",))
+    if len(at) == len(sides):
+        return compare_at(_once_each(sides), at, varying=varying, force=force, primary=primary, days=days)
     record_lookup.refuse_itself(sides, "RECORD")
-    if len(arguments.at) > 1:
+    if len(at) > 1:
         from fireassay.errors import Problem, SpecError
 
         raise SpecError(
             (
                 Problem(
                     where="--at",
-                    found=" ".join(arguments.at),
+                    found=" ".join(at),
                     allowed="one configuration that decides, or one for each record in their order",
                     fix="To compare configurations of one record, give one record.",
                 ),
             ),
             "the comparison",
         )
-    return compare(
-        sides,
-        varying=arguments.varying,
-        force=arguments.force,
-        primary=arguments.primary,
-        at=arguments.at[0] if arguments.at else None,
-        days=_days(sides, arguments),
-    )
-
-
-def _days(sides: tuple[Side, ...], arguments: argparse.Namespace) -> Days:
-    """A history counts only under the baseline's conditions, else the effect under study would pass for variation between sessions."""
-    from fireassay.cli.support import record_lookup
-
-    return record_lookup.days(arguments, sides, ("code",))
+    return compare(sides, varying=varying, force=force, primary=primary, at=at[0] if at else None, days=days)
 
 
 def _once_each(sides: tuple[Side, ...]) -> tuple[Side, ...]:
@@ -158,7 +156,7 @@ def _load_of(side: Side, text: str) -> float:
         raise SpecError((problem,), "the comparison") from None
 
 
-def _refuse_one_alone(side: Side, configurations: list[str]) -> None:
+def _refuse_one_alone(side: Side, configurations: Sequence[str]) -> None:
     from fireassay.errors import Problem, SpecError
 
     if len(configurations) < 2:
@@ -226,9 +224,9 @@ VERB = Verb(
     description="""Compare records with the first one, metric by metric, at launch level. Refused unless all conditions agree except those under
 study; the error gives the field, both values and the remedy.
 
-    assay compare before after                     the same script, for example on another day
-    assay compare before after --varying code      before and after a change of the script
-    assay compare a b --varying engine             the engine, and all it determines, may differ
+    assay compare before after                     the same script on another day
+    assay compare before after --varying code      a changed script
+    assay compare a b --varying engine             another engine, and all it brings
     assay compare a b c --markdown                 a table of many, each against the first
     assay compare a --at workers=1 --at workers=4  two configurations of one record
     assay compare a a q --at workers=1 --at workers=4 --at workers=1
@@ -246,4 +244,6 @@ Exit codes: 0 decided, whatever the direction; 1 quality was lost; 3 not compara
 5 nothing measured on a side.""",
     add_arguments=_add_arguments,
     run=_run,
+    usual={"vary": ("--varying", "--force"), "judge": ("--primary", "--history")},
+    exits={0: "decided", 1: "quality lost", 3: "NOT COMPARABLE", 4: "INCONCLUSIVE", 5: "nothing measured"},
 )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from fireassay.cli.support.experiment_of_record import recorded_load, secrets_from_here
 from fireassay.cli.support.output import JSON, Output, emit, plain_stdout
 from fireassay.cli.support.verb import Verb, add_root
+from fireassay.cli.verbs.report import VERDICTS
 from fireassay.printable import say
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def _run(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.check:
         return _check(experiment, arguments)
-    for note in () if recorded else notes(arguments):
+    for note in () if recorded or arguments.quiet else notes(arguments):
         say(f"note: {note}", file=sys.stderr)
     show_notes(experiment)
     if arguments.dry_run:
@@ -60,7 +61,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from fireassay.cli.support.rate_search import ranged
     from fireassay.cli.verbs.report import judge_and_show
 
-    with display(sys.stdout if plain_stdout(arguments) else sys.stderr, quiet=arguments.quiet) as show:
+    with display(sys.stderr, quiet=arguments.quiet, tables=True) as show:
         experiment = ranged(experiment, folder, arguments.root, show)
         path = run(experiment, folder=folder, root=arguments.root, on_progress=show)
     return judge_and_show(path, arguments)
@@ -100,12 +101,13 @@ VERB = Verb(
     summary="put a load on an LLM serving engine: latency, goodput, saturation, correctness",
     description="""Put a load on a serving engine, seal a record of every request, judge it and show the verdict.
 
-    assay load URL --model M --scenario "D(100,100)" --concurrency 1,8,16 --slo ttft=0.2,tpot=0.05
-    assay load URL --model M --rate 5,10,20 --arrival poisson --duration 120s --goodput
+    assay load URL --model M --check            how the server answers, in ten requests
+    assay load URL --model M --concurrency 1,8,16 --slo ttft=0.2,tpot=0.05
+    assay load URL --model M --rate 5,10,20 --duration 120s --goodput
+    assay load URL --model M --scenario "D(100,100)" --rate 5,10,20 --arrival gamma --cv 2
     assay load http://a:8000 http://b:8000 --model M --concurrency 32 --identity 8 --canaries 0.02
-    assay load a=http://a:8000 b=http://b:8000 --model M --concurrency 8,16,32 --slo ttft=0.5
-    assay load 5c07aa --concurrency 40,48,56
-    assay load URL --model M --check
+    assay load a=http://a:8000 b=http://b:8000 --model M --slo ttft=0.5      two engines, in turn
+    assay load 5c07aa --concurrency 40,48,56    a record: its load again, with these flags on top
 
 --check sends ten requests and reports whether the server streams, which model answers, whether its usage is plausible, how many
 tokens an event holds, and whether a rate limit, compression or a cold start would spoil a load.
@@ -117,4 +119,10 @@ Engines started by assay and faults need an experiment file for `assay run` (--t
 Ctrl-C ends the load cleanly and keeps all measurements; `assay resume RECORD` continues.""",
     add_arguments=add_arguments,
     run=_run,
+    usual={
+        "measure": ("--model", "--concurrency", "--rate", "--duration", "--launches"),
+        "judge": ("--slo", "--attainment", "--price"),
+        "before": ("--check", "--dry-run"),
+    },
+    exits=VERDICTS,
 )

@@ -11,22 +11,25 @@ from typing import TYPE_CHECKING, Final
 
 from fireassay import catalog
 from fireassay.cli.support import threads
-from fireassay.cli.support.output import JSON, STDOUT, WRITERS, Output, add_full, emit, form_of, plain_stdout, printed, shown, write
-from fireassay.cli.support.verb import Verb, add_root
+from fireassay.cli.support.bar import bar
+from fireassay.cli.support.output import JSON, STDOUT, WRITERS, Output, add_full, emit, form_of, opened, plain_stdout, printed, shown, write
+from fireassay.cli.support.settings import USED
+from fireassay.cli.support.verb import A_RECORD, Verb, add_root
 from fireassay.exit_codes import NO_GAIN
-from fireassay.printable import say
+from fireassay.printable import say, shell_word
 
 if TYPE_CHECKING:
     from fireassay.reports.view import View
     from fireassay.verdict.types import Status
 
 EXIT_OF_STATUS = {"PASS": 0, "NO_GAIN": NO_GAIN, "FAIL": 1, "INVALID": 3, "INCONCLUSIVE": 4, "NOT_MEASURED": 4}
+VERDICTS = {code: status for status, code in EXIT_OF_STATUS.items() if status != "NOT_MEASURED"}  # for the help of verbs that judge
 PAGES: Final = "reports.pages"
 RECORD: Final = "record"  # the default page
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("record", metavar="RECORD", help="a record folder, a unique prefix of its name, or `latest`")
+    parser.add_argument("record", metavar="RECORD", help=A_RECORD)
     for name in (JSON, *catalog.names(WRITERS), *(page for page in catalog.names(PAGES) if page != RECORD)):
         parser.add_argument(f"--{name}", dest="formats", action="append_const", const=name, help=f"the {name} report")
     parser.add_argument(
@@ -60,7 +63,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
     without_pandas()
     reports = [
-        _report(name, arguments.page, full=arguments.full) for name in dict.fromkeys(arguments.formats or [form_of(arguments.output)])
+        _report(name, arguments.page, full=arguments.full) for name in dict.fromkeys(arguments.formats or [_unasked(arguments.output)])
     ]
     streams = arguments.output == STDOUT or (arguments.output is None and any(shown_report.streams for shown_report in reports))
     where = sys.stderr if streams else sys.stdout  # a path would spoil JSON on stdout
@@ -70,13 +73,21 @@ def _run(arguments: argparse.Namespace) -> int:
         if arguments.output == STDOUT or (arguments.output is None and shown_report.streams):
             printed(shown_report.content(view, True))
         elif arguments.output is None:
-            say(write_inside(shown_report, view, path), file=where)
+            written = write_inside(shown_report, view, path)
+            say(written, file=where)
+            opened(written)
         else:
             target = arguments.output
             target = target / shown_report.file if len(reports) > 1 or target.is_dir() else target
             write(target, shown_report.content(view, False))
             say(target, file=where)
+            opened(target)
     return EXIT_OF_STATUS[status]
+
+
+def _unasked(output: Path | None) -> str:
+    """The format if no flag names one: that of the file's name, else the user's own default."""
+    return USED.get().format if output is None else form_of(output)
 
 
 def _report(name: str, page: str, *, full: bool = False) -> Shown:
@@ -90,7 +101,7 @@ def _report(name: str, page: str, *, full: bool = False) -> Shown:
     stem = "report" if chosen == RECORD else f"report-{chosen}"
 
     def content(view: View, screen: bool) -> str | bytes:
-        made = replace(page_spec.page(view), full=full)
+        made = replace(page_spec.page(view), full=full or chosen != RECORD)  # the other pages have no short form
         return shown(writer, made) if screen else writer.write(made)
 
     return Shown(
@@ -110,15 +121,17 @@ def document(view: View) -> str:
 def judged(path: Path) -> tuple[View, Status]:
     """Open and judge a record and build its view; prints and writes nothing."""
     threads.suited_to(path)
+    from fireassay.cli.support.lean_scipy import import_special
     from fireassay.frames.record_data import from_record
     from fireassay.record.reader import open_record
     from fireassay.record.unjudged import judged_from
     from fireassay.reports.view import build
     from fireassay.verdict.judge import judge
 
-    with judged_from(path):
+    import_special()
+    with judged_from(path), bar("judging") as advance:
         measured = from_record(open_record(path))
-        judgement = judge(measured)
+        judgement = judge(measured, advance)
         return build(measured, judgement), judgement.verdict.status
 
 
@@ -127,7 +140,7 @@ def judge_and_show(path: Path, arguments: argparse.Namespace) -> int:
     try:
         return _judge_and_show(path, arguments)
     except KeyboardInterrupt:
-        say(f"assay: interrupted; the record is kept. Judge it with: assay report {path}", file=sys.stderr)
+        say(f"assay: interrupted; the record is kept. Judge it with: assay report {shell_word(path)}", file=sys.stderr)
         return 130
 
 
@@ -172,4 +185,6 @@ VERB = Verb(
 The exit code is the verdict's: 0 PASS, 9 NO GAIN, 1 FAIL, 3 INVALID, 4 INCONCLUSIVE.""",
     add_arguments=_add_arguments,
     run=_run,
+    usual={"formats": ("--html", "--markdown", "--excel", "--json"), "output": ("--page", "--output")},
+    exits=VERDICTS,
 )

@@ -5,13 +5,17 @@ Only where every address is http://.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from pydantic import Field
 
 from fireassay.errors import Problem, SpecError
 from fireassay.spec.model import LONGEST_S
 from fireassay.spec.sections.faults import Fault as FaultSpec
 from fireassay.spec.sections.serving import Target
-from fireassay.traffic.proxy import Proxies
+
+if TYPE_CHECKING:
+    from fireassay.traffic.proxy import Proxies
 
 
 class Shared(FaultSpec):
@@ -47,4 +51,6 @@ def check(asked: FaultSpec, target: Target) -> None:
 
 def front(asked: FaultSpec, target: Target, mark: str, seed: int) -> Proxies:
     """Start the proxy."""
+    from fireassay.traffic.proxy import Proxies  # deferred: it loads asyncio, and the fault's keys are read with every record
+
     return Proxies(mark=mark, seed=seed)

@@ -91,6 +91,7 @@ def _facts(measured: RecordTables, launch: int, workers: int, details: list[dict
     steps = rows["steps"]["step"].n_unique()
     checks = hashes(measured).filter(pl.col("launch") == launch)
     start = "different" if merged["shapes"] > 1 else _start(checks)
+    kinds = _kinds(rows["samples"], workers)
     moved = _moved(rows["collectives"], merged["bytes"], workers)
     carries = moved.filter((pl.col("summed") >= CARRIES) | pl.col("gathered").is_between(1.0 - EXACT, 1.0 + EXACT))
     carrying = tuple(carries["step"].sort().to_list())
@@ -113,8 +114,8 @@ def _facts(measured: RecordTables, launch: int, workers: int, details: list[dict
         stayed=checks.height > 1 and bool(checks["agree"].all()) and checks["text"].n_unique() > 1,
         rejoined=bool(checks.filter(pl.col("step") > 0)["agree"].any()),
         met_again=_met_again(checks, carrying),
-        samples=_likeness(rows, merged, start, workers),
-        sharing=_sharing(rows["samples"], workers),
+        samples=_likeness(rows, merged, start, workers, kinds),
+        sharing=workers // kinds if kinds and workers % kinds == 0 else None,
     )
 
 
@@ -200,9 +201,8 @@ def _met_again(checks: pl.DataFrame, carrying: tuple[int, ...]) -> bool | None:
     return bool(after["agree"].all()) if after.height else None
 
 
-def _likeness(rows: Mapping[str, pl.DataFrame], merged: Mapping[str, Any], start: Likeness, workers: int) -> Likeness:
+def _likeness(rows: Mapping[str, pl.DataFrame], merged: Mapping[str, Any], start: Likeness, workers: int, kinds: int | None) -> Likeness:
     """Whether the ranks use the same samples: by ids, by a distributed sampler, or by the losses of equal parameters."""
-    kinds = _kinds(rows["samples"], workers)
     if kinds is not None:
         return "same" if kinds == 1 else "different" if kinds == workers else "partly"
     if merged["sharing"] > 1:
@@ -216,15 +216,10 @@ def _likeness(rows: Mapping[str, pl.DataFrame], merged: Mapping[str, Any], start
     return "same" if most - least <= SAME_LOSS * abs(most) else "different"
 
 
-def _sharing(samples: pl.DataFrame, workers: int) -> int | None:
-    kinds = _kinds(samples, workers)
-    return workers // kinds if kinds and workers % kinds == 0 else None
-
-
 def _kinds(samples: pl.DataFrame, workers: int) -> int | None:
     """Number of different sets of samples that the ranks used in the first steps; None unless every rank reported its own."""
     first = samples.filter((pl.col("incarnation") == 0) & (pl.col("step") < pl.col("step").min() + LOOKED_AT))
-    sets = first.explode("ids").group_by("rank").agg(pl.struct("step", "ids").unique().sort())
-    if sets.height < workers:
+    of_rank = first.explode("ids").select("rank", "step", "ids").unique().sort("rank", "step", "ids").partition_by("rank")
+    if len(of_rank) < workers:
         return None
-    return len({tuple((step["step"], step["ids"]) for step in row) for row in sets["step"].to_list()})
+    return len({(tuple(part["step"].to_list()), tuple(part["ids"].to_list())) for part in of_rank})

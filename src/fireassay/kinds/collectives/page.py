@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fireassay.kinds.collectives import questions, tables
+from fireassay.kinds.collectives.sheets import graphs
 from fireassay.reports.charts.links import collective_bandwidth, topology
 from fireassay.reports.charts.record_charts import Charts, charts_of
 from fireassay.reports.page import Section
@@ -25,7 +26,7 @@ def page(view: View) -> tuple[Section, ...]:
         record.conditions(view),
         record.methods(view),
         *questions.sections(view),
-        *sheets(view),
+        *sheets(view, graphs=graphs),
         *results(view),
     )
 

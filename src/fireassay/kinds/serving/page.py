@@ -51,7 +51,7 @@ def page(view: View) -> tuple[Section, ...]:
         record.methods(view),
         *(a_or_b.brief(view, rivals) if rivals else brief(view)),
         *questions.sections(view, COLUMNS),
-        *sheets(view, load_sheets.sheets(view), load_sheets.launches),
+        *sheets(view, load_sheets.sheets(view), load_sheets.launches, load_sheets.graphs),
         *results(view, PAPER),
     )
 

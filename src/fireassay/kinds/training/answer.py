@@ -7,11 +7,11 @@ faster, and a line per other dimension that was asked for.  A wrong result shows
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from fireassay.estimates.estimate import Estimate
-from fireassay.estimates.format import count, given, show
+from fireassay.estimates.format import count, given, show, with_interval
 from fireassay.metrics.metric import ALL
 from fireassay.metrics.training.lost_time import METRICS as LOST
 from fireassay.metrics.training.lost_time import part_of
@@ -37,6 +37,7 @@ from fireassay.reports.page import (
 )
 from fireassay.reports.view import Column, View
 from fireassay.reports.words import DIMENSION_TITLES
+from fireassay.verdict.types import Status
 
 PROCESSORS: Final = "bottleneck_processors"  # the audit that explains computing which cannot shrink
 TIMES: Final = ("step_time", "wall_time")
@@ -303,14 +304,25 @@ def _tile(view: View, dimension: str) -> Tile:
     cells = [(row.column, row.cells[dimension]) for row in view.vector]
     marks = tuple(mark(found.status, str(column.workers), found.sentence) for column, found in cells)
     title, target = DIMENSION_TITLES[dimension], f"metrics-{dimension}"
-    line = answering.dimension_line(view, dimension)
-    if line is None or line.mark is None:
+    if dimension in view.unasked:
         return Tile(title=title, mark=mark("NOT_MEASURED", "not asked"), text=_unasked(dimension), target=target)
-    column = next((column for column in view.columns if column.key == view.recommended), view.columns[-1])
-    if column.key == view.base and dimension == "performance":
-        column = view.columns[-1]
+    statuses = {column.key: found.status for column, found in cells}
+    worst: Status = next((status for status in (*answering.WORST, "PASS") if status in statuses.values()), "NOT_MEASURED")
+    status = _of_performance(view, statuses) if dimension == "performance" else worst
+    column, cell = next(
+        (pair for pair in reversed(cells) if pair[1].status == (status if status in statuses.values() else worst)), cells[-1]
+    )
     big, small = _big(view, dimension, column)
-    return Tile(title=title, mark=line.mark, text=line.text, big=big, small=small, marks=marks, target=target)
+    text = answering.shortened(cell.sentence.partition(";")[0])
+    return Tile(title=title, mark=mark(status), text=text, big=big, small=small, marks=marks, target=target)
+
+
+def _of_performance(view: View, statuses: Mapping[str, Status]) -> Status:
+    """Whether more workers pay: one count that holds is enough."""
+    others = [status for key, status in statuses.items() if key != view.base]
+    if not others or "PASS" in others:
+        return "PASS"
+    return "INCONCLUSIVE" if "INCONCLUSIVE" in others else "NO_GAIN" if set(others) == {"FAIL"} else others[-1]
 
 
 BIG: Final = {"correctness": ("quality",), "performance": ("speedup", *TIMES), "cost": PRICES, "reliability": ("recovery_time",)}
@@ -324,7 +336,8 @@ def _big(view: View, dimension: str, column: Column) -> tuple[str, str]:
             shown = row.cells.get(key) if row else None
             if row is not None and shown is not None and shown.measured:
                 times = "×" if name == "speedup" else ""
-                return f"{shown.text}{times}", f"{shown.interval} {row.title.lower()}, {view.label(key)}".strip()
+                what = view.quality_metric if name == "quality" and view.quality_metric else row.title.lower()
+                return f"{shown.text}{times}", with_interval(f"{what}, {view.label(key)}", shown.interval)
     return "", ""
 
 
@@ -338,7 +351,7 @@ def _unasked(dimension: str) -> str:
 def _about(view: View) -> str:
     facts = {fact.name: fact.text for fact in view.conditions}
     workers = ", ".join(str(column.workers) for column in view.columns)
-    scaling = facts.get("Scaling", "").partition(":")[0]
+    scaling = facts.get("Scaling", "").partition(":")[0].partition(";")[0]
     return ", ".join(
         word for word in (f"Training on {workers} workers", scaling and f"{scaling} scaling", count(len(view.launches), "launches")) if word
     )

@@ -7,6 +7,7 @@ from typing import Final
 from fireassay.kinds.training import questions
 from fireassay.kinds.training.answer import answer as answer
 from fireassay.kinds.training.answer import brief
+from fireassay.kinds.training.sheets import graphs
 from fireassay.reports.charts import cost_time, launch_order, launch_timeline, quality
 from fireassay.reports.charts.record_charts import Charts, charts_of
 from fireassay.reports.charts.training import communication_model, fault, phases, profile, rank_time, ranks, speedup, step_timeline
@@ -39,7 +40,7 @@ def page(view: View) -> tuple[Section, ...]:
         record.methods(view),
         *brief(view),
         *questions.sections(view),
-        *sheets(view),
+        *sheets(view, graphs=graphs),
         *results(view),
     )
 

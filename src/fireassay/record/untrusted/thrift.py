@@ -11,6 +11,7 @@ from typing import Any, Final
 DEEPEST: Final = 8
 _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 7, 8, 9, 10, 12
 _NUMBERS: Final = (4, 5, 6)
+_WIDTHS: Final = {_BYTE: 1, _DOUBLE: 8}
 
 
 def number(told: dict[int, Any], field: int) -> int:
@@ -71,10 +72,11 @@ class Thrift:
             for _ in range(length):
                 self._value(inner if inner not in (_TRUE, _FALSE) else _BYTE, deep + 1)
             return None
-        widths = {_BYTE: 1, _DOUBLE: 8}
-        if kind not in (*widths, _BINARY):
-            raise ValueError("a page header is malformed")
-        width = widths.get(kind) or self._varint()
+        width = _WIDTHS.get(kind)
+        if width is None:
+            if kind != _BINARY:
+                raise ValueError("a page header is malformed")
+            width = self._varint()
         self.at += width
         if self.at > len(self._data):
             raise IndexError
@@ -90,6 +92,9 @@ class Thrift:
         return (value >> 1) ^ -(value & 1)
 
     def _varint(self) -> int:
+        if (value := self._data[self.at]) < 128:  # most numbers of a header
+            self.at += 1
+            return value
         value = shift = 0
         while True:
             byte = self._data[self.at]

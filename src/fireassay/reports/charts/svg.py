@@ -22,6 +22,7 @@ TOP: Final = 26  # pixels above a plot, for its title
 TICKS: Final = 24  # below it, for tick labels
 TITLE: Final = 18  # and for the axis's title
 CAP: Final = 5
+LEFTMOST: Final = 16.0  # per cent; further left a point's label stands at its right
 MOST_STOPS: Final = 40  # points of a panel that a keyboard stops at; more are read in the table
 MOST_ROWS: Final = 400  # of the table behind a chart
 MOST_SERIES: Final = 8  # that can be switched off
@@ -221,7 +222,7 @@ class _Frame:
     def _value(self, mark: Point, x: float, y: float) -> str:
         if not mark.label:
             return ""
-        across, anchor = (-10, "end") if x > 88 else (10, "start")
+        across, anchor = (10, "start") if x < LEFTMOST else (-10, "end")
         text = f'<text class="v" x="{across}" y="4" text-anchor="{anchor}">{escape(mark.label)}</text>'
         return f'<svg x="{x:.2f}%" y="{y:.1f}" overflow="visible">{text}</svg>'
 

@@ -6,10 +6,13 @@ The sentence, differing conditions, the deciding metric and the others, and the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from fireassay.estimates.estimate import Estimate, Value
 from fireassay.estimates.format import count
+from fireassay.reports.graph import Amounts, Axis, Graph, Trace
 from fireassay.reports.page import Bullet, Bullets, Cell, Chart, Head, Mark, Number, Page, Section, Table, Tone, Words, heads, notes
 from fireassay.reports.rows.comparison import ChangeRow, ComparisonView, MismatchRow
 
@@ -56,11 +59,42 @@ def _changes(view: ComparisonView) -> Iterator[Section]:
         chart = Chart(name="forest", draw=partial(_forest, view))
         where = {row.configuration for row in first}
         title = f"Changes at {where.pop()}" if len(where) == 1 else "Changes"
-        yield Section(key="changes", title=title, content=(changes("changes", first), chart))
+        yield Section(key="changes", title=title, content=(changes("changes", first), chart, *forest(first)))
     if second:
         yield Section(key="elsewhere", title="Other configurations", content=(changes("elsewhere", second),))
     if rest := [row for row in (*view.deciding, *view.elsewhere) if row not in first and row not in second]:
         yield Section(key="further", title="Further changes", depth="detail", content=(changes("further", rest, folded=True),))
+
+
+def forest(rows: Sequence[ChangeRow]) -> tuple[Graph, ...]:
+    """The changes with a ratio as bars from no change, for a workbook; what is struck out decides nothing and is not drawn."""
+    known = [row for row in rows if row.effect is not None and row.change.ratio is not None and not row.struck]
+    if not known:
+        return ()
+    several = len({row.side for row in known}) > 1
+    names = tuple(f"{row.title}{f', {row.side}' if several else ''}{' (decides)' if row.primary else ''}" for row in known)
+    column = Amounts(title="Change, %", values=tuple(_in_percent(row) for row in known))
+    return (
+        Graph(
+            name="forest",
+            title="Changes against the first side",
+            shape="bars",
+            columns=(Amounts(title="Metric", values=names), column),
+            x=0,
+            traces=(Trace(name="change", column=1, rows=(0, len(known) - 1), look="bar"),),
+            across=Axis(title=""),
+            up=Axis(title="change, %"),
+        ),
+    )
+
+
+def _in_percent(row: ChangeRow) -> Value | None:
+    """A ratio as a change from 0, in per cent."""
+    ratio = row.effect.value if row.effect is not None else None
+    if not isinstance(ratio, Estimate):
+        return ratio
+    value, low, high = (100.0 * (end - 1.0) for end in (ratio.value, ratio.low, ratio.high))
+    return replace(ratio, value=value, low=low, high=high)
 
 
 def changes(name: str, rows: Sequence[ChangeRow], *, folded: bool = False) -> Table:
@@ -142,9 +176,9 @@ def footer(view: ComparisonView) -> Iterator[str]:
 
 
 def _forest(view: ComparisonView) -> Drawing | Missing:
-    from fireassay.reports.charts import forest
+    from fireassay.reports.charts.forest import draw
 
-    return forest.draw(view)
+    return draw(view)
 
 
 def last_round(view: ComparisonView) -> Iterator[Section]:
@@ -153,7 +187,9 @@ def last_round(view: ComparisonView) -> Iterator[Section]:
     if not first:
         return
     chart = Chart(name="forest", draw=partial(_forest, view))
-    yield Section(key="last", title="Last round, which alone decides", content=(changes("last", first), chart, notes(view.notes)))
+    yield Section(
+        key="last", title="Last round, which alone decides", content=(changes("last", first), chart, *forest(first), notes(view.notes))
+    )
     if second := [row for row in view.deciding if row.shown and row not in first]:
         yield Section(key="others", title="Other metrics of the last round", content=(changes("others", second),))
     if view.important:

@@ -19,9 +19,14 @@ from fireassay.verdict.types import DIMENSIONS
 Sheet = tuple[str, Callable[[View], Blocks]]
 
 
-def sheets(view: View, further: Sequence[Section] = (), launches: Callable[[View], Blocks] | None = None) -> tuple[Section, ...]:
-    """All sheets; `further` are those of the kind, `launches` replaces the launch table if its columns differ."""
-    first = (("Verdict", _verdict), ("Numbers", _numbers))
+def sheets(
+    view: View,
+    further: Sequence[Section] = (),
+    launches: Callable[[View], Blocks] | None = None,
+    graphs: Callable[[View], Blocks] = lambda _: (),
+) -> tuple[Section, ...]:
+    """All sheets; `further` and `graphs` are those of the kind, `launches` replaces the launch table if its columns differ."""
+    first: tuple[Sheet, ...] = (("Verdict", _verdict), ("Charts", graphs), ("Numbers", _numbers))
     rest: tuple[Sheet, ...] = (
         ("Metrics", _metrics),
         ("Gates", _gates),

@@ -1,15 +1,14 @@
 """How does a page become a spreadsheet?
 
-A workbook of real numbers, with units in the column heads. Numbers are raw, in the unit of the record; only Excel formats them. Text is
-written as text whatever its first character, so that a script called `=cmd()` stays a name. If a page has sections of depth `data`, these
-are the sheets; else every table, list and set of facts is one.
+The answer, native charts beside their numbers, then tables with units in the column heads. Numbers are raw, in the unit of the record;
+only Excel formats them. Text is written as text whatever its first character, so that a script called `=cmd()` stays a name. If a page
+has sections of depth `data`, these are the sheets; else every table, list and set of facts is one.
 """
 
 from __future__ import annotations
 
 import io
-import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -18,13 +17,13 @@ import xlsxwriter
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.reports.figures import ends
-from fireassay.reports.page import GENERAL, Block, Bullets, Cell, Facts, Figure, Mark, Number, Page, Prose, Raw, Section, Table, heads, said
+from fireassay.reports.graph import Graph
+from fireassay.reports.page import Answer, Block, Bullets, Cell, Facts, Number, Page, Prose, Raw, Section, Table, heads, said
+from fireassay.reports.writers.support import cells, native_charts
+from fireassay.reports.writers.support.cells import LONGEST_TEXT, Styles
 from fireassay.reports.writers.writer import Writer
 
-LONGEST_TEXT: Final = 32_767  # characters in a cell, Excel's limit
 LONGEST_NAME: Final = 31  # characters of a sheet's name, Excel's limit
-WIDEST: Final = 60  # column width in characters
-COLOURS: Final = {"good": "#E0F3E8", "bad": "#FDE6E3", "void": "#FDE6E3", "open": "#FFF0CC", "absent": "#E9ECEF", "struck": "#E9ECEF"}
 NO_DATE: Final = datetime(2026, 1, 1)
 
 
@@ -33,11 +32,14 @@ def write(page: Page) -> bytes:
     buffer = io.BytesIO()
     options = {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
     with xlsxwriter.Workbook(buffer, options) as book:
-        title = f"{page.title}: {page.mark.word}" if page.mark else page.title
+        title = f"{page.title}: {page.mark.word.upper()}" if page.mark else page.title
         book.set_properties({"title": title, "created": _created(page.properties.get("created", ""))})
-        styles = _Styles(book)
-        for name, sheet in sheets(page):
+        styles = Styles(book)
+        graphs = [block for section in _shown(page) for block in section.blocks if isinstance(block, Graph)]
+        for place, (name, sheet) in enumerate(sheets(page)):
             _write(book, styles, name, sheet)
+            if place == 0 and graphs:
+                native_charts.add(book, styles, graphs, title)
     return buffer.getvalue()
 
 
@@ -52,14 +54,30 @@ def _created(text: str) -> datetime:
 # ---- sheets ----------------------------------------------------------------------------------------------------------
 
 
+def _shown(page: Page) -> tuple[Section, ...]:
+    """The sections of a workbook."""
+    return page.of_depth("data") or page.of_depth("front", "detail", "appendix")
+
+
 def sheets(page: Page) -> list[tuple[str, Table | Raw]]:
-    """Every sheet with its name."""
-    data = page.of_depth("data")
+    """Every sheet with its name, that of the charts apart, whose name is kept for it."""
     named = [
-        *((_front(page),) if not data else ()),
-        *(sheet for section in data or page.of_depth("front", "detail", "appendix") for sheet in _of(section)),
+        *((_answer(page, page.answer),) if page.answer is not None else ()),
+        *((_front(page),) if not page.of_depth("data") else ()),
+        *(sheet for section in _shown(page) for sheet in _of(section)),
     ]
-    return list(zip(sheet_names([name for name, _ in named]), (sheet for _, sheet in named), strict=True))
+    names = sheet_names([native_charts.SHEET, *(name for name, _ in named)])[1:]
+    return list(zip(names, (sheet for _, sheet in named), strict=True))
+
+
+def _answer(page: Page, answer: Answer) -> tuple[str, Table]:
+    """The first sheet: status and advice, evidence, a line per dimension, what to do next."""
+    rows: list[tuple[Cell, ...]] = [("Answer", answer.mark, f"{page.title}: {answer.headline}" if page.title else answer.headline)]
+    rows += [("Evidence", None, answer.evidence)] if answer.evidence else []
+    rows += [(line.label.capitalize(), line.mark, line.text) for line in answer.lines]
+    rows += [("Next", None, ": ".join(part for part in (step.reason.rstrip(".:"), step.command) if part)) for step in answer.next]
+    rows += [("Record", None, answer.record)] if answer.record else []
+    return "Answer", Table(name="answer", heads=heads("What", "Status", "Sentence"), rows=tuple(rows))
 
 
 def _front(page: Page) -> tuple[str, Table]:
@@ -145,40 +163,21 @@ def sheet_names(texts: Sequence[str]) -> list[str]:
 # ---- writing ---------------------------------------------------------------------------------------------------------
 
 
-class _Styles:
-    """Excel formats, each created once per workbook."""
-
-    def __init__(self, book: Any) -> None:
-        self._book = book
-        self._made: dict[str, Any] = {}
-        self.head = book.add_format({"bold": True, "bottom": 1, "text_wrap": True, "valign": "top"})
-        self.text = book.add_format({"text_wrap": True, "valign": "top"})
-
-    def number(self, style: str) -> Any:
-        """A number format."""
-        return self._get(style, {"num_format": style, "valign": "top"})
-
-    def mark(self, tone: str) -> Any:
-        """A status colour."""
-        return self._get(tone, {"bold": True, "bg_color": COLOURS[tone], "valign": "top"}) if tone in COLOURS else self.text
-
-    def _get(self, key: str, properties: dict[str, object]) -> Any:
-        if key not in self._made:
-            self._made[key] = self._book.add_format(properties)
-        return self._made[key]
-
-
-def _write(book: Any, styles: _Styles, name: str, sheet: Table | Raw) -> None:
+def _write(book: Any, styles: Styles, name: str, sheet: Table | Raw) -> None:
     page = book.add_worksheet(name)
     titles = sheet.heads if isinstance(sheet, Raw) else tuple(head.full for head in sheet.heads)
-    for column, title in enumerate(titles):
+    widths = [cells.width(title, (row[column] for row in sheet.rows)) for column, title in enumerate(titles)]
+    for column, (title, width) in enumerate(zip(titles, widths, strict=True)):
         page.write_string(0, column, title, styles.head)
-        page.set_column(column, column, _width([title, *(row[column] for row in sheet.rows)]))
+        page.set_column(column, column, width)
+    page.set_row(0, cells.height(titles, widths))
     height = _write_frame(page, sheet.frame) if isinstance(sheet, Raw) else 0
     for row_index, row in enumerate(sheet.rows, start=1 + height):
+        page.set_row(row_index, cells.height(row, widths))
         for column, content in enumerate(row):
-            _write_cell(page, styles, row_index, column, content)
-    page.freeze_panes(1, 0)
+            cells.write(page, styles, row_index, column, content)
+    cells.printed_on_one_width(page)
+    page.freeze_panes(1, 0 if isinstance(sheet, Raw) else sheet.stub)
     if height + len(sheet.rows):
         page.autofilter(0, 0, height + len(sheet.rows), len(titles) - 1)
 
@@ -194,26 +193,4 @@ def _write_frame(page: Any, frame: pl.DataFrame) -> int:
     return frame.height
 
 
-def _write_cell(page: Any, styles: _Styles, row: int, column: int, content: Cell) -> None:
-    match content:
-        case None:
-            return
-        case Figure() if not math.isfinite(content.value):
-            page.write_string(row, column, "no bound" if math.isinf(content.value) else "not a number", styles.text)
-        case Figure():
-            page.write_number(row, column, content.value, styles.number(content.style))
-        case Mark():
-            page.write_string(row, column, content.word, styles.mark(content.tone))
-        case int() | float():
-            page.write_number(row, column, content, styles.number(GENERAL))
-        case _:
-            page.write_string(row, column, said(content).text[:LONGEST_TEXT], styles.text)
-
-
-def _width(contents: Iterable[Cell]) -> float:
-    """A width that fits most cells, within a readable limit."""
-    lengths = [len(c) if isinstance(c, str) else len(c.word) if isinstance(c, Mark) else 12 for c in contents if c is not None]
-    return float(min(WIDEST, max(lengths, default=8) + 2))
-
-
-WRITER = Writer(name="excel", suffix=".xlsx", summary="a workbook of real numbers with their units", write=write)
+WRITER = Writer(name="excel", suffix=".xlsx", summary="a workbook of real numbers with their units, and native charts", write=write)

@@ -38,6 +38,7 @@ SIGNS: Final[Mapping[Tone, str]] = {
 LEAST_LINKS: Final = 4  # sections from which a list of links is shown
 LONGEST_UNIT: Final = 4  # characters of a unit that is as large as its number
 LONG_NOTES: Final = 300  # characters of a table's notes; longer ones are folded
+LONG_CAPTION: Final = 200  # characters; a longer caption is folded with the data
 SHOWN: Final = 3  # sentences shown per item; the others are folded
 KINDS: Final = {Table: "table", Facts: "facts", Bullets: "bullets", Prose: "prose", Chart: "chart", Plot: "chart", Sum: "sum"}
 SIDE_BY_SIDE: Final = ("chart", "facts", "bullets")  # kinds whose blocks share a row
@@ -79,10 +80,14 @@ def _pictures(sections: Sequence[Section], anchors: frozenset[str]) -> Iterator[
 
 
 def _groups(section: Section) -> Iterator[tuple[str, tuple[Block, ...]]]:
-    """Neighbouring blocks of one kind: charts in columns, sums as the views of one card."""
+    """Neighbouring blocks of one kind: charts in columns, folded tables in one card, sums as the views of one."""
     known = (block for block in section.blocks if type(block) in KINDS)
-    for kind, some in groupby(known, key=lambda block: KINDS[type(block)]):
+    for kind, some in groupby(known, key=_kind):
         yield kind, tuple(some)
+
+
+def _kind(block: Block) -> str:
+    return "folds" if isinstance(block, Table) and block.folded else KINDS[type(block)]
 
 
 def _sign(mark: Mark) -> str:
@@ -138,7 +143,7 @@ def _template() -> jinja2.Template:
         "folded": _folded,
         "beams": grids.beams,
     }
-    environment.globals.update(tools, SHOWN=SHOWN, LONG_NOTES=LONG_NOTES, SIDE_BY_SIDE=SIDE_BY_SIDE)
+    environment.globals.update(tools, SHOWN=SHOWN, LONG_NOTES=LONG_NOTES, LONG_CAPTION=LONG_CAPTION, SIDE_BY_SIDE=SIDE_BY_SIDE)
     return environment.get_template("page.html")
 
 

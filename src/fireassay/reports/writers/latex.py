@@ -1,64 +1,28 @@
 """How does a page go into a LaTeX paper?
 
-The sections meant for papers, else those of the front, as paragraphs and tables; needs no package. All text is untrusted: every character
-that TeX interprets is escaped, so that a name that looks like a command stays a name.
+The sections meant for papers, else those of the front, as paragraphs and tables that fit a column of a two-column paper. Needs the
+packages booktabs and siunitx. All text is untrusted and escaped.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
 
-from fireassay.reports.page import Block, Bullet, Bullets, Cell, Facts, Page, Prose, Section, Table, one_line
+from fireassay.reports.page import Block, Bullet, Bullets, Facts, Page, Prose, Section, Table
+from fireassay.reports.writers.support.latex_table import table
+from fireassay.reports.writers.support.tex import breakable, tex
 from fireassay.reports.writers.writer import Writer
-
-_ESCAPES: Final = str.maketrans(
-    {
-        "\\": r"\textbackslash{}",
-        "{": r"\{",
-        "}": r"\}",
-        "$": r"\$",
-        "&": r"\&",
-        "#": r"\#",
-        "_": r"\_",
-        "%": r"\%",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-        "<": r"$<$",
-        ">": r"$>$",
-        "|": r"$|$",
-        '"': "''",
-        "−": r"$-$",
-        "×": r"$\times$",
-        "≥": r"$\geq$",
-        "≤": r"$\leq$",
-        "µ": r"$\mu$",
-        "μ": r"$\mu$",
-        "–": "--",
-        "±": r"$\pm$",
-        "∞": r"$\infty$",
-        "\n": " ",
-        "\r": " ",
-        "[": "{[}",
-        "]": "{]}",
-    }
-)
 
 
 def write(page: Page) -> str:
     """Render the page as a fragment of a paper."""
     sections = page.of_depth("paper")
-    head = [f"% {tex(line)}" for line in (page.properties.get("comment", page.title),)]
-    lead = [] if sections else [tex(line) for line in (page.lead, *page.about) if line]
+    head = f"% {tex(page.properties.get('comment', page.title))}\n% needs \\usepackage{{booktabs,siunitx}}"
+    lead = [] if sections else [breakable(line) for line in (page.lead, *page.about) if line]
     shown = sections or page.of_depth("front")
-    footer = [] if sections else [tex(line) for line in page.footer]
-    return "\n\n".join([*head, *lead, *(_section(section) for section in shown), *footer]) + "\n"
-
-
-def tex(text: str) -> str:
-    """Escape untrusted text for TeX; characters that plain TeX cannot set become question marks."""
-    escaped = (piece.translate(_ESCAPES) for piece in text)
-    return "".join(piece if piece.isascii() and (piece.isprintable() or piece == " ") else "?" for piece in escaped)
+    footer = [] if sections else [breakable(line) for line in page.footer]
+    body = (r"\begingroup\emergencystretch=3em", *lead, *(_section(section) for section in shown), *footer, r"\par\endgroup")
+    return "\n\n".join((head, *body)) + "\n"
 
 
 def _section(section: Section) -> str:
@@ -70,20 +34,20 @@ def _section(section: Section) -> str:
 def _block(block: Block) -> Iterator[str]:
     match block:
         case Prose(weight="code"):
-            yield "\\\\\n".join(tex(line) for line in block.text.splitlines())
+            yield "\\\\\n".join(breakable(line) for line in block.text.splitlines())
         case Prose():
-            yield "\n".join(tex(line) for line in block.text.split("\n"))
+            yield "\n".join(breakable(line) for line in block.text.split("\n"))
         case Table() if block.rows:
-            yield _table(block)
-            yield from (tex(note) for note in block.notes)
+            yield table(block)
+            yield from (breakable(note) for note in block.notes)
         case Facts():
             yield _items([f"{name}: {text}" for name, text in block.rows])
         case Bullets():
-            yield _items([_bullet(item) for item in block.items]) if block.items else tex(block.empty)
+            yield _items([_bullet(item) for item in block.items]) if block.items else breakable(block.empty)
 
 
 def _items(texts: list[str]) -> str:
-    return "\n".join((r"\begin{itemize}", *(rf"\item {tex(text)}" for text in texts), r"\end{itemize}"))
+    return "\n".join((r"\begin{itemize}", *(rf"\item {breakable(text)}" for text in texts), r"\end{itemize}"))
 
 
 def _bullet(item: Bullet) -> str:
@@ -93,29 +57,6 @@ def _bullet(item: Bullet) -> str:
     return f"{names}: {pairs}{todo}" if names else f"{pairs}{todo}"
 
 
-def _table(table: Table) -> str:
-    lines = [" & ".join(tex(cell) for cell in row) + r" \\" for row in ([head.full for head in table.heads], *map(_cells, table.rows))]
-    caption = [rf"\caption{{{tex(table.title)}}}"] if table.title else []
-    stub = max(1, table.stub)
-    return "\n".join(
-        (
-            r"\begin{table}",
-            r"\centering\small",
-            *caption,
-            rf"\begin{{tabular}}{{{'l' * stub}{'r' * (len(table.heads) - stub)}}}",
-            r"\hline",
-            lines[0],
-            r"\hline",
-            *lines[1:],
-            r"\hline",
-            r"\end{tabular}",
-            r"\end{table}",
-        )
-    )
-
-
-def _cells(row: tuple[Cell, ...]) -> list[str]:
-    return [one_line(cell) for cell in row]
-
-
-WRITER = Writer(name="latex", suffix=".tex", summary="paragraphs and tables for a paper", write=write)
+WRITER = Writer(
+    name="latex", suffix=".tex", summary="paragraphs and tables for a column of a paper, with booktabs and siunitx", write=write
+)

@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fireassay.stats.intervals.intervals import MOST_REPETITIONS, Floats, smallest, standard_deviation, t_quantile
+from fireassay.stats.roots import root
 
 Scale = Literal["ratio", "difference"]
 Design = Literal["paired", "welch"]
@@ -378,7 +379,6 @@ def _standardised(least: float, df: float, confidence: float, power: float) -> f
 
 def _effect_with_power(threshold: NDArray[np.float64], error: NDArray[np.float64], least: float, power: float) -> float:
     """The effect that exceeds both thresholds with this power, averaged over equally likely cases."""
-    from scipy.optimize import brentq
     from scipy.special import ndtr
 
     limit = np.maximum(threshold, least)
@@ -389,7 +389,7 @@ def _effect_with_power(threshold: NDArray[np.float64], error: NDArray[np.float64
     high = float(limit.max()) + 1.0
     while excess(high) < 0.0:
         high *= 2.0
-    return float(brentq(excess, 0.0, high, xtol=1e-4, rtol=1e-4))
+    return root(excess, 0.0, high, tolerance=1e-4)
 
 
 @lru_cache(maxsize=256)

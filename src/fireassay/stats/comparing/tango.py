@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 
 from fireassay.stats.intervals.intervals import t_quantile
+from fireassay.stats.roots import root
 
 
 def tango_z(b: float, c: float, n: int, delta: float) -> float:
@@ -34,12 +35,10 @@ def tango_z(b: float, c: float, n: int, delta: float) -> float:
 
 def tango_lower(b: float, c: float, n: int, confidence: float) -> float:
     """One-sided lower bound of P(c) - P(b): the difference where Tango's Z equals the normal quantile.  In -1..1."""
-    from scipy.optimize import brentq
-
     z, edge = t_quantile(confidence, math.inf), 1.0 - 1e-12
     if tango_z(b, c, n, -edge) <= z:
         return -1.0
-    return float(brentq(lambda delta: tango_z(b, c, n, delta) - z, -edge, edge, xtol=1e-12))
+    return root(lambda delta: tango_z(b, c, n, delta) - z, -edge, edge, tolerance=1e-12)
 
 
 def flips_lower(b: int, c: int, n: int, confidence: float) -> float:

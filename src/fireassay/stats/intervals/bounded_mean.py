@@ -23,6 +23,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from fireassay.stats.roots import root
+
 Array = NDArray[np.float64]
 
 FEWEST_OF_A_TAIL: Final = 3  # fewest values that show a tail
@@ -56,7 +58,6 @@ def lower(units: Units, least: float, confidence: float) -> float:
         return least
     if (exact := _of_two_values(units, least, alpha)) is not None:
         return exact
-    from scipy.optimize import brentq
     from scipy.special import ndtri
 
     largest = float(units.sizes.max())
@@ -67,7 +68,7 @@ def lower(units: Units, least: float, confidence: float) -> float:
     def excess(bound: float) -> float:
         return _score(known.real - bound * known.imag, counts.astype(np.float64)) - float(ndtri(alpha))
 
-    return float(brentq(excess, least, top, xtol=1e-8 * (top - least)))
+    return root(excess, least, top, tolerance=1e-8 * (top - least))
 
 
 def upper(units: Units, most: float, confidence: float) -> float:

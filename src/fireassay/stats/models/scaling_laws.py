@@ -9,14 +9,13 @@ Least squares on every launch, never on means, with 0 <= a, b, s <= 1 and g > 0;
 n - p degrees of freedom (R's `usl` uses n - 1; its 95 % intervals cover 86 %).  A parameter on its bound has no standard
 error; its interval comes from the profile of the sum of squares.  The law is chosen by
 AICc = n ln(RSS/n) + 2K + 2K(K+1)/(n-K-1), K = p + 1.
-Sources: Amdahl (1967); Gustafson (1988); Gunther (1993, 2007); Hurvich & Tsai (1989); SciPy's `curve_fit`.
+Sources: Amdahl (1967); Gustafson (1988); Gunther (1993, 2007); Hurvich & Tsai (1989).
 Cannot tell: the cause, or effects that set in beyond the data (`scaling_predictions`).
 """
 
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -26,6 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fireassay.stats.intervals.intervals import Floats, t_quantile
+from fireassay.stats.models.least_squares import minimum
+from fireassay.stats.roots import root
 
 Law = Literal["amdahl", "usl", "gustafson"]
 Errors = Literal["equal", "proportional"]
@@ -40,6 +41,7 @@ PARAMETERS: Final[dict[Law, tuple[str, ...]]] = {
 STRONG: Final[tuple[Law, ...]] = ("amdahl", "usl")  # simplest first: it wins a tie
 WEAK: Final[tuple[Law, ...]] = ("gustafson", "usl")
 NO_RESIDUAL: Final = 1e-20  # of the sum of squares: rounding error
+PROFILE: Final = 1e-9  # of a parameter on its bound: where its interval ends
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -328,46 +330,27 @@ def _allowed(values: Sequence[float]) -> bool:
 
 def _on(law: Law, data: Points, bounded: dict[int, float]) -> tuple[tuple[float, ...], float] | None:
     """The optimum with some parameters fixed, and its residual sum of squares; None if the search fails."""
-    from scipy.optimize import OptimizeWarning, curve_fit
-
-    y, root = _target(data)
+    y, weights = _target(data)
     p = len(PARAMETERS[law])
     free = [i for i in range(p) if i not in bounded]
 
-    def whole(part: Sequence[float]) -> list[float]:
+    def whole(part: Array) -> list[float]:
         values = [bounded.get(i, 0.0) for i in range(p)]
         for i, value in zip(free, part, strict=True):
             values[i] = float(value)
         return values
 
-    def curve(_: Array, *part: float) -> Array:
-        return _fitted(law, data, whole(part))
-
-    def slopes(_: Array, *part: float) -> Array:
-        # curve_fit divides by sigma = 1 / root itself, so undo the weights here
-        return _residual_jacobian(law, data, whole(part))[:, free] / root[:, np.newaxis]
-
     start = _start(law, data)
-    try:
-        with np.errstate(all="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("ignore", OptimizeWarning)  # about its covariance, which `fit` computes itself
-            part, _ = curve_fit(
-                curve,
-                data.workers,
-                y,
-                p0=[start[i] for i in free],
-                sigma=1.0 / root,
-                jac=slopes,
-                method="lm",
-                xtol=1e-13,
-                ftol=1e-13,
-                maxfev=2000,
-                check_finite=True,
-            )
-            values = whole(part)
-            residuals = (y - _fitted(law, data, values)) * root
-    except RuntimeError:  # no convergence
+    with np.errstate(all="ignore"):
+        part = minimum(
+            lambda part: (_fitted(law, data, whole(part)) - y) * weights,
+            lambda part: _residual_jacobian(law, data, whole(part))[:, free],
+            np.array([start[i] for i in free]),
+        )
+    if part is None:
         return None
+    values = whole(part)
+    residuals = (y - _fitted(law, data, values)) * weights
     rss = float(residuals @ residuals)
     return (tuple(values), rss) if math.isfinite(rss) else None
 
@@ -388,7 +371,6 @@ def _start(law: Law, data: Points) -> list[float]:
 
 def _profile(law: Law, data: Points, index: int, value: float, limit: float) -> tuple[float, float]:
     """How far a parameter on its bound can move until the best sum of squares exceeds `limit`."""
-    from scipy.optimize import brentq
 
     def excess(other: float) -> float:
         return _best_rss(law, data, {index: other}) - limit
@@ -396,7 +378,7 @@ def _profile(law: Law, data: Points, index: int, value: float, limit: float) -> 
     far = 1.0 - value
     if excess(far) <= 0.0:
         return 0.0, 1.0
-    end = float(brentq(excess, value, far, xtol=1e-12, rtol=1e-6))
+    end = root(excess, value, far, tolerance=PROFILE)
     return min(value, end), max(value, end)
 
 

@@ -12,13 +12,15 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from fireassay import catalog
-from fireassay.spec.claim import Claim
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.claims.pitfalls import GRAVE, Pitfall, State, ordered
 from fireassay.verdict.types import Finding
+
+if TYPE_CHECKING:
+    from fireassay.spec.claim import Claim
 
 Soundness = Literal["sound", "unsound", "cannot be judged"]
 MOST_NAMED = 4  # pitfalls in the sentence

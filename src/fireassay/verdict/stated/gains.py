@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from fireassay.spec.claim import Baseline, Claim, Fact, Number
 from fireassay.verdict.stated import kinds
 from fireassay.verdict.stated.names import has_word, metric_name, statistic
 from fireassay.verdict.stated.units import convertible, parse
+
+if TYPE_CHECKING:
+    from fireassay.spec.claim import Baseline, Claim, Fact, Number
 
 MORE: Final = ("improvement", "gain", "increase", "faster", "higher", "acceleration", "speedup", "speed_up", "more")
 LESS: Final = ("reduction", "saving", "saved", "decrease", "lower", "cheaper", "fewer", "less")

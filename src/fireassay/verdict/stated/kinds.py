@@ -6,11 +6,13 @@ Derived from words in the metric's name and from the unit.
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from fireassay.spec.claim import Claim, Number
 from fireassay.verdict.stated.names import folded_name, has_word
 from fireassay.verdict.stated.units import Unit, parse
+
+if TYPE_CHECKING:
+    from fireassay.spec.claim import Claim, Number
 
 CHANGES: Final = (
     "speedup",

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from fireassay.spec.claim import Number
+if TYPE_CHECKING:
+    from fireassay.spec.claim import Number
+
 
 LEVELS: Final = {"min": 0.0, "p50": 0.50, "median": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99, "p999": 0.999, "max": 1.0}
 IN_NAMES: Final = (  # first match wins

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
-from fireassay.spec.claim import Claim, Number, Objective
 from fireassay.verdict.stated import kinds
 from fireassay.verdict.stated.names import LEVELS, has_word, metric_name, statistic, statistic_in
 from fireassay.verdict.stated.units import convertible, parse
+
+if TYPE_CHECKING:
+    from fireassay.spec.claim import Claim, Number, Objective
 
 FLOOR: Final = r"at least|no less than|not less than|minimum|≥|>=|>|above|more than|over \d|exceed"
 CEILING: Final = r"at most|no more than|not more than|maximum|≤|<=|<|below|under|less than|within|up to"

@@ -5,12 +5,14 @@ A bounded score (accuracy, F1, BLEU ...) above 1 is in points. A margin uses the
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
-from fireassay.spec.claim import ClaimedQuality, Number
 from fireassay.verdict.stated.kinds import BOUNDED, PROPORTIONS, WORSE_IF_HIGHER
 from fireassay.verdict.stated.names import has_word
 from fireassay.verdict.stated.units import parse
+
+if TYPE_CHECKING:
+    from fireassay.spec.claim import ClaimedQuality, Number
 
 Scale = Literal["fraction", "points"]
 WIDEST_FRACTION: Final = 0.2  # a larger margin between scores in fractions is in points
@@ -71,6 +73,8 @@ def of_number(number: Number, margin: float | None = None) -> ClaimedQuality | N
     candidate, base = number.value, number.baseline.value
     if points == {True, False} and number.baseline.unit is not None and number.unit is not None:
         candidate, base = (candidate, 100.0 * base) if parse(number.unit).kind in ("percent", "points") else (100.0 * candidate, base)
+    from fireassay.spec.claim import ClaimedQuality  # deferred: judging a record loads this module and needs no claim
+
     return ClaimedQuality(metric=number.metric, baseline=base, candidate=candidate, margin=margin)
 
 

@@ -23,7 +23,15 @@ import polars as pl
 
 from fireassay.estimates.format import given
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.training.correctness.first_gradients import Compared, First, compared, laters, other_samples, other_step, samples_of
+from fireassay.frames.training.correctness.first_gradients import (
+    Compared,
+    First,
+    compared,
+    laters,
+    other_samples,
+    other_step,
+    samples_until,
+)
 from fireassay.frames.training.loss_curves import loss_curves
 from fireassay.stats.groups.gradient_difference import direction, tolerance
 
@@ -154,8 +162,7 @@ def _every(measured: RecordData) -> Iterator[Later]:
             continue
         if other_step(later, right):
             continue
-        ids_of_both = samples_of(measured, [later, right]).group_by("launch", maintain_order=True).agg("ids")
-        batches = dict(zip(ids_of_both["launch"].to_list(), ids_of_both["ids"].to_list(), strict=True))
+        batches = {item.launch: ids for item in (later, right) if (ids := samples_until(measured, item.launch, item.step))}
         if other_samples(measured, later, right, batches):
             continue
         later_loss, reference_loss = (losses.get((item.launch, item.step), math.nan) for item in (later, right))

@@ -45,25 +45,25 @@ HOLD_COMMUNICATION = (BACKWARD_TIME.name, FORWARD_TIME.name, UNKNOWN_TIME.name)
 def draw(view: View) -> Drawing | Missing:
     """A bar of phases per worker count, with the whole step and its interval."""
     rows = {name: view.metric(name) for name, *_ in PHASES}
-    seen = {name: row for name, row in rows.items() if row is not None and estimates(view, row)}
+    seen = recorded(view)
     step = view.metric(STEP_TIME.name)
     if not seen.keys() - {COMM_EXPOSED.name}:  # a record of profiled launches only
         return Missing(title=TITLE, reason=absence(view, rows[UNKNOWN_TIME.name] or step, "The phases of a step"))
     scale = common_scale(step if step is not None else next(iter(seen.values())))
     steps = estimates(view, step)
     marks: list[Mark] = []
-    parts = parts_of(view, seen)
+    of_phases = parts(view, seen)
     for index, column in enumerate(view.columns):
         shares = [
             (
                 role,
                 pattern,
                 f"{name}, {column.label}",
-                reading(parts[metric][column.key], "s", scale),
-                parts[metric][column.key] * scale.factor,
+                reading(of_phases[metric][column.key], "s", scale),
+                of_phases[metric][column.key] * scale.factor,
             )
             for metric, name, role, pattern in PHASES
-            if column.key in parts.get(metric, {})
+            if column.key in of_phases.get(metric, {})
         ]
         marks += stacked(index, shares, series=False)
         if column.key in steps:
@@ -87,24 +87,30 @@ def _name(label: str, steps: Mapping[str, Estimate], key: str, scale: Scale) -> 
     return f"{label}: {show(value, scale).full}" if value is not None else label
 
 
-def parts_of(view: View, seen: dict[str, MetricRow]) -> dict[str, dict[str, float]]:
+def recorded(view: View) -> dict[str, MetricRow]:
+    """The phases that have a number."""
+    rows = ((name, view.metric(name)) for name, *_ in PHASES)
+    return {name: row for name, row in rows if row is not None and estimates(view, row)}
+
+
+def parts(view: View, seen: dict[str, MetricRow]) -> dict[str, dict[str, float]]:
     """Metric -> configuration -> seconds in the bar.
 
     Exposed communication lies inside of phases, and is subtracted from them so that it is drawn once.
     """
-    parts = {name: {key: max(value.value, 0.0) for key, value in estimates(view, row).items()} for name, row in seen.items()}
+    shares = {name: {key: max(value.value, 0.0) for key, value in estimates(view, row).items()} for name, row in seen.items()}
     between = dict(view.series.between)
-    for key, exposed in parts.get(COMM_EXPOSED.name, {}).items():
+    for key, exposed in shares.get(COMM_EXPOSED.name, {}).items():
         left = exposed
         # first the part recorded between phases, which is in none of them but in the unnamed rest
         for name, most in ((UNKNOWN_TIME.name, between.get(key, 0.0)), *((name, left) for name in HOLD_COMMUNICATION)):
-            seconds = parts.get(name, {}).get(key, 0.0)
+            seconds = shares.get(name, {}).get(key, 0.0)
             taken = min(seconds, left, most)
             if taken:
-                parts[name][key] = seconds - taken
+                shares[name][key] = seconds - taken
                 left -= taken
-        parts[COMM_EXPOSED.name][key] = exposed - left
-    return parts
+        shares[COMM_EXPOSED.name][key] = exposed - left
+    return shares
 
 
 def _caption(rows: dict[str, MetricRow | None], seen: dict[str, MetricRow]) -> str:

@@ -60,7 +60,7 @@ def axis(intervals: Sequence[tuple[float, float, float]], edges: Sequence[float]
         low, high = low - 0.5 * abs(low or 1.0), high + 0.5 * abs(high or 1.0)
     for step in round_steps((high - low) / width):
         first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-        if high >= last * step:  # a cell ends before its upper number
+        if high >= round(last * step, 12):  # a cell ends before its upper number
             last += 1
         if last - first + 2 * len(edges) <= width:
             return Axis(cells=tuple(_cells(first, last, step, sorted(set(edges)))), step=step)

@@ -21,6 +21,7 @@ from fireassay.reports.page import DASH, Cell, Figure, Head, Mark, Number, Part,
 if TYPE_CHECKING:
     from fireassay.reports.writers.support.sums import Row as SumRow
 
+LEAST_SHARING: Final = 2  # numbers of a column that share a unit
 LEAST_SORTED: Final = 3  # rows from which a table can be sorted
 LEAST_FILTERED: Final = 8  # and from which it can be filtered
 EMPTY: Final = (None, "", DASH)
@@ -32,7 +33,9 @@ SWATCHES: Final = {
     "transfer": "orange",
     "waiting": "wait",
     "data": "plum",
+    "uneven": "teal",
     "other": "teal",
+    "unexplained": "rest",
     "unknown": "rest",
     "total": "ink",
 }
@@ -101,7 +104,7 @@ class Grids:
 
     def of(self, table: Table) -> Grid:
         """The layout of a table."""
-        table = _filled(table)
+        table = _unit_in_head(_filled(table))
         rows, whole, absent = _split(table)
         return Grid(
             heads=table.heads,
@@ -150,6 +153,27 @@ def _filled(table: Table) -> Table:
         return table
     kept = [i for i in range(len(table.heads)) if i < table.stub or any(row[i] not in EMPTY for row in table.rows)]
     return replace(table, heads=tuple(table.heads[i] for i in kept), rows=tuple(tuple(row[i] for i in kept) for row in table.rows))
+
+
+def _unit_in_head(table: Table) -> Table:
+    """The table with a unit that a whole column shares in its head, for tables whose rows are all of one kind."""
+    units = [_column_unit(table, index) for index in range(len(table.heads))]
+    if not any(units):
+        return table
+    heads = tuple(replace(head, text=f"{head.text}, {unit}") if unit else head for head, unit in zip(table.heads, units, strict=True))
+    rows = tuple(row if table.whole(row) else tuple(_bare(cell, unit) for cell, unit in zip(row, units, strict=True)) for row in table.rows)
+    return replace(table, heads=heads, rows=rows)
+
+
+def _column_unit(table: Table, index: int) -> str:
+    """The unit of a column of at least two numbers, if all share one."""
+    cells = [row[index] for row in table.rows if not table.whole(row)]
+    numbers = [cell for cell in cells if isinstance(cell, Number)]
+    measured = [cell for cell in numbers if cell.shown.measured]
+    scales = {cell.shown.scale for cell in measured}
+    if index < table.stub or len(measured) < LEAST_SHARING or len(scales) != 1 or len(numbers) < len(cells) or any(c.bare for c in numbers):
+        return ""
+    return next(iter(scales)).label
 
 
 def anchors(sections: Iterable[Section]) -> frozenset[str]:

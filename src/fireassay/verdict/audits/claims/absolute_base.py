@@ -7,14 +7,17 @@ without a unit is meaningless. Records hold the times of all configurations and 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from fireassay.estimates.format import given
-from fireassay.spec.claim import Claim, Number
 from fireassay.verdict.audits.support.audit import Audit, claims_only
 from fireassay.verdict.evidence.claimed_numbers import found
 from fireassay.verdict.stated.gains import base_workers
 from fireassay.verdict.stated.kinds import is_quality, is_relative, is_speed, is_wait, unit_of
 from fireassay.verdict.types import Finding
+
+if TYPE_CHECKING:
+    from fireassay.spec.claim import Claim, Number
 
 
 def claim(said: Claim) -> Iterator[Finding]:

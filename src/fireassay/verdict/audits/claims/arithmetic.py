@@ -8,10 +8,9 @@ allowed for rounding. Records derive every number from one table, so this concer
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from fireassay.estimates.format import count, given
-from fireassay.spec.claim import Claim, Number
 from fireassay.verdict.audits.support.audit import Audit, claims_only
 from fireassay.verdict.evidence.claimed_numbers import found
 from fireassay.verdict.stated import kinds
@@ -20,6 +19,9 @@ from fireassay.verdict.stated.names import LEVELS, has_word, metric_name, statis
 from fireassay.verdict.stated.scores import is_bounded
 from fireassay.verdict.stated.units import convertible, parse
 from fireassay.verdict.types import Finding
+
+if TYPE_CHECKING:
+    from fireassay.spec.claim import Claim, Number
 
 ROUNDING: Final = 0.05
 CENTRAL: Final = (None, "ratio", "mean", "median", "p50", "single")

@@ -7,13 +7,15 @@ open. Records store the price and the method of each reading beside the number, 
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from fireassay.spec.claim import Claim, Number
 from fireassay.verdict.audits.support.audit import Audit, claims_only
 from fireassay.verdict.evidence.claimed_numbers import unsaid
 from fireassay.verdict.stated.kinds import is_cost, is_energy
 from fireassay.verdict.types import Finding
+
+if TYPE_CHECKING:
+    from fireassay.spec.claim import Claim, Number
 
 PRICE: Final = r"price|rate|cost|usd|\$|eur|tariff|spot|on[ -]demand|reserved|instance|per[ -]?hour|/h"  # in conditions
 METER: Final = r"scope|meter|board|node|wall|plug|rack|pdu|psu|pue|facility|tdp|nvml|rapl|ipmi|system power|gpu power|chip power"

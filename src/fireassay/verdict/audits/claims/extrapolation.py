@@ -7,11 +7,15 @@ points always fits. assay's own fits refuse to extrapolate further (`fireassay.s
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from fireassay.estimates.format import count, given
-from fireassay.spec.claim import Claim
 from fireassay.verdict.audits.support.audit import Audit, claims_only
 from fireassay.verdict.evidence.claimed_numbers import found
 from fireassay.verdict.types import Finding
+
+if TYPE_CHECKING:
+    from fireassay.spec.claim import Claim
 
 FARTHEST = 2.0  # times the largest measured worker count
 FEWEST_POINTS = 4  # worker counts; two parameters leave two points to test the law

@@ -8,13 +8,15 @@ be stated, and no arrival rate. Records of loads know their arrivals, so this co
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from fireassay.spec.claim import Claim
 from fireassay.verdict.audits.support.audit import Audit, claims_only
 from fireassay.verdict.evidence.claimed_numbers import found
 from fireassay.verdict.stated.kinds import is_wait
 from fireassay.verdict.types import Finding
+
+if TYPE_CHECKING:
+    from fireassay.spec.claim import Claim
 
 CLOSED: Final = r"\bclosed[- _]?loop\b|^closed$"
 COUNTED: Final = r"concurrency (of |=)?\s*\d|\d+ (concurrent|clients|users|streams|connections)"

@@ -5,10 +5,14 @@ The counterpart of `contention` for claims: a record shows other users of the ma
 
 from __future__ import annotations
 
-from fireassay.spec.claim import Claim
+from typing import TYPE_CHECKING
+
 from fireassay.verdict.audits.support.audit import Audit, claims_only
 from fireassay.verdict.evidence.claimed_numbers import found, speeds, unsaid
 from fireassay.verdict.types import Finding
+
+if TYPE_CHECKING:
+    from fireassay.spec.claim import Claim
 
 
 def claim(said: Claim) -> tuple[Finding, ...]:

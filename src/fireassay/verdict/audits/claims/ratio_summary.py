@@ -7,11 +7,15 @@ once, from two estimates of one block, and refuses means of ratios, so this conc
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from fireassay.estimates.format import count
-from fireassay.spec.claim import Claim, Number
 from fireassay.verdict.audits.support.audit import Audit, claims_only
 from fireassay.verdict.evidence.claimed_numbers import found
 from fireassay.verdict.types import Finding
+
+if TYPE_CHECKING:
+    from fireassay.spec.claim import Claim, Number
 
 REMEDY = "publish the times of every workload on both sides, or the total work over the total time"
 

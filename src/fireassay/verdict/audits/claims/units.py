@@ -7,8 +7,9 @@ estimate its unit, so this concerns claims.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from fireassay.estimates.format import given
-from fireassay.spec.claim import Claim, Number
 from fireassay.verdict.audits.support.audit import Audit, claims_only
 from fireassay.verdict.evidence.claimed_numbers import found
 from fireassay.verdict.stated import kinds
@@ -18,6 +19,9 @@ from fireassay.verdict.stated.objective import limited, same_unit
 from fireassay.verdict.stated.scores import confusion, of_number
 from fireassay.verdict.stated.units import Unit, difference, parse, part_of
 from fireassay.verdict.types import Finding
+
+if TYPE_CHECKING:
+    from fireassay.spec.claim import Claim, Number
 
 
 def claim(said: Claim) -> tuple[Finding, ...]:

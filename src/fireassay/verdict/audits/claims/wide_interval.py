@@ -11,15 +11,17 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from fireassay.estimates.format import given
-from fireassay.spec.claim import Claim, Interval, Number
 from fireassay.verdict.audits.support.audit import Audit, claims_only
 from fireassay.verdict.evidence.claimed_numbers import found
 from fireassay.verdict.stated import kinds
 from fireassay.verdict.stated.gains import gain, is_efficiency, same_quantity
 from fireassay.verdict.types import Finding
+
+if TYPE_CHECKING:
+    from fireassay.spec.claim import Claim, Interval, Number
 
 EQUAL: Final = 0.03  # relative change treated as no change
 COMPARES: Final = (

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import WORKLOADS, Results
-from fireassay.spec.claim import Claim
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.evidence.claimed_numbers import differences, found, is_studied, listed, studied
 from fireassay.verdict.stated.kinds import is_relative
 from fireassay.verdict.types import Finding
+
+if TYPE_CHECKING:
+    from fireassay.spec.claim import Claim
 
 FACTS = ("launcher", "engine", "host")  # of a placement; processors and devices follow from the worker count
 

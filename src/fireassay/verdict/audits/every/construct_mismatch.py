@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from fireassay.estimates.format import count
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import WORKLOADS, Results
-from fireassay.spec.claim import Claim, Number
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.evidence.claimed_numbers import folded, found, is_studied, listed, studied
 from fireassay.verdict.stated.kinds import is_quality
 from fireassay.verdict.stated.names import metric_name, statistic
 from fireassay.verdict.types import Finding
+
+if TYPE_CHECKING:
+    from fireassay.spec.claim import Claim, Number
 
 
 def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:

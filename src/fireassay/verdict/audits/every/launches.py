@@ -8,17 +8,20 @@ Claims: launches and an interval must be published; a spread is no interval, and
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from fireassay.estimates.format import count, given
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import EVERYTHING, Results
-from fireassay.spec.claim import Claim, Number
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.evidence.claimed_numbers import found as said_wrong
 from fireassay.verdict.stated.kinds import is_quality
 from fireassay.verdict.types import Finding
+
+if TYPE_CHECKING:
+    from fireassay.spec.claim import Claim, Number
 
 ENOUGH = 5
 LEAST_CONFIDENCE = 0.8  # the lowest level accepted as a confidence interval

@@ -7,16 +7,20 @@ enough steps, and this lists the configurations concerned; a percentile reported
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import count
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import WORKLOADS, Results
-from fireassay.spec.claim import Claim, Number
 from fireassay.stats.intervals.quantiles import least_two_sided
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.evidence.claimed_numbers import found, unsaid
 from fireassay.verdict.stated.names import statistic
 from fireassay.verdict.types import Finding
+
+if TYPE_CHECKING:
+    from fireassay.spec.claim import Claim, Number
 
 PERCENTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 CONFIDENCE = 0.95

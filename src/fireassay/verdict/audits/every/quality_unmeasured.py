@@ -9,18 +9,21 @@ audit `quality_loss` judge it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from fireassay.estimates.estimate import Absent
 from fireassay.estimates.format import count, given
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import WORKLOADS, Results
-from fireassay.spec.claim import Claim, ClaimedQuality
 from fireassay.stats.comparing.tango import zero_flip_bound
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.evidence.claimed_numbers import found, improved
 from fireassay.verdict.stated.kinds import is_quality
 from fireassay.verdict.stated.scores import confusion, direction_contradicts, is_proportion, lower_is_better, of_number, scale
 from fireassay.verdict.types import Finding
+
+if TYPE_CHECKING:
+    from fireassay.spec.claim import Claim, ClaimedQuality
 
 CONFIDENCE = 0.95
 REMEDY = "score held-out items in the timed launches, and write the margin down beforehand"

@@ -8,6 +8,7 @@ global batches of both sides.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import count, given
@@ -15,7 +16,6 @@ from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.parallelism import parallelism, why_not
 from fireassay.frames.training.scaling_mode import TOLERANCE, items_per_step
 from fireassay.metrics.metric import Results
-from fireassay.spec.claim import Claim, Number
 from fireassay.spec.plan import configuration_name
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.evidence.claimed_numbers import found as said_wrong
@@ -23,6 +23,9 @@ from fireassay.verdict.evidence.claimed_numbers import unsaid
 from fireassay.verdict.stated.gains import base_workers
 from fireassay.verdict.stated.kinds import is_cost, is_energy, is_quality, is_relative
 from fireassay.verdict.types import Finding
+
+if TYPE_CHECKING:
+    from fireassay.spec.claim import Claim, Number
 
 
 def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:

@@ -9,18 +9,21 @@ ways to fool the masses", 1991, nos. 2 and 6.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import count, given, show
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
-from fireassay.spec.claim import Claim, Number
 from fireassay.verdict.audits.scaling import scaling_mode
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.evidence.claimed_numbers import differences, folded, found, listed, unsaid
 from fireassay.verdict.stated.gains import efficiency, pairs, workers_factor
 from fireassay.verdict.stated.kinds import is_cost, is_energy, is_quality, is_relative
 from fireassay.verdict.types import Finding
+
+if TYPE_CHECKING:
+    from fireassay.spec.claim import Claim, Number
 
 STRENGTH = ("threads", "precision", "dtype", "batch", "compil", "optimi", "fused", "cuda_graph", "tuned", "attention", "quantis", "quantiz")
 BITS = {"fp64": 64, "fp32": 32, "tf32": 19, "bf16": 16, "fp16": 16, "fp8": 8, "int8": 8, "fp4": 4, "int4": 4, "nvfp4": 4, "mxfp4": 4}

@@ -8,6 +8,7 @@ those of [serving.objectives], checked by the gate `objectives`. Source: MLPerf 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import given, show
@@ -15,7 +16,6 @@ from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import WORKLOADS, Results
 from fireassay.metrics.serving.objectives import GOODPUT
 from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT
-from fireassay.spec.claim import Claim, Number, Objective
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.evidence.claimed_numbers import found, unsaid
 from fireassay.verdict.evidence.sent_requests import serving_of
@@ -24,6 +24,11 @@ from fireassay.verdict.stated.kinds import is_rate, is_wait
 from fireassay.verdict.stated.names import has_word
 from fireassay.verdict.stated.objective import Evidence, evidence, limit_of, limited, same_unit
 from fireassay.verdict.types import Finding
+
+if TYPE_CHECKING:
+    from fireassay.spec.claim import Claim, Number, Objective
+
+    Seen = list[tuple[Number, Evidence]]
 
 
 def examine(measured: RecordData, results: Results) -> Iterator[Finding]:
@@ -77,9 +82,6 @@ def claim(said: Claim) -> tuple[Finding, ...]:
             for number in about or said.number[:1]
         )
     return _answered(said, said.slo, about, seen)
-
-
-Seen = list[tuple[Number, Evidence]]
 
 
 def _broken(slo: Objective, seen: Seen) -> str:

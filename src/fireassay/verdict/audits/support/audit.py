@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import LAUNCHED, Results
-from fireassay.spec.claim import Claim
 from fireassay.verdict.types import Finding
+
+if TYPE_CHECKING:
+    from fireassay.spec.claim import Claim
 
 Examination = Callable[[RecordData, Results], Iterable[Finding]]
 

@@ -7,15 +7,19 @@ included loading.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import polars as pl
 
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
-from fireassay.spec.claim import Claim
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.evidence.claimed_numbers import found, speeds, unsaid
 from fireassay.verdict.stated.kinds import is_collective, is_serving
 from fireassay.verdict.types import Finding
+
+if TYPE_CHECKING:
+    from fireassay.spec.claim import Claim
 
 MOST = 0.20  # of the steady step time
 

@@ -12,17 +12,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from fireassay.estimates.format import count
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
-from fireassay.spec.claim import Claim
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.evidence.claimed_numbers import found, speeds, unsaid
 from fireassay.verdict.stated.kinds import is_serving
 from fireassay.verdict.types import Finding
+
+if TYPE_CHECKING:
+    from fireassay.spec.claim import Claim
 
 FEWEST_STEPS = 8
 OVERLAP = 0.05  # of a step; generous, since phases and step share one clock

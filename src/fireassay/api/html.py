@@ -1,0 +1,29 @@
+"""How does an object show itself in a notebook?  Small fragments that inherit the notebook's own style.
+
+All text is untrusted: everything passes through `text`, which escapes it and makes control characters visible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from fireassay.printable import printable
+
+
+def text(value: object) -> str:
+    """Escaped text."""
+    return escape(printable(str(value)))
+
+
+def paragraph(strong: object, rest: object = "") -> str:
+    """A bold lead and the text after it."""
+    return f"<p><b>{text(strong)}</b> {text(rest)}</p>".replace(" </p>", "</p>")
+
+
+def table(heads: Sequence[str], rows: Iterable[Sequence[object]], caption: str = "") -> str:
+    """A table; the first cell of a row names it."""
+    title = f"<caption>{text(caption)}</caption>" if caption else ""
+    head = "".join(f"<th>{text(name)}</th>" for name in heads)
+    body = "".join(f"<tr><th>{text(first)}</th>{''.join(f'<td>{text(cell)}</td>' for cell in rest)}</tr>" for first, *rest in rows)
+    return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

@@ -1,0 +1,262 @@
+"""What can a program do with a record?  Read its tables, judge it, take its metrics and charts.
+
+    record = fireassay.open("latest")
+    record.table("steps")                    a Polars frame
+    record.judge()                           the verdict
+    record.metrics                           every metric as a tidy frame
+    record.metric("speedup", workers=4)      one estimate with its interval
+    record.chart("speedup")                  a chart of its page
+
+Nothing is read before it is asked for, and nothing stays open: a record needs no `with`.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fireassay.api import html
+from fireassay.api.estimate import Absent, Estimate, of
+from fireassay.api.metric_frame import frame, pick, unknown
+from fireassay.printable import REMARKS
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from fireassay.api.chart import Chart
+    from fireassay.api.verdict import Verdict
+    from fireassay.record.reader import Record as Opened
+    from fireassay.reports.charts.record_charts import Drawn
+    from fireassay.reports.view import View
+    from fireassay.spec.experiment import Experiment
+    from fireassay.verdict.comparison.types import Side
+    from fireassay.verdict.judge import Judgement
+
+ROOT = "records"
+
+
+@dataclass(frozen=True)
+class Record:
+    """A record on disk.
+
+    >>> import fireassay
+    >>> record = fireassay.open("digits")
+    >>> record
+    Record('digits': complete, sealed)
+    >>> record.configurations
+    ('workers=1', 'workers=2')
+    >>> record.tables
+    ('launches', 'steps', 'examples', 'samples', 'fingerprints', 'events', 'telemetry')
+    """
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        """The name of its folder."""
+        return self.path.name
+
+    @property
+    def experiment(self) -> Experiment:
+        """What was asked for."""
+        return self._opened.experiment
+
+    @property
+    def state(self) -> str:
+        """running, complete, interrupted or failed."""
+        return self._opened.state
+
+    @property
+    def sealed(self) -> bool:
+        """Whether its files are final and have digests."""
+        return self._opened.sealed
+
+    @property
+    def configurations(self) -> tuple[str, ...]:
+        """What its launches differ in: worker counts, or loads."""
+        from fireassay.spec.plan import configurations
+
+        return tuple(item.name for item in configurations(self.experiment))
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The names of the tables that hold rows; docs/reference/record.md describes their columns."""
+        from fireassay.record.tables import TABLES
+
+        return tuple(name for name in TABLES if self._opened.holds(name))
+
+    def table(self, name: str) -> pl.DataFrame:
+        """One table, read now, in its declared types; null means "not recorded", never zero.
+
+        >>> import fireassay, polars as pl
+        >>> steps = fireassay.open("digits").table("steps")
+        >>> steps.select("launch", "rank", "step", ms=(pl.col("end_ns") - pl.col("begin_ns")) / 1e6).schema
+        Schema([('launch', Int32), ('rank', Int32), ('step', Int64), ('ms', Float64)])
+
+        Raises:
+            SpecError: no table has this name.
+            RecordError: it is damaged.
+        """
+        from fireassay.record.tables import TABLES
+
+        if name not in TABLES:
+            raise unknown("table", name, tuple(TABLES))
+        return self._opened.table(name)
+
+    def judge(self) -> Verdict:
+        """The verdict, as `assay report` gives it.
+
+        >>> import fireassay
+        >>> fireassay.open("digits").judge()
+        Verdict('good': INCONCLUSIVE)
+
+        Raises:
+            RecordError: it cannot be judged.
+        """
+        from fireassay.api.verdict import Verdict
+
+        return Verdict(self.experiment.name, self._judgement.verdict)
+
+    @property
+    def metrics(self) -> pl.DataFrame:
+        """Every metric at every configuration; `all` is the whole experiment.
+
+        A number that is not there is null, with the reason; an end of an interval that the data do not bound is infinite.
+        `.to_pandas()` makes a pandas frame of it, if pandas is installed.
+
+        >>> import fireassay, polars as pl
+        >>> metrics = fireassay.open("digits").metrics
+        >>> metrics.columns
+        ['metric', 'configuration', 'value', 'low', 'high', 'unit', 'confidence', 'n_launches', 'reason']
+        >>> metrics.filter(metric="mfu", configuration="workers=2").row(0)
+        ('mfu', 'workers=2', None, None, None, 'fraction', None, None, 'not_measured: ...')
+        """
+        return frame(self._judgement.results, self._judgement.metrics)
+
+    def metric(self, name: str, /, **selection: object) -> Estimate | Absent:
+        """One metric: an `Estimate` with its interval, or an `Absent` with the reason.
+
+        >>> import fireassay
+        >>> record = fireassay.open("digits")
+        >>> speedup = record.metric("speedup", workers=2)
+        >>> print(speedup)
+        1.70 [1.00, 2.88] (one far out)
+        >>> round(speedup.value, 3), speedup.n_launches
+        (1.704, 3)
+        >>> print(record.metric("mfu", workers=2))
+        not measured (...)
+
+        Args:
+            name: as in docs/reference/metrics.md.
+            selection: workers=4; of a load rate=8, concurrency=8, engine="b", scenario="..."; or configuration="workers=4".
+                Without one, the value of the whole record.
+
+        Raises:
+            SpecError: unknown metric, or no or several configurations fit.
+        """
+        from fireassay.spec.plan import configurations
+
+        return of(pick(self._judgement.results, name, configurations(self.experiment), selection))
+
+    @property
+    def charts(self) -> tuple[str, ...]:
+        """The names of the charts of its page.
+
+        >>> import fireassay
+        >>> fireassay.open("digits").charts
+        ('speedup', ...)
+        """
+        return tuple(self._drawings)
+
+    def chart(self, name: str) -> Chart:
+        """A chart of its page by name.
+
+        >>> import fireassay
+        >>> fireassay.open("digits").chart("speedup").save("speedup.png").name
+        'speedup.png'
+
+        Raises:
+            SpecError: no chart has this name.
+        """
+        from fireassay.api.chart import Chart
+
+        if name not in self._drawings:
+            raise unknown("chart", name, self.charts)
+        return Chart(name, self._drawings[name])
+
+    @cached_property
+    def _opened(self) -> Opened:
+        from fireassay.record.reader import open_record
+
+        return open_record(self.path)
+
+    @cached_property
+    def _side(self) -> Side:
+        from fireassay.cli.support.record_lookup import side
+
+        return side(self.path)
+
+    @property
+    def _judgement(self) -> Judgement:
+        return self._side.judgement
+
+    @cached_property
+    def _view(self) -> View:
+        from fireassay.reports.view import build
+
+        return build(self._side.measured, self._judgement)
+
+    @cached_property
+    def _drawings(self) -> dict[str, Drawn]:
+        from fireassay.reports.charts.record_charts import drawings
+
+        return dict(drawings(self._view))
+
+    def __repr__(self) -> str:
+        return f"Record({self.name!r}: {self.state}, {'sealed' if self.sealed else 'not sealed'})"
+
+    def _repr_html_(self) -> str:
+        tables = ", ".join(self.tables)
+        facts = (("state", self.state), ("configurations", ", ".join(self.configurations)), ("tables", tables), ("path", self.path))
+        return html.table(("record", self.name), facts)
+
+
+def open(record: str | os.PathLike[str], *, root: str | os.PathLike[str] = ROOT) -> Record:
+    """A record by whatever the command line accepts: a path, a name, an id, a unique prefix, `latest`, or an address in a store.
+
+    >>> import fireassay
+    >>> fireassay.open("latest").name
+    'digits'
+    >>> fireassay.open("digist")
+    Traceback (most recent call last):
+    fireassay.errors.RecordError: no record in records has the name or id 'digist', ...
+
+    Args:
+        record: which one.
+        root: the folder that names are looked up in.
+
+    Raises:
+        RecordError: no record or several match, or it is damaged.
+    """
+    from fireassay.cli.support.record_lookup import find
+
+    with remarks_as_warnings():
+        handle = Record(find(os.fspath(record), Path(root)))
+    handle._opened  # noqa: B018  a record that cannot be opened is refused here
+    return handle
+
+
+@contextmanager
+def remarks_as_warnings() -> Iterator[None]:
+    """A program hears of a skipped record as a warning, where the command line prints a line."""
+    token = REMARKS.set(lambda sentence: warnings.warn(sentence, stacklevel=4))
+    try:
+        yield
+    finally:
+        REMARKS.reset(token)

@@ -1,0 +1,134 @@
+"""What does a program get from a record, and what does it hear when it asks for something else?"""
+
+from __future__ import annotations
+
+import math
+import shutil
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import fireassay
+from fireassay.errors import RecordError, SpecError
+from fireassay.record.tables import TABLES, arrow_schema
+from tests.api.conftest import GOOD
+
+
+def test_a_record_is_opened_by_name_path_and_latest(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    opened = [fireassay.open(name) for name in ("digits", "dig", "latest", "records/digits", Path("records/digits"))]
+    assert len(set(opened)) == 1
+
+
+def test_a_name_is_looked_up_below_the_given_root(folder: Path) -> None:
+    assert fireassay.open("digits", root=folder / "records").path == folder / "records" / "digits"
+
+
+def test_a_folder_without_a_record_is_refused_at_once(tmp_path: Path) -> None:
+    with pytest.raises(RecordError):
+        fireassay.open(tmp_path)
+
+
+def test_a_damaged_newer_record_is_skipped_with_a_warning_and_no_output(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    newer = folder / "records" / "newer"
+    shutil.copytree(GOOD, newer)
+    manifest = (newer / "manifest.json").read_text()
+    (newer / "manifest.json").write_text(
+        manifest.replace('"created_utc": "2', '"created_utc": "3').replace('"created_utc":"2', '"created_utc":"3')
+    )
+    (newer / "experiment.toml").write_text("name = ")
+    with pytest.warns(UserWarning, match="not the latest: .*newer"):
+        latest = fireassay.open("latest", root=folder / "records")
+    assert (latest.name, capfd.readouterr()) == ("digits", ("", ""))
+
+
+@pytest.mark.parametrize("name", list(TABLES))
+def test_every_table_has_its_declared_columns_even_without_rows(record: fireassay.Record, name: str) -> None:
+    frame = record.table(name)
+    assert frame.columns == arrow_schema(name).names
+    assert (frame.height > 0) == (name in record.tables)
+
+
+def test_the_metrics_are_tidy_and_an_absent_number_is_null_with_its_reason(record: fireassay.Record) -> None:
+    frame = record.metrics
+    absent, known = frame.filter(pl.col("reason").is_not_null()), frame.filter(pl.col("reason").is_null())
+    assert frame.select("metric", "configuration").is_unique().all()
+    assert absent.height > 0
+    assert known.height > 0
+    assert absent.select("value", "low", "high", "n_launches").null_count().row(0) == (absent.height,) * 4
+    assert known.select("value", "low", "high", "unit", "n_launches").null_count().row(0) == (0,) * 5
+    assert frame.filter(metric="mfu", configuration="workers=2").item(0, "reason").startswith("not_measured: ")
+
+
+def test_the_frame_and_a_single_metric_agree(record: fireassay.Record) -> None:
+    speedup = record.metric("speedup", workers=2)
+    assert isinstance(speedup, fireassay.Estimate)
+    row = record.metrics.row(by_predicate=(pl.col("metric") == "speedup") & (pl.col("configuration") == "workers=2"), named=True)
+    assert (row["value"], row["low"], row["high"]) == (speedup.value, speedup.low, speedup.high)
+    assert math.isclose(speedup.value, 1.7044, rel_tol=1e-4)  # as `assay report` has it
+
+
+def test_the_metrics_become_a_pandas_frame(record: fireassay.Record) -> None:
+    frame = record.metrics.to_pandas()
+    assert list(frame.columns) == record.metrics.columns
+    assert bool(frame.loc[frame["reason"].notna(), "value"].isna().all())
+
+
+def test_without_pandas_the_conversion_says_what_is_missing(record: fireassay.Record, monkeypatch: pytest.MonkeyPatch) -> None:
+    metrics = record.metrics
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match="pandas"):
+        metrics.to_pandas()
+
+
+@pytest.mark.parametrize(
+    ("name", "selection"),
+    [
+        ("speedup", {"workers": 2}),
+        ("speedup", {"configuration": "workers=2"}),
+        ("speedup", {"workers": 2.0}),
+        ("speedup", {"workers": "2"}),
+    ],
+)
+def test_a_configuration_is_selected_by_its_values_or_its_name(record: fireassay.Record, name: str, selection: dict[str, object]) -> None:
+    assert record.metric(name, **selection) == record.metric("speedup", workers=2)
+
+
+def test_a_metric_of_the_whole_experiment_needs_no_selection(record: fireassay.Record) -> None:
+    assert isinstance(record.metric("serial_fraction"), fireassay.Estimate)
+
+
+@pytest.mark.parametrize(
+    ("selection", "words"),
+    [({}, "no configuration"), ({"workers": 3}, "workers=3"), ({"wrkers": 2}, "wrkers=2"), ({"workers": True}, "workers=True")],
+)
+def test_a_selection_that_fits_nothing_names_the_configurations(record: fireassay.Record, selection: dict[str, object], words: str) -> None:
+    with pytest.raises(SpecError, match=rf"found {words}; allowed: a selection of one of workers=1, workers=2"):
+        record.metric("speedup", **selection)
+
+
+def test_an_unknown_name_is_refused_with_the_closest_one(record: fireassay.Record) -> None:
+    for ask in (lambda: record.metric("sped_up"), lambda: record.chart("spedup"), lambda: record.table("stps")):
+        with pytest.raises(SpecError, match="Did you mean '(speedup|steps)'"):
+            ask()
+
+
+def test_what_a_notebook_shows_is_small_and_escaped(record: fireassay.Record) -> None:
+    shown = [record._repr_html_(), record.judge()._repr_html_(), record.metric("speedup", workers=2)._repr_html_()]
+    assert all(0 < len(text) < 4000 for text in shown)
+    assert "inconclusive" in shown[1]
+    assert "1.70 [1.00, 2.88]" in shown[2]
+
+
+def test_hostile_text_stays_text(tmp_path: Path) -> None:
+    name = "<script>alert(1)</script>\x1b[31m"
+    shutil.copytree(GOOD, tmp_path / "records" / name.replace("/", "_"))
+    (opened,) = (fireassay.open(path) for path in (tmp_path / "records").iterdir())
+    text = opened._repr_html_()
+    assert "<script" not in text
+    assert "\x1b" not in text
+    value = fireassay.Absent(reason="not_measured", detail=name)
+    assert "<script" not in value._repr_html_()
+    assert "\x1b" not in f"{value._repr_html_()}{value}"

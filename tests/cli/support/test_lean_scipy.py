@@ -1,0 +1,27 @@
+"""Are scipy's special functions imported without numpy's extras, which others still find?"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from tests.limits import PROCESS_S
+
+CODE = """
+import sys
+from fireassay.cli.support.lean_scipy import import_special
+import_special()
+import_special()
+assert not {"numpy.f2py", "numpy.testing", "unittest", "charset_normalizer"} & set(sys.modules)
+from scipy.special import stdtrit
+assert round(float(stdtrit(4, 0.975)), 3) == 2.776
+import numpy
+assert numpy.testing.assert_allclose and numpy.f2py.__name__
+from scipy import optimize, stats
+print(round(float(stats.t.ppf(0.975, 4)), 3))
+"""
+
+
+def test_what_numpy_imports_on_demand_stays_out_and_is_still_found() -> None:
+    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=False, timeout=PROCESS_S)
+    assert (done.stdout, done.stderr) == ("2.776\n", "")
