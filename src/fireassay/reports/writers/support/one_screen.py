@@ -151,9 +151,9 @@ def _block(block: Block, style: Style) -> Iterator[str]:
                 yield from _labelled(name, clean(text, style), style)
         case Bullets():
             for item in block.items:
-                words = f"{item.title}  {item.text}" if item.title else item.text
-                lines = textwrap.wrap(clean(words, style), style.fills, subsequent_indent=GAP, break_on_hyphens=False) or [""]
-                yield f"{style.sign(item.mark)} {lines[0]}"
+                words = GAP.join(clean(words, style) for words in (item.title, item.text) if words)
+                lines = textwrap.wrap(words, style.fills, initial_indent=GAP, subsequent_indent=GAP, break_on_hyphens=False) or [GAP]
+                yield f"{style.sign(item.mark)} {lines[0].removeprefix(GAP)}"
                 yield from lines[1:]
         case _:
             pass  # raw tables and charts are for other formats
@@ -270,12 +270,14 @@ def _plot(plot: Plot, style: Style) -> Iterator[str]:
     left = 2 + named + len(GAP) + told + len(GAP)
     axis = character_plot.axis([ends for _, ends in known], edges, style.fills - left)
     above = character_plot.ticks(axis, edges, style.marks) if axis else ""
-    yield f"  {stub.rjust(named)}{GAP}{_padded(title, told)}{GAP}{above}".rstrip()
+    counts = all(name.isdecimal() for name in names)
+    yield f"  {stub.rjust(named) if counts else stub.ljust(named)}{GAP}{_padded(title, told)}{GAP}{above}".rstrip()
     for (row, ends), name, text in zip(known, names, numbers, strict=True):
         drawn = (
             style.paint(character_plot.draw(axis, *ends, style.marks), COLOURS.get(row.mark.tone, "") if row.mark else "") if axis else ""
         )
-        yield f"{style.sign(row.mark)} {' ' * (named - wide(name))}{name}{GAP}{_padded(text, told)}{GAP}{drawn}".rstrip()
+        blank = " " * (named - wide(name))
+        yield f"{style.sign(row.mark)} {f'{blank}{name}' if counts else f'{name}{blank}'}{GAP}{_padded(text, told)}{GAP}{drawn}".rstrip()
 
 
 def _ends(number: Number) -> tuple[float, float, float] | None:
