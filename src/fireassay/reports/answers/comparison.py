@@ -17,6 +17,7 @@ from fireassay.reports.page import Answer, Bullet, Bullets, Edge, Interval, Line
 from fireassay.reports.rows.comparison import DECIDED, ChangeRow, ComparisonView, MismatchRow
 from fireassay.units import FRACTION
 from fireassay.verdict.comparison.change_phrases import EXPLORATORY
+from fireassay.verdict.comparison.phrases import UNKNOWN
 from fireassay.verdict.comparison.phrases import shortened as middle_cut
 
 EXPLAINING: Final = 5  # metrics below the deciding one
@@ -149,7 +150,9 @@ def _of_sides(view: ComparisonView, rows: Sequence[ChangeRow]) -> Iterator[Inter
 
 def _interval(view: ComparisonView, row: ChangeRow, name: str, mark: Mark | None) -> Interval:
     change = row.change
-    assert change.ratio is not None and change.low is not None and change.high is not None
+    assert change.ratio is not None
+    assert change.low is not None
+    assert change.high is not None
     number = in_percent(change.ratio, change.low, change.high, confidence=view.comparison.confidence, method=change.method)
     return Interval(name=name, number=number, mark=mark, target="changes")
 
@@ -166,7 +169,12 @@ def _lines(view: ComparisonView) -> Iterator[Line]:
                 label="quality", text=shortened(text.partition(";")[0].rstrip(".") or word), mark=Mark(word=word, tone=tone), target="notes"
             )
     forced = [f"{row.field} differs" for row in view.mismatches if row.standing == "forced"]
-    yield doubts((*(f"{text}: this comparison was forced." for text in forced), *(note for note in view.notes if note not in said)))
+    yield doubts(
+        (
+            *(f"{text}: this comparison was forced." for text in forced),
+            *(note for note in view.notes if note not in said and not note.startswith(UNKNOWN)),
+        )
+    )
 
 
 def _next(rows: Sequence[ChangeRow], records: Sequence[str]) -> Iterator[Next]:

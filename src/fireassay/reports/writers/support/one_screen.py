@@ -6,6 +6,7 @@ and a colour together; colour only repeats.  Numbers are never cut: a table too 
 
 from __future__ import annotations
 
+import re
 import textwrap
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,12 +14,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from fireassay.estimates.estimate import Estimate
+from fireassay.estimates.format import count
 from fireassay.printable import printable
 from fireassay.reports.page import Answer, Block, Bullets, Cell, Facts, Line, Mark, Next, Number, Page, Plot, Prose, Sum, Table, Tone, said
 from fireassay.reports.writers.support import character_plot
 from fireassay.reports.writers.support.character_plot import ASCII, UNICODE, Marks
 from fireassay.reports.writers.support.sums import Row, written_sum
 
+NARROW: Final = "\u00a0"  # where a line may not end
+INTERVAL: Final = re.compile(r"\S+ (?:% )?\[[^][]{1,40}\]")
 LABEL: Final = 13  # width of a line's label
 FILLS: Final = 100  # columns that text fills at most
 GAP: Final = "  "
@@ -76,6 +80,15 @@ def clean(text: str, style: Style) -> str:
     return safe.translate(_ASCII).encode("ascii", "replace").decode("ascii") if style.plain else safe
 
 
+def _fold(text: str, width: int, *, initial_indent: str = "", subsequent_indent: str = "", break_on_hyphens: bool = True) -> list[str]:
+    """Lines of at most this width; a number stays together with its interval."""
+    joined = INTERVAL.sub(lambda found: found.group().replace(" ", NARROW), text)
+    lines = textwrap.wrap(
+        joined, width, initial_indent=initial_indent, subsequent_indent=subsequent_indent, break_on_hyphens=break_on_hyphens
+    )
+    return [line.replace(NARROW, " ") for line in lines]
+
+
 def wide(text: str) -> int:
     """The columns that a text takes in a terminal: two for a wide character, none for a combining one."""
     if text.isascii():
@@ -92,14 +105,14 @@ def _head(page: Page, answer: Answer, style: Style) -> Iterator[str]:
     title = clean(page.title, style)
     first = f"{title}: {clean(answer.headline, style)}" if title else clean(answer.headline, style)
     indent = " " * min(6, len(word) + 2)
-    lines = textwrap.wrap(first, style.fills - len(word) - 2) or [""]
+    lines = _fold(first, style.fills - len(word) - 2, break_on_hyphens=False) or [""]
     yield f"{style.paint(word, colour)}  {lines[0]}"
     yield from _wrapped(" ".join(lines[1:]), style, indent)
     yield from _wrapped(clean(answer.evidence, style), style, indent)
 
 
 def _wrapped(text: str, style: Style, indent: str) -> list[str]:
-    return textwrap.wrap(text, style.fills, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+    return _fold(text, style.fills, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
 
 
 def _foot(answer: Answer, style: Style) -> Iterator[str]:
@@ -123,7 +136,7 @@ def _labelled(label: str, text: str, style: Style, room: int = 0) -> list[str]:
     head = clean(label, style).ljust(LABEL)
     indent = " " * LABEL
     blank = " " * room
-    return textwrap.wrap(text, style.fills, initial_indent=head + blank, subsequent_indent=indent + blank, break_on_hyphens=False) or [head]
+    return _fold(text, style.fills, initial_indent=head + blank, subsequent_indent=indent + blank, break_on_hyphens=False) or [head]
 
 
 def _next(step: Next, style: Style) -> Iterator[str]:
@@ -152,7 +165,7 @@ def _block(block: Block, style: Style) -> Iterator[str]:
         case Bullets():
             for item in block.items:
                 words = GAP.join(clean(words, style) for words in (item.title, item.text) if words)
-                lines = textwrap.wrap(words, style.fills, initial_indent=GAP, subsequent_indent=GAP, break_on_hyphens=False) or [GAP]
+                lines = _fold(words, style.fills, initial_indent=GAP, subsequent_indent=GAP, break_on_hyphens=False) or [GAP]
                 yield f"{style.sign(item.mark)} {lines[0].removeprefix(GAP)}"
                 yield from lines[1:]
         case _:
@@ -189,7 +202,7 @@ def _table(table: Table, style: Style) -> Iterator[str]:
         if table.whole(row):
             yield from _wrapped(clean(f"{said(row[0]).text}: {said(row[-1]).text}", style), style, "")
     if len(kept) < len(columns):
-        yield f"  ({len(columns) - len(kept)} more columns in a wider window)"
+        yield f"  ({count(len(columns) - len(kept), 'more columns')} in a wider window)"
     yield from (line for note in table.notes for line in _wrapped(clean(note, style), style, "  "))
 
 
