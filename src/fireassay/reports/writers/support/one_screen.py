@@ -26,6 +26,7 @@ INTERVAL: Final = re.compile(r"\S+ (?:% )?\[[^][]{1,40}\]")
 LABEL: Final = 13  # width of a line's label
 FILLS: Final = 100  # columns that text fills at most
 GAP: Final = "  "
+LONGEST_TITLE: Final = 24  # of bullets whose texts begin in one column
 LONGEST_BAR: Final = 22
 SIGNS: Final[dict[Tone, str]] = {"good": "✓", "gain": "▸", "bad": "✗", "void": "!", "open": "?", "absent": "-", "struck": "-", "plain": " "}
 PLAIN_SIGNS: Final[dict[str, str]] = {"✓": "+", "✗": "x", "▸": ">", "█": "#"}
@@ -163,13 +164,23 @@ def _block(block: Block, style: Style) -> Iterator[str]:
             for name, text in block.rows:
                 yield from _labelled(name, clean(text, style), style)
         case Bullets():
-            for item in block.items:
-                words = GAP.join(clean(words, style) for words in (item.title, item.text) if words)
-                lines = _fold(words, style.fills, initial_indent=GAP, subsequent_indent=GAP, break_on_hyphens=False) or [GAP]
-                yield f"{style.sign(item.mark)} {lines[0].removeprefix(GAP)}"
-                yield from lines[1:]
+            yield from _bullets(block, style)
         case _:
             pass  # raw tables and charts are for other formats
+
+
+def _bullets(block: Bullets, style: Style) -> Iterator[str]:
+    """Sign, title, text; texts begin in one column if the titles are short."""
+    titles = [clean(item.title, style) for item in block.items]
+    named = max(map(wide, titles), default=0)
+    for item, title in zip(block.items, titles, strict=True):
+        text = clean(item.text, style)
+        aligned = bool(title) and named <= LONGEST_TITLE
+        begin = f"{GAP}{_padded(title, named) if aligned else title}{GAP if title else ''}"
+        indent = " " * wide(begin) if aligned else GAP
+        lines = _fold(text, style.fills, initial_indent=begin, subsequent_indent=indent, break_on_hyphens=False) or [begin]
+        yield f"{style.sign(item.mark)} {lines[0].removeprefix(GAP)}"
+        yield from lines[1:]
 
 
 @dataclass(frozen=True, kw_only=True)
