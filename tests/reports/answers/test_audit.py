@@ -27,7 +27,9 @@ def test_each_pitfall_has_its_evidence_and_next_names_the_smallest_measurement()
 def test_many_pitfalls_fit_the_screen_and_the_last_are_named() -> None:
     made = sheet()
     fallen = made.pitfalls[0]
-    many = tuple(replace(fallen, title=f"pitfall {n}", findings=(replace(fallen.findings[0], evidence="evidence " * 40),)) for n in range(20))
+    many = tuple(
+        replace(fallen, title=f"pitfall {n}", findings=(replace(fallen.findings[0], evidence="evidence " * 40),)) for n in range(20)
+    )
     shown = page(replace(made, pitfalls=many))
     assert f"✗ also pitfall {MOST_TOLD}, " in flat(shown)
     (section,) = shown.of_depth("brief")

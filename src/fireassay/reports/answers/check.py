@@ -35,6 +35,7 @@ CONFIRMATIONS: Final[dict[Confirmation, str]] = {
     "undecided": "Both were measured again, in turn; that did not decide either.",
 }
 MOST_ROWS: Final = 6  # decided rows in a plot
+LONGEST: Final = 240  # characters of a sentence in place of a change
 MOST_CONDITIONS: Final = 6
 BETWEEN: Final = ("two records", "two records and a history")  # designs that fresh launches in turn can decide
 
@@ -44,9 +45,9 @@ def answer(check: Check, records: Sequence[str] = ()) -> Answer:
     forced = f"{EXPLORATORY} " if check.exploratory else ""
     tone = TONES.get(check.state, "open")
     return Answer(
-        mark=Mark(word=f"{forced}{check.state.replace('_', ' ')}", tone=tone),
+        mark=Mark(word=f"{forced}{check.state.replace('_', ' ')}{_unsure(check)}", tone=tone),
         headline=_headline(check),
-        evidence=" ".join(filter(None, (CONFIRMATIONS[check.confirmation], *_others(check)))),
+        evidence=" ".join(filter(None, (CONFIRMATIONS[check.confirmation], *_suspicion(check), *_others(check)))),
         lines=tuple(_lines(check)),
         next=tuple(_next(check, records)),
         record="" if check.state == "pass" else f"{_basis(check)}; --full shows every metric",
@@ -95,10 +96,21 @@ def _headline(check: Check) -> str:
     return f"{row.title.lower()} {difference_text(row.difference)} at {row.configuration}{claim}{also}"
 
 
+def _unsure(check: Check) -> str:
+    """Says of a regression between days that nothing confirmed it, as the sentence does."""
+    doubtful = check.confirmation == "unconfirmed" and any(row.in_doubt for row in _deciding(check))
+    return " (unconfirmed)" if check.state == "regression" and doubtful else ""
+
+
+def _suspicion(check: Check) -> Iterator[str]:
+    if check.state == "inconclusive" and any(row.suspected for row in _deciding(check)):
+        yield "Suspected to be worse, which is not shown."
+
+
 def _bare(sentence: str, check: Check) -> str:
     """A sentence without the state that the first word says."""
     state = check.state.replace("_", " ").upper()
-    return shortened(sentence.removeprefix(f"{EXPLORATORY} ").removeprefix(f"{state}: ").rstrip("."))
+    return shortened(sentence.removeprefix(f"{EXPLORATORY} ").removeprefix(f"{state}: ").rstrip("."), LONGEST)
 
 
 def _others(check: Check) -> Iterator[str]:
