@@ -86,14 +86,14 @@ def _headline(check: Check) -> str:
     rows = _deciding(check)
     if check.refused:
         return f"{count(len(check.refused), 'conditions')} {'differs' if len(check.refused) == 1 else 'differ'}"
-    if not rows or rows[0].difference is None:
-        return _bare(rows[0].sentence if rows else check.sentence, check)
-    row = rows[0]
+    row, difference = (rows[0], rows[0].difference) if rows else (None, None)
+    if row is None or difference is None:
+        return _bare(check.sentence if row is None else row.sentence, check)
     claim = ""
     if check.state == "pass" and row.margin is not None:
         claim = f"; a regression of {asked(row.margin, FRACTION)} is excluded"
     also = f"; and {count(len(rows) - 1, 'others')}" if len(rows) > 1 and check.state == "regression" else ""
-    return f"{row.title.lower()} {difference_text(row.difference)} at {row.configuration}{claim}{also}"
+    return f"{row.title.lower()} {difference_text(difference)} at {row.configuration}{claim}{also}"
 
 
 def _unsure(check: Check) -> str:

@@ -41,15 +41,18 @@ def brief(summaries: Sequence[Summary]) -> tuple[Section, ...]:
 def table(rows: Sequence[tuple[str, Value, Value, Value]]) -> Table:
     """Label, time, processor time and memory, each column in one unit."""
     shown = rows[:MOST_ROWS]
+    quantities = (
+        ("time", SECONDS, [time for _, time, _, _ in shown]),
+        ("CPU", SECONDS, [processor for _, _, processor, _ in shown]),
+        ("peak memory", BYTES, [memory for _, _, _, memory in shown]),
+    )
     heads = [Head(text="")]
     columns: list[list[TableCell]] = []
-    for place, name, unit in ((1, "time", SECONDS), (2, "CPU", SECONDS), (3, "peak memory", BYTES)):
-        values = [row[place] for row in shown]
-        known = [value.value for value in values if isinstance(value, Estimate)]  # type: ignore[union-attr]
-        if known:
+    for name, unit, values in quantities:
+        if known := [value.value for value in values if isinstance(value, Estimate)]:
             scale = scale_for(unit, known)
             heads.append(Head(text=f"{name}, {scale.label}"))
-            columns.append([number(value, scale, bare=True) for value in values])  # type: ignore[arg-type]
+            columns.append([number(value, scale, bare=True) for value in values])
     names = [f"{index} {shortened(label, LONGEST_LABEL)}" if len(rows) > 1 else "" for index, (label, *_) in enumerate(shown, 1)]
     cells = tuple((Words(text=name), *(column[index] for column in columns)) for index, name in enumerate(names))
     left = (f"{count(len(rows) - MOST_ROWS, 'more commands')}: --full",) if len(rows) > MOST_ROWS else ()

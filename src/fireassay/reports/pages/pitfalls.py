@@ -91,11 +91,11 @@ def page(sheet: Sheet) -> Page:
 
 def answer(sheet: Sheet) -> Answer:
     """How many pitfalls, and the smallest measurement that settles all of them."""
-    numbers = {state: len(_in_state(sheet, state)) for state in STATES}
-    rest = [f"{numbers[state]} {word}" for state, word in (("not examined", UNSEEN[sheet.kind]), ("clear", "clear")) if numbers[state]]
+    words = ((UNSEEN[sheet.kind], "not examined"), ("clear", "clear"))
+    rest = [f"{number} {word}" for word, state in words if (number := len(_in_state(sheet, state)))]
     return Answer(
         mark=Mark(word=sheet.status.replace("_", " "), tone=TONES.get(sheet.status, "open")),
-        headline=", ".join((count(numbers["fallen into"], "pitfalls"), *rest)),
+        headline=", ".join((count(len(_in_state(sheet, "fallen into")), "pitfalls"), *rest)),
         next=tuple(_next(sheet)),
         record=f"{sheet.kind}: {sheet.source}; --full shows the question behind each pitfall",
     )

@@ -56,7 +56,7 @@ def _answer(result: Rubric) -> Answer:
     asked = [Line(label="predicted", text=result.predicted.sentence, target="laws")] if result.predicted else []
     return Answer(
         mark=Mark(word="recommended", tone="good") if chosen else Mark(word="no row qualifies", tone="bad"),
-        headline=_verdict(result).removeprefix("Verdict: ").rstrip("."),
+        headline=_verdict(result).removeprefix("Verdict: ").rstrip(".") if chosen else f"wanted: {result.picks[0].sentence}",
         lines=(*asked, *picks, *laws, changes.doubts(result.notes, most=1)),
         record=f"{result.source}; --full shows every column, law and pick",
     )
