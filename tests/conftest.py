@@ -6,6 +6,7 @@ so that the gate never passes by not looking.
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import shutil
@@ -20,7 +21,6 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from fireassay.cli.support import chart_process
 from tests.limits import FIXTURES_S, PROCESS_S, cut
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -40,11 +40,18 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 # Three workers share few processors, and records here are small: Polars' threads would mostly wake each other.
 os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
-# This process has a drawing engine for all its tests; a second process would load one for every report.
-chart_process.ENOUGH_PROCESSORS = sys.maxsize  # type: ignore[misc]
-
 # What `assay doctor` found on this machine is no business of a test; nothing is written there.
 os.environ["XDG_STATE_HOME"] = os.path.join(tempfile.gettempdir(), f"assay-tests-without-state-{os.getpid()}")
+
+# A verdict that an earlier run of the tests cached is no verdict of this one; a test that caches sets a folder of its own.
+os.environ["XDG_CACHE_HOME"] = os.path.join(tempfile.gettempdir(), f"assay-tests-cache-{os.getpid()}")
+atexit.register(shutil.rmtree, os.environ["XDG_CACHE_HOME"], ignore_errors=True)
+
+# As wide in every window, and in a pipe.
+os.environ["COLUMNS"] = "100"
+
+# Nor are the defaults that somebody has written down for this machine.
+os.environ["FIREASSAY_CONFIG"] = ""
 
 # A deadline per example would be an assertion about wall time; in CI the same examples are drawn every time.
 settings.register_profile("assay", deadline=None, derandomize=CI, print_blob=True)

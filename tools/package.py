@@ -14,11 +14,14 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-WANTED = ("fireassay/py.typed", "licenses/LICENSE", "traffic/wire/_core.c", "reports/writers/templates/page.html", "spec/peaks.toml")
+DEMO = ("fireassay/demo/demo.toml", "fireassay/demo/digits.toml", "fireassay/demo/digits/train.py", "fireassay/demo/digits/digits.csv.gz")
+WANTED = ("fireassay/py.typed", "licenses/LICENSE", "traffic/wire/_core.c", "reports/writers/templates/page.html", "spec/peaks.toml", *DEMO)
 VERDICTS = (0, 4)  # on a busy machine three rounds decide nothing
 COMMANDS = (  # in the empty environment, and what each prints
     (("fireassay", "--help"), "usage: "),
     (("assay", "--help"), "usage: "),
+    (("assay", "demo", "--help"), "usage: assay demo"),
+    (("assay", "demo", "--list"), "digits/train.py"),
     (("assay", "time", "--launches", "3", "--round", "0.05", "--quiet", "--json", "--", "true"), '"against_first"'),
 )
 

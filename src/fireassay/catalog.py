@@ -80,7 +80,7 @@ def load(package: str, name: str) -> Any:
     from fireassay.errors import EnvironmentLacks  # deferred: `assay --help` reads names and must not load dataclasses
 
     known = ", ".join((*names(package), *third_party(package)))
-    raise EnvironmentLacks(f"there is no {package} plug-in named {name!r}; available: {known}")
+    raise EnvironmentLacks(f"there is no {package} plug-in named {name!r}. Available: {known}.")
 
 
 def part(package: str, name: str, module: str, constant: str, *default: Any) -> Any:

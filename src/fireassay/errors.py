@@ -12,6 +12,7 @@ Only `fireassay.cli` exits the process.  Exit codes 0, 1, 3 and 4 are verdicts: 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -25,29 +26,95 @@ class AssayError(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Excerpt:
+    """The line of the user's file that holds a problem, and which of its columns are wrong."""
+
+    line: int  # from 1
+    text: str
+    begin: int  # first wrong column, from 0
+    end: int
+    exact: bool  # the line is the key's own, not that of an enclosing section or table
+
+
+@dataclass(frozen=True, kw_only=True)
 class Problem:
     """One problem of an experiment: where, what was found, what is allowed, how to fix it."""
 
     where: str  # dotted key path, for example "launches.per_configuration"; or a flag, or a file
     found: str  # the value as the user wrote it
-    allowed: str  # what is allowed, in words
-    fix: str = ""  # the closest valid key, or the line or command that fixes it
+    allowed: str = ""  # what is allowed, in words; "": `fix` says it
+    fix: str = ""  # the closest valid key, or the line or command that fixes it; on lines of its own if it begins with a line break
+    wrong: str = ""  # for a key that does not exist: of what it is no key
+    excerpt: Excerpt | None = None
 
     def __str__(self) -> str:
-        text = f"{self.where}: found {self.found}; allowed: {self.allowed}."
-        return f"{text} {self.fix}" if self.fix else text
+        stop = "" if self.fix.startswith("\n") else "."
+        return self._after(f"{self.where}: found {self.found}", f"; allowed: {self.allowed}." if self.allowed else stop)
+
+    def underlined(self) -> str:
+        """The text behind the underline, which need not repeat what the line shows."""
+        assert self.excerpt is not None
+        if self.wrong:
+            return self._after(f"{self.wrong}.", "" if self.fix else f" Its keys: {self.allowed}.")
+        if not self.excerpt.exact:
+            return str(self)
+        seen = self.found.strip("'\"") in self.excerpt.text
+        return self._after("" if seen else f"found {self.found}; ", f"allowed: {self.allowed}." if self.allowed else "")
+
+    def _after(self, *parts: str) -> str:
+        text = "".join(parts)
+        return f"{text}{self.fix}" if self.fix.startswith("\n") else f"{text} {self.fix}" if self.fix else text
 
 
 class SpecError(AssayError):
-    """The experiment is invalid. Lists all problems at once."""
+    """The experiment is invalid. Lists all problems at once, each below its line of the file where there is one."""
 
     exit_code: ClassVar[int] = 2
 
     def __init__(self, problems: tuple[Problem, ...], source: str = "") -> None:
         self.problems = problems
         self.source = source
-        head = f"{len(problems)} problem{'s' if len(problems) != 1 else ''} in {source or 'the experiment'}:"
-        super().__init__("\n".join([head, *(f"  - {problem}" for problem in problems)]))
+        super().__init__("\n".join(_message(problems, source)))
+
+
+TYPED = ("the flags", "the command line")  # sources that need no name: the user has just typed them
+
+
+def _message(problems: tuple[Problem, ...], source: str) -> Iterator[str]:
+    head = "" if source in TYPED else f"{source}: " if source else ""
+    if len(problems) == 1 and problems[0].excerpt is None:
+        (problem,) = problems
+        yield str(problem) if problem.where == source else f"{head}{problem}"
+        return
+    yield f"{head}{_count(problems)}"
+    width = max((len(str(problem.excerpt.line)) for problem in problems if problem.excerpt is not None), default=0)
+    shown = 0
+    for problem in problems:
+        if (excerpt := problem.excerpt) is None:
+            yield f"  {problem}"
+            continue
+        if excerpt.line != shown:
+            yield f"  {excerpt.line:>{width}} | {excerpt.text}"
+        shown = excerpt.line
+        mark = "^" * max(1, excerpt.end - excerpt.begin)
+        yield f"  {'':>{width}} | {' ' * excerpt.begin}{mark} {problem.underlined()}"
+
+
+def _count(problems: tuple[Problem, ...]) -> str:
+    """ "2 keys are wrong"; "problems" where not all are keys, or not all are flags."""
+    number = len(problems)
+    for noun, fits in (("flag", _is_flag), ("key", _is_key)):
+        if problems and all(map(fits, problems)):
+            return f"{number} {noun} is wrong" if number == 1 else f"{number} {noun}s are wrong"
+    return f"{number} problem{'s' if number != 1 else ''}"
+
+
+def _is_flag(problem: Problem) -> bool:
+    return problem.where.startswith("--")
+
+
+def _is_key(problem: Problem) -> bool:
+    return problem.excerpt is not None and not problem.where.startswith("line ")
 
 
 class WorkloadError(AssayError):

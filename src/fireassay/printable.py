@@ -53,6 +53,13 @@ def _escaped(letter: str) -> str:
     return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
 
 
+def shell_word(value: object) -> str:
+    """A path or a name as one word of a shell, so that a command in a message can be pasted."""
+    from shlex import quote  # deferred: `assay --help` needs none of it
+
+    return quote(str(value))
+
+
 def one_line(text: str) -> str:
     """The same in one line: each run of white space becomes one space."""
     return printable(" ".join(text.split()))

@@ -14,59 +14,66 @@ SURFACE = {
     "audit": f"TARGET {OUTPUT} --root",
     "check": (
         "RECORD --against --history --root --varying --force --primary --at --margin --day-to-day --all --accept --confirm "
-        "--baseline-folder --folder --blocks --show --json --excel --html --latex --format --full --output --junit --markdown --push --quiet"
+        "--baseline-folder --folder --blocks --show --json --excel --html --latex --format --full --output --junit --markdown --push"
     ),
+    "completion": "SHELL --names --root",
+    "config": OUTPUT,
     "comm": (
         "--workers --ops --sizes --factor --dtype --backend --placement --warm-up --seconds --calls --memory --root-rank --group-size --launches "
         "--seed --confidence --threads --pin --launcher --nodes --node-rank --rendezvous-endpoint --rendezvous-id --timeout --name "
-        "--matrix --interface --net --root --dry-run --toml --quiet "
+        "--matrix --interface --net --root --dry-run --toml --yes "
         f"{OUTPUT}"
     ),
     "compare": f"RECORDS --varying --force --primary --at --history --day-to-day {OUTPUT} --root",
-    "doctor": f"SUBJECT --seconds --show --quiet {OUTPUT}",
+    "demo": f"--folder --whole --list {OUTPUT}",
+    "doctor": f"SUBJECT --seconds --show {OUTPUT}",
     "import": f"FILE --tool --name {OUTPUT} --root",
-    "list": f"ROOT --store {OUTPUT}",
+    "list": f"ROOT --kind --verdict --workload --all --no-judge --store {OUTPUT}",
     "load": (
         "URLS --model --backend --task --scenario --concurrency --rate --arrival --cv --duration --warm-up --requests --cold "
         "--trace --speed --slo --attainment --tokenizer --prompts --prompt-field --answer-field --quality-metric --margin "
         "--cluster-field --prefix-tokens --cache --turns "
         "--think --canaries --identity --api-key-env --header --metrics --processes --request-timeout --temperature --launches "
         "--seed --confidence --precision --name --price --price-date --price-source --watts --no-stream --no-verify-tls --search "
-        "--goodput --root --check --dry-run --toml --quiet "
+        "--goodput --root --check --dry-run --toml "
         f"{OUTPUT}"
     ),
     "profile": (
         "EXPERIMENT --workers --seed --name --env --launcher --threads --pin --nodes --node-rank --rendezvous-endpoint "
-        "--rendezvous-id --timeout --wait --warm-up --active --no-memory --tool --root --quiet "
+        "--rendezvous-id --timeout --wait --warm-up --active --no-memory --tool --root "
         f"{OUTPUT}"
     ),
     "report": "RECORD --json --format --page --output --full --root",  # and one flag for each page and format
-    "reproduce": f"RECORD --against --folder --root --history --day-to-day --force --dry-run {OUTPUT} --quiet",
-    "resume": f"RECORD --root --force --quiet {OUTPUT}",
+    "reproduce": f"RECORD --against --folder --root --history --day-to-day --force --dry-run {OUTPUT}",
+    "resume": f"RECORD --root --force {OUTPUT}",
     "rubric": f"TABLE --tolerance --efficiency --deadline --budget --work --scaling --use --where --predict {OUTPUT}",
     "run": (
         "EXPERIMENT --workers --launches --seed --confidence --precision --at-most --repeat --name "
         "--runner --work --parallelism --env --steps --fresh-folder --scaling --base --time "
         "--quality-metric --quality-direction --margin --chance --efficiency --deadline --budget --only "
         "--required-workers --price --price-date --price-source --energy --watts "
-        "--fault --launcher --max-restarts --threads --pin --nodes --node-rank "
+        "--fault --launcher --max-restarts --threads --pin --start --nodes --node-rank "
         "--rendezvous-endpoint --rendezvous-id --timeout --total-timeout --root --dry-run "
-        f"--quiet {OUTPUT}"
+        f"{OUTPUT}"
     ),
     "schema": "--keys --claim --document",
+    "serve": "--root --port --host --expose --title --no-judge",
     "sign": "RECORD --key --root",
     "simulate": (
         "--workers --step-time --serial --alpha --gbps --beta-gbps --gradient --buckets --overlap --jitter --noise --stragglers "
         "--slowdown --weak --steps --launches --seed --name --root "
         f"{OUTPUT}"
     ),
+    "site": "FOLDER --root --title",
     "time": (
         "--launches --round --trials --warm-up --precision --confidence --timeout --shell --ignore-failure --show-output "
-        f"--name --root --quiet {OUTPUT}"
+        f"--name --root {OUTPUT}"
     ),
-    "tune": "FILE --root --resume --dry-run --quiet --json --excel --junit --latex --markdown --format --full --output --html",
+    "tune": "FILE --root --resume --dry-run --json --excel --junit --latex --markdown --format --full --output --html",
     "verify": f"RECORD --expect --signers {OUTPUT} --root",
 }
+
+EVERY = ("--help", "--help-all", "--quiet", "--color")  # of all verbs
 
 
 def surface(verb: str) -> list[str]:
@@ -75,7 +82,7 @@ def surface(verb: str) -> list[str]:
     for action in cli.parser(catalog.load("cli.verbs", verb))._actions:
         words += action.option_strings or [action.dest.upper()]
     added = (*catalog.names("reports.writers"), *catalog.names("reports.pages"))
-    own = {"-h", "--help", *(f"--{name}" for name in added if verb == "report")}
+    own = {"-h", *EVERY, *(f"--{name}" for name in added if verb == "report")}
     return [word for word in words if word not in own]
 
 
@@ -86,3 +93,9 @@ def test_the_verbs_are_these() -> None:
 @pytest.mark.parametrize("verb", SURFACE)
 def test_the_flags_of_a_verb_are_these(verb: str) -> None:
     assert SURFACE[verb].split() == surface(verb)
+
+
+@pytest.mark.parametrize("verb", SURFACE)
+def test_some_flags_are_those_of_all_verbs(verb: str) -> None:
+    known = cli.parser(catalog.load("cli.verbs", verb))._option_string_actions
+    assert [flag for flag in EVERY if flag not in known] == []

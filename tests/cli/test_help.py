@@ -6,13 +6,15 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from fireassay import __version__, catalog, cli
+from fireassay.cli.support.help import brief
 from fireassay.cli.support.verb import Parser
-from fireassay.errors import RecordError, SpecError
+from fireassay.errors import Interrupted, RecordError, SpecError
 from fireassay.exit_codes import EXIT_CODES
 from tests.limits import PROCESS_S
 
@@ -56,10 +58,47 @@ def test_help_is_never_wider_than_100_columns(monkeypatch: pytest.MonkeyPatch, v
     assert [line for line in text.splitlines() if len(line) > 100] == []
 
 
-def test_no_word_at_all_prints_the_help_and_counts_as_bad_input() -> None:
+def test_no_word_at_all_asks_four_questions_and_counts_as_bad_input() -> None:
     result = assay()
-    assert result.returncode == 2
-    assert result.stdout == assay("--help").stdout
+    assert (result.returncode, result.stderr) == (2, "")
+    lines = result.stdout.splitlines()
+    questions = [line.partition("?") for line in lines if "? " in line and "   assay " in line]
+    assert [command.split()[1] for _, _, command in questions] == ["run", "load", "check", "audit"]
+    assert all(len(line) <= 80 for line in lines)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_help_of_a_verb_is_one_screen_and_comes_from_its_declarations(verb: str) -> None:
+    own = catalog.load("cli.verbs", verb)
+    parser = cli.parser(own)
+    text = brief(own, parser)
+    lines = text.splitlines()
+    assert len(lines) <= 25
+    assert [line for line in lines if len(line) > 80] == []
+    assert any(line.startswith(f"  assay {verb}") for line in lines)
+    shown = {word for line in lines[:-1] for word in re.findall(r"(?<![\w-])--[a-z][a-z-]+", line)}
+    assert shown <= {*parser._option_string_actions, *re.findall(r"--[a-z-]+", own.description)}
+    assert f"\nexit     {next(iter(own.exits))} " in text
+    assert set(own.exits) <= set(EXIT_CODES)
+    assert lines[-1].endswith(f"assay {verb} --help-all")
+
+
+def test_help_all_has_every_flag_with_its_key() -> None:
+    short, long = assay("run", "--help").stdout, assay("run", "--help-all").stdout
+    assert "--rendezvous-id" not in short
+    assert re.search(r"--rendezvous-id ID\s+the job's id, shared by all nodes\s+\[launcher.rendezvous_id\]", long)
+    assert re.search(r"--launches N\s+launches of each worker count \(5\)\s+\[launches.per_configuration\]", long)
+
+
+def test_help_is_given_whatever_else_is_missing() -> None:
+    assert assay("load", "--help").returncode == 0
+    assert assay("simulate", "--serial", "x", "--help-all").returncode == 2  # a wrong value comes first
+
+
+def test_usual_flags_that_a_parser_lacks_are_noticed() -> None:
+    own = replace(catalog.load("cli.verbs", "list"), usual={"which": ("--nothing",)})
+    with pytest.raises(KeyError):
+        brief(own, cli.parser(own))
 
 
 def test_version() -> None:
@@ -69,7 +108,7 @@ def test_version() -> None:
 def test_an_unknown_verb_gets_one_sentence_with_the_closest_verb() -> None:
     result = assay("verfy")
     assert result.returncode == 2
-    assert result.stderr == ("assay: there is no verb 'verfy'. Did you mean `assay verify`? See `assay --help`.\n")
+    assert result.stderr == ("error: there is no verb 'verfy'. Did you mean `assay verify`? See `assay --help`.\n")
 
 
 def test_an_unknown_verb_that_resembles_none_gets_the_list() -> None:
@@ -78,11 +117,19 @@ def test_an_unknown_verb_that_resembles_none_gets_the_list() -> None:
     assert f"Available: {', '.join(VERBS)}." in result.stderr
 
 
+def test_an_option_before_the_verb_is_told_where_it_belongs() -> None:
+    result = assay("--quiet", "list")
+    assert result.returncode == 2
+    assert result.stderr == (
+        "error: assay has no option '--quiet'. Available: --help, --version. Options of a verb follow it. See `assay --help`.\n"
+    )
+
+
 def test_a_misspelt_flag_gets_one_sentence_with_the_closest_flag() -> None:
     result = assay("list", "--hlep")
     assert result.returncode == 2
     assert result.stdout == ""
-    assert result.stderr == ("assay list: unrecognized arguments: --hlep. Did you mean --help? See `assay list --help`.\n")
+    assert result.stderr == ("error: assay list: unrecognized arguments: --hlep. Did you mean --help? See `assay list --help`.\n")
 
 
 @pytest.mark.parametrize("words", [("--help",), *((verb, "--help") for verb in VERBS)])
@@ -113,10 +160,11 @@ def planted(monkeypatch: pytest.MonkeyPatch, stop: BaseException) -> None:
 @pytest.mark.parametrize(
     ("stop", "code", "last_line"),
     [
-        (SpecError((), "x.toml"), 2, "assay: 0 problems in x.toml:"),
-        (RecordError("nothing there"), 6, "assay: nothing there"),
+        (SpecError((), "x.toml"), 2, "error: x.toml: 0 problems"),
+        (RecordError("nothing there"), 6, "error: nothing there"),
         (KeyboardInterrupt(), 130, "assay: interrupted"),
-        (ValueError("oops"), 70, "assay: this is a defect in assay; please report it with the lines above"),
+        (Interrupted("stopped by Ctrl-C"), 130, "assay: stopped by Ctrl-C"),
+        (ValueError("oops"), 70, "error: this is a defect in assay; please report it with the lines above"),
     ],
 )
 def test_every_way_out_has_its_code(

@@ -10,6 +10,7 @@ import shlex
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -20,7 +21,7 @@ from fireassay.cli import main
 from fireassay.spec.claim import Claim, load_claim
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.load import load
-from tests.docs.blocks import Block
+from tests.docs.blocks import Block, blocks, needs
 from tests.limits import PROCESS_S
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -28,50 +29,77 @@ STEERS = frozenset("|<>;&$*`")  # characters that mean something to a shell
 SMALLEST: dict[str, Any] = {"name": "page", "workload": {"script": "train.py"}, "factor": {"levels": [1, 2]}}
 
 
-def check(block: Block, folder: Path) -> None:
-    """Do what the block's language promises."""
+def prepare(page: Path, folder: Path) -> None:
+    """Save the page's files, and link what it needs of the repository."""
+    for name in needs(page):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).symlink_to(REPOSITORY / name)
+    for block in blocks(page):
+        if block.file:
+            (folder / block.file).write_text(block.text, encoding="utf-8")
+
+
+def printed(page: Path, folder: Path) -> Iterator[tuple[Block, str]]:
+    """Run a page; every block that shows output, with the output of the block above it."""
+    prepare(page, folder)
+    said = ""
+    for block in blocks(page):
+        if block.output:
+            yield block, said
+        else:
+            said = check(block, folder)
+
+
+def check(block: Block, folder: Path) -> str:
+    """Do what the block's language promises; what it prints."""
     if block.language == "python":
-        run_python(block, folder)
-    elif block.language == "sh":
-        for command, expected in block.commands:
-            run_command(command, expected, folder)
-    elif block.language == "toml":
+        return run_python(block, folder)
+    if block.language == "sh":
+        return "".join([run_command(command, expected, folder) for command, expected in block.commands])
+    if block.language == "toml":
         validate(block, folder)
+    return ""
 
 
-def run_python(block: Block, folder: Path) -> None:
+def run_python(block: Block, folder: Path) -> str:
     if block.file:
         compile(block.text, block.file, "exec")
-    else:
-        run([sys.executable, "-c", block.text], frozenset({0}), folder, f"line {block.line}")
+        return ""
+    return run([sys.executable, "-c", block.text], frozenset({0}), folder, f"line {block.line}")
 
 
-def run_command(command: str, expected: frozenset[int], folder: Path) -> None:
+def run_command(command: str, expected: frozenset[int], folder: Path) -> str:
     words = shlex.split(command, comments=True)
     if words[0] == "make":
         assert re.search(rf"^{words[1]}:", (REPOSITORY / "Makefile").read_text(), re.MULTILINE), command
     elif words[:2] == ["pip", "install"]:
         assert_installable(words)
     elif words[0] == "assay" and not STEERS & set(command):
-        run_here(words[1:], expected, folder)
+        return run_here(words[1:], expected, folder)
     else:
-        run(["bash", "-euo", "pipefail", "-c", command], expected, folder, command)
+        return run(["bash", "-euo", "pipefail", "-c", command], expected, folder, command)
+    return ""
 
 
-def run_here(words: list[str], expected: frozenset[int], folder: Path) -> None:
+def run_here(words: list[str], expected: frozenset[int], folder: Path) -> str:
     """In this process, which has loaded already what takes each of them a second."""
-    said = io.StringIO()
+    said, complained = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
     with (
         contextlib.chdir(folder),
         patch.dict(os.environ, surroundings()),
         contextlib.redirect_stdout(said),
-        contextlib.redirect_stderr(said),
+        contextlib.redirect_stderr(complained),
     ):
-        code = main(words)
-    assert code in expected, f"assay {shlex.join(words)}: exit {code}, not {sorted(expected)}\n{said.getvalue()}"
+        try:
+            code = main(words)
+        except SystemExit as end:  # argparse, of flags that do not exist
+            code = int(end.code or 0)
+    out, err = (stream.buffer.getvalue().decode() for stream in (said, complained))
+    assert code in expected, f"assay {shlex.join(words)}: exit {code}, not {sorted(expected)}\n{out}\n{err}"
+    return out
 
 
-def run(command: list[str], expected: frozenset[int], folder: Path, what: str) -> None:
+def run(command: list[str], expected: frozenset[int], folder: Path, what: str) -> str:
     result = subprocess.run(
         command,
         cwd=folder,
@@ -84,11 +112,12 @@ def run(command: list[str], expected: frozenset[int], folder: Path, what: str) -
     )
     seen = f"{what}: exit {result.returncode}, not {sorted(expected)}\n{result.stdout}\n{result.stderr}"
     assert result.returncode in expected, seen
+    return result.stdout
 
 
 def surroundings() -> dict[str, str]:
     """The commands of the environment that the tests run in come first, and one thread is enough for each process."""
-    return {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "OMP_NUM_THREADS": "1"}
+    return {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}", "OMP_NUM_THREADS": "1", "COLUMNS": "80"}
 
 
 def assert_installable(words: list[str]) -> None:

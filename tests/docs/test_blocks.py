@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.blocks import LANGUAGES, Block, blocks, pages
-from tests.docs.session import REPOSITORY, check
+from tests.docs.session import REPOSITORY, printed
 
 PAGES = pages(REPOSITORY)
 RUNNABLE = ("python", "sh", "toml")
@@ -45,12 +45,10 @@ def test_every_block_says_what_it_is(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", sessions())
-def test_every_block_runs(page: Path, tmp_path: Path) -> None:
-    for block in blocks(page):
-        if block.file:
-            (tmp_path / block.file).write_text(block.text, encoding="utf-8")
-    for block in blocks(page):
-        check(block, tmp_path)
+def test_every_block_runs_and_prints_what_is_shown(page: Path, tmp_path: Path) -> None:
+    for block, text in printed(page, tmp_path):
+        advice = f"{name(page)}, line {block.line}, shows something else; python -m tools.page_outputs {name(page)} writes it again"
+        assert block.shows(text), f"{advice}\n{block.cut(text)}"
 
 
 def test_what_the_readme_runs_is_run_as_part_of_another_page() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from fireassay.errors import SpecError
 from tests.docs.blocks import blocks
-from tests.docs.session import check
+from tests.docs.session import check, printed
 
 
 def page(folder: Path, text: str) -> Path:
@@ -47,3 +47,33 @@ def test_a_block_that_does_not_hold_is_noticed(tmp_path: Path, text: str) -> Non
     (block,) = blocks(page(tmp_path, text))
     with pytest.raises((AssertionError, SyntaxError, SpecError)):
         check(block, tmp_path)
+
+
+def test_lines_of_an_output_are_cut_by_what_they_hold(tmp_path: Path) -> None:
+    text = "<!-- output -->\n```text\n```\n\n<!-- output from: b, to: d -->\n```text\n```\n\n<!-- output from: c -->\n```text\n```\n"
+    printed_text = "\na 1  \nb 2\nc 3\nd 4\ne 5\n\n"
+    whole, middle, rest = blocks(page(tmp_path, text))
+    assert whole.cut(printed_text) == "a 1\nb 2\nc 3\nd 4\ne 5\n"
+    assert middle.cut(printed_text) == "b 2\nc 3\nd 4\n"
+    assert rest.cut(printed_text) == "c 3\nd 4\ne 5\n"
+    with pytest.raises(LookupError, match="no line with 'b'"):
+        middle.cut("something else\n")
+
+
+def test_where_numbers_vary_everything_else_is_compared(tmp_path: Path) -> None:
+    (shown,) = blocks(page(tmp_path, "<!-- output from: p99, with other numbers elsewhere -->\n```text\np99   12.5 ms of 1,024\n```\n"))
+    assert shown.shows("first\np99 -7 ms of 3\n")
+    assert not shown.shows("first\np99 -7 s of 3\n")
+
+
+def test_an_output_is_that_of_the_block_above_it(tmp_path: Path) -> None:
+    shown = page(tmp_path, "```sh\necho one\necho two\n```\n\n<!-- output from: two -->\n```text\nthree\n```\n")
+    (tmp_path / "session").mkdir()
+    ((block, text),) = printed(shown, tmp_path / "session")
+    assert (block.cut(text), block.shows(text)) == ("two\n", False)
+
+
+def test_a_page_names_what_it_needs_of_the_repository(tmp_path: Path) -> None:
+    shown = page(tmp_path, "<!-- needs: examples tests/records -->\n\n```sh\nls examples/digits.toml tests/records/good\n```\n")
+    (tmp_path / "session").mkdir()
+    assert list(printed(shown, tmp_path / "session")) == []

@@ -193,3 +193,14 @@ def test_every_estimate_can_be_written(value: float, low: float, high: float, k:
 )
 def test_a_share_has_no_exponent_and_no_needless_digit(share: float, digits: int, shown: str) -> None:
     assert percent(share, digits) == shown
+
+
+def test_where_there_is_no_room_a_digit_less_is_shown_and_the_interval_still_holds_the_exact_one() -> None:
+    value = made(105.23, 98.51, 116.17)
+    assert (show(value).text, show(value).interval) == ("105.2", "[98.5, 116.2]")
+    assert (show(value, brief=True).text, show(value, brief=True).interval) == ("105", "[98, 117]")
+
+
+def test_a_wide_interval_in_brief_is_rounded_to_tens() -> None:
+    shown = show(made(533.0, 516.0, 551.0), brief=True)
+    assert (shown.text, shown.interval) == ("530", "[510, 560]")

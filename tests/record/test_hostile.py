@@ -156,7 +156,7 @@ def test_a_manifest_or_an_experiment_from_elsewhere_is_one_sentence_and_hides_no
     neighbour = Path(shutil.copytree(made, tmp_path / "good-20260101T000000Z-abcdef"))
     MANIFESTS[case](bad)
     assert main(["report", str(bad)]) == 6
-    assert sentence(capsys).startswith("assay: ")
+    assert sentence(capsys).startswith("error: ")
     with pytest.raises(RecordError):
         open_record(bad)
     assert main(["list", str(tmp_path), "--json"]) == 0

@@ -1,10 +1,10 @@
 """Where do the stored records come from?  Real launches of the digits trainer, good and broken on purpose, kept small.
 
-    python tests/records/make.py [NAME ...]
+    python -m tests.records.make [NAME ...]
 
-Each experiment is run for real, and the record is then written again (`runners/replay`) without the environment of the
-machine: `tests/verdict/test_broken_trainers.py` judges the copies in milliseconds, and runs the experiments live in its
-slow form.
+`before`, `after` and `engines` are those of docs/exercises.md. Each experiment is run for real, and the record is then written again
+(`runners/replay`) without the environment of the machine: `tests/verdict/test_broken_trainers.py` judges the copies in milliseconds, and
+runs the experiments live in its slow form.
 """
 
 from __future__ import annotations
@@ -24,10 +24,12 @@ from fireassay.runners.experiment.run import run
 from fireassay.runners.experiment.signals import StopRequest
 from fireassay.runners.replay import replayed
 from fireassay.spec.experiment import Experiment, Factor, Launches, Quality
+from fireassay.spec.load import load
 from fireassay.spec.plan import plan
 from fireassay.spec.sections.costs import Energy, Prices
-from fireassay.spec.sections.launcher import Limits
+from fireassay.spec.sections.launcher import Launcher, Limits
 from fireassay.spec.sections.workload import Workload
+from tests.docs.session import prepare
 
 HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[1]
@@ -41,6 +43,11 @@ TRAINERS = {
     "padding_duplicates": ("examples/broken/padding_duplicates.py", 1, 2),
     "worse_accuracy": ("examples/broken/worse_accuracy.py", 3, 3),
 }
+
+
+# What the exercises judge: the page has the script and the load, and the commands that these repeat.
+READERS = {"before": "0", "after": "2"}
+EXERCISES = (*READERS, "engines")
 
 
 def experiment(name: str, *, levels: tuple[int, ...] = (1, 2), launches: int | None = None, epochs: int | None = None) -> Experiment:
@@ -60,7 +67,24 @@ def experiment(name: str, *, levels: tuple[int, ...] = (1, 2), launches: int | N
 
 def measure(name: str, root: Path) -> Path:
     """Run the experiment for real; the path of its sealed record."""
-    return run(experiment(name), folder=REPOSITORY, root=root)
+    if name not in EXERCISES:
+        return run(experiment(name), folder=REPOSITORY, root=root)
+    root.mkdir(parents=True)
+    prepare(REPOSITORY / "docs" / "exercises.md", root)
+    return run(load(root / "engines.toml") if name == "engines" else exercise(name), folder=root, root=root / "records")
+
+
+def exercise(name: str) -> Experiment:
+    """The training of the exercises, with data read in its own process or in two others."""
+    return Experiment(
+        name=name,
+        workload=Workload(script="train.py", arguments=("--readers", READERS[name])),
+        factor=Factor(levels=(1, 2)),
+        launches=Launches(per_configuration=4),
+        quality=Quality(metric="accuracy", margin=0.03),
+        prices=Prices.model_validate({"usd_per_worker_hour": 0.04, "date": "2026-11-01", "source": "assumed"}),
+        launcher=Launcher(threads_per_worker=1),
+    )
 
 
 def copy_without_machine(source: Path, root: Path) -> Path:
@@ -85,7 +109,7 @@ def copy_without_machine(source: Path, root: Path) -> Path:
 
 def main(names: list[str]) -> None:
     """Measure, and replace the stored copies."""
-    for name in names or list(TRAINERS):
+    for name in names or [*TRAINERS, *EXERCISES]:
         with tempfile.TemporaryDirectory() as folder:
             made = copy_without_machine(measure(name, Path(folder) / "records"), Path(folder) / "copies")
             shutil.rmtree(HERE / name, ignore_errors=True)

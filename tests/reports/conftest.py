@@ -70,8 +70,7 @@ def hostile() -> View:
 
 def pictures_of(view: View) -> dict[str, svg.Picture]:
     """The charts of a record as SVG, by name."""
-    pending = [svg.begun(name, drawing) for name, drawing in record_charts.drawings(view)]
-    return {picture.name: picture for picture in (finished() for finished in pending)}
+    return {name: svg.picture(name, drawing) for name, drawing in record_charts.drawings(view)}
 
 
 def judged(made: ServingMade) -> View:

@@ -1,9 +1,10 @@
-"""The page in a real browser: nothing is fetched, nothing is clipped, in narrow and wide windows, light and dark."""
+"""The pages in a real browser: nothing is fetched, nothing is clipped, everything can be reached, sorted, filtered and copied."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from fireassay.reports.writers import html
 from fireassay.verdict.comparison.compare import compare
 from fireassay.verdict.judge import judge
 from tests import builders
+from tests.reports.writers.small import ANSWERED, PAGE
 from tests.reports.written import written
 from tests.verdict.comparing import complete, side, with_experiment
 
@@ -31,40 +33,47 @@ QUIET = (
     "--disable-sync",
 )
 
-# Every text of a picture that ends outside its figure, or that covers another text of the same picture.
+# Every text of a chart that ends outside its card, or that covers another text of the same panel.
 CLIPPED_OR_OVERLAPPING = """() => {
   const problems = [];
-  for (const figure of document.querySelectorAll('figure')) {
-    const frame = figure.getBoundingClientRect();
-    const texts = [...figure.querySelectorAll('svg.marks text')].filter(t => t.textContent.trim());
-    const boxes = texts.map(t => [t.textContent, t.getBoundingClientRect()]);
+  for (const chart of document.querySelectorAll('svg.ch')) {
+    const card = chart.closest('.card'), frame = card.getBoundingClientRect();
+    if (!chart.getBoundingClientRect().width) continue;
+    const texts = [...chart.querySelectorAll('text')].filter(t => t.textContent.trim() && getComputedStyle(t).display !== 'none');
+    const boxes = texts.map(t => [t.textContent, t.getBoundingClientRect()]).filter(([, b]) => b.width);
     for (const [text, box] of boxes)
       if (box.left < frame.left - 1 || box.right > frame.right + 1 || box.top < frame.top - 1)
-        problems.push(`${figure.id}: "${text}" leaves the figure`);
+        problems.push(`${card.id}: "${text}" leaves the card`);
     boxes.forEach(([one, a], i) => boxes.slice(i + 1).forEach(([other, b]) => {
       const across = Math.min(a.right, b.right) - Math.max(a.left, b.left);
       const down = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
-      if (across > 1 && down > 3) problems.push(`${figure.id}: "${one}" covers "${other}"`);
+      if (across > 1 && down > 3) problems.push(`${card.id}: "${one}" covers "${other}"`);
     }));
   }
   return problems;
 }"""
-SMALLEST_TEXT = """() => Math.min(...[...document.querySelectorAll('figure svg.marks text')]
-  .filter(t => t.textContent.trim())
-  .map(t => parseFloat(getComputedStyle(t).fontSize) * t.ownerSVGElement.getBoundingClientRect().width
-            / t.ownerSVGElement.viewBox.baseVal.width))"""
-LOWEST_CONTRAST = """() => {
+# Text that contrasts less than AA asks for, with its ratio; backgrounds are opaque or transparent here.
+PALE = """() => {
+  const canvas = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+  const rgb = s => { canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = s; canvas.fillRect(0, 0, 1, 1);
+                     return [...canvas.getImageData(0, 0, 1, 1).data]; };
   const light = c => { const v = c.map(x => x / 255).map(x => x <= .03928 ? x / 12.92 : ((x + .055) / 1.055) ** 2.4);
                        return .2126 * v[0] + .7152 * v[1] + .0722 * v[2]; };
-  const rgb = s => s.match(/[\\d.]+/g).map(Number);
-  const ratios = [...document.querySelectorAll('.status, .absent, .interval, .quiet, figcaption')].map(e => {
-    let b = e, back = [0, 0, 0, 0];
-    while (b && (back.length === 4 && back[3] === 0)) { back = rgb(getComputedStyle(b).backgroundColor); b = b.parentElement; }
+  const found = new Map(), walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let node; (node = walk.nextNode());) {
+    const e = node.parentElement;
+    if (!node.data.trim() || e.closest('svg, script, .vh, .skip, [hidden]') || !e.getClientRects().length) continue;
+    let b = e, back = [255, 255, 255, 255];
+    while (b) { const c = rgb(getComputedStyle(b).backgroundColor); if (c[3] > 250) { back = c; break; } b = b.parentElement; }
     const [x, y] = [light(rgb(getComputedStyle(e).color).slice(0, 3)), light(back.slice(0, 3))];
-    return (Math.max(x, y) + .05) / (Math.min(x, y) + .05);
-  });
-  return Math.min(...ratios);
+    const ratio = (Math.max(x, y) + .05) / (Math.min(x, y) + .05);
+    if (ratio < 4.5) found.set(e.className + ' ' + node.data.trim().slice(0, 20), ratio);
+  }
+  return [...found];
 }"""
+# What a mouse can use and a keyboard cannot: links and buttons without a stop, scrolling regions that cannot be scrolled.
+UNREACHABLE = """() => [...document.querySelectorAll('a, button, summary, input, .scroll')]
+  .filter(e => e.getClientRects().length && e.tabIndex < 0).map(e => e.outerHTML.slice(0, 80))"""
 
 
 @pytest.fixture(scope="module")
@@ -78,106 +87,190 @@ def browser() -> Iterator[Any]:
         chromium.close()
 
 
-def wide_view() -> View:
-    measured = builders.measured(levels=(1, 2, 4, 8, 16, 32), launches=3, steps=12, failed=True)
-    return build(measured, judge(measured))
-
-
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory, page: str, load: View, scenarios: View, hostile: View) -> dict[str, Path]:
-    """The pages that are looked at: the synthetic record, one with many configurations, and loads."""
-    folder = tmp_path_factory.mktemp("pages")
-    made = {}
+    """The pages that are looked at: the synthetic record, one with many configurations, loads, comparisons, one of everything."""
+    measured = builders.measured(levels=(1, 2, 4, 8, 16, 32), launches=3, steps=12, failed=True)
+    first, other = side("A", complete()), side("B", complete(efficiency={2: 0.99}))
+    forced = compare([first, with_experiment(other, "B", "workload.arguments", ("--lr", "1"))], force=True)
     texts = {
         "synthetic": page,
-        "wide": written(wide_view(), "html"),
+        "wide": written(build(measured, judge(measured)), "html"),
         "load": written(load, "html"),
         "scenarios": written(scenarios, "html"),
         "hostile": written(hostile, "html"),
         "panel": written(load, "html", page="panel"),
+        "comparison": html.write(comparison_page.page(comparison.build(forced, first.judgement.metrics))),
+        "answered": html.write(ANSWERED),
+        "small": html.write(PAGE),
     }
+    folder = tmp_path_factory.mktemp("pages")
+    made = {name: folder / f"{name}.html" for name in texts}
     for name, text in texts.items():
-        made[name] = folder / f"{name}.html"
         made[name].write_text(text, encoding="utf-8")
     return made
 
 
-PICTURES = {"synthetic": 10, "wide": 10, "load": 10, "scenarios": 8, "panel": 2}
+@dataclass
+class Opened:
+    """A page in a window, and what it did."""
+
+    page: Any
+    said: list[str] = field(default_factory=list)
+    fetched: list[str] = field(default_factory=list)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [380, 1600])
-@pytest.mark.parametrize("name", PICTURES)
-def test_the_page_can_be_read(browser: Any, pages: dict[str, Path], name: str, width: int, scheme: str) -> None:
-    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    said: list[str] = []
-    fetched: list[str] = []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
-    page.on("request", lambda request: fetched.append(request.url))
-    page.goto(pages[name].as_uri())
+@pytest.fixture
+def opened(browser: Any, pages: dict[str, Path]) -> Iterator[Any]:
+    """Opens a page by name; its windows are closed afterwards."""
+    contexts = []
 
-    assert said == []
-    assert [url for url in fetched if url != pages[name].as_uri() and not url.startswith("data:")] == []
-    assert page.evaluate("document.documentElement.scrollWidth") == width
-    sizes = page.evaluate(
-        "[...document.querySelectorAll('figure svg.marks')].map(s => s.getBoundingClientRect()).map(r => [r.width, r.height])"
-    )
-    assert len(sizes) == PICTURES[name]
-    assert min(min(size) for size in sizes) > 90
-    assert page.evaluate(CLIPPED_OR_OVERLAPPING) == []
-    assert page.evaluate(SMALLEST_TEXT) >= 9.5
-    assert page.evaluate(LOWEST_CONTRAST) >= 4.5
-    page.close()
+    def open_page(name: str, width: int = 1440, **asked: Any) -> Opened:
+        context = browser.new_context(viewport={"width": width, "height": 900}, accept_downloads=True, **asked)
+        contexts.append(context)
+        found = Opened(page=context.new_page())
+        found.page.on("console", lambda message: found.said.append(message.text))
+        found.page.on("pageerror", lambda error: found.said.append(str(error)))
+        found.page.on("dialog", lambda dialog: found.said.append(dialog.message))
+        found.page.on("request", lambda request: found.fetched.append(request.url))
+        found.page.goto(pages[name].as_uri())
+        return found
+
+    yield open_page
+    for context in contexts:
+        context.close()
 
 
-@pytest.mark.parametrize("width", [380, 1600])
-def test_what_a_server_wrote_runs_nothing_and_widens_nothing(browser: Any, pages: dict[str, Path], width: int) -> None:
-    page = browser.new_page(viewport={"width": width, "height": 900})
-    said: list[str] = []
-    fetched: list[str] = []
-    page.on("dialog", lambda dialog: said.append(dialog.message))
-    page.on("console", lambda message: said.append(message.text))
-    page.on("request", lambda request: fetched.append(request.url))
-    page.goto(pages["hostile"].as_uri())
-    assert said == []
-    assert [url for url in fetched if url != pages["hostile"].as_uri() and not url.startswith("data:")] == []
-    assert page.evaluate("document.documentElement.scrollWidth") == width
-    page.close()
+def fetched(found: Opened) -> list[str]:
+    """What was requested besides the page itself."""
+    return [url for url in found.fetched[1:] if not url.startswith(("data:", "blob:"))]
 
 
-def test_light_and_dark_differ_and_follow_the_readers_choice(browser: Any, pages: dict[str, Path]) -> None:
-    colours = {}
-    for scheme in ("light", "dark"):
-        page = browser.new_page(color_scheme=scheme)
-        page.goto(pages["synthetic"].as_uri())
-        colours[scheme] = page.evaluate(
-            "['body', 'figure svg.marks text'].map(s => document.querySelector(s)).map(e => [getComputedStyle(e).backgroundColor, getComputedStyle(e).fill])"
-        )
-        page.close()
-    assert colours["light"][0] != colours["dark"][0]
-    assert colours["light"][1] != colours["dark"][1]
+@pytest.mark.parametrize(("width", "scheme"), [(360, "light"), (1024, "dark"), (1600, "light")])
+@pytest.mark.parametrize("name", ["synthetic", "wide", "load", "scenarios", "panel", "comparison", "answered", "small"])
+def test_the_page_can_be_read(opened: Any, name: str, width: int, scheme: str) -> None:
+    found = opened(name, width, color_scheme=scheme)
+    assert found.said == []
+    assert fetched(found) == []
+    assert found.page.evaluate("document.documentElement.scrollWidth") == width
+    assert found.page.evaluate(CLIPPED_OR_OVERLAPPING) == []
+    assert found.page.evaluate(PALE) == []
+    assert found.page.evaluate(UNREACHABLE) == []
 
 
-def test_a_fold_opens_without_scripts(browser: Any, pages: dict[str, Path]) -> None:
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.goto(pages["synthetic"].as_uri())
-    fold = page.locator("td.number details").first
-    assert not fold.locator("dl").is_visible()
-    fold.locator("summary").click()
-    assert fold.locator("dl").is_visible()
-    context.close()
+@pytest.mark.parametrize("name", ["hostile", "answered", "small"])
+def test_what_a_record_says_stays_text_and_widens_nothing(opened: Any, name: str) -> None:
+    found = opened(name, 380)
+    assert found.said == []
+    assert fetched(found) == []
+    assert found.page.evaluate("document.documentElement.scrollWidth") == 380
+    assert found.page.evaluate("document.scripts.length") == 1
+    assert found.page.evaluate("[...document.links].every(link => link.getAttribute('href').startsWith('#'))")
 
 
-def test_a_forced_comparison_does_not_widen_a_narrow_screen(browser: Any, tmp_path: Path) -> None:
-    first, other = side("A", complete()), side("B", complete(efficiency={2: 0.99}))
-    other = with_experiment(other, "B", "workload.arguments", ("--lr", "1"))
-    view = comparison.build(compare([first, other], force=True), first.judgement.metrics)
-    target = tmp_path / "comparison.html"
-    target.write_text(html.write(comparison_page.page(view)), encoding="utf-8")
-    page = browser.new_page(viewport={"width": 390, "height": 900})
-    page.goto(target.as_uri())
-    assert "EXPLORATORY" in page.inner_text("h1")
-    assert page.evaluate("document.documentElement.scrollWidth") == 390
-    page.close()
+def test_a_script_that_is_not_ours_does_not_run(opened: Any) -> None:
+    found = opened("small")
+    found.page.evaluate("document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"window.evil = 1\">')")
+    found.page.evaluate("const s = document.createElement('script'); s.textContent = 'window.evil = 1'; document.body.append(s)")
+    assert found.page.evaluate("window.evil") is None
+    assert found.said  # the policy said no
+
+
+def test_light_and_dark_differ_and_follow_the_readers_choice(opened: Any) -> None:
+    looks = "['body', 'svg.ch text'].map(s => getComputedStyle(document.querySelector(s))).map(c => [c.backgroundColor, c.fill])"
+    light, dark = (opened("synthetic", color_scheme=scheme).page.evaluate(looks) for scheme in ("light", "dark"))
+    assert light[0][0] != dark[0][0]
+    assert light[1][1] != dark[1][1]
+
+
+def test_without_script_everything_is_there(opened: Any) -> None:
+    page = opened("load", java_script_enabled=False).page
+    fold = page.locator("#all details.big").first
+    assert not fold.locator("table").first.is_visible()
+    fold.locator("summary").first.click()
+    assert fold.locator("table").first.is_visible()
+    assert page.locator("svg.ch title").count() > 10
+    assert page.locator(".copy, .find").count() == 0
+    key = page.locator("#picture-load-curve .key input").first
+    points = page.locator("#picture-load-curve .g1")
+    assert points.first.is_visible()
+    key.uncheck(force=True)
+    assert not points.first.is_visible()
+
+
+def test_a_view_is_chosen_without_script(opened: Any) -> None:
+    page = opened("wide", java_script_enabled=False).page
+    speedup, efficiency = page.locator("#picture-speedup .is-v1"), page.locator("#picture-speedup .is-v2")
+    assert speedup.is_visible()
+    assert not efficiency.is_visible()
+    page.locator("#picture-speedup .seg label", has_text="Efficiency").click()
+    assert efficiency.is_visible()
+    assert not speedup.is_visible()
+
+
+def column(page: Any, name: str, index: int) -> list[str]:
+    """The visible texts of a table's column."""
+    rows = page.locator(f"#table-{name} tbody tr:not([hidden])").all()
+    return [row.locator("th, td").nth(index).inner_text().split()[0] for row in rows]
+
+
+def test_a_table_is_sorted_and_filtered(opened: Any) -> None:
+    page = opened("answered").page
+    head = page.locator("#table-levels thead th").nth(1)
+    head.locator("button").click()
+    assert head.get_attribute("aria-sort") == "ascending"
+    assert column(page, "levels", 0) == ["256", "128", "64", "32", "16", "8", "4", "2", "1"]
+    head.locator("button").press("Enter")
+    assert head.get_attribute("aria-sort") == "descending"
+    assert column(page, "levels", 0)[0] == "1"
+    page.locator("#table-levels .find").fill("128 1")
+    assert column(page, "levels", 0) == ["128"]
+    assert page.locator("#table-levels [role=status]").inner_text().strip() == "1 of 9"
+
+
+def test_hover_and_focus_say_the_number_its_interval_and_launches(opened: Any) -> None:
+    page = opened("answered").page
+    point = page.locator("#picture-efficiency .pt").first
+    tip = page.locator("#tip")
+    point.locator(".hit").hover()
+    assert tip.is_visible()
+    assert "60.0 %\n95 % interval [54.0, 66.0]\n5 launches" in tip.inner_text()
+    page.keyboard.press("Escape")
+    assert not tip.is_visible()
+    point.focus()
+    assert tip.is_visible()
+    assert page.locator("#level-2").get_attribute("class") == "hi"  # the row lights up with its mark
+
+
+def test_a_link_leads_to_its_row_and_opens_the_fold_around_it(opened: Any) -> None:
+    page = opened("answered").page
+    page.locator("#answer .pt").first.click()
+    assert page.evaluate("location.hash") == "#level-2"
+    page = opened("synthetic").page
+    assert not page.locator("#m-step_time").is_visible()
+    page.evaluate("location.hash = 'm-step_time'")
+    page.locator("#m-step_time").wait_for(state="visible")
+
+
+def test_tables_and_charts_can_be_copied(opened: Any) -> None:
+    found = opened("answered", permissions=["clipboard-read", "clipboard-write"])
+    card = found.page.locator("#table-levels")
+    card.locator(".copy", has_text="CSV").click()
+    found.page.wait_for_function("document.querySelector('#table-levels .tools').textContent.includes('copied')")
+    lines = found.page.evaluate("navigator.clipboard.readText()").splitlines()
+    assert lines[0] == '"workers","step, ms","step, ms low","step, ms high"'.replace('"workers"', "workers")
+    assert lines[2] == "2,100,90,110"
+    card.locator(".copy", has_text="Markdown").click()
+    found.page.wait_for_function("navigator.clipboard.readText().then(text => text.startsWith('|'))")
+    assert "| 2 | 100 [90, 110] |" in found.page.evaluate("navigator.clipboard.readText()")
+    found.page.locator("#sum-why .copy", has_text="PNG").click()
+    found.page.wait_for_function("navigator.clipboard.read().then(items => items[0].types.includes('image/png'))")
+    assert found.said == []
+
+
+def test_printed_pages_open_their_folds_and_hide_their_controls(opened: Any) -> None:
+    page = opened("load").page
+    page.emulate_media(media="print")
+    assert not page.locator(".tools").first.is_visible()
+    assert not page.locator(".find").first.is_visible()
+    assert page.locator("#all details.big table").first.is_visible()

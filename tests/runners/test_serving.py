@@ -192,7 +192,7 @@ def test_where_nothing_listens_no_record_is_made(tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}"
-    with pytest.raises(EnvironmentLacks, match="no server at .*Start it"):
+    with pytest.raises(EnvironmentLacks, match="no server at .*: connection refused\nNothing was sent or recorded. Start the server"):
         run(asked(serving={"targets": [{"urls": [url]}]}), root=tmp_path / "records", folder=tmp_path)
     assert not (tmp_path / "records").exists()
 

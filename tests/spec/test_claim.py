@@ -106,8 +106,8 @@ def test_all_problems_are_told_at_once_with_their_lines(tmp_path: Path) -> None:
     with pytest.raises(SpecError) as caught:
         load_claim(file)
     text = str(caught.value)
-    assert f"3 problems in {file}" in text
-    for part in ("claim.source (line 1)", "number[0].value (line 6)", "number[0].lunches (line 7)"):
+    assert f"{file}: 3 keys are wrong\n" in text
+    for part in ("  1 | [claim]", "claim.source: found nothing", '  6 | value = "8"', "not a key of [[number]]. Did you mean launches?"):
         assert part in text
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
-from functools import cache, cached_property
-from importlib import resources
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fireassay.api import html
+from fireassay.api.figure import colour, figure
 from fireassay.errors import Problem, RecordError, SpecError
 
 if TYPE_CHECKING:
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
 
 FORMATS: Final = (".svg", ".png")
 PNG_SCALE: Final = 2.0
-_VARIABLE: Final = re.compile(r"var\(--([\w-]+)\)")
-_COLOUR: Final = re.compile(r"--([\w-]+):\s*(?:light-dark\(\s*)?(#[0-9a-fA-F]{3,8})\b")
 
 
 @dataclass(frozen=True)
@@ -30,7 +27,7 @@ class Chart:
     >>> import fireassay
     >>> chart = fireassay.open("digits").chart("speedup")
     >>> chart
-    Chart('speedup': Speedup against the ideal)
+    Chart('speedup': Do more workers pay?)
     >>> chart.description
     'Speedup: 1 worker 1 (exact); 2 workers 1.70 [1.00, 2.88] (one far out). ...'
     >>> chart.save("speedup.svg")
@@ -70,7 +67,7 @@ class Chart:
         """
         if self.absent:
             raise RecordError(f"there is no chart {self.name!r}: {self.absent}")
-        return _alone(self._picture.svg)
+        return figure([panel for view in self._picture.views for panel in view.svg])
 
     def save(self, path: str | PathLike[str]) -> Path:
         """Write the chart as .svg or .png and return the path.
@@ -100,27 +97,9 @@ class Chart:
         if self.absent:
             return html.paragraph(self._drawing.title, self.absent)
         picture = self._picture
-        key = " ".join(
-            f'<span style="color:{_light_colours().get(entry.role, "inherit")}">&#9632;</span>&nbsp;{html.text(entry.text)}'
-            for entry in picture.key
-        )
+        key = " ".join(f'<span style="color:{colour(entry.role)}">&#9632;</span>&nbsp;{html.text(entry.text)}' for entry in picture.key)
         words = f"<b>{html.text(picture.title)}</b><br>{key}<br>{html.text(picture.caption)}"
         return f'<figure style="max-width:36em;margin:0">{self.svg}<figcaption>{words}</figcaption></figure>'
-
-
-def _alone(svg: str) -> str:
-    """The page's SVG with a font, paper, and light colours in place of the page's variables."""
-    coloured = _VARIABLE.sub(lambda match: _light_colours().get(match[1], "currentColor"), svg)
-    head, end, rest = coloured.partition("</desc>")
-    paper = '<rect width="100%" height="100%" fill="#fff"/>'
-    return f'<svg font-family="sans-serif"{head.removeprefix("<svg")}{end}{paper}{rest}'
-
-
-@cache
-def _light_colours() -> dict[str, str]:
-    """Variable -> colour; the first of each declaration is the light one."""
-    style = resources.files("fireassay.reports.writers").joinpath("templates", "report.css").read_text(encoding="utf-8")
-    return dict(reversed(_COLOUR.findall(style)))
 
 
 def _png(svg: str) -> bytes:

@@ -139,8 +139,7 @@ def compare(
     workers=2 against workers=1: faster: step time −41 % [−66, −0.9], 3 against 3 launches; ...
     >>> fireassay.compare("digits", "digits")
     Traceback (most recent call last):
-    fireassay.errors.SpecError: 1 problem in the command line:
-      - RECORD: found ..., which are the same record; ...
+    fireassay.errors.SpecError: RECORD: found ..., which are the same record; ...
 
     Args:
         records: two or more, or one with `at`.

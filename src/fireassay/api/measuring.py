@@ -87,8 +87,7 @@ def load(*urls: str, root: str | os.PathLike[str] = ROOT, on_progress: Progress 
     >>> import fireassay
     >>> fireassay.load("http://localhost:8000", model="tiny", concurency=[1, 8])
     Traceback (most recent call last):
-    fireassay.errors.SpecError: 1 problem in the arguments of fireassay.load:
-      - concurency: found [1, 8]; allowed: a flag of `assay load`. Did you mean concurrency?
+    fireassay.errors.SpecError: the arguments of fireassay.load: concurency: found [1, 8]; allowed: a flag ...
 
     Args:
         urls: where the server listens; several are replicas of one engine.
@@ -124,7 +123,8 @@ def _namespace(urls: tuple[str, ...], flags: Mapping[str, object]) -> argparse.N
     if problems:
         raise SpecError(tuple(problems), "the arguments of fireassay.load")
     goodput = flags.get(GOODPUT)
-    texts = {known[name].attribute: _text(known[name], value) for name, value in flags.items() if name in known}
+    texts: dict[str, Any] = {item.attribute: None for item in known.values()}
+    texts |= {known[name].attribute: _text(known[name], value) for name, value in flags.items() if name in known}
     return argparse.Namespace(urls=list(urls), goodput="" if goodput is True else goodput or None, **texts)
 
 

@@ -17,6 +17,7 @@ from fireassay.exit_codes import BROKEN_PIPE, DEFECT, EXIT_CODES
 
 TYPE_CHECKING = False  # read by type checkers as true; see fireassay/__init__.py
 if TYPE_CHECKING:
+    from argparse import Namespace
     from typing import Any, NoReturn
 
     from fireassay.cli.support.stopping import Stop
@@ -28,6 +29,15 @@ usage: assay VERB [options]     (assay VERB --help explains one verb)
 
 The measuring instrument for distributed AI: one experiment in, one sealed record out,
 a verdict on correctness, performance, cost and reliability.
+"""
+
+QUESTIONS = """\
+Fireassay measures distributed AI: one experiment in, one record out, a verdict.
+
+Why is my training slow?        assay run --workers 1,2,4 -- train.py
+Which of two engines?           assay load a=URL b=URL --model M --slo ttft=0.5
+Did my change make it slower?   assay check latest --against main
+Is a published number sound?    assay audit claim.toml
 """
 
 
@@ -82,9 +92,12 @@ def _run(words: list[str], stop: Stop) -> int:
 
 
 def _dispatch(words: list[str]) -> int:
-    if not words or words[0] in ("-h", "--help"):
+    if not words:  # an empty variable in a script must not look like success
+        print(questions())
+        return 2
+    if words[0] in ("-h", "--help"):
         print(help_text())
-        return 0 if words else 2
+        return 0
     if words[0] in ("-V", "--version"):
         from fireassay import __version__
 
@@ -92,17 +105,31 @@ def _dispatch(words: list[str]) -> int:
         return 0
     if words[0] in catalog.names("cli.verbs") or words[0] in catalog.third_party("cli.verbs"):
         verb: Verb = catalog.load("cli.verbs", words[0])
-        return verb.run(parser(verb).parse_args(words[1:]))
+        return verb.run(_parsed(verb, words[1:]))
     return _unknown(words[0])
+
+
+def _parsed(verb: Verb, words: list[str]) -> Namespace:
+    """The arguments of a verb, with the user's own defaults."""
+    from fireassay.cli.support import settings
+
+    return settings.use(settings.read(os.environ), parser(verb), words)
 
 
 def parser(verb: Verb) -> Parser:
     """The parser of one verb."""
-    from fireassay.cli.support.verb import Parser
+    from fireassay.cli.support.verb import Parser, add_common
 
-    result = Parser(prog=f"assay {verb.name}", description=verb.description)
+    result = Parser(prog=f"assay {verb.name}", description=verb.description, verb=verb)
     verb.add_arguments(result)
+    add_common(result)
     return result
+
+
+def questions() -> str:
+    """The output of `assay` alone: what people come for, and the command for it."""
+    demo = "Nothing at hand? `assay demo` gives a verdict in 90 s. " if "demo" in catalog.names("cli.verbs") else ""
+    return f"{QUESTIONS}{demo}All verbs: assay --help"
 
 
 def help_text() -> str:
@@ -128,25 +155,28 @@ def _card(name: str) -> dict[str, str]:
 def _unknown(word: str) -> int:
     import difflib
 
-    verbs = (*catalog.names("cli.verbs"), *catalog.third_party("cli.verbs"))
-    close = difflib.get_close_matches(word, verbs, n=1, cutoff=0.5)
-    what = "option" if word.startswith("-") else "verb"
-    remedy = f"Did you mean `assay {close[0]}`?" if close else f"Available: {', '.join(verbs)}."
-    return _say(f"there is no {what} {word!r}. {remedy} See `assay --help`.", 2)
+    known = ("--help", "--version") if word.startswith("-") else (*catalog.names("cli.verbs"), *catalog.third_party("cli.verbs"))
+    close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    remedy = f"Did you mean `assay {close[0]}`?" if close else f"Available: {', '.join(known)}."
+    if word.startswith("-"):
+        return _fail(f"assay has no option {word!r}. {remedy} Options of a verb follow it. See `assay --help`.", 2)
+    return _fail(f"there is no verb {word!r}. {remedy} See `assay --help`.", 2)
 
 
 def _explain(error: Exception) -> int:
-    from fireassay.errors import AssayError
+    from fireassay.errors import AssayError, Interrupted
     from fireassay.printable import printable
     from fireassay.record.secrets.redact import redact, secret_values
 
     secrets = secret_values(os.environ)
+    if isinstance(error, Interrupted):
+        return _say(printable(redact(str(error), secrets)), error.exit_code)
     if isinstance(error, AssayError):
-        return _say(printable(redact(str(error), secrets)), error.exit_code)  # it may quote a line of a file
+        return _fail(printable(redact(str(error), secrets)), error.exit_code)  # it may quote a line of a file
     import traceback
 
     print(printable(redact("".join(traceback.format_exception(error)), secrets)), end="", file=sys.stderr)
-    return _say("this is a defect in assay; please report it with the lines above", DEFECT)
+    return _fail("this is a defect in assay; please report it with the lines above", DEFECT)
 
 
 def _explain_stop(stop: Stop, words: list[str]) -> int:
@@ -154,6 +184,11 @@ def _explain_stop(stop: Stop, words: list[str]) -> int:
 
     measures = bool(words) and words[0] in catalog.names("cli.verbs") and _card(words[0])["group"] == "measure"
     return _say(printable(stop.sentence(measures=measures)), 130)
+
+
+def _fail(sentence: str, code: int) -> int:
+    print(f"error: {sentence}", file=sys.stderr)
+    return code
 
 
 def _say(sentence: str, code: int) -> int:

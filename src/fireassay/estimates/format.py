@@ -16,7 +16,7 @@ from decimal import Decimal
 from typing import Final
 
 from fireassay.estimates.estimate import Absent, Estimate, Value
-from fireassay.estimates.rounding import DIGITS_WITHOUT_INTERVAL, Way, fewest, outwards, rounded, significant, written
+from fireassay.estimates.rounding import DIGITS_OF_HALF_WIDTH, DIGITS_WITHOUT_INTERVAL, Way, fewest, outwards, rounded, significant, written
 from fireassay.stats.groups.launch_groups import LEAST, groups
 
 CLEARLY: Final = 0.002  # p below which diverging launches are marked after the interval: strict, as a report has many intervals
@@ -133,17 +133,19 @@ def _plural(word: str) -> str:
     return word if word.endswith("s") else f"{word}s"
 
 
-def show(value: Value, scale: Scale | None = None, work: str = "items", *, beside: Sequence[float] = ()) -> Shown:
+def show(value: Value, scale: Scale | None = None, work: str = "items", *, beside: Sequence[float] = (), brief: bool = False) -> Shown:
     """One value as text; without a scale it gets the one that fits it best.
 
     `beside`: limits, in the value's unit, that a reader compares it with (a gate, a margin, no change).
+    `brief`: one digit of the half-width instead of two, where there is no room.
     """
     if isinstance(value, Absent):
         empty = scale or Scale(factor=1.0)
         return Shown(text=ABSENT_WORDS[value.reason], interval="", note=value.detail, value=value, scale=empty)
     fitting = scale or scale_for(value.unit, (value.value,), work)
     middle, low, high = (x * fitting.factor for x in (value.value, value.low, value.high))
-    outward = outwards(middle, low, high, [limit * fitting.factor for limit in beside])
+    digits = DIGITS_OF_HALF_WIDTH - 1 if brief else DIGITS_OF_HALF_WIDTH
+    outward = outwards(middle, low, high, [limit * fitting.factor for limit in beside], digits)
     return Shown(
         text=dressed(written(outward.value), fitting),
         interval=_interval(value, outward.low, outward.high),

@@ -64,13 +64,13 @@ def rounded(value: float, decimals: int, way: Way = "nearest", beside: Iterable[
     return exact
 
 
-def outwards(value: float, low: float, high: float, beside: Sequence[float] = ()) -> Rounded:
-    """A value and its ends, each with the digits it needs; `beside`: limits printed with them.
+def outwards(value: float, low: float, high: float, beside: Sequence[float] = (), digits: int = DIGITS_OF_HALF_WIDTH) -> Rounded:
+    """A value and its ends, each with the digits it needs; `beside`: limits printed with them, `digits`: of the half-width.
 
     Zero is such a limit if the interval excludes it.
     """
     low, high = -math.inf if math.isnan(low) else low, math.inf if math.isnan(high) else high  # NaN: unbounded
-    places = decimals_of(value, low, high)
+    places = decimals_of(value, low, high, digits)
     limits = (*beside, 0.0) if low > 0.0 or high < 0.0 else tuple(beside)
     bottom = rounded(low, places.low, "down", limits)
     top = rounded(high, places.high, "up", limits)
@@ -81,8 +81,8 @@ def outwards(value: float, low: float, high: float, beside: Sequence[float] = ()
     return Rounded(value=middle, low=bottom, high=top)
 
 
-def decimals_of(value: float, low: float, high: float) -> Decimals:
-    """The decimals that the interval supports."""
+def decimals_of(value: float, low: float, high: float, of_half_width: int = DIGITS_OF_HALF_WIDTH) -> Decimals:
+    """The decimals that the interval supports, with so many digits of its half-width."""
     half = _half_width(value, low, high)
     if half is None:
         return _without_interval(value, low, high)
@@ -94,7 +94,7 @@ def decimals_of(value: float, low: float, high: float) -> Decimals:
             value=significant(value, DIGITS_AT_LEAST), low=significant(low, DIGITS_AT_LEAST), high=significant(high, DIGITS_AT_LEAST)
         )
     largest = max(abs(x) for x in (value, low, high) if math.isfinite(x))
-    digits = min(significant(half, DIGITS_OF_HALF_WIDTH), significant(largest, MOST_DIGITS))
+    digits = min(significant(half, of_half_width), significant(largest, MOST_DIGITS))
     further = min(digits + 1, significant(value, DIGITS_AT_LEAST)) if value else digits
     return Decimals(value=max(digits, further), low=digits, high=digits)
 

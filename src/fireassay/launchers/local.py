@@ -4,6 +4,7 @@ By `torchrun`, which also restarts them in fault launches.  Every worker count g
 compares like with like.  Without torch, a single worker is started directly: a script that needs no torch can still be measured.
 On one node, nothing is reachable from other machines: torchrun's rendezvous is a file in a folder that only this user can open, and
 the workers listen on the loopback interface (`base.worker_environment`).
+With launcher.start = "fork", torchrun and the workers are forks of a process that has imported torch (`support/fork_server.py`).
 Several nodes: start assay on each node with its own node_rank.  They meet by c10d rendezvous at rendezvous_endpoint; node 0 is declared
 its host, because the rendezvous hangs where host names resolve to 127.0.0.1.
 Source: https://docs.pytorch.org/docs/stable/elastic/run.html
@@ -12,6 +13,7 @@ Source: https://docs.pytorch.org/docs/stable/elastic/run.html
 from __future__ import annotations
 
 import importlib.util
+import os
 import platform
 import shutil
 import sys
@@ -21,7 +23,7 @@ from pathlib import Path
 
 from fireassay import isolated
 from fireassay.errors import EnvironmentLacks, Problem, SpecError
-from fireassay.launchers.support import processors, supervisor_client
+from fireassay.launchers.support import fork_client, processors, supervisor_client
 from fireassay.launchers.support.base import Handle, Launcher, Request
 from fireassay.launchers.support.ports import HOST
 from fireassay.spec.experiment import Experiment
@@ -57,7 +59,19 @@ def check(experiment: Experiment) -> None:
             f'torch is not installed for {sys.executable}, and launcher.kind = "local" starts several workers with torchrun. '
             'Install it: pip install torch. For a script that needs no torch, set launcher.kind = "plain".'
         )
+    if experiment.launcher.start == "fork" and (reason := no_fork()):
+        raise EnvironmentLacks(f'launcher.start = "fork" is not possible here: {reason}. Set launcher.start = "exec".')
     processors.check(experiment)
+
+
+def no_fork(devices: Path = Path("/dev")) -> str:
+    """Why workers cannot be forks on this machine; "" if they can."""
+    if not torch_is_installed():
+        return f"torch is not installed for {sys.executable}"
+    if sys.platform != "linux" or not hasattr(os, "pidfd_open"):
+        return f"it needs Linux 5.3 or newer, and this is {platform.system()} {platform.release()}"
+    accelerators = [name for name in ("nvidiactl", "kfd", "accel") if (devices / name).exists()]
+    return f"/dev/{accelerators[0]} exists, and an accelerator's driver does not survive a fork" if accelerators else ""
 
 
 def command(request: Request, *, with_torch: bool, meeting: str = "") -> list[str]:
@@ -67,17 +81,19 @@ def command(request: Request, *, with_torch: bool, meeting: str = "") -> list[st
         binding = [sys.executable, "-I", "-S", *entry] if entry else []
         return [*binding, sys.executable, "-u", *script_command]
     script = [*entry, sys.executable, "-u", *script_command] if entry else script_command
-    nodes = request.settings.nodes
+    return [*isolated.python("-m", "torch.distributed.run"), *_torchrun(request, meeting), *script]
+
+
+def _torchrun(request: Request, meeting: str) -> list[str]:
+    """torchrun's own arguments, before the script."""
     return [
-        *isolated.python("-m", "torch.distributed.run"),
         *_rendezvous(request, meeting),
         "--nproc-per-node",
-        str(request.workers // nodes),
+        str(request.workers // request.settings.nodes),
         "--max-restarts",
         str(request.max_restarts),
         "--monitor-interval",
         "0.1",
-        *script,
     ]
 
 
@@ -119,9 +135,17 @@ def start(request: Request) -> Handle:
     """Start torchrun, or the script itself without torch."""
     if not torch_is_installed() or request.settings.nodes > 1:
         return supervisor_client.start(request, command(request, with_torch=torch_is_installed()))
-    folder = tempfile.mkdtemp(prefix="assay-")  # on a local disk: file locks fail on some network file systems
-    words = command(request, with_torch=True, meeting=str(Path(folder) / "rendezvous"))
-    return supervisor_client.start(request, words, after=partial(shutil.rmtree, folder, ignore_errors=True))
+    folder = Path(tempfile.mkdtemp(prefix="assay-"))  # on a local disk: file locks fail on some network file systems
+    meeting, after = str(folder / "rendezvous"), partial(shutil.rmtree, folder, ignore_errors=True)
+    if request.settings.start == "fork":
+        return fork_client.start(request, [*_torchrun(request, meeting), *fork_client.script(folder, request)], folder, after=after)
+    return supervisor_client.start(request, command(request, with_torch=True, meeting=meeting), after=after)
+
+
+def prepare(request: Request) -> None:
+    """With launcher.start = "fork": a process that has imported torch."""
+    if request.settings.start == "fork":
+        fork_client.prepare(request)
 
 
 def describe(request: Request) -> dict[str, object]:
@@ -132,8 +156,9 @@ def describe(request: Request) -> dict[str, object]:
         "host": platform.node(),
         "nodes": request.settings.nodes,
         "node_rank": request.settings.node_rank,
+        "start": request.settings.start,
         **processors.placed(request),
     }
 
 
-LAUNCHER = Launcher(name="local", check=check, start=start, describe=describe)
+LAUNCHER = Launcher(name="local", check=check, start=start, describe=describe, prepare=prepare)

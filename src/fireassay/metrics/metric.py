@@ -28,7 +28,9 @@ WORKLOADS: tuple[str, ...] = ("training", "calls", "serving")  # workloads whose
 ALL = "all"  # the key of a value for the whole experiment
 
 
-Table = Literal["engines", "faults", "cold", "checks", "overview", "paper", "results", "panel", "workbook", "curve across", "curve up"]
+Table = Literal[
+    "engines", "faults", "cold", "checks", "overview", "paper", "results", "panel", "workbook", "curve across", "curve up", "running"
+]
 # Requirements on a record: a measured window, due times of requests, chunks with their own times, the kinds of chunks
 # as in our log, connection set-up, a model in this process, objectives, joules.
 Need = Literal["window", "due_times", "chunks", "own_chunk_kinds", "connections", "in_process", "objectives", "energy"]
@@ -41,7 +43,7 @@ class Shown:
 
     table: Table
     head: str = ""  # empty: the metric's title
-    above: str = ""
+    above: str = ""  # in the table "running" they share one column, which shows the first that has a value
     position: int = 0  # in its table, from the left
 
 

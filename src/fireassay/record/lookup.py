@@ -1,21 +1,30 @@
-"""Which record does a path, a name, an id, a name's prefix or `latest` refer to?"""
+"""Which record does a path, a name, an id, a name's prefix, `latest`, or `latest:` with a kind or a name refer to?"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from fireassay.errors import RecordError
-from fireassay.printable import remark
+from fireassay.printable import one_line, remark
 from fireassay.record import files
 from fireassay.record.manifest import read_manifest
-from fireassay.record.reader import open_record
+
+if TYPE_CHECKING:
+    from fireassay.record.reader import Record
+
+LATEST: Final = "latest"
+MOST_NAMES: Final = 12  # in a message
 
 
 def resolve(text: str, root: Path) -> Path:
-    """The record folder for a path, a name or an id below `root`, a unique prefix of a name, or `latest`.
+    """The record folder for a path, a name or an id below `root`, a unique prefix of a name, `latest`, or `latest:WHICH`.
+
+    WHICH is a kind of record or the name of an experiment: `latest:serving`, `latest:vit`.
 
     Raises:
         RecordError: no record or more than one matches.
@@ -23,11 +32,13 @@ def resolve(text: str, root: Path) -> Path:
     if Path(text).is_dir() or "/" in text:
         return Path(text)
     names = [folder.name for folder in record_folders(root)]
-    if text == "latest":
+    head, colon, which = text.partition(":")
+    if head == LATEST:
         if not names:
             raise RecordError(f"there is no record in {root}. `assay run` creates one; give the record's path if it is elsewhere.")
-        return _newest([root / name for name in names])
-    fitting = [name for name in names if name == text or name.endswith(f"-{text}")] or [name for name in names if name.startswith(text)]
+        paths = sorted((root / name for name in names), key=_created, reverse=True)
+        return _newest_of(which, paths, root) if colon else _newest(paths)
+    fitting = [name for name in names if _is_called(name, text)] or [name for name in names if name.startswith(text)]
     if len(fitting) == 1:
         return root / fitting[0]
     if fitting:
@@ -37,19 +48,99 @@ def resolve(text: str, root: Path) -> Path:
     )
 
 
+def short_name(folder: str, name: str, identifier: str) -> str:
+    """The shortest text for `resolve` that still names the experiment: "vit-8f0b5f"; of a renamed folder, its name."""
+    short = f"{name}-{identifier}"
+    return short if identifier and _is_called(folder, short) else folder
+
+
+def _is_called(folder: str, text: str) -> bool:
+    """Whether a folder has this name, this id, or, with its timestamp left out, this name and id."""
+    head, _, identifier = text.rpartition("-")
+    return (
+        folder == text or folder.endswith(f"-{text}") or bool(head and folder.startswith(f"{head}-") and folder.endswith(f"-{identifier}"))
+    )
+
+
+# ---- the newest ------------------------------------------------------------------------------------------------------
+
+
 def _newest(paths: Sequence[Path]) -> Path:
-    """The newest record; unreadable ones are skipped and reported on standard error."""
+    """The first of these that can be read; the others are reported on standard error."""
+    found, trouble = _first(paths, lambda record: True)
+    if found is None:
+        raise RecordError(trouble[0])
+    return _reported(found, trouble)
+
+
+def _newest_of(which: str, paths: Sequence[Path], root: Path) -> Path:
+    """The newest record of a kind, or of an experiment's name."""
+    from fireassay import catalog
+
+    kinds = (*catalog.names("kinds"), *catalog.third_party("kinds"))
+    named, trouble = _first(paths, lambda record: record.manifest["name"] == which)
+    of_kind, more = _first(paths, lambda record: _kind(record) == which) if which in kinds else (None, [])
+    if named and of_kind and named != of_kind:
+        raise RecordError(
+            f"{LATEST}:{which} is ambiguous in {root}: {of_kind.name} is the newest of the kind {which}, "
+            f"{named.name} the newest with the name {which}. Give one of them."
+        )
+    if named is None and of_kind is None:
+        raise RecordError(_no_such(which, paths, root))
+    return _reported(named or of_kind or paths[0], trouble if named else more)
+
+
+def _first(paths: Sequence[Path], fits: Callable[[Record], bool]) -> tuple[Path | None, list[str]]:
+    """The first readable record that fits, and the problems of those before it."""
+    from fireassay.record.reader import open_record
+
     trouble: list[str] = []
-    for path in sorted(paths, key=_created, reverse=True):
+    for path in paths:
         try:
-            open_record(path)
+            if fits(open_record(path)):
+                return path, trouble
         except RecordError as error:
             trouble.append(str(error))
-            continue
-        for sentence in trouble:
-            remark(f"not the latest: {sentence}")
-        return path
-    raise RecordError(trouble[0])
+    return None, trouble
+
+
+def _reported(path: Path, trouble: Sequence[str]) -> Path:
+    for sentence in trouble:
+        remark(f"not the latest: {sentence}")
+    return path
+
+
+def _no_such(which: str, paths: Sequence[Path], root: Path) -> str:
+    """What there is instead."""
+    records = list(_readable(paths))
+    kinds = Counter(map(_kind, records)).most_common()
+    names = Counter(one_line(record.manifest["name"]) for record in records).most_common()
+    problem = f"no record in {root} has the kind or name {which!r}" if which else f"`{LATEST}:` needs a kind or a name after the colon"
+    shown = "; ".join(f"{title}: {_counted(counted)}" for title, counted in (("kinds", kinds), ("names", names)) if counted)
+    return f"{problem}. Found {shown or 'no record that can be read'}. `assay list` shows the records."
+
+
+def _readable(paths: Sequence[Path]) -> Iterator[Record]:
+    from fireassay.record.reader import open_record
+
+    for path in paths:
+        with suppress(RecordError):
+            yield open_record(path)
+
+
+def _counted(counted: Sequence[tuple[str, int]]) -> str:
+    more = len(counted) - MOST_NAMES
+    words = [f"{name} ({number})" for name, number in counted[:MOST_NAMES]]
+    return ", ".join([*words, *([f"and {more} more"] if more > 0 else [])])
+
+
+def _kind(record: Record) -> str:
+    from fireassay.spec.kind import kind_of
+
+    return kind_of(record.experiment).name
+
+
+# ---- the folders -----------------------------------------------------------------------------------------------------
 
 
 def record_folders(root: Path) -> list[Path]:

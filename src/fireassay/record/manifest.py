@@ -47,7 +47,9 @@ def _parse_manifest(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise RecordError(f"{file} is damaged or foreign: it is not JSON ({error}). Restore the file from a copy.") from error
     if not isinstance(manifest, dict) or type(manifest.get("format_version")) is not int:
-        raise RecordError(f"{path} is not a record of assay: its manifest.json names no format_version.")
+        raise RecordError(
+            f"{path} is not a record of assay: its manifest.json names no format_version. Give the folder that `assay run` printed."
+        )
     return manifest
 
 
@@ -69,7 +71,10 @@ def migrations_of(path: Path, manifest: Mapping[str, Any]) -> tuple[Migration, .
         )
     steps = steps_from(version)
     if steps is None:
-        raise RecordError(f"{path} is of record format {version}, which assay {__version__} cannot read.")
+        raise RecordError(
+            f"{path} is of record format {version}, which assay {__version__} cannot read. "
+            f"Open it with the assay that wrote it ({manifest.get('assay_version')})."
+        )
     return steps
 
 
@@ -86,7 +91,8 @@ def check_manifest(path: Path, manifest: Mapping[str, Any]) -> None:
     if sealed and "sealed" not in wrong and not _stays_inside((manifest.get("sealed") or {}).get("files")):
         wrong.append("sealed.files")
     if wrong:
-        raise RecordError(f"{path / 'manifest.json'} is damaged: {', '.join(dict.fromkeys(wrong))} is missing or of the wrong type.")
+        what = ", ".join(dict.fromkeys(wrong))
+        raise RecordError(f"{path / 'manifest.json'} is damaged: {what} is missing or of the wrong type. Restore the file from a copy.")
 
 
 _KINDS: Final[Mapping[str, type]] = {"id": str, "name": str, "created_utc": str, "state": str, "coordinator": dict}

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fireassay.errors import RecordError, SpecError
+from fireassay.printable import shell_word
 from fireassay.record import files
 from fireassay.record.manifest import MOST_MANIFEST, check_manifest, effective_state, has_seal, migrations_of, read_manifest
 from fireassay.record.migrations import Migration
@@ -78,7 +79,9 @@ class Record:
         try:
             return table.cast(schema) if table.schema != schema else table
         except (ValueError, TypeError, NotImplementedError) as error:  # base classes of Arrow's exceptions
-            raise RecordError(f"{self.path} is damaged: the columns of its table {name} are not those that assay writes.") from error
+            raise RecordError(
+                f"{self.path} is damaged: the columns of its table {name} are not those that assay writes. Restore it from a copy."
+            ) from error
 
     @cached_property
     def seal(self) -> str:
@@ -174,7 +177,9 @@ def _read_experiment(path: Path, manifest: Mapping[str, Any], migrations: tuple[
     except OSError as error:
         raise files.explain(error, file, "read") from error
     except (ValueError, TypeError, AttributeError, RecursionError, SpecError) as error:
-        raise RecordError(f"{file} is damaged: {first_problem(error)}. `assay verify {path}` tells which files were changed.") from error
+        raise RecordError(
+            f"{file} is damaged: {first_problem(error)}. `assay verify {shell_word(path)}` tells which files were changed."
+        ) from error
 
 
 def _set_null(content: dict[str, Any], keys: list[str]) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fireassay.errors import RecordError, SpecError
+from fireassay.printable import shell_word
 from fireassay.record.manifest import LONGEST_REASON
 from fireassay.record.tables import TABLES, arrow_schema
 from fireassay.record.untrusted import memory_bound
@@ -90,7 +91,9 @@ def refuse_gaps(path: Path, name: str, gaps: Mapping[str, int]) -> None:
     """Raise on nulls in required columns: counts based on them would silently skip rows."""
     for column in TABLES[name].columns:
         if not column.nullable and (count := gaps.get(column.name)):
-            raise RecordError(f"{path} is damaged: the column {column.name} of its table {name} has no value in {count} rows.")
+            raise RecordError(
+                f"{path} is damaged: the column {column.name} of its table {name} has no value in {count} rows. Restore it from a copy."
+            )
 
 
 @cache
@@ -107,4 +110,4 @@ def _missing(path: Path, part: str) -> RecordError:
 
 
 def _damaged(path: Path, part: str, why: object) -> RecordError:
-    return RecordError(f"{path / part} is damaged ({why}). `assay verify {path}` checks every file.")
+    return RecordError(f"{path / part} is damaged ({why}). `assay verify {shell_word(path)}` checks every file.")

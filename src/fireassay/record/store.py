@@ -14,13 +14,14 @@ import os
 import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from fireassay.errors import AssayError, EnvironmentLacks, Problem, RecordError, SpecError
-from fireassay.record import files
+from fireassay.printable import shell_word
+from fireassay.record import files, user_cache
 from fireassay.record.reader import open_record
 from fireassay.record.sealing.seal import seal_line
 from fireassay.record.sealing.verify import verify
@@ -113,15 +114,19 @@ class Store:
         """
         record = open_record(path)
         if not record.sealed:
-            remedy = f"`assay resume {path}` finishes it." if record.state == "interrupted" else "Wait for its end."
+            remedy = f"`assay resume {shell_word(path)}` finishes it." if record.state == "interrupted" else "Wait for its end."
             raise RecordError(f"{path} is {record.state} and not sealed; only sealed records are pushed. {remedy}")
         if problems := verify(path):
-            raise RecordError(f"{path} differs from its seal, so it is not pushed: {problems[0]}")
+            raise RecordError(
+                f"{path} differs from its seal, so it is not pushed: {problems[0]} `assay verify {shell_word(path)}` names every file."
+            )
         name = path.resolve().name
         _check_name(name, self.shown)
         listed = _listed(record.manifest, path)
         if links := [file for file in listed if _through_a_link(path, file)]:
-            raise RecordError(f"{path / links[0]} is a link; a record with links cannot be pushed.")
+            raise RecordError(
+                f"{path / links[0]} is a link; a record with links cannot be pushed. Push a copy with files in their place (cp -rL)."
+            )
         with self._explained(f"push {path.name} to"):
             if not self._is_there(name, path):
                 self._upload(path, name, [*listed, "manifest.json", "SEAL"])
@@ -140,7 +145,7 @@ class Store:
             entry = _entry(name, manifest, seal)
             if manifest is None or seal is None or entry.state in ("incomplete", "damaged"):
                 why = entry.reason or "it has no seal: its push was interrupted"
-                raise RecordError(f"{self.shown} holds no complete record {name}: {why}.")
+                raise RecordError(f"{self.shown} holds no complete record {name}: {why}. `assay list --store` shows those that it holds.")
             target = cache / name
             if target.exists():
                 return _kept(target, seal)
@@ -183,7 +188,7 @@ class Store:
         local = (path / "manifest.json").read_bytes()
         remote = contents[f"{name}/manifest.json"]
         if remote not in (None, local):
-            raise RecordError(f"{self.shown} holds another record named {name}; nothing is ever overwritten.")
+            raise RecordError(f"{self.shown} holds another record named {name}; nothing is ever overwritten. Push to another store.")
         return remote is not None and contents[f"{name}/SEAL"] == seal_line(local)
 
     def _upload(self, path: Path, name: str, listed: list[str]) -> None:
@@ -348,10 +353,12 @@ def _listed(manifest: Mapping[str, Any], where: Path) -> dict[str, int]:
     try:
         listed = {name: int(entry["bytes"]) for name, entry in manifest["sealed"]["files"].items()}
     except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise RecordError(f"the manifest of {where.name} does not list the sealed files. It is damaged.") from error
+        raise RecordError(f"the manifest of {where.name} does not list the sealed files: it is damaged. Restore it from a copy.") from error
     for name in listed:
         if inside.problem_of_name(name) or name.split("/")[0] in _OWN:
-            raise RecordError(f"the manifest of {where.name} names the file {name!r}, which is outside the record.")
+            raise RecordError(
+                f"the manifest of {where.name} names the file {name!r}, which is outside the record. Take the record from somebody you trust."
+            )
     return listed
 
 
@@ -391,7 +398,4 @@ def _last(path: str) -> str:
 
 def default_cache(environ: Mapping[str, str], home: Callable[[], Path] = Path.home) -> Path:
     """The folder of pulled records: XDG_CACHE_HOME/assay/records, else ~/.cache/assay/records."""
-    base = environ.get("XDG_CACHE_HOME", "")
-    with suppress(RuntimeError):
-        return (Path(base) if base else home() / ".cache") / "assay" / "records"
-    return Path(".assay-cache") / "records"
+    return user_cache.folder(environ, home) / "records"

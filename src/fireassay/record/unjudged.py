@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from fireassay.errors import RecordError
+from fireassay.printable import shell_word
 from fireassay.record.manifest import LONGEST_REASON
 
 
@@ -42,5 +43,5 @@ def _unjudged(path: Path, error: BaseException) -> RecordError:
     why = " ".join(str(error)[:LONGEST_REASON].split())
     return RecordError(
         f"{path} cannot be judged: it holds a value that assay does not write ({type(error).__name__}{where}: {why}). "
-        f"If `assay verify {path}` finds it unchanged, please report this line as a defect."
+        f"If `assay verify {shell_word(path)}` finds it unchanged, please report this line as a defect."
     )

@@ -41,16 +41,15 @@ def standing(view: View, key: str) -> Mark:
     return mark(status, {"PASS": "holds", "FAIL": "does not hold", "INCONCLUSIVE": "undecided"}.get(status, ""))
 
 
-def some(view: View, columns: Sequence[Column]) -> tuple[Column, ...]:
-    """At most MOST_ROWS configurations: the first, the recommended one with its neighbours, and the last ones."""
-    if len(columns) <= MOST_ROWS:
+def some(view: View, columns: Sequence[Column], most: int = MOST_ROWS) -> tuple[Column, ...]:
+    """At most so many configurations: the first and the last, the recommended one with its neighbours, then the larger ones."""
+    if len(columns) <= most:
         return tuple(columns)
     keys = [column.key for column in columns]
     middle = keys.index(view.recommended) if view.recommended in keys else 0
-    wanted = {0, len(keys) - 1, *range(max(0, middle - 2), min(middle + 3, len(keys)))}
-    spare = (index for index in range(len(keys) - 2, 0, -1) if index not in wanted)
-    while len(wanted) < MOST_ROWS:
-        wanted.add(next(spare))
+    near = [middle, middle + 1, 0, len(keys) - 1, middle - 1, middle + 2, middle - 2]  # by what they tell
+    ranked = dict.fromkeys(index for index in (*near, *range(len(keys) - 1, 0, -1)) if 0 <= index < len(keys))
+    wanted = set(list(ranked)[:most])
     return tuple(column for index, column in enumerate(columns) if index in wanted)
 
 
@@ -61,14 +60,14 @@ def cell(view: View, metric: str, key: str, *, bare: bool = True) -> Number | No
     return None if shown is None else Number(shown=shown, bare=bare)
 
 
-def doubts(view: View) -> Line:
-    """What weakens the numbers, in one line."""
+def doubts(view: View, longest: int = LONGEST) -> Line:
+    """What weakens the numbers, in one line; `longest`: characters of the doubt that is told in full."""
     groups = [group for group in grouping.findings(view) if group.severity in ("fail", "warning")]
     groups.sort(key=lambda group: len(group.told[0].sentence))  # the shortest is told in full, the others are named
     if not groups:
         return Line(label="doubts", text="none: every audit passed", target="findings")
     first, *others = groups
-    text = shortened(f"{first.told[0].where}: {first.told[0].sentence}" if first.told[0].where else first.told[0].sentence)
+    text = shortened(f"{first.told[0].where}: {first.told[0].sentence}" if first.told[0].where else first.told[0].sentence, longest)
     names = [group.rule.replace("_", " ") for group in others]
     more = f"; also {', '.join(names)}" if names else ""
     return Line(label="doubts", text=f"{text}{more}", mark=Mark(word="doubt", tone="open", sign="~"), target="findings")

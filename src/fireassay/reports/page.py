@@ -3,7 +3,8 @@
 A page holds values, not strings: a workbook keeps numbers, a terminal words.  It answers first (`Answer`, and the sections of depth
 `brief`: one screen of a terminal, one comment on a pull request), then shows everything.  The depth of a section decides which
 formats show it: with `full`, a terminal stops after `front`, Markdown after `detail`; an HTML page shows `appendix` too.  Sections of
-depth `data` replace all others in a workbook, those of depth `paper` in LaTeX, if a page has any.
+depth `data` replace all others in a workbook, those of depth `paper` in LaTeX, those of depth `page` in HTML, if a page has any; those of
+depth `first` are on the first screen of an HTML page, beside its answer.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 # gain: recommended; void: inadmissible; open: undecided; struck: does not count
 Tone = Literal["good", "gain", "bad", "void", "open", "absent", "struck", "plain"]
-Depth = Literal["brief", "front", "detail", "appendix", "data", "paper"]
+Depth = Literal["brief", "first", "front", "detail", "appendix", "page", "data", "paper"]
 Weight = Literal["lead", "body", "quiet", "code"]
 Outcome = Literal["passed", "failure", "error", "skipped"]
 GENERAL: Final = "General"
@@ -84,7 +85,15 @@ class Words:
     note: str = ""  # how a number was made, or why there is none
 
 
-Cell = str | int | float | Mark | Number | Figure | Words | None
+@dataclass(frozen=True, kw_only=True)
+class Link:
+    """Text that leads to another page of the same site; only the text in formats without links."""
+
+    text: str
+    target: str  # relative address, made by us
+
+
+Cell = str | int | float | Mark | Number | Figure | Words | Link | None
 
 
 def number(value: Value, scale: Scale | None = None, work: str = "items", *, bare: bool = False) -> Number:
@@ -101,6 +110,8 @@ def said(cell: Cell) -> Words:
             return Words(text=cell.word, tone=cell.tone, title="why", fold=cell.why)
         case Number():
             return _number_words(cell)
+        case Link():
+            return Words(text=cell.text)
         case None:
             return Words(text=DASH, tone="absent")
         case Figure():
@@ -181,6 +192,7 @@ class Table:
     inline: bool = False  # an interval is on the line of its number, for tables of many rows
     folded: str = ""  # summary shown while the table is folded; empty: not foldable
     opened: bool = False  # initially open although foldable
+    anchor: str = ""  # a row can be linked to as this and its name: "launch-7"
 
     def whole(self, row: tuple[Cell, ...]) -> bool:
         """Whether a row holds one cell for all columns."""
@@ -300,6 +312,7 @@ class Section:
     content: Blocks | Callable[[], Blocks]
     depth: Depth = "front"
     question: str = ""  # answered by the section
+    reply: str = ""  # the answer to the question, in a sentence
     half: bool = False  # side by side with another such section, if there is room
 
     @cached_property
@@ -387,11 +400,11 @@ class Page:
 
     def of_depth(self, *depths: Depth) -> tuple[Section, ...]:
         """The sections of these depths, in their order, without empty ones."""
-        return tuple(section for section in self.sections if section.depth in depths and section.blocks)
+        return tuple(section for section in self.sections if section.depth in depths and (section.reply or section.blocks))
 
 
 TEXTS: Final = (
-    *(Page, Case, Table, Head, Facts, Bullets, Bullet, Prose, Mark, Words),
+    *(Page, Case, Table, Head, Facts, Bullets, Bullet, Prose, Mark, Words, Link),
     *(Answer, Tile, Line, Next, Plot, Interval, Edge, Sum, Part),
 )
 

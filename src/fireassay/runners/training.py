@@ -70,7 +70,9 @@ class Training(Metered):
     def make(self, job: Job) -> Made:
         """Run one launch of the script, from its start to the end of its last process."""
         with fresh_folder.working_folder(self.context, job) as folder:
-            result = LaunchRun(self.context, job, self._request(job, folder), self.launcher).run(self.meter)
+            request = self._request(job, folder)
+            self.launcher.prepare(request)
+            result = LaunchRun(self.context, job, request, self.launcher).run(self.meter)
         if job.planned.role == "profile":
             profiling.finish(self.context, job)
         return result

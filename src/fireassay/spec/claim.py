@@ -208,11 +208,11 @@ def load_claim(path: str | Path) -> Claim:
     """
     from fireassay.spec.load import parse, with_lines
 
-    data, lines = parse(Path(path), "a claim")
+    data, text = parse(Path(path), "a claim")
     try:
         return Claim.model_validate(data)
     except SpecError as error:
-        raise SpecError(with_lines(error.problems, lines), str(path)) from None
+        raise SpecError(with_lines(error.problems, text), str(path)) from None
 
 
 def claim_from(data: Mapping[str, Any]) -> Claim:

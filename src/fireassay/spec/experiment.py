@@ -78,7 +78,7 @@ class Launches(Model):
     per_configuration: Annotated[
         int,
         flag("--launches", "N", "launches of each worker count ({default})", run=20, comm=140),
-        flag("--launches", "N", "launches of each load ({default})", default=3, load=360),
+        flag("--launches", "N", "launches of each load ({default}; 5 if flags say how long one is)", default=9, load=360),
         flag("--launches", "N", "rounds of each command ({default})", default=ROUNDS, time=10),
     ] = Field(LAUNCHES, ge=1, le=1000, description="Independent launches per configuration; each block holds every configuration once.")
     seed: Annotated[

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import difflib
 import json
-import re
 from collections.abc import Iterable, Mapping
 from datetime import date
 from typing import Any
@@ -17,9 +16,9 @@ from pydantic import BaseModel, ValidationError
 
 from fireassay.errors import Problem
 from fireassay.spec.keys import Key, keys, siblings
+from fireassay.spec.lines import SECRET_NAME
 
 NOTHING = "nothing"
-_SECRET = re.compile(r"key|token|secret|passw|auth|cred", re.IGNORECASE)  # names that suggest secrets
 LONGEST_SHOWN = 60
 MOST = 100
 
@@ -102,13 +101,23 @@ def _unknown_key(known: Mapping[str, Key], location: tuple[int | str, ...], valu
     # A valid key in the wrong section, else possibly a typo.
     homes = [path for path in known if path.rpartition(".")[2] == name and "." in path]
     remedy = f"Did you mean {' or '.join(homes)}?" if homes else did_you_mean(name, names)
-    return Problem(where=path_of(location), found=_unless_secret(location[-1], value), allowed=", ".join(names), fix=remedy)
+    section = _general(location[:-1])
+    table = f"[[{section.removesuffix('[]')}]]" if section.endswith("[]") else f"[{section}]"
+    return Problem(
+        where=path_of(location),
+        found=_unless_secret(location[-1], value),
+        allowed=", ".join(names),
+        fix=remedy,
+        wrong=f"not a key of {table}" if section else "not a key of the top level",
+    )
 
 
 def _unless_secret(name: int | str, value: object) -> str:
     """Never echo text that may be a secret under a misspelt key: the message may end up in a log."""
     return (
-        "text that is not repeated here, since it may be a secret" if isinstance(value, str) and _SECRET.search(str(name)) else shown(value)
+        "text that is not repeated here, since it may be a secret"
+        if isinstance(value, str) and SECRET_NAME.search(str(name))
+        else shown(value)
     )
 
 

@@ -16,10 +16,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import Excerpt, Problem, SpecError
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.explain import closest, shown
-from fireassay.spec.lines import key_lines, line_of
+from fireassay.spec.lines import concealed, cut, excerpt_of, key_lines
 from fireassay.spec.rules.quality import uncomputable
 from fireassay.spec.surroundings import missing_around
 
@@ -35,7 +35,7 @@ def load(path: str | Path) -> Experiment:
     path = Path(path)
     text = _text(path)
     data = _parsed(text, str(path))
-    return checked(data, path.parent, str(path), key_lines(text))
+    return checked(data, path.parent, str(path), text)
 
 
 def read(path: str | Path) -> Experiment:
@@ -60,8 +60,8 @@ def from_mapping(data: Mapping[str, Any], source: str = "") -> Experiment:
         raise SpecError(error.problems, source) from None
 
 
-def checked(data: Mapping[str, Any], folder: Path, source: str, lines: dict[str, int]) -> Experiment:
-    """An experiment from nested mappings, with its surroundings checked.
+def checked(data: Mapping[str, Any], folder: Path, source: str, text: str = "") -> Experiment:
+    """An experiment from nested mappings, with its surroundings checked; `text`: the file that they are from.
 
     Raises:
         SpecError: all problems of the data and of their surroundings at once.
@@ -70,9 +70,9 @@ def checked(data: Mapping[str, Any], folder: Path, source: str, lines: dict[str,
     try:
         experiment = Experiment.model_validate(data)
     except SpecError as error:
-        raise SpecError(with_lines((*error.problems, *around), lines), source) from None
+        raise SpecError(with_lines((*error.problems, *around), text), source) from None
     if around:
-        raise SpecError(with_lines(around, lines), source)
+        raise SpecError(with_lines(around, text), source)
     return experiment
 
 
@@ -91,21 +91,21 @@ def to_toml(experiment: Experiment) -> str:
     return tomli_w.dumps(data)
 
 
-def parse(path: Path, what: str = "an experiment") -> tuple[dict[str, Any], dict[str, int]]:
-    """The raw keys of a TOML file and the line of each; `what` names in errors what such a file describes.
+def parse(path: Path, what: str = "an experiment") -> tuple[dict[str, Any], str]:
+    """The raw keys of a TOML file and its text; `what` names in errors what such a file describes.
 
     Raises:
         SpecError: the file cannot be read or is not TOML.
     """
     text = _text(path, what)
-    return _parsed(text, str(path)), key_lines(text)
+    return _parsed(text, str(path)), text
 
 
-def with_lines(problems: tuple[Problem, ...], lines: dict[str, int]) -> tuple[Problem, ...]:
-    """The same problems in file order, with lines where known."""
-    placed = [(line_of(problem.where, lines), problem) for problem in problems]
-    placed.sort(key=lambda pair: pair[0] or 0)
-    return tuple(replace(problem, where=f"{problem.where} (line {line})") if line else problem for line, problem in placed)
+def with_lines(problems: tuple[Problem, ...], text: str) -> tuple[Problem, ...]:
+    """The same problems in file order, each with its line where known."""
+    lines = key_lines(text)
+    placed = [replace(problem, excerpt=excerpt_of(problem.where, text, lines, key_itself=bool(problem.wrong))) for problem in problems]
+    return tuple(sorted(placed, key=lambda problem: problem.excerpt.line if problem.excerpt is not None else 0))
 
 
 def _text(path: Path, what: str = "an experiment") -> str:
@@ -155,13 +155,15 @@ def _syntax_problem(message: str, text: str) -> Problem:
     if match is None or match[2] is None:
         end = "the end of the file where more was expected"
         return Problem(where="the last line", found=end, allowed="TOML", fix=match[1] if match else message)
-    line = text.split("\n")[int(match[2]) - 1].strip()
+    number, column = int(match[2]), int(match[3]) - 1
+    line = concealed(text.split("\n")[number - 1])
     reason = "This key or table was given before." if "verwrite" in match[1] or "twice" in match[1] else f"{match[1]}."
     return Problem(
         where=f"line {match[2]}, column {match[3]}",
-        found=line if line else "an empty line",
+        found=line.strip() or "an empty line",
         allowed="TOML",
         fix=_TEXT_NEEDS_QUOTES if match[1] == "Invalid value" else reason,
+        excerpt=cut(Excerpt(line=number, text=line, begin=min(column, len(line)), end=min(column, len(line)) + 1, exact=True)),
     )
 
 

@@ -7,7 +7,7 @@ what was required is not admissible) > INCONCLUSIVE (the evidence supports no re
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from fireassay import catalog
@@ -31,10 +31,10 @@ class Judgement:
     metrics: Mapping[str, Metric]  # definitions of the names in `results`
 
 
-def judge(measured: RecordData) -> Judgement:
-    """Judge one record."""
+def judge(measured: RecordData, on_progress: Callable[[int, int], None] | None = None) -> Judgement:
+    """Judge one record; `on_progress` is called with the metrics computed so far, and all."""
     metrics = about(measured)
-    results = compute(measured, metrics)
+    results = compute(measured, metrics, on_progress)
     evidence = Evidence(data=measured, results=results, findings=audit(measured, results), gates=check(measured, results))
     return Judgement(results=results, verdict=conclude(evidence), metrics=metrics)
 
@@ -62,11 +62,15 @@ def about(measured: RecordData) -> dict[str, Metric]:
     return {name: metric for name, metric in every.items() if measured.kind.concerns(metric.about)}
 
 
-def compute(measured: RecordData, metrics: Mapping[str, Metric]) -> dict[str, Mapping[str, Value]]:
+def compute(
+    measured: RecordData, metrics: Mapping[str, Metric], on_progress: Callable[[int, int], None] | None = None
+) -> dict[str, Mapping[str, Value]]:
     """All metrics, each after its dependencies."""
     results: dict[str, Mapping[str, Value]] = {}
     for name in in_order(metrics):
         results[name] = values(metrics[name], measured, results)
+        if on_progress is not None:
+            on_progress(len(results), len(metrics))
     return {name: results[name] for name in sorted(results)}
 
 

@@ -1,4 +1,4 @@
-"""The progress of an experiment is told in plain lines to a pipe and in a grid to a terminal."""
+"""The progress of an experiment is told in plain lines to a pipe and in one region to a terminal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from fireassay.cli.support.progress import Grid, PlainLines, display, duration, picture, status_line
+from fireassay.cli.support.progress import Between, Grid, PlainLines, display, duration, picture, running_words, title
+from fireassay.cli.support.provisional import Provisional
+from fireassay.errors import RecordError
 from fireassay.runners.experiment.progress import LaunchProgress, Look, RunProgress
 from tests.runners.making import kill_fault, planned, row
 
@@ -33,7 +35,7 @@ def test_a_duration_is_told_as_people_say_it(seconds: float, told: str) -> None:
     assert duration(seconds) == told
 
 
-def test_a_pipe_gets_one_line_when_a_launch_starts_and_one_when_it_ends() -> None:
+def test_a_pipe_gets_one_line_when_a_launch_ends() -> None:
     stream = io.StringIO()
     tell = PlainLines(stream)
     failed = row("failed", slot=1, workers=2, end_ns=1_000_000_000, reason="exit 3")
@@ -49,11 +51,8 @@ def test_a_pipe_gets_one_line_when_a_launch_starts_and_one_when_it_ends() -> Non
         tell(one)
     assert stream.getvalue().splitlines() == [
         "record records/made: 3 launches",
-        "[1/3] workers=1 block 0 started",
         "[1/3] workers=1 block 0 ok after 12.3 s, about 25 s left",
-        "[2/3] workers=2 block 0 started",
         "[2/3] workers=2 block 0 failed after 1.0 s: exit 3",
-        "[3/3] workers=2 with fault kill started",
     ]
 
 
@@ -81,13 +80,11 @@ def test_the_arms_of_a_session_are_told_apart() -> None:
             tell(replace(one, record=Path(f"records/{label}"), label=label))
     assert stream.getvalue().splitlines() == [
         "base: record records/base: 3 launches",
-        "base: [1/3] workers=1 block 0 started",
         "base: [1/3] workers=1 block 0 ok after 12.3 s",
         "new: record records/new: 3 launches",
-        "new: [1/3] workers=1 block 0 started",
         "new: [1/3] workers=1 block 0 ok after 12.3 s",
     ]
-    assert status_line(replace(progress(), label="new")).startswith("new  ·  0/3 launches")
+    assert title(replace(progress(), label="new")).startswith("new: 2 configurations x 1 launch")
 
 
 def test_with_looks_the_plan_is_a_bound_and_every_look_is_told_once() -> None:
@@ -101,7 +98,7 @@ def test_with_looks_the_plan_is_a_bound_and_every_look_is_told_once() -> None:
         "[1/3] workers=1 block 0 ok after 12.3 s, about 9 s to the next interim analysis",
         "interim analysis: after 5 blocks: not yet",
     ]
-    assert "1/at most 3 launches" in status_line(replace(progress(DONE), adaptive=True))
+    assert "1 of at most 3" in drawn(replace(progress(DONE), adaptive=True))[1]
 
 
 def test_a_launch_that_was_disturbed_is_told_with_the_reason_and_its_place_stays_open() -> None:
@@ -110,7 +107,7 @@ def test_a_launch_that_was_disturbed_is_told_with_the_reason_and_its_place_stays
     tell(progress())
     tell(progress(row("contaminated", slot=0, workers=1, end_ns=1_000_000_000, reason="others used 40 %")))
     assert stream.getvalue().splitlines()[1] == "[1/3] workers=1 block 0 contaminated after 1.0 s: others used 40 %"
-    assert status_line(progress(row("contaminated", slot=0, workers=1))).startswith("0/3 launches")
+    assert "blocks  1 ~·  fault ·   0 of 3" in drawn(progress(row("contaminated", slot=0, workers=1)))
 
 
 def test_a_resumed_experiment_says_how_much_was_done_before() -> None:
@@ -124,16 +121,18 @@ def test_a_reader_that_goes_away_does_not_stop_the_experiment() -> None:
         def write(self, _: str) -> int:
             raise BrokenPipeError
 
-    PlainLines(Gone())(progress(running=0))
+    PlainLines(Gone())(progress(DONE))
 
 
-def test_the_status_line_tells_the_running_launch_and_the_time_left() -> None:
-    assert status_line(progress(DONE, running=1, left=25.0)) == (
-        "1/3 launches  ·  about 25 s left  ·  workers=2 block 0 for 8 s  ·  2/2 ranks  ·  step 40  ·  5.2 steps/s"
-    )
-    unseen = progress(running=0, ranks=0, steps_per_s=None)
-    assert status_line(unseen).endswith("time left unknown  ·  workers=1 block 0 for 8 s  ·  no step seen yet")
-    assert status_line(progress(running=2, incarnation=1)).endswith("restart 1")
+def test_the_running_launch_is_told_with_its_step_and_of_how_many_once_another_has_shown_it() -> None:
+    running = progress(DONE, running=1).running
+    assert running is not None
+    assert running_words(running, {}) == "workers=2 block 0, step 40, 190 ms a step, 8 s"
+    assert running_words(running, {"workers=2": 60}) == "workers=2 block 0, step 40 of 60, 190 ms a step, 8 s"
+    assert running_words(running, {"workers=2": 39}) == "workers=2 block 0, step 40, 190 ms a step, 8 s"
+    assert running_words(replace(running, ranks=1, incarnation=1), {}).startswith("workers=2 block 0, 1 of 2 ranks, step 40")
+    assert "restart 1" in running_words(replace(running, incarnation=1), {})
+    assert running_words(replace(running, ranks=0, steps_per_s=None), {}) == "workers=2 block 0, no step seen yet, 8 s"
 
 
 def drawn(told: RunProgress, width: int = 80) -> list[str]:
@@ -144,21 +143,80 @@ def drawn(told: RunProgress, width: int = 80) -> list[str]:
     return [line.rstrip() for line in stream.getvalue().splitlines()]
 
 
-def test_a_terminal_gets_the_plan_as_a_grid_with_a_sign_for_every_launch() -> None:
+def test_a_terminal_gets_the_blocks_with_a_mark_for_every_launch() -> None:
     failed = row("failed", slot=1, workers=2, reason="exit 3")
-    assert drawn(progress(DONE, failed, running=2))[:5] == [
-        "records/made",
-        "workers=1       ●",
-        "workers=2       ✗",
-        "workers=2 fault ▶",
-        "workers=2 failed: exit 3",
+    assert drawn(progress(DONE, failed, running=2, left=25.0)) == [
+        "2 configurations x 1 launch, 1 with a fault; record records/made",
+        "blocks  1 ✓✗  fault …   2 of 3, about 25 s left",
+        "now     workers=2 with fault kill, step 40, 190 ms a step, 8 s",
+        "doubts  workers=2 failed: exit 3",
     ]
 
 
-def test_the_status_stays_on_one_line_in_a_narrow_terminal() -> None:
+def test_every_line_stays_one_in_a_narrow_terminal() -> None:
     lines = drawn(progress(DONE, running=1, left=25.0), width=40)
-    assert lines[-1].startswith("1/3 launches  ·  about 25 s left")
-    assert len(lines) == 5
+    assert [line.partition(" ")[0] for line in lines] == ["2", "blocks", "now"]
+    assert all(len(line) <= 40 for line in lines)
+
+
+TABLE = Provisional(caption="provisional, 1 of 2 blocks, no verdict", heads=("workers", "speedup"), rows=(("1", "1"), ("2", "1.35")))
+BLOCKS = (*(planned(slot=slot, workers=1 + slot % 2, block=slot // 2) for slot in range(4)),)
+
+
+def test_between_two_launches_the_record_is_read_and_never_during_one() -> None:
+    read: list[int] = []
+    between = Between(lambda told: read.append(len(told.rows)) or TABLE, lambda _, launch: "others" if launch == 1 else "")  # type: ignore[func-returns-value]
+    rows = [row(slot=slot, launch=slot, workers=1 + slot % 2) for slot in range(4)]
+    told = replace(progress(), plan=BLOCKS)
+    seen = [
+        between.look(replace(told, rows=(), running=None)),
+        between.look(replace(told, rows=tuple(rows[:1]))),
+        between.look(replace(progress(running=0), plan=BLOCKS, rows=tuple(rows[:2]))),  # the next launch has begun
+        between.look(replace(told, rows=tuple(rows[:2]))),
+        between.look(replace(told, rows=tuple(rows[:2]))),
+        between.look(replace(told, rows=tuple(rows))),  # the verdict follows
+    ]
+    assert [found is not None for found in seen] == [False, False, False, True, False, False]
+    assert read == [2]
+    assert [between.doubt(told, one) for one in rows] == ["", "others", "", ""]
+
+
+def test_a_table_is_printed_after_its_block_and_stays_in_the_region() -> None:
+    between = Between(lambda _: TABLE, lambda _, __: "others used 41 %")
+    done = replace(progress(row(slot=0, launch=0, workers=1), row(slot=1, launch=1, workers=2)), plan=BLOCKS)
+    stream = io.StringIO()
+    tell = PlainLines(stream, between)
+    tell(replace(progress(), plan=BLOCKS))
+    tell(done)
+    assert stream.getvalue().splitlines()[-5:] == [
+        "[2/4] workers=2 block 0 ok after 10.0 s; ~ others used 41 %",
+        "provisional, 1 of 2 blocks, no verdict",
+        "  workers  speedup",
+        "        1        1",
+        "        2     1.35",
+    ]
+    shown = io.StringIO()
+    Console(file=shown, width=80).print(picture(done, between))
+    lines = [line.rstrip() for line in shown.getvalue().splitlines()]
+    assert lines[1:5] == ["provisional, 1 of 2 blocks, no verdict", "  workers  speedup", "        1        1", "        2     1.35"]
+    assert lines[-2:] == ["doubts  ~ launch 0: others used 41 %", "        ~ launch 1: others used 41 %"]
+
+
+def test_a_record_that_cannot_be_read_costs_the_table_and_not_the_run() -> None:
+    def broken(_: object) -> Provisional:
+        raise RecordError("damaged")
+
+    def unread(_: object, __: int) -> str:
+        raise RecordError("damaged")
+
+    done = replace(progress(row(slot=0, launch=0, workers=1), row(slot=1, launch=1, workers=2)), plan=BLOCKS)
+    assert Between(broken, unread).look(done) is None
+
+
+def test_of_a_long_plan_the_blocks_around_the_running_launch_are_shown() -> None:
+    plan = tuple(planned(slot=slot, workers=1, block=slot) for slot in range(20))
+    done = tuple(row(slot=slot, launch=slot, workers=1) for slot in range(10))
+    assert drawn(replace(progress(), plan=plan, rows=done))[1] == "blocks  8 ✓  9 ✓  10 ✓  11 ·  12 ·  13 ·   10 of 20"
 
 
 def test_the_grid_is_drawn_twice_a_second_and_whenever_a_launch_ends() -> None:

@@ -10,7 +10,9 @@ from types import SimpleNamespace
 import pytest
 
 from fireassay import cli
+from fireassay.errors import WorkloadError
 from fireassay.record.lookup import record_folders
+from fireassay.spec.experiment import Experiment
 from fireassay.spec.load import from_mapping
 
 
@@ -36,6 +38,59 @@ def test_without_flags_two_workers_reduce_up_to_16_mebibytes(capsys: pytest.Capt
     made = from_mapping(tomllib.loads(capsys.readouterr().out))
     assert made.collectives is not None
     assert (made.collectives.every_size[0], made.collectives.every_size[-1]) == (2**10, 2**24)
+
+
+class Person:
+    """Somebody at a terminal who types an answer."""
+
+    def __init__(self, answer: str) -> None:
+        self.answer = answer
+
+    def isatty(self) -> bool:
+        return True
+
+    def readline(self) -> str:
+        return self.answer
+
+
+@pytest.fixture
+def measured(monkeypatch: pytest.MonkeyPatch) -> list[Experiment]:
+    """The experiments that would have been measured."""
+    ran: list[Experiment] = []
+
+    def run(experiment: Experiment, **_: object) -> Path:
+        ran.append(experiment)
+        raise WorkloadError("not in this test")
+
+    monkeypatch.setattr("fireassay.cli.support.experiment_run.run", run)
+    return ran
+
+
+def test_in_a_pipe_a_long_run_that_no_flag_describes_is_refused(measured: list[Experiment], capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["comm"]) == 2
+    err = capsys.readouterr().err
+    assert "every default takes at least 41 s: 8 sizes up to 16 MiB. Confirm it with --yes" in err
+    assert "--yes" in err
+    assert measured == []
+
+
+@pytest.mark.parametrize("words", [["--yes"], ["--sizes", "1K:16M"], ["--workers", "2"]])
+def test_a_run_that_was_confirmed_or_described_is_not_asked_about(measured: list[Experiment], words: list[str]) -> None:
+    assert cli.main(["comm", *words]) == 5
+    assert len(measured) == 1
+
+
+@pytest.mark.parametrize(("answer", "code", "runs"), [("y\n", 5, 1), ("YES\n", 5, 1), ("\n", 130, 0), ("n\n", 130, 0), ("", 130, 0)])
+def test_at_a_terminal_a_long_run_is_asked_about(
+    measured: list[Experiment], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], answer: str, code: int, runs: int
+) -> None:
+    monkeypatch.setattr("sys.stdin", Person(answer))
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    assert cli.main(["comm", "--quiet"]) == code
+    assert len(measured) == runs
+    err = capsys.readouterr().err
+    assert "Measure it? [y/N]" in err
+    assert "Less: assay comm --sizes 1K:1M --launches 3" in err
 
 
 def test_all_operations_and_an_interface(capsys: pytest.CaptureFixture[str]) -> None:
@@ -65,7 +120,7 @@ def test_wrong_flags_are_told_together_under_their_own_names(capsys: pytest.Capt
     assert cli.main(words) == 2
     err = capsys.readouterr().err
     for flag in ("--workers", "--ops", "--sizes", "--backend", "--calls"):
-        assert f"- {flag}: found" in err
+        assert f"{flag}: found" in err
     assert "whole numbers with commas and no spaces, as in 2,4" in err
     assert "a size such as 1K, 16M or 1000" in err
     assert record_folders(Path("records")) == []
@@ -74,9 +129,9 @@ def test_wrong_flags_are_told_together_under_their_own_names(capsys: pytest.Capt
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--interface", "nope0"), "- --interface: found 'nope0'"),
-        (("--sizes", "1G"), "- --sizes: found 1073741824 bytes, for which 2 workers hold"),
-        (("--dtype", "bfloat16", "--workers", "200"), "- --dtype: found bfloat16 on 200 workers"),
+        (("--interface", "nope0"), "--interface: found 'nope0'"),
+        (("--sizes", "1G"), "--sizes: found 1073741824 bytes, for which 2 workers hold"),
+        (("--dtype", "bfloat16", "--workers", "200"), "--dtype: found bfloat16 on 200 workers"),
     ],
 )
 def test_what_the_runner_refuses_is_told_under_the_flags_too(
@@ -107,7 +162,7 @@ def test_groups_that_leave_a_rank_over_or_lack_the_root_are_refused(
     words: tuple[str, ...], flag: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert cli.main(["comm", *words, "--group-size", "2", "--dry-run"]) == 2
-    assert f"- {flag}: found" in capsys.readouterr().err
+    assert f"{flag}: found" in capsys.readouterr().err
 
 
 def test_a_placement_that_an_operation_does_not_have_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

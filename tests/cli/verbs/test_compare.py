@@ -178,7 +178,7 @@ def test_a_record_that_was_changed_after_sealing_is_no_evidence(capsys: pytest.C
     manifest.write_text(manifest.read_text().replace('"name": "after"', '"name": "later"'))
     code, out, err = say(capsys, root, "before", str(place))
     assert (code, out) == (6, "")
-    assert "differs from its seal: manifest.json: was changed after sealing" in err
+    assert "is damaged: 1 file is not as sealed\n  manifest.json: was changed after sealing" in err
     assert main(["check", str(place), "--against", str(resolve("before", root))]) == 6
 
 

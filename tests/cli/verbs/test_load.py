@@ -28,7 +28,7 @@ def test_a_dry_run_shows_the_plan_and_sends_nothing(capsys: pytest.CaptureFixtur
     assert cli.main(["load", URL, "--concurrency", "1,8", "--duration", "10s", "--warm-up", "2s", "--dry-run"]) == 0
     out, err = capsys.readouterr()
     assert "concurrency=8" in out
-    assert "6 launches; expected time: 1 min 12 s of load, plus starts and ends" in out  # 2 x 3 x 12 s
+    assert "10 launches; expected time: 2 min of load, plus starts and ends" in out  # 2 x 5 x 12 s
     assert "no tokenizer was given" in err
 
 
@@ -48,8 +48,22 @@ def test_the_experiment_as_a_file(capsys: pytest.CaptureFixture[str]) -> None:
 def test_wrong_flags_are_told_together(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["load", "localhost:8000", "--slo", "speed=1", "--concurrency", "0"]) == 2
     err = capsys.readouterr().err
-    assert "3 problems in the flags" in err
+    assert err.startswith("error: 3 problems\n")
     assert "Write http://localhost:8000" in err
+
+
+def test_named_addresses_are_engines_and_bare_ones_replicas(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["load", "a=http://h:1", "b=http://h:2/v1", "a=http://h:3", "--model", "M", "--toml"]) == 0
+    targets = tomllib.loads(capsys.readouterr().out)["serving"]["targets"]
+    assert [(one["name"], one["urls"]) for one in targets] == [("a", ["http://h:1", "http://h:3"]), ("b", ["http://h:2/v1"])]
+    assert cli.main(["load", "http://h:1", "http://h:2/?x=http://y", "--model", "M", "--toml"]) == 0
+    (target,) = tomllib.loads(capsys.readouterr().out)["serving"]["targets"]
+    assert target["urls"] == ["http://h:1", "http://h:2/?x=http://y"]
+
+
+def test_a_bare_address_next_to_named_ones_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["load", "a=http://h:1", "http://h:2", "--model", "M", "--toml"]) == 2
+    assert "URL: found http://h:2 next to NAME=URL; allowed: a name for every URL, or for none." in capsys.readouterr().err
 
 
 def test_concurrency_and_rate_together_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
@@ -107,3 +121,8 @@ def test_a_secret_is_refused_before_anything_is_printed(flag: str, capsys: pytes
 def test_what_mlperf_would_miss_is_said_beforehand(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["load", URL, "--rate", "5", "--arrival", "server", "--duration", "30s", "--dry-run"]) == 0
     assert "MLPerf Server valid: no, 30 s of 600 s" in capsys.readouterr().err
+
+
+def test_the_check_of_two_engines_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["load", "a=http://127.0.0.1:1", "b=http://127.0.0.1:2", "--check"]) == 2
+    assert "--check: found 2 engines (a, b); allowed: one engine" in capsys.readouterr().err

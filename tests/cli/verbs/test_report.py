@@ -77,7 +77,7 @@ def test_no_launch_at_all_is_reported_and_not_a_crash(tmp_path: Path, capsys: py
 
 def test_a_folder_that_is_no_record_is_one_sentence_and_6(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["report", str(tmp_path)]) == 6
-    assert capsys.readouterr().err.startswith("assay: ")
+    assert capsys.readouterr().err.startswith("error: ")
 
 
 def test_what_was_written_to_the_disk_is_judged_as_what_is_in_memory(tmp_path: Path) -> None:
@@ -218,5 +218,5 @@ def test_a_load_is_reported_in_every_form(tmp_path: Path, capsys: pytest.Capture
     assert sorted(file.name for file in folder.iterdir()) == ["report-panel.html", "report.html", "report.xlsx"]
     page = (folder / "report-panel.html").read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")
-    assert "Eight numbers by load" in page
+    assert "metrics by load" in page
     assert json.loads(capsys.readouterr().out)["serving"]["load"] == "rate"

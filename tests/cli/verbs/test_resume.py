@@ -30,10 +30,10 @@ def test_an_interrupted_record_is_completed_judged_and_reported(record: Path, ca
     code = main(["resume", "latest"])
     assert open_record(record).state == "complete"
     assert code == EXIT_OF_STATUS[judged(record)[1]]
-    told = capsys.readouterr().out
-    assert "4 launches, 3 of them already done\n" in told
-    assert told.count(" started\n") == 1
-    assert "report: " in told
+    told = capsys.readouterr()
+    assert "4 launches, 3 of them already done\n" in told.err
+    assert told.err.count(" ok after ") == 1
+    assert "report: " in told.out
 
 
 def test_an_interrupted_profile_ends_as_a_profile_does(
@@ -79,7 +79,7 @@ def test_a_complete_record_is_refused_with_what_can_be_done_with_it(record: Path
     capsys.readouterr()
     assert main(["resume", str(record)]) == 6
     assert capsys.readouterr().err == (
-        f"assay: {record} is complete; no launch is left to run. Show it: assay report {record}. Measure again: assay run\n"
+        f"error: {record} is complete; no launch is left to run. Show it: assay report {record}. Measure again: assay run\n"
     )
 
 

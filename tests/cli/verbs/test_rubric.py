@@ -126,7 +126,7 @@ def test_a_bad_table_is_exit_code_2_with_every_problem(tmp_path: Path, capsys: p
     table.write_text("p,s\n1,x\n0,1\n", encoding="utf-8")
     assert main(["rubric", str(table)]) == 2
     error = capsys.readouterr().err
-    assert "2 problems in" in error
+    assert ": 2 problems\n" in error
     assert "row 2, column seconds" in error
     assert "row 3, column workers" in error
 

@@ -33,8 +33,10 @@ def test_a_script_is_measured_sealed_judged_and_reported(capsys: pytest.CaptureF
     path = only_record()
     assert open_record(path).sealed
     assert code == EXIT_OF_STATUS[judged(path)[1]]
-    told = capsys.readouterr().out
-    assert told.startswith(f"record {path}: 2 launches\n[1/2] workers=1 block 0 started\n[1/2] workers=1 block 0 ok after ")
+    captured = capsys.readouterr()
+    told = captured.out
+    assert f"record {path}: 2 launches\n[1/2] workers=1 block 0 ok after " in captured.err
+    assert "\x1b" not in captured.err
     assert f"report: {path / 'reports' / 'report.html'}\n" in told
     assert (path / "reports" / "report.html").stat().st_size > 0
     assert "\x1b" not in told
@@ -63,9 +65,38 @@ def test_a_workload_that_fails_gives_exit_code_5_and_its_reason(capsys: pytest.C
     Path("train.py").write_text("import no_such_package")
     assert main([*WORDS, "--quiet", "--", "train.py"]) == 5
     told = capsys.readouterr().err
-    assert "assay: no launch succeeded (2 failed). workers=1: the script needs a missing package" in told
+    assert "error: train.py failed in launch 1 of 2 (workers=1)\n  the script needs a missing package" in told
+    assert told.endswith(f"  assay run {only_record()} --workers 1 --launches 1\n")
     assert "pip install no_such_package" in told
     assert str(only_record()) in told
+
+
+def test_a_record_is_run_again_with_a_flag_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    main([*WORDS, "--quiet", "--", "train.py", "--lr", "0.1"])
+    first = only_record()
+    capsys.readouterr()
+    words = ["run", first.name.rsplit("-", 1)[1], "--launches", "3", "--dry-run", "--json"]
+    assert main(words) == 0
+    assert len(json.loads(capsys.readouterr().out)["launches"]) == 3
+    main(["run", str(first), "--launches", "1", "--quiet"])
+    (second,) = (path for path in Path("records").iterdir() if path != first)
+    before, after = open_record(first).experiment, open_record(second).experiment
+    assert after.workload == before.workload
+    assert (before.launches.per_configuration, after.launches.per_configuration) == (2, 1)
+
+
+def test_a_name_that_is_neither_a_file_nor_a_record_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "nothing"]) == 2
+    assert capsys.readouterr().err.startswith("error: nothing: found no such file")
+
+
+def test_with_nothing_to_run_two_ways_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run"]) == 2
+    assert capsys.readouterr().err == (
+        "error: nothing to run: found no experiment file, and no script after --\n"
+        "  assay run experiment.toml\n"
+        "  assay run --workers 1,2,4 -- train.py --epochs 3\n"
+    )
 
 
 def test_a_missing_script_gives_exit_code_2_and_no_record(capsys: pytest.CaptureFixture[str]) -> None:

@@ -113,6 +113,6 @@ def test_a_missing_record_is_one_sentence_on_stderr(tmp_path: Path, capsys: pyte
     assert main(["verify", str(tmp_path / "nothing")]) == 6
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert printed.err.startswith("assay: ")
+    assert printed.err.startswith("error: ")
     assert "does not exist" in printed.err
     assert printed.err.count("\n") == 1

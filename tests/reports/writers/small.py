@@ -7,8 +7,34 @@ from typing import Final
 import polars as pl
 
 from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.estimates.format import Scale
 from fireassay.reports.charts.chart import Missing
-from fireassay.reports.page import Bullet, Bullets, Chart, Facts, Figure, Head, Mark, Page, Prose, Raw, Section, Table, Words, heads, number
+from fireassay.reports.page import (
+    Answer,
+    Bullet,
+    Bullets,
+    Chart,
+    Edge,
+    Facts,
+    Figure,
+    Head,
+    Interval,
+    Line,
+    Mark,
+    Next,
+    Page,
+    Part,
+    Plot,
+    Prose,
+    Raw,
+    Section,
+    Sum,
+    Table,
+    Tile,
+    Words,
+    heads,
+    number,
+)
 
 EVIL: Final = "=cmd()<script>alert('x')</script>\"'\\ \x1b[31m\x9b| [x](javascript:1) \\input{a} \u202e"
 
@@ -113,5 +139,69 @@ DATA: Final = Page(
             content=(Raw(name="raw", heads=("a", "b"), frame=pl.DataFrame({"a": ["x"], "b": [1.5]}), rows=(("left", None),)),),
         ),
         Section(key="paper", title="Results", depth="paper", content=(Prose(text="It is fast."),)),
+    ),
+)
+WHY: Final = Sum(
+    name="why",
+    title="why not faster: 4 workers take 188 ms a step, 121 more than 267 / 4",
+    unit="ms",
+    measured=(Part(text="1 worker", number=number(estimate(0.267)), role="base"),),
+    start=Part(text="a perfect split over 4 workers", number=number(estimate(0.0668)), role="ideal"),
+    parts=(
+        Part(text="computing that did not shrink", number=number(estimate(0.080)), role="computing"),
+        Part(text="not explained", number=number(estimate(0.0412)), role="unknown"),
+    ),
+    total=Part(text="4 workers, measured", number=number(estimate(0.188)), role="total"),
+)
+ANSWERED: Final = Page(
+    title=f"digits {EVIL}",
+    mark=Mark(word="no gain", tone="gain"),
+    lead=f"Quoted {EVIL}",
+    answer=Answer(
+        mark=Mark(word="no gain", tone="gain"),
+        headline=f"keep 1 worker {EVIL}",
+        evidence=f"No larger count passes; see launch 7 {EVIL}.",
+        tiles=(
+            Tile(title="Correctness", mark=Mark(word="held", tone="good"), text=EVIL, big="0.984", small="accuracy", target="levels"),
+            Tile(title="Performance", mark=Mark(word="fails", tone="bad"), text="too slow", marks=(Mark(word="2", tone="bad", why=EVIL),)),
+        ),
+        lines=(Line(label="doubts", text=f"~ {EVIL}"), Line(label="wanted", text="more launches")),
+        next=(Next(reason=f"decide {EVIL}", command=f"assay run x --workers 1,2 {EVIL}"),),
+        about=EVIL,
+    ),
+    sections=(
+        Section(
+            key="brief-efficiency",
+            title="",
+            depth="brief",
+            content=(
+                Plot(
+                    name="efficiency",
+                    title="efficiency, %",
+                    stub="workers",
+                    rows=(Interval(name=f"2 {EVIL}", number=number(estimate(0.6, "fraction")), target="level-2"),),
+                    edges=(Edge(value=0.7, text=EVIL),),
+                ),
+            ),
+        ),
+        Section(key="brief-why", title="", depth="brief", content=(WHY,)),
+        Section(
+            key="levels",
+            title="Levels",
+            question="What does each give?",
+            reply=f"Launch 7 {EVIL}",
+            content=(
+                Table(
+                    name="levels",
+                    anchor="level",
+                    heads=heads("workers", "step, ms"),
+                    rows=tuple(
+                        (str(w), number(estimate(0.2 / w), Scale(factor=1e3, after=" ms"), bare=True))
+                        for w in (1, 2, 4, 8, 16, 32, 64, 128, 256)
+                    ),
+                ),
+                Table(name="launches", anchor="launch", heads=heads("#", "end"), rows=((7, "ok"), (8, EVIL))),
+            ),
+        ),
     ),
 )

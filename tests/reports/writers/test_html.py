@@ -1,7 +1,9 @@
-"""A page as HTML: whole, without a script, with every text escaped and every depth on it."""
+"""A page as HTML: whole, with no script but its own, every text escaped and every depth on it."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
 from html.parser import HTMLParser
 
@@ -9,7 +11,8 @@ import pytest
 
 from fireassay.reports.page import Page
 from fireassay.reports.writers.html import SIGNS, write
-from tests.reports.writers.small import DATA, PAGE
+from fireassay.reports.writers.support import grids
+from tests.reports.writers.small import ABSENT, ANSWERED, DATA, PAGE, WHY
 
 VOID = ("meta", "link", "br")
 
@@ -39,7 +42,7 @@ def test_the_page_is_whole_runs_nothing_and_loads_nothing(page: Page) -> None:
     text = write(page)
     parsed = Parsed(text)
     assert parsed.open == []
-    assert "script" not in parsed.tags
+    assert text.count("<script") == 1
     assert not re.search(r'(src|href)="(?!data:,|#)', text)
     assert "default-src 'none'" in text
     assert len(set(parsed.ids)) == len(parsed.ids)
@@ -69,5 +72,47 @@ def test_one_reason_for_a_whole_row_is_said_once() -> None:
 
 def test_no_status_is_said_by_colour_alone() -> None:
     text = write(PAGE)
-    assert f'<span class="status bad big"><span aria-hidden="true">{SIGNS["bad"]}</span>fail</span>' in text
-    assert '<span class="status open"><span aria-hidden="true">!</span>warning</span>' in text
+    assert f'<span class="st fail main"><span aria-hidden="true">{SIGNS["bad"]}</span>fail</span>' in text
+    assert '<span class="st open"><span aria-hidden="true">!</span>warning</span>' in text
+
+
+def test_the_policy_allows_the_pages_own_script_and_nothing_else() -> None:
+    text = write(PAGE)
+    script = text.partition("<script>")[2].partition("</script>")[0]
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)
+    assert policy is not None
+    assert f"script-src 'sha256-{digest}'" in policy[1]
+    assert "unsafe" not in policy[1].replace("style-src 'unsafe-inline'", "")
+    assert len(script.encode()) <= 7 * 1024
+
+
+def test_numbers_carry_their_bounds_and_a_row_its_unit_once() -> None:
+    text = write(PAGE)
+    assert 'data-v="100" data-lo="90" data-hi="110"' in text  # 0.1 s, shown in ms
+    assert re.search(r'Step time\s*<span class="unit">ms</span>', text)
+    assert "100 ms" not in text.partition("<tbody>")[2].partition("</tbody>")[0]
+
+
+def test_what_nothing_measured_is_listed_by_reason() -> None:
+    listed = write(PAGE).partition('<div class="groups">')[2].partition("</div>")[0]
+    assert "Quality" in listed
+    assert ABSENT.detail in listed
+
+
+def test_an_answer_comes_first_with_its_tiles_evidence_and_next_command() -> None:
+    text = write(ANSWERED)
+    order = ["Keep 1 worker", "assay run x --workers 1,2", "Correctness", 'id="sum-why"', "wanted", "What does each give?", "To quote"]
+    places = [text.index(part) for part in order]
+    assert places == sorted(places)
+    assert 'href="#levels"' in text
+    assert 'id="level-2"' in text
+
+
+def test_a_sums_parts_begin_where_the_one_before_ends_and_add_up_as_printed() -> None:
+    first, second, third, rest, total = grids.beams(WHY)
+    assert [beam.number for beam in (first, second, third, rest, total)] == ["267", "67", "+80", "+41", "= 188"]
+    assert (first.left, second.left, total.left) == (0.0, 0.0, 0.0)
+    assert third.left == pytest.approx(second.width)
+    assert rest.left == pytest.approx(second.width + third.width)
+    assert rest.left + rest.width == pytest.approx(total.width, rel=0.01)

@@ -125,13 +125,17 @@ def test_the_time_of_the_experiment_ends_it_without_rows_for_what_was_not_begun(
     assert record.state == "complete"
 
 
-def test_a_hopeless_experiment_stops_early(tmp_path: Path) -> None:
+@pytest.mark.parametrize("adaptive", [True, False])
+def test_after_a_failed_first_launch_no_other_is_started(tmp_path: Path, adaptive: bool) -> None:
     InstantMaker.rules.update({("made", slot): "failed" for slot in range(100)})
-    with pytest.raises(WorkloadError):
-        go(tmp_path, Judge(), launches=ADAPTIVE)
+    launches = ADAPTIVE if adaptive else {"per_configuration": 3}
+    with pytest.raises(WorkloadError, match=r"train.py failed in launch 1 of ") as raised:
+        go(tmp_path, Judge(), launches=launches, faults=[{"kind": "kill"}])
     record = only(tmp_path)
-    assert (record.state, record.manifest["looks_ended"]) == ("failed", "failed")
-    assert len(statuses(record)) <= 4
+    assert (record.state, record.manifest.get("looks_ended")) == ("failed", "failed" if adaptive else None)
+    assert statuses(record) == ["failed"]
+    (workers,) = record.table("launches")["workers"]
+    assert str(raised.value).endswith(f"  assay run {record.path} --workers {workers} --launches 1")
 
 
 def test_fault_launches_come_after_the_blocks_that_were_needed(tmp_path: Path) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from fireassay.runners.experiment import policy
 from tests.runners.making import kill_fault, planned, row
 
 PLAN = (planned(slot=0, workers=1), planned(slot=1, workers=2), planned(slot=2, workers=1), planned(slot=3, workers=2))
-ONE = (planned(slot=0), planned(slot=1), planned(slot=2))
 
 
 def test_only_aborted_launches_are_made_again() -> None:
@@ -34,24 +35,20 @@ def test_failures_that_are_not_in_a_row_skip_nothing() -> None:
 def test_failed_fault_launches_skip_nothing() -> None:
     rows = [row("failed", workers=2, role="fault"), row("failed", workers=2, role="fault")]
     assert policy.skip_reason(planned(workers=2, role="fault", fault=kill_fault()), rows) == ""
-    assert policy.hopeless(PLAN, rows) == ""
+    assert policy.hopeless(rows) == ""
 
 
-def test_one_failure_alone_is_never_hopeless() -> None:
-    assert policy.hopeless(ONE, [row("failed")]) == ""
+@pytest.mark.parametrize("status", ["failed", "timeout"])
+def test_the_first_launch_failing_is_hopeless(status: str) -> None:
+    assert policy.hopeless([row(status, slot=0, reason="exit 3")]) == "no launch succeeded (1 failed). workers=2: exit 3"
 
 
-def test_the_same_configuration_failing_twice_without_any_success_is_hopeless() -> None:
-    rows = [row("failed", slot=0, reason="exit 3"), row("failed", slot=1)]
-    assert policy.hopeless(ONE, rows) == "no launch succeeded (2 failed). workers=2: exit 3"
-
-
-def test_the_first_launch_of_every_configuration_failing_is_hopeless() -> None:
-    assert policy.hopeless(PLAN, [row("failed", workers=1), row("timeout", workers=2)]) != ""
+def test_a_first_launch_that_was_aborted_or_disturbed_is_made_again() -> None:
+    assert policy.hopeless([row("aborted"), row("contaminated", attempt=1)]) == ""
 
 
 def test_one_success_anywhere_is_hope() -> None:
-    assert policy.hopeless(PLAN, [row("ok", workers=1), *(row("failed", workers=2) for _ in range(5))]) == ""
+    assert policy.hopeless([row("ok", workers=1), *(row("failed", workers=2) for _ in range(5))]) == ""
 
 
 def test_a_plan_of_one_launch_that_fails_has_failed_at_its_end() -> None:

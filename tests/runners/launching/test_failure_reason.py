@@ -50,7 +50,23 @@ def test_a_silent_failure_says_that_nothing_was_printed() -> None:
 
 
 def test_the_last_exception_explains_a_failure_better_than_the_last_line() -> None:
-    assert "exited with code 1: ValueError: batch size 0 makes no sense (" in failed(TRACEBACK + "cleaning up\n")
+    assert "exited with code 1: train.py:2: ValueError: batch size 0 makes no sense (" in failed(TRACEBACK + "cleaning up\n")
+
+
+def test_the_line_is_that_of_the_users_own_file_and_not_of_a_library() -> None:
+    output = """\
+Traceback (most recent call last):
+  File "/home/me/my train.py", line 41, in <module>
+    main()
+[rank1]:   File "/home/me/part.py", line 7, in main
+    loss.backward()
+  File "/env/lib/python3.11/site-packages/torch/_tensor.py", line 9, in backward
+    run()
+RuntimeError: sizes differ
+"""
+    assert explaining_line(output) == "part.py:7: RuntimeError: sizes differ"
+    assert "exited with code 1: part.py:7: RuntimeError" in failed(output)
+    assert explaining_line("ValueError: no traceback was printed") == "ValueError: no traceback was printed"
 
 
 def test_what_a_profiler_prints_is_not_the_scripts_last_output() -> None:
@@ -61,7 +77,7 @@ def test_what_a_profiler_prints_is_not_the_scripts_last_output() -> None:
 
 def test_torchruns_own_page_is_left_out_and_its_rank_and_code_are_taken() -> None:
     output = "hello\n" + TRACEBACK + TORCHRUN.format(code=1, rank=1)
-    assert failed(output).startswith("rank 1 of the script exited with code 1: ValueError: batch size 0 makes no sense (")
+    assert failed(output).startswith("rank 1 of the script exited with code 1: train.py:2: ValueError: batch size 0 makes no sense (")
     assert script_lines("bye\n" + TORCHRUN.format(code=3, rank=0)) == ["bye"]
     assert failed("bye\n" + TORCHRUN.format(code=3, rank=0)).startswith("rank 0 of the script exited with code 3; its last")
 

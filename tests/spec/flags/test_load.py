@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import tomllib
 from datetime import date
+from pathlib import Path
 
 import pytest
 
 from fireassay.errors import SpecError
-from fireassay.spec.flags.load import add_flags, experiment_from, name_from, notes
+from fireassay.spec.experiment import Experiment
+from fireassay.spec.flags.load import Recorded, add_flags, experiment_from, name_from, notes
 from fireassay.spec.flags.texts import seconds, slo
 from fireassay.spec.load import from_mapping, to_toml
 
@@ -38,7 +41,7 @@ def test_the_first_example_of_the_help() -> None:
     assert (serving.model, serving.scenarios, serving.concurrency) == ("M", ("D(100,100)",), (1, 8, 16))
     assert (serving.objectives.ttft_s, serving.objectives.tpot_s, serving.objectives.e2e_s) == (0.2, 0.05, None)
     assert (serving.arrivals.process, serving.targets[0].urls) == ("closed", (URL,))
-    assert (made.launches.per_configuration, made.gates.efficiency) == (3, None)
+    assert (made.launches.per_configuration, made.gates.efficiency) == (9, None)
 
 
 def test_the_second_example_of_the_help_is_poisson_and_has_objectives() -> None:
@@ -117,3 +120,58 @@ def test_defaults_that_matter_are_told() -> None:
 def test_a_record_is_named_after_the_model_or_the_host() -> None:
     assert name_from("org/My Model", URL) == "My-Model"
     assert name_from("", "http://gpu-3.example:8000/v1") == "gpu-3.example"
+
+
+@pytest.mark.parametrize(
+    ("flags", "launches", "seconds"),
+    [
+        ((), 9, 10.0),
+        (("--rate", "5"), 9, 10.0),
+        (("--duration", "2m"), 5, 120.0),
+        (("--duration", "2m", "--launches", "3"), 3, 120.0),
+        (("--requests", "1000"), 5, 30.0),  # that many may take longer than a short launch
+        (("--rate", "5", "--arrival", "server"), 5, 30.0),  # MLPerf's scenarios are long
+    ],
+)
+def test_launches_are_many_and_short_unless_flags_say_how_long_one_is(flags: tuple[str, ...], launches: int, seconds: float) -> None:
+    made = experiment_from(parsed(URL, *flags), today=TODAY)
+    assert made.serving is not None
+    assert (made.launches.per_configuration, made.serving.arrivals.duration_s) == (launches, seconds)
+
+
+def test_names_make_engines_and_plain_addresses_replicas() -> None:
+    made = experiment_from(parsed("a=http://x:1", "b=http://y:1", "b=http://z:1", "--model", "M"), today=TODAY)
+    assert made.serving is not None
+    assert [(target.name, target.urls) for target in made.serving.targets] == [("a", ("http://x:1",)), ("b", ("http://y:1", "http://z:1"))]
+
+
+def test_some_addresses_with_names_and_some_without_are_refused() -> None:
+    assert problems("a=http://x:1", "http://y:1") == {"URL": "a name for every URL, or for none"}
+
+
+def recorded(*words: str) -> Experiment:
+    """Flags on top of the record of a load at 1 and 8 in flight."""
+    first = experiment_from(parsed(URL, "--model", "M", "--concurrency", "1,8", "--slo", "ttft=0.5", "--price", "2"), today=TODAY)
+    data = tomllib.loads(to_toml(first))
+    return experiment_from(parsed("5c07aa", *words), today=TODAY, recorded=Recorded(data=data, folder=Path()))
+
+
+def test_a_record_keeps_every_key_that_no_flag_sets() -> None:
+    made = recorded("--concurrency", "40,48")
+    serving = made.serving
+    assert serving is not None
+    assert (made.name, serving.model, serving.targets[0].urls) == ("M", "M", (URL,))
+    assert (serving.concurrency, serving.objectives.ttft_s, made.launches.per_configuration) == ((40, 48), 0.5, 9)
+    assert made.prices is not None
+    assert made.prices.usd_per_worker_hour == 2.0
+
+
+def test_rates_on_a_record_of_a_closed_loop_open_it() -> None:
+    serving = recorded("--rate", "4,8").serving
+    assert serving is not None
+    assert (serving.concurrency, serving.rate, serving.arrivals.process) == ((), (4.0, 8.0), "poisson")
+
+
+def test_a_wrong_flag_on_a_record_is_told_under_its_name() -> None:
+    with pytest.raises(SpecError, match="--concurrency"):
+        recorded("--concurrency", "0")

@@ -127,7 +127,7 @@ def test_who_has_no_credentials_is_told_how_to_get_them(monkeypatch: pytest.Monk
     with pytest.raises(EnvironmentLacks) as caught:
         BACKEND.prepare(TARGET)(BACKEND.wire(ASK, TARGET), "https://h")
     assert "ya29" not in str(caught.value)
-    with pytest.raises(EnvironmentLacks, match="project and location"):
+    with pytest.raises(EnvironmentLacks, match="project or location"):
         BACKEND.wire(ASK, Target(backend="vertex"))
 
 

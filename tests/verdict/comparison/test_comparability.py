@@ -90,6 +90,7 @@ IDENTITY: Mapping[str, Mutate] = {
     "launcher.kind": asked("launcher.kind", "plain"),
     "launcher.threads_per_worker": asked("launcher.threads_per_worker", 2),
     "launcher.pin": asked("launcher.pin", "spread"),
+    "launcher.start": asked("launcher.start", "fork"),
     "launcher.numa": lambda one: with_experiment(with_experiment(one, "B", "launcher.pin", "spread"), "B", "launcher.numa", "local"),
     "launcher.nodes": lambda one: with_experiment(
         one,

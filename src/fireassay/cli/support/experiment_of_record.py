@@ -1,37 +1,55 @@
-"""How does a record stand wherever an experiment's file does?  Advice then keeps every condition but the one that it changes.
+"""How does a record stand for the addresses of its load?  Advice then keeps every condition but the one that it changes.
 
-assay run 77ab01 --workers 1,2 --launches 10
+assay load 5c07aa --concurrency 40,48,56
 """
 
 from __future__ import annotations
 
-import argparse
-from contextlib import suppress
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from fireassay.spec.experiment import Experiment
+    from fireassay.spec.flags.load import Recorded
 
-FILES = frozenset({".toml", ".py"})  # suffixes of what is never a record's name
+ADDRESS = re.compile(r"://|=|:\d+$")  # in what is never a record's name
 
 
-def use_record(arguments: argparse.Namespace) -> bool:
-    """Replace a record's name by its experiment's file, and note the folder of its script; whether there was one."""
-    name = arguments.experiment
-    if name is None or Path(name).suffix in FILES or Path(name).is_file():
-        return False
+def recorded_load(words: Sequence[str], root: Path) -> Recorded | None:
+    """The load of the record that a single address names; None if it is an address.
+
+    Raises:
+        SpecError: the record is no load, or another program sent it.
+    """
+    if len(words) != 1 or ADDRESS.search(words[0]):
+        return None
     from fireassay.errors import RecordError
     from fireassay.record.lookup import resolve
     from fireassay.record.manifest import read_manifest
+    from fireassay.spec.flags.load import Recorded
+    from fireassay.spec.load import parse
 
-    with suppress(RecordError):  # then it is taken for a file, and the message is about both
-        path = resolve(name, arguments.root)
+    try:
+        path = resolve(words[0], root)
         manifest = read_manifest(path)
-        arguments.experiment = str(path / "experiment.toml")
-        arguments.script_folder = _folder(manifest)
-        return True
-    return False
+    except RecordError:  # then it is taken for an address, and the message is about addresses
+        return None
+    data = parse(path / "experiment.toml")[0]
+    _refuse_others(words[0], data, manifest)
+    return Recorded(data=data, folder=_folder(manifest))
+
+
+def _refuse_others(name: str, data: Mapping[str, Any], manifest: Mapping[str, Any]) -> None:
+    from fireassay.errors import Problem, SpecError
+
+    allowed = "an address, or a record of a load that assay sent"
+    if "serving" not in data:
+        fix = f"Repeat it with assay run {name}."
+        raise SpecError((Problem(where="URL", found=f"{name}, a record without a load", allowed=allowed, fix=fix),), "the flags")
+    if manifest.get("foreign"):
+        raise SpecError((Problem(where="URL", found=f"{name}, whose load another program sent", allowed=allowed),), "the flags")
 
 
 def _folder(manifest: dict[str, object]) -> Path:

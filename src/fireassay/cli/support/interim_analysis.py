@@ -80,7 +80,7 @@ def primary_intervals(measured: RecordData) -> dict[str, Estimate]:
 
     primary = measured.experiment.comparison.primary
     names = deciding_metrics(measured.kind) if primary == "auto" else (primary,)
-    results = _computed(measured, (*names, "speedup"))
+    results = computed(measured, (*names, "speedup"))
     by_metric: dict[str, Mapping[str, Estimate]] = {
         name: {key: value for key, value in results[name].items() if isinstance(value, Estimate)} for name in results
     }
@@ -122,8 +122,8 @@ def disturbed(path: Path, launch: int) -> str:
     return noise.disturbed(measured, launch)
 
 
-def _computed(measured: RecordData, names: tuple[str, ...]) -> dict[str, Mapping[str, Value]]:
-    """Only these metrics and their dependencies: an interim analysis delays the next launch."""
+def computed(measured: RecordData, names: tuple[str, ...]) -> dict[str, Mapping[str, Value]]:
+    """Only these metrics and their dependencies: whatever is computed between launches delays the next one."""
     from fireassay.verdict.judge import about, compute
 
     known: Mapping[str, Metric] = about(measured)

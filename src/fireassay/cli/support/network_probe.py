@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from fireassay.cli.support.output import JSON, plain_stdout
+from fireassay.cli.support.output import JSON
 
 if TYPE_CHECKING:
     from fireassay.spec.experiment import Experiment
@@ -58,7 +58,7 @@ def experiment_from(arguments: argparse.Namespace) -> Experiment:
         "launches": sections["launches"],
     }
     try:
-        return checked(data, Path(), "the flags", {})
+        return checked(data, Path(), "the flags")
     except SpecError as error:
         raise SpecError(tuple(as_flag(problem) for problem in error.problems), "the flags") from None
 
@@ -84,6 +84,6 @@ def look(arguments: argparse.Namespace) -> int:
         print(json.dumps({"rounds": rounds, "hosts": hosts, "seconds": seconds}) if arguments.form == JSON else words)
         return 0
     without_pandas()
-    with display(sys.stdout if plain_stdout(arguments) else sys.stderr, quiet=arguments.quiet) as show:
+    with display(sys.stderr, quiet=arguments.quiet) as show:
         path = run(experiment, folder=Path(), root=arguments.root, on_progress=show)
     return judge_and_show(path, arguments)

@@ -7,8 +7,6 @@ go to stdout, a page and a workbook into a file, unless --output says otherwise.
 from __future__ import annotations
 
 import argparse
-import os
-import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -16,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fireassay import catalog
+from fireassay.cli.support.screen import coloured, columns
+from fireassay.cli.support.settings import USED, Unasked
 from fireassay.printable import say
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 WRITERS: Final = "reports.writers"
 TERMINAL: Final = "terminal"
 JSON: Final = "json"
-WIDEST: Final = 140  # columns; longer lines are hard to read
 STDOUT: Final = Path("-")  # as --output
 
 
@@ -46,7 +45,7 @@ def add_formats(parser: argparse.ArgumentParser, *, besides: tuple[str, ...] = (
             shape.add_argument(f"--{name}", dest="form", action="store_const", const=name, help=f"output as {name}")
     shape.add_argument("--format", dest="form", metavar="NAME", help="output in a format added by another package")
     add_full(parser)
-    parser.set_defaults(form=TERMINAL)
+    parser.set_defaults(form=Unasked(TERMINAL))
     if output:
         parser.add_argument(
             "--output",
@@ -83,6 +82,15 @@ def emit(output: Output, arguments: argparse.Namespace) -> None:
         return
     write(target, output.document() if writer is None else writer.write(asked_page(output.page(), arguments)))
     say(target)
+    opened(target)
+
+
+def opened(page: Path) -> None:
+    """Open a written page in the browser, if the user wants that and is at a terminal."""
+    if USED.get().open and page.suffix == ".html" and sys.stdout.isatty():
+        import webbrowser
+
+        webbrowser.open(page.resolve().as_uri())
 
 
 def asked_page(page: Page, arguments: argparse.Namespace) -> Page:
@@ -100,11 +108,10 @@ def form_of(target: Path | None) -> str:
 
 
 def shown(writer: Writer, page: Page) -> str | bytes:
-    """The page for stdout: coloured and at window width on a terminal."""
-    if writer.fit is None or not sys.stdout.isatty():
+    """The page for stdout, as wide and as coloured as it is to be."""
+    if writer.fit is None:
         return writer.write(page)
-    width = min(shutil.get_terminal_size().columns, WIDEST)
-    return writer.fit(page, width=width, colour="NO_COLOR" not in os.environ)
+    return writer.fit(page, width=columns(sys.stdout), colour=coloured(sys.stdout))
 
 
 def printed(content: str | bytes) -> None:

@@ -80,7 +80,7 @@ def ranged(experiment: Experiment, folder: Path, root: Path, on_progress: Callab
 
     span = search(min(serving.rate), lambda rate: _meets(experiment, rate, folder, root, on_progress))
     if span.middle <= 0.0:
-        raise WorkloadError("the search found no rate that could be judged; see the pilot records")
+        raise WorkloadError("the search found no rate that could be judged. `assay report` shows why, for each of the pilot records")
     rates = tuple(sorted({float(f"{share * span.middle:.3g}") for share in AROUND}))
     bounds = f"between {_rate_words(span.meets)} and {_rate_words(span.misses)}"
     remark(f"search: the objectives stop being met {bounds} requests/s; measuring at {', '.join(map(given, rates))}")

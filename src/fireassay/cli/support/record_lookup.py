@@ -1,13 +1,14 @@
 """How do verbs that judge several records find, open and judge them?
 
-A record is given by path, by name below the root, as `latest`, or by its address in a store, from which it is pulled and
-verified first.
+A record is given by path, by name below the root, as `latest`, `latest:KIND` or `latest:NAME`, or by its address in a store, from
+which it is pulled and verified first.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import shlex
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -53,20 +54,37 @@ def whole(path: Path) -> Record:
 
     record = open_record(path)
     if record.sealed and (problems := verify(path)):
-        raise RecordError(f"{path} differs from its seal: {problems[0]} `assay verify {path}` lists all differences.")
+        raise RecordError(_damaged(path, problems))
     return record
+
+
+MOST_NAMED = 5  # of the damaged files
+
+
+def _damaged(path: Path, problems: Sequence[str]) -> str:
+    number, rest = len(problems), len(problems) - MOST_NAMED
+    named = [f"  {problem}" for problem in problems[:MOST_NAMED]] + ([f"  and {rest} more"] if rest > 0 else [])
+    return "\n".join(
+        [
+            f"{path} is damaged: {number} {'file is' if number == 1 else 'files are'} not as sealed",
+            *named,
+            f"Nothing is judged from it. Restore {'that file' if number == 1 else 'them'} from a copy, then:",
+            f"  assay verify {shlex.quote(str(path))}",
+        ]
+    )
 
 
 def side(path: Path, label: str = "") -> Side:
     """Open and judge one record."""
+    from fireassay.cli.support.bar import bar
     from fireassay.frames.record_data import from_record
     from fireassay.record.unjudged import judged_from
     from fireassay.verdict.comparison.types import Side
     from fireassay.verdict.judge import judge
 
-    with judged_from(path):
+    with judged_from(path), bar(f"judging {path.name}") as advance:
         measured = from_record(whole(path))
-        return Side(label=label or path.resolve().name, measured=measured, judgement=judge(measured))
+        return Side(label=label or path.resolve().name, measured=measured, judgement=judge(measured, advance))
 
 
 def sides(paths: Iterable[Path]) -> list[Side]:

@@ -12,14 +12,16 @@ import itertools
 import os
 import re
 import textwrap
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NoReturn
+from typing import Final, Literal, NoReturn
 
+from fireassay.cli.support.settings import COLOURS
 from fireassay.printable import printable
 
 Group = Literal["measure", "judge", "records", "instrument"]
+A_RECORD: Final = "a record: folder, id or name (its beginning suffices); latest, latest:KIND, latest:NAME"  # in help texts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,9 +31,11 @@ class Verb:
     name: str
     group: Group
     summary: str  # one line, shown by `assay --help`
-    description: str  # shown by `assay VERB --help`: what it does, with an example
+    description: str  # what it does: a sentence, examples, then the rest; `--help` shows the beginning, `--help-all` everything
     add_arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], int]  # returns the exit code; raises AssayError for known errors
+    usual: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # group -> its flags that `--help` shows; empty: all
+    exits: Mapping[int, str] = field(default_factory=lambda: {0: "done"})  # exit codes in a word; 2 is bad input everywhere
 
 
 def add_root(parser: argparse.ArgumentParser, where: str = "where records are looked up by name (default: records)") -> None:
@@ -39,15 +43,25 @@ def add_root(parser: argparse.ArgumentParser, where: str = "where records are lo
     parser.add_argument("--root", type=Path, default=Path("records"), metavar="DIR", help=where)
 
 
+def add_common(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of every verb that it has not declared itself."""
+    if "--quiet" not in parser._option_string_actions:
+        parser.add_argument("--quiet", action="store_true", help="no progress and no notes; the result and errors remain")
+    parser.add_argument("--color", choices=COLOURS, metavar="auto|always|never", help="colour: on a terminal, always or never (auto)")
+
+
 class Parser(argparse.ArgumentParser):
     """A parser that answers a wrong flag with one sentence and the closest valid flag (exit code 2)."""
 
-    def __init__(self, *, prog: str, description: str) -> None:
-        super().__init__(prog=prog, description=description, formatter_class=_Formatter, allow_abbrev=False)
+    def __init__(self, *, prog: str, description: str, verb: Verb | None = None) -> None:
+        super().__init__(prog=prog, description=description, formatter_class=_Formatter, allow_abbrev=False, add_help=False)
+        self.verb = verb
+        self.add_argument("-h", "--help", action=_Help, nargs=0, dest=argparse.SUPPRESS, help="the flags that most people use")
+        self.add_argument("--help-all", action=_Help, nargs=0, dest=argparse.SUPPRESS, help="every flag, with the key that it sets")
 
     def error(self, message: str) -> NoReturn:
         """Report the error, name the closest flag, exit with 2."""
-        self.exit(2, printable(f"{self.prog}: {message}.{self._closest(message)} See `{self.prog} --help`.\n"))
+        self.exit(2, printable(f"error: {self.prog}: {message}.{self._closest(message)} See `{self.prog} --help`.\n"))
 
     def _closest(self, message: str) -> str:
         flags = [flag for flag in self._option_string_actions if flag.startswith("--")]
@@ -57,6 +71,17 @@ class Parser(argparse.ArgumentParser):
             close = difflib.get_close_matches(word, flags, n=1)
             return f" Did you mean {close[0]}?" if close else f" Available: {', '.join(flags)}."
         return ""
+
+
+class _Help(argparse.Action):
+    """Prints the help and ends, whatever else is missing."""
+
+    def __call__(self, parser: argparse.ArgumentParser, namespace: object, values: object, option_string: str | None = None) -> None:
+        from fireassay.cli.support.help import brief
+
+        verb = getattr(parser, "verb", None)
+        print(parser.format_help() if verb is None or option_string == "--help-all" else brief(verb, parser), end="")
+        parser.exit()
 
 
 class _Formatter(argparse.HelpFormatter):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fireassay.cli.support.output import Output, add_formats, emit
-from fireassay.cli.support.verb import Verb, add_root
+from fireassay.cli.support.verb import A_RECORD, Verb, add_root
 
 if TYPE_CHECKING:
     from fireassay.reports.pages.pitfalls import Sheet
@@ -29,9 +29,7 @@ Exit code for a claim: 0 sound as stated, 1 a pitfall, 4 no pitfall, but some co
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "target", metavar="TARGET", help="a record (folder, unique prefix of its name, or `latest`), or the TOML file of a claim"
-    )
+    parser.add_argument("target", metavar="TARGET", help=f"{A_RECORD}; or the TOML file of a claim")
     add_formats(parser)
     add_root(parser)
 
@@ -99,4 +97,5 @@ VERB = Verb(
     description=DESCRIPTION,
     add_arguments=_add_arguments,
     run=_run,
+    exits={0: "sound", 1: "a pitfall", 3: "INVALID", 4: "cannot be judged"},
 )

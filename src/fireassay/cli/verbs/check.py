@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 from fireassay.catalog import load
 from fireassay.cli.support.output import STDOUT, TERMINAL, WRITERS, Output, add_formats, emit, plain_stdout, shown, write
 from fireassay.cli.support.record_lookup import share
-from fireassay.cli.support.verb import Verb, add_root
+from fireassay.cli.support.verb import A_RECORD, Verb, add_root
 from fireassay.printable import say
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("record", nargs="?", metavar="RECORD", help="path, name, address, or latest (default; of --history: its newest)")
+    add("record", nargs="?", metavar="RECORD", help=f"{A_RECORD}; or its address in a store (default: latest; of --history: its newest)")
     add("--against", metavar="BASELINE", help="the record to compare with: path, name, or address in a store")
     add("--history", metavar="STORE", help="folder or store of records: all comparable ones give the day-to-day variation")
     add_root(parser, "where records are looked up and made (default: records)")
@@ -55,7 +55,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="append a section to FILE, for a job summary; without FILE, output as markdown",
     )
     add("--push", metavar="STORE", help="copy the record to this folder or store if the exit code is 0")
-    add("--quiet", action="store_true", help="show no progress")
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -302,9 +301,10 @@ VERB = Verb(
 the day-to-day variation. Only the primary metric and quality decide, unless --all is given.
 
     assay check latest --against main-baseline
+    assay check latest --against base --history records
+    assay check latest --against base --accept improvement --junit check.xml
     assay check latest --against base --history s3://bucket/records --push s3://bucket/records
     assay check --history records --show
-    assay check latest --against base --accept improvement,inconclusive --junit check.xml
 
 A suspected regression is measured again before it fails the build, both versions interleaved, if the code of both is available.
 Code runs only if its script is the one that was measured. The experiment defines what is compared; see comparison.primary.
@@ -312,4 +312,6 @@ Code runs only if its script is the one that was measured. The experiment define
 Exit codes: 0 pass, 1 regression, 2 bad input, 3 not comparable, 4 inconclusive, 5 nothing measured, 8 improvement.""",
     add_arguments=_add_arguments,
     run=_run,
+    usual={"against": ("--against", "--history"), "judge": ("--margin", "--primary", "--accept"), "again": ("--confirm",)},
+    exits={0: "PASS", 1: "REGRESSION", 3: "NOT COMPARABLE", 4: "INCONCLUSIVE", 5: "nothing measured", 8: "IMPROVEMENT"},
 )

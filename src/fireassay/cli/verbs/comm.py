@@ -5,10 +5,17 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
-from fireassay.cli.support.output import JSON, plain_stdout
+from fireassay.cli.support.output import JSON
 from fireassay.cli.support.verb import Verb, add_root
+from fireassay.cli.verbs.report import VERDICTS
 from fireassay.printable import say
+
+if TYPE_CHECKING:
+    from fireassay.spec.experiment import Experiment
+
+ASKED_FROM_S: Final = 30.0  # a lower bound: large messages on slow links take several times as long
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,7 +33,40 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_root(parser, "where the record is made (default: records)")
     parser.add_argument("--dry-run", action="store_true", help="show the plan and its time; start nothing")
     parser.add_argument("--toml", action="store_true", help="print the experiment as a file for `assay run`; start nothing")
+    parser.add_argument("--yes", action="store_true", help="do not ask before a run of minutes that no flag describes")
     add_display_flags(parser)
+
+
+SMALLER: Final = "assay comm --sizes 1K:1M --launches 3"  # a run of seconds
+
+
+def _agreed(experiment: Experiment, arguments: argparse.Namespace) -> None:
+    """Without a flag that says what to measure, ask before a long run.
+
+    Raises:
+        SpecError: nobody can be asked.
+        Interrupted: the answer is no.
+    """
+    from fireassay.cli.support.progress import duration
+    from fireassay.errors import Interrupted, Problem, SpecError
+    from fireassay.runners.experiment.progress import planned_seconds
+    from fireassay.spec.flags.comm import VERB as FLAGS
+    from fireassay.spec.flags.of_verb import flags_of, given
+    from fireassay.spec.plan import plan
+
+    seconds = (planned_seconds(experiment) or 0.0) * len(plan(experiment))
+    described = given(arguments, flags_of(FLAGS)) or arguments.interface
+    if arguments.yes or described or seconds < ASKED_FROM_S:
+        return
+    sizes = experiment.collectives_requested.every_size
+    run = f"every default takes at least {duration(seconds)}: {len(sizes)} sizes up to {max(sizes) >> 20} MiB"
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        remedy = f"Confirm it with --yes, or measure less:\n  {SMALLER}"
+        raise SpecError((Problem(where="assay comm", found=f"no flags, and {run}", fix=remedy),), "the flags")
+    print(f"{run[0].upper()}{run[1:]}. Less: {SMALLER}", file=sys.stderr)
+    print("Measure it? [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise Interrupted("nothing was measured")
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -47,13 +87,14 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.dry_run:
         say(dry_run_json(experiment, arguments.root) if arguments.form == JSON else dry_run(experiment, arguments.root))
         return 0
+    _agreed(experiment, arguments)
     from fireassay.cli.support.experiment_run import run
     from fireassay.cli.support.progress import display
     from fireassay.cli.verbs.report import judge_and_show
     from fireassay.record.arrow_import import without_pandas
 
     without_pandas()
-    with display(sys.stdout if plain_stdout(arguments) else sys.stderr, quiet=arguments.quiet) as show, under_flags():
+    with display(sys.stderr, quiet=arguments.quiet) as show, under_flags():
         path = run(experiment, folder=Path(), root=arguments.root, on_progress=show)
     return judge_and_show(path, arguments)
 
@@ -79,4 +120,6 @@ Operations that the backend does not offer are reported as such. As a file: runn
 Ctrl-C ends the launch cleanly and keeps all measurements; `assay resume RECORD` continues.""",
     add_arguments=add_arguments,
     run=_run,
+    usual={"measure": ("--workers", "--ops", "--sizes", "--launches"), "network": ("--net",), "plan": ("--yes", "--dry-run")},
+    exits=VERDICTS,
 )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from fireassay.cli.support.output import Output, add_formats, emit
 from fireassay.cli.support.record_lookup import add_days
-from fireassay.cli.support.verb import Verb, add_root
+from fireassay.cli.support.verb import A_RECORD, Verb, add_root
 from fireassay.printable import say
 
 if TYPE_CHECKING:
@@ -21,12 +21,7 @@ QUALITY = "quality"  # as --primary: quality alone decides
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "records",
-        nargs="+",
-        metavar="RECORD",
-        help="record folders, unique prefixes of their names, or `latest`; the first is the baseline",
-    )
+    parser.add_argument("records", nargs="+", metavar="RECORD", help=f"{A_RECORD}; the first is the baseline")
     parser.add_argument(
         "--varying",
         action="append",
@@ -231,9 +226,9 @@ VERB = Verb(
     description="""Compare records with the first one, metric by metric, at launch level. Refused unless all conditions agree except those under
 study; the error gives the field, both values and the remedy.
 
-    assay compare before after                     the same script, for example on another day
-    assay compare before after --varying code      before and after a change of the script
-    assay compare a b --varying engine             the engine, and all it determines, may differ
+    assay compare before after                     the same script on another day
+    assay compare before after --varying code      a changed script
+    assay compare a b --varying engine             another engine, and all it brings
     assay compare a b c --markdown                 a table of many, each against the first
     assay compare a --at workers=1 --at workers=4  two configurations of one record
     assay compare a a q --at workers=1 --at workers=4 --at workers=1
@@ -251,4 +246,6 @@ Exit codes: 0 decided, whatever the direction; 1 quality was lost; 3 not compara
 5 nothing measured on a side.""",
     add_arguments=_add_arguments,
     run=_run,
+    usual={"vary": ("--varying", "--force"), "judge": ("--primary", "--history")},
+    exits={0: "decided", 1: "quality lost", 3: "NOT COMPARABLE", 4: "INCONCLUSIVE", 5: "nothing measured"},
 )

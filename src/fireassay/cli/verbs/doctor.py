@@ -33,7 +33,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seconds", type=float, metavar="S", help="time budget (default: 180, for the client 60; at most 300)")
     parser.add_argument("--show", action="store_true", help="show the result of the last examination")
-    parser.add_argument("--quiet", action="store_true", help="show no progress")
     add_formats(parser)
 
 
@@ -193,4 +192,5 @@ The result is stored in $XDG_STATE_HOME/assay/doctor (else ~/.local/state) and g
 below its noise floor are then called inconclusive. Exit codes: 0 fit, 4 noisy or unknown, 1 unfit.""",
     add_arguments=add_arguments,
     run=_run,
+    exits={0: "FIT", 1: "UNFIT", 4: "NOISY or unknown"},
 )

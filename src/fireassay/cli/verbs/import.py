@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from fireassay import catalog
+from fireassay.cli.support.bar import bar
 from fireassay.cli.support.output import Output, add_formats, emit
 from fireassay.cli.support.verb import Verb, add_root
 from fireassay.printable import json_text
@@ -46,9 +47,9 @@ def _run(arguments: argparse.Namespace) -> int:
     from fireassay.runners.foreign.support.importing import import_results
 
     without_pandas()
-    imported = import_results(
-        arguments.file, arguments.root, clock=SystemClock(), tool=arguments.tool.replace("-", "_"), name=arguments.name
-    )
+    tool = arguments.tool.replace("-", "_")
+    with bar("importing") as advance:
+        imported = import_results(arguments.file, arguments.root, clock=SystemClock(), tool=tool, name=arguments.name, on_progress=advance)
     records = [{**dataclasses.asdict(record), "path": str(record.path)} for record in imported]
     document = partial(json.dumps, {"records": records}, indent=2, ensure_ascii=False)
     emit(Output(name="import", page=partial(page, arguments.file.name, records), document=lambda: json_text(document())), arguments)
@@ -62,4 +63,5 @@ VERB = Verb(
     description=DESCRIPTION,
     add_arguments=_add_arguments,
     run=_run,
+    exits={0: "imported"},
 )

@@ -1,107 +1,124 @@
-"""`assay list`: which records exist, and in which state?"""
+"""`assay list`: which records exist, what was their verdict, and which number decided it?"""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from fireassay.cli.support.output import Output, add_formats, emit
+from fireassay.cli.support.output import TERMINAL, Output, add_formats, emit
 from fireassay.cli.support.verb import Verb
 from fireassay.printable import json_text
 
 if TYPE_CHECKING:
-    from fireassay.record.reader import Record
+    from fireassay.cli.support.records.survey import Entry
     from fireassay.reports.page import Page
+
+MOST: Final = 20  # rows on a terminal, without --all
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "root", nargs="?", type=Path, default=Path("records"), metavar="ROOT", help="the folder of the records (default: records)"
+    add = parser.add_argument
+    add("root", nargs="?", type=Path, default=Path("records"), metavar="ROOT", help="the folder of the records (default: records)")
+    add("--kind", action="append", metavar="KIND", help="only records of this kind: training, serving, ...; repeatable")
+    add(
+        "--verdict",
+        action="append",
+        metavar="WORD",
+        help="only records with this verdict or state: pass, invalid, interrupted, ...; repeatable",
     )
-    parser.add_argument("--store", metavar="URL", help="list the records of a store instead: a folder or an address")
+    add("--workload", action="append", metavar="NAME", help="only records of the experiment with this name; repeatable")
+    add("--all", action="store_true", help=f"all records (default on a terminal: the newest {MOST})")
+    add("--no-judge", action="store_true", help="judge nothing: records whose verdict is not cached are shown as not judged")
+    add("--store", metavar="URL", help="list the records of a store instead: a folder or an address")
     add_formats(parser)
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    import json
-
-    from fireassay.reports.pages import record_list
-
-    page: Callable[[str, list[dict[str, Any]]], Page]
     if arguments.store:
-        page, (source, entries) = record_list.of_store, _of_store(arguments.store)
+        page, content = _of_store(arguments)
     else:
-        page, source, entries = record_list.of_folder, str(arguments.root), _of_folder(arguments.root)
-    document = partial(json.dumps, entries, indent=2, ensure_ascii=False)
-    emit(Output(name="records", page=partial(page, source, entries), document=lambda: json_text(document())), arguments)
+        found, entries = _entries(arguments)
+        page, content = partial(_page, str(arguments.root), found, entries), partial(_described, entries)
+    document = partial(json.dumps, indent=2, ensure_ascii=False)
+    emit(Output(name="records", page=page, document=lambda: json_text(document(content()))), arguments)
     return 0
 
 
-def _of_folder(root: Path) -> list[dict[str, Any]]:
+def _entries(arguments: argparse.Namespace) -> tuple[list[Entry], list[Entry]]:
+    """All records, and those to be shown, judged as far as needed."""
+    from fireassay.cli.support.records import verdict_cache
+    from fireassay.cli.support.records.survey import all_judged, judging_shown, survey
     from fireassay.errors import RecordError
-    from fireassay.record.lookup import record_folders
 
+    root: Path = arguments.root
     if not root.exists() and root != Path("records"):
         raise RecordError(f"{root} does not exist. Give the folder that holds the records.")
-    return sorted(map(_describe, record_folders(root)), key=lambda entry: (entry["date"], entry["folder"]), reverse=True)
+    cache = verdict_cache.folder(os.environ)
+    found = survey(root, cache)
+    most = MOST if arguments.form == TERMINAL and not arguments.all else len(found)
+    entries = [entry for entry in found if _fits(entry.kind, arguments.kind) and _fits(entry.name, arguments.workload)]
+    entries = entries if arguments.verdict else entries[:most]
+    if not arguments.no_judge:
+        with judging_shown(sys.stderr, skip="--no-judge skips it") as progress:
+            entries = all_judged(entries, cache, progress)
+    return found, [entry for entry in entries if _fits(entry.verdict, arguments.verdict)][:most]
 
 
-def _of_store(url: str) -> tuple[str, list[dict[str, Any]]]:
-    """The store's name and its manifests; no table is read or copied."""
-    from dataclasses import asdict
-
-    from fireassay.record.store import Store
-
-    store = Store(url)
-    return store.shown, [asdict(entry) for entry in reversed(store.entries())]
+def _fits(value: str, wanted: Sequence[str] | None) -> bool:
+    """Whether a value is one of those given; `no-gain` is NO GAIN."""
+    plain = value.lower().replace("_", " ")
+    return not wanted or plain in {word.lower().replace("_", " ").replace("-", " ") for word in wanted} or value in wanted
 
 
-def _describe(path: Path) -> dict[str, Any]:
-    """The entry of one record; a damaged one is listed with its problem instead of ending the list."""
-    from fireassay.errors import RecordError
-    from fireassay.record.reader import open_record
-    from fireassay.record.unjudged import judged_from
+def _page(root: str, found: Sequence[Entry], entries: Sequence[Entry]) -> Page:
+    from fireassay.cli.support.records.rows import listed
+    from fireassay.clock import SystemClock
+    from fireassay.reports.pages.record_list import of_folder
 
-    described: dict[str, Any] = {
-        "name": path.name,
-        "id": "",
-        "date": "",
-        "state": "damaged",
-        "reason": "",
-        "launches_done": None,
-        "launches_planned": None,
-        "bytes": _bytes(path),
-        "folder": str(path),
+    now = SystemClock().utc()
+    return of_folder(root, [listed(entry, now) for entry in entries], len(found), _kinds_of(found))
+
+
+def _kinds_of(entries: Sequence[Entry]) -> str:
+    """What a filter can choose: "kinds: training (3), calls (1); workloads: vit (4)"."""
+    from collections import Counter
+
+    sorts = {
+        "kinds": Counter(entry.kind for entry in entries if entry.kind),
+        "workloads": Counter(entry.name for entry in entries if entry.name),
     }
-    try:
-        with judged_from(path):
-            record = open_record(path)
-            done, planned = _launches(record)
-    except RecordError as error:
-        return described | {"reason": str(error)}
-    manifest = record.manifest
-    return described | {
-        "name": manifest["name"],
-        "id": manifest["id"],
-        "date": manifest["created_utc"],
-        "state": record.state,
-        "reason": manifest.get("reason", ""),
-        "launches_done": done,
-        "launches_planned": planned,
-    }
+    return "; ".join(
+        f"{sort}: {', '.join(f'{one} ({n})' for one, n in counter.most_common(MOST))}" for sort, counter in sorts.items() if counter
+    )
 
 
-def _launches(record: Record) -> tuple[int, int]:
-    """Numbers of planned launches that ended by themselves, successfully or not, and of all planned launches."""
-    from fireassay.spec.plan import plan
-
-    rows = record.arrow("launches").select(["slot", "status"]).to_pylist()
-    not_made = ("aborted", "skipped")
-    return len({row["slot"] for row in rows if row["status"] not in not_made}), len(plan(record.experiment))
+def _described(entries: Sequence[Entry]) -> list[dict[str, Any]]:
+    """The entries of the JSON document."""
+    return [
+        {
+            "record": entry.record,
+            "name": entry.name or entry.path.name,
+            "id": entry.id,
+            "date": entry.created_utc,
+            "state": entry.state,
+            "reason": entry.reason,
+            "kind": entry.kind,
+            "verdict": entry.summary.status if entry.summary else None,
+            "headline": entry.summary.headline if entry.summary else "",
+            "launches_done": entry.done,
+            "launches_planned": entry.planned,
+            "bytes": _bytes(entry.path),
+            "folder": str(entry.path),
+        }
+        for entry in entries
+    ]
 
 
 def _bytes(path: Path) -> int:
@@ -115,18 +132,45 @@ def _bytes(path: Path) -> int:
     return total
 
 
+def _of_store(arguments: argparse.Namespace) -> tuple[Callable[[], Page], Callable[[], list[dict[str, Any]]]]:
+    """The page and the manifests of a store; no table is read or copied.
+
+    Raises:
+        SpecError: a filter that needs what only the record's tables say.
+    """
+    from dataclasses import asdict
+
+    from fireassay.errors import Problem, SpecError
+    from fireassay.record.store import Store
+    from fireassay.reports.pages.record_list import of_store
+
+    if arguments.kind or arguments.verdict:
+        flag = "--kind" if arguments.kind else "--verdict"
+        raise SpecError(
+            (Problem(where=flag, found="a store", allowed="--workload alone: a store is listed without opening its records"),),
+            "the command line",
+        )
+    store = Store(arguments.store)
+    entries = [asdict(entry) for entry in reversed(store.entries()) if _fits(entry.name, arguments.workload)]
+    return partial(of_store, store.shown, entries), lambda: entries
+
+
 VERB = Verb(
     name="list",
     group="records",
-    summary="list the records of a folder",
-    description="""List the records of a folder, the newest first: name, id, date, state, launches done and planned, size.
+    summary="list the records of a folder with their verdicts and deciding numbers",
+    description="""List the records of a folder, the newest first: age, name, kind, verdict, and the number that decided, with its interval.
 
-    assay list                        # the records below ./records
-    assay list /data/records --json   # for other programs
+    assay list                                 # the newest records below ./records
+    assay list --kind serving --verdict pass
+    assay list /data/records --all --json      # for other programs
     assay list --store s3://bucket/records
 
-States: running, complete, failed, interrupted (assay resume continues it), damaged (cannot be opened; the reason follows).
-Other verbs take a record by its id, a unique prefix of its folder's name, or the word latest.""",
+Lower case is the state of a record without a verdict: running, interrupted (assay resume continues it), failed, damaged (the reason
+follows), not judged. Verdicts are kept in your cache folder, so that only new records are judged. Other verbs
+take a record by its name as shown here, its id, latest, latest:KIND or latest:NAME.""",
     add_arguments=_add_arguments,
     run=_run,
+    usual={"choose": ("--kind", "--verdict", "--workload", "--all"), "judge": ("--no-judge",), "from": ("--store",)},
+    exits={0: "listed"},
 )

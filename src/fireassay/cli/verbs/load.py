@@ -7,8 +7,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fireassay.cli.support.experiment_of_record import recorded_load, secrets_from_here
 from fireassay.cli.support.output import JSON, Output, emit, plain_stdout
 from fireassay.cli.support.verb import Verb, add_root
+from fireassay.cli.verbs.report import VERDICTS
 from fireassay.printable import say
 
 if TYPE_CHECKING:
@@ -34,7 +36,9 @@ def _run(arguments: argparse.Namespace) -> int:
     from fireassay.runners.experiment.argument_check import refuse_secrets
     from fireassay.spec.flags.load import experiment_from, notes
 
-    experiment = experiment_from(arguments)
+    recorded = recorded_load(arguments.urls, arguments.root)
+    experiment = secrets_from_here(experiment_from(arguments, recorded=recorded), of_record=recorded is not None)
+    folder = recorded.folder if recorded else Path()
     refuse_secrets(experiment)  # before any of it is printed
     if arguments.toml:
         from fireassay.spec.load import to_toml
@@ -43,7 +47,7 @@ def _run(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.check:
         return _check(experiment, arguments)
-    for note in notes(arguments):
+    for note in () if recorded or arguments.quiet else notes(arguments):
         say(f"note: {note}", file=sys.stderr)
     show_notes(experiment)
     if arguments.dry_run:
@@ -57,9 +61,9 @@ def _run(arguments: argparse.Namespace) -> int:
     from fireassay.cli.support.rate_search import ranged
     from fireassay.cli.verbs.report import judge_and_show
 
-    with display(sys.stdout if plain_stdout(arguments) else sys.stderr, quiet=arguments.quiet) as show:
-        experiment = ranged(experiment, Path(), arguments.root, show)
-        path = run(experiment, folder=Path(), root=arguments.root, on_progress=show)
+    with display(sys.stderr, quiet=arguments.quiet, tables=True) as show:
+        experiment = ranged(experiment, folder, arguments.root, show)
+        path = run(experiment, folder=folder, root=arguments.root, on_progress=show)
     return judge_and_show(path, arguments)
 
 
@@ -68,7 +72,8 @@ def _check(experiment: Experiment, arguments: argparse.Namespace) -> int:
     from fireassay.reports.documents.serving_check import render
     from fireassay.reports.pages.serving_check import page
 
-    urls, small = tuple(dict.fromkeys(arguments.urls)), of_ten(experiment)
+    small = of_ten(experiment)
+    urls = _one_engine(experiment)
     if plain_stdout(arguments) and not arguments.quiet:
         say(announcement(small), file=sys.stderr)
     seen = check(small)
@@ -77,23 +82,47 @@ def _check(experiment: Experiment, arguments: argparse.Namespace) -> int:
     return exit_code(seen)
 
 
+def _one_engine(experiment: Experiment) -> tuple[str, ...]:
+    """The addresses to check."""
+    from fireassay.errors import Problem, SpecError
+    from fireassay.spec.plan import targets_of
+
+    targets = targets_of(experiment.serving) if experiment.serving else ()
+    if len(targets) > 1:
+        names = ", ".join(target.name for target in targets)
+        problem = Problem(where="--check", found=f"{len(targets)} engines ({names})", allowed="one engine", fix="Check each engine alone.")
+        raise SpecError((problem,), "the flags")
+    return tuple(url for target in targets for url in target.urls)
+
+
 VERB = Verb(
     name="load",
     group="measure",
     summary="put a load on an LLM serving engine: latency, goodput, saturation, correctness",
     description="""Put a load on a serving engine, seal a record of every request, judge it and show the verdict.
 
-    assay load URL --model M --scenario "D(100,100)" --concurrency 1,8,16 --slo ttft=0.2,tpot=0.05
-    assay load URL --model M --rate 5,10,20 --arrival poisson --duration 120s --goodput
+    assay load URL --model M --check            how the server answers, in ten requests
+    assay load URL --model M --concurrency 1,8,16 --slo ttft=0.2,tpot=0.05
+    assay load URL --model M --rate 5,10,20 --duration 120s --goodput
+    assay load URL --model M --scenario "D(100,100)" --rate 5,10,20 --arrival gamma --cv 2
     assay load http://a:8000 http://b:8000 --model M --concurrency 32 --identity 8 --canaries 0.02
-    assay load URL --model M --check
+    assay load a=http://a:8000 b=http://b:8000 --model M --slo ttft=0.5      two engines, in turn
+    assay load 5c07aa --concurrency 40,48,56    a record: its load again, with these flags on top
 
 --check sends ten requests and reports whether the server streams, which model answers, whether its usage is plausible, how many
 tokens an event holds, and whether a rate limit, compression or a cold start would spoil a load.
 Every latency starts when its request was due, so a stall hides nothing; in a closed loop, when it was sent. Arrivals and texts are fixed before
 the load begins, and `assay doctor client` shows the accuracy of this machine's client.
-Engines started by assay, faults, and several engines side by side need an experiment file for `assay run` (--toml prints one).
+Plain addresses are replicas of one engine; NAME=URL names engines, which take turns in every block: the report says which to choose.
+A record instead of an address repeats its load with the given flags on top.
+Engines started by assay and faults need an experiment file for `assay run` (--toml prints one).
 Ctrl-C ends the load cleanly and keeps all measurements; `assay resume RECORD` continues.""",
     add_arguments=add_arguments,
     run=_run,
+    usual={
+        "measure": ("--model", "--concurrency", "--rate", "--duration", "--launches"),
+        "judge": ("--slo", "--attainment", "--price"),
+        "before": ("--check", "--dry-run"),
+    },
+    exits=VERDICTS,
 )

@@ -9,8 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fireassay.cli.support.experiment_of_record import secrets_from_here, use_record
-from fireassay.cli.support.output import Output, emit, plain_stdout
+from fireassay.cli.support.output import Output, emit
 from fireassay.cli.support.verb import Verb, add_root
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ def _run(arguments: argparse.Namespace) -> int:
             show(progress)
 
     try:
-        with display(sys.stdout if plain_stdout(arguments) else sys.stderr, quiet=arguments.quiet) as show:
+        with display(sys.stderr, quiet=arguments.quiet) as show:
             path = run(experiment, folder=folder, root=arguments.root, on_progress=note)
     except WorkloadError:  # the script failed, perhaps long after its window
         if created:
@@ -94,15 +93,14 @@ def _flags() -> tuple[list[KeyFlag], list[KeyFlag]]:
 
 def _requested(arguments: argparse.Namespace) -> tuple[Experiment, Path]:
     """The experiment with profiled launches and no others; one worker unless the flags say otherwise."""
+    from fireassay.cli.verbs.run import stored
     from fireassay.spec.flags.experiment import experiment_from
     from fireassay.spec.flags.of_verb import as_flag, experiment_of, given, put_all
 
     if arguments.key_workers is None and arguments.experiment is None:
         arguments.key_workers = "1"
     window, others = _flags()
-    of_record = use_record(arguments)
-    experiment, folder = experiment_from(arguments, others)
-    experiment = secrets_from_here(experiment, of_record=of_record)
+    experiment, folder = experiment_from(arguments, others, stored=stored(arguments.experiment, arguments.root))
     data = {**experiment.model_dump(by_alias=True), "profile": {"only": True}, "faults": ()}
     problems = put_all(data, given(arguments, window))
     return experiment_of(data, problems, lambda problem: as_flag(problem, window), folder), folder
@@ -147,4 +145,6 @@ such launches to the timed ones, and `assay report` summarises them.
 The exit code is 0 if steps were kept and 4 if the script made too few.""",
     add_arguments=add_arguments,
     run=_run,
+    usual={"measure": ("--workers", "--wait", "--warm-up", "--active"), "trace": ("--tool", "--no-memory")},
+    exits={0: "steps kept", 4: "too few steps"},
 )

@@ -11,22 +11,25 @@ from typing import TYPE_CHECKING, Final
 
 from fireassay import catalog
 from fireassay.cli.support import threads
-from fireassay.cli.support.output import JSON, STDOUT, WRITERS, Output, add_full, emit, form_of, plain_stdout, printed, shown, write
-from fireassay.cli.support.verb import Verb, add_root
+from fireassay.cli.support.bar import bar
+from fireassay.cli.support.output import JSON, STDOUT, WRITERS, Output, add_full, emit, form_of, opened, plain_stdout, printed, shown, write
+from fireassay.cli.support.settings import USED
+from fireassay.cli.support.verb import A_RECORD, Verb, add_root
 from fireassay.exit_codes import NO_GAIN
-from fireassay.printable import say
+from fireassay.printable import say, shell_word
 
 if TYPE_CHECKING:
     from fireassay.reports.view import View
     from fireassay.verdict.types import Status
 
 EXIT_OF_STATUS = {"PASS": 0, "NO_GAIN": NO_GAIN, "FAIL": 1, "INVALID": 3, "INCONCLUSIVE": 4, "NOT_MEASURED": 4}
+VERDICTS = {code: status for status, code in EXIT_OF_STATUS.items() if status != "NOT_MEASURED"}  # for the help of verbs that judge
 PAGES: Final = "reports.pages"
 RECORD: Final = "record"  # the default page
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("record", metavar="RECORD", help="a record folder, a unique prefix of its name, or `latest`")
+    parser.add_argument("record", metavar="RECORD", help=A_RECORD)
     for name in (JSON, *catalog.names(WRITERS), *(page for page in catalog.names(PAGES) if page != RECORD)):
         parser.add_argument(f"--{name}", dest="formats", action="append_const", const=name, help=f"the {name} report")
     parser.add_argument(
@@ -55,30 +58,36 @@ class Shown:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from fireassay.cli.support.chart_process import ahead
     from fireassay.record.arrow_import import without_pandas
     from fireassay.record.lookup import resolve
 
     without_pandas()
     reports = [
-        _report(name, arguments.page, full=arguments.full) for name in dict.fromkeys(arguments.formats or [form_of(arguments.output)])
+        _report(name, arguments.page, full=arguments.full) for name in dict.fromkeys(arguments.formats or [_unasked(arguments.output)])
     ]
     streams = arguments.output == STDOUT or (arguments.output is None and any(shown_report.streams for shown_report in reports))
     where = sys.stderr if streams else sys.stdout  # a path would spoil JSON on stdout
     path = resolve(arguments.record, arguments.root)
-    with ahead(any(shown_report.file.endswith(".html") for shown_report in reports)):
-        view, status = judged(path)
-        for shown_report in reports:
-            if arguments.output == STDOUT or (arguments.output is None and shown_report.streams):
-                printed(shown_report.content(view, True))
-            elif arguments.output is None:
-                say(write_inside(shown_report, view, path), file=where)
-            else:
-                target = arguments.output
-                target = target / shown_report.file if len(reports) > 1 or target.is_dir() else target
-                write(target, shown_report.content(view, False))
-                say(target, file=where)
+    view, status = judged(path)
+    for shown_report in reports:
+        if arguments.output == STDOUT or (arguments.output is None and shown_report.streams):
+            printed(shown_report.content(view, True))
+        elif arguments.output is None:
+            written = write_inside(shown_report, view, path)
+            say(written, file=where)
+            opened(written)
+        else:
+            target = arguments.output
+            target = target / shown_report.file if len(reports) > 1 or target.is_dir() else target
+            write(target, shown_report.content(view, False))
+            say(target, file=where)
+            opened(target)
     return EXIT_OF_STATUS[status]
+
+
+def _unasked(output: Path | None) -> str:
+    """The format if no flag names one: that of the file's name, else the user's own default."""
+    return USED.get().format if output is None else form_of(output)
 
 
 def _report(name: str, page: str, *, full: bool = False) -> Shown:
@@ -120,9 +129,9 @@ def judged(path: Path) -> tuple[View, Status]:
     from fireassay.verdict.judge import judge
 
     import_special()
-    with judged_from(path):
+    with judged_from(path), bar("judging") as advance:
         measured = from_record(open_record(path))
-        judgement = judge(measured)
+        judgement = judge(measured, advance)
         return build(measured, judgement), judgement.verdict.status
 
 
@@ -131,19 +140,16 @@ def judge_and_show(path: Path, arguments: argparse.Namespace) -> int:
     try:
         return _judge_and_show(path, arguments)
     except KeyboardInterrupt:
-        say(f"assay: interrupted; the record is kept. Judge it with: assay report {path}", file=sys.stderr)
+        say(f"assay: interrupted; the record is kept. Judge it with: assay report {shell_word(path)}", file=sys.stderr)
         return 130
 
 
 def _judge_and_show(path: Path, arguments: argparse.Namespace) -> int:
-    from fireassay.cli.support.chart_process import ahead
-
     where = sys.stdout if plain_stdout(arguments) else sys.stderr
-    with ahead(True):
-        view, status = judged(path)
-        page = catalog.load(PAGES, RECORD).page
-        emit(Output(name="report", page=lambda: page(view), document=lambda: document(view)), arguments)
-        say(f"report: {write_inside(_report('html', RECORD), view, path)}", file=where)
+    view, status = judged(path)
+    page = catalog.load(PAGES, RECORD).page
+    emit(Output(name="report", page=lambda: page(view), document=lambda: document(view)), arguments)
+    say(f"report: {write_inside(_report('html', RECORD), view, path)}", file=where)
     say(f"record: {path}", file=where)
     return EXIT_OF_STATUS[status]
 
@@ -179,4 +185,6 @@ VERB = Verb(
 The exit code is the verdict's: 0 PASS, 9 NO GAIN, 1 FAIL, 3 INVALID, 4 INCONCLUSIVE.""",
     add_arguments=_add_arguments,
     run=_run,
+    usual={"formats": ("--html", "--markdown", "--excel", "--json"), "output": ("--page", "--output")},
+    exits=VERDICTS,
 )

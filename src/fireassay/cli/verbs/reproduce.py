@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from fireassay.cli.support.output import JSON, Output, add_formats, emit, plain_stdout
 from fireassay.cli.support.record_lookup import add_days
-from fireassay.cli.support.verb import Verb, add_root
+from fireassay.cli.support.verb import A_RECORD, Verb, add_root
 from fireassay.printable import say
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("record", metavar="RECORD", help="path, name, address in a store, or latest")
+    add("record", metavar="RECORD", help=f"{A_RECORD}; or its address in a store")
     add("--against", metavar="OTHER", help="compare with this existing record instead of running anything")
     add("--folder", type=Path, metavar="DIR", help="folder of the script (default: as recorded)")
     add_root(parser, "where records are looked up and made (default: records)")
@@ -29,7 +29,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--force", action="store_true", help="run even if the script or another condition of identity has changed")
     add("--dry-run", action="store_true", help="show what would run and how long it took; run nothing")
     add_formats(parser)
-    add("--quiet", action="store_true", help="show no progress")
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -92,7 +91,7 @@ def _again(arguments: argparse.Namespace, measured: RecordData) -> Path:
     _refuse_another_script(arguments, measured, folder)
     spec = again(measured)
     try:
-        with display(sys.stdout if plain_stdout(arguments) else sys.stderr, quiet=arguments.quiet) as show:
+        with display(sys.stderr, quiet=arguments.quiet) as show:
             return run(spec, folder=folder, root=arguments.root, on_progress=show)
     except Interrupted as error:
         raise Interrupted(
@@ -201,4 +200,6 @@ not agreement. Losses and hashes are compared bit for bit where software and har
 Exit codes: 0 reproduced, 1 differs, 3 another experiment, 4 undecided, 5 nothing measured.""",
     add_arguments=_add_arguments,
     run=_run,
+    usual={"measure": ("--folder", "--dry-run"), "judge": ("--against", "--history")},
+    exits={0: "reproduced", 1: "differs", 3: "another experiment", 4: "INCONCLUSIVE", 5: "nothing measured"},
 )

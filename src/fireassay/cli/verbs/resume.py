@@ -7,14 +7,14 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from fireassay.cli.support.output import plain_stdout
-from fireassay.cli.support.verb import Verb, add_root
+from fireassay.cli.support.verb import A_RECORD, Verb, add_root
+from fireassay.cli.verbs.report import VERDICTS
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     from fireassay.cli.verbs.run import add_display_flags
 
-    parser.add_argument("record", metavar="RECORD", help="a record folder, a unique prefix of its name, or `latest`")
+    parser.add_argument("record", metavar="RECORD", help=A_RECORD)
     add_root(parser)
     parser.add_argument("--force", action="store_true", help="continue even if the script or the experiment has changed")
     add_display_flags(parser)
@@ -32,7 +32,7 @@ def _run(arguments: argparse.Namespace) -> int:
     without_pandas()
     path = resolve(arguments.record, arguments.root)
     try:
-        with display(sys.stdout if plain_stdout(arguments) else sys.stderr, quiet=arguments.quiet) as show:
+        with display(sys.stderr, quiet=arguments.quiet, tables=True) as show:
             resume(path, force=arguments.force, on_progress=show)
     except WorkloadError:  # the script failed again, perhaps long after its window
         with suppress(AssayError, OSError):
@@ -65,4 +65,5 @@ A launch that was running when the experiment was interrupted stays in the recor
 Its leftover processes are ended first. A changed script or experiment is refused, unless --force is given.""",
     add_arguments=_add_arguments,
     run=_run,
+    exits=VERDICTS,
 )

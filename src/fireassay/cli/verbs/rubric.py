@@ -139,4 +139,6 @@ VERB = Verb(
     description=DESCRIPTION,
     add_arguments=_add_arguments,
     run=_run,
+    usual={"judge": ("--efficiency", "--deadline", "--budget"), "table": ("--use", "--where"), "beyond": ("--predict",)},
+    exits={0: "a row meets every requirement", 1: "none does, or no prediction"},
 )

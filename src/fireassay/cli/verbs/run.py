@@ -7,9 +7,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fireassay.cli.support.experiment_of_record import secrets_from_here, use_record
-from fireassay.cli.support.output import JSON, add_formats, plain_stdout
+from fireassay.cli.support.output import JSON, add_formats
+from fireassay.cli.support.settings import USED
 from fireassay.cli.support.verb import Verb, add_root
+from fireassay.cli.verbs.report import VERDICTS
 from fireassay.printable import say
 from fireassay.units import NS_PER_S
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from fireassay.frames.record_data import RecordData
     from fireassay.spec.experiment import Experiment
+    from fireassay.spec.flags.experiment import Stored
     from fireassay.verdict.power import Expectation
 
 
@@ -34,7 +36,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_display_flags(parser: argparse.ArgumentParser) -> None:
     """Output during and after a run; the same for `run` and `resume`."""
-    parser.add_argument("--quiet", action="store_true", help="show no progress")
     add_formats(parser)
 
 
@@ -45,23 +46,49 @@ def _run(arguments: argparse.Namespace) -> int:
     from fireassay.spec.flags.of_verb import flags_of
 
     without_pandas()
-    of_record = use_record(arguments)
-    experiment, folder = experiment_from(arguments, flags_of("run"))
-    experiment = secrets_from_here(experiment, of_record=of_record)
+    experiment, folder = experiment_from(arguments, flags_of("run"), stored=stored(arguments.experiment, arguments.root))
     show_notes(experiment)
     refuse_secrets(experiment)  # before any of it is printed
     if arguments.dry_run:
         say(dry_run_json(experiment, arguments.root) if arguments.form == JSON else dry_run(experiment, arguments.root))
         return 0
+    return run_and_judge(experiment, folder, arguments.root, arguments)
+
+
+def run_and_judge(experiment: Experiment, folder: Path, root: Path, arguments: argparse.Namespace) -> int:
+    """Run an experiment with its progress shown, judge its record and show the verdict; returns the exit code."""
     from fireassay.cli.support.experiment_run import run
     from fireassay.cli.support.progress import display
     from fireassay.cli.support.rate_search import ranged
     from fireassay.cli.verbs.report import judge_and_show
 
-    with display(sys.stdout if plain_stdout(arguments) else sys.stderr, quiet=arguments.quiet) as show:
-        experiment = ranged(experiment, folder, arguments.root, show)
-        path = run(experiment, folder=folder, root=arguments.root, on_progress=show)
+    with display(sys.stderr, quiet=arguments.quiet, tables=True) as show:
+        experiment = ranged(experiment, folder, root, show)
+        path = run(experiment, folder=folder, root=root, on_progress=show)
     return judge_and_show(path, arguments)
+
+
+def stored(text: str | None, root: Path) -> Stored | None:
+    """The experiment of the record that the text names; None if it names a file, or no record."""
+    if text is None or Path(text).is_file() or text.endswith((".toml", ".py")):
+        return None
+    import tomllib
+
+    from fireassay.errors import RecordError
+    from fireassay.record.lookup import resolve
+    from fireassay.record.reader import open_record
+    from fireassay.runners.experiment.script import with_secrets
+    from fireassay.spec.flags.experiment import Stored
+    from fireassay.spec.load import to_toml
+
+    try:
+        path = resolve(text, root)
+    except RecordError:
+        return None  # reported as a missing file, which it is too
+    record = open_record(path)
+    before = (record.manifest["environment"] or {}).get("before") or {}
+    folder = Path((before.get("script") or {}).get("folder", Path.cwd()))
+    return Stored(data=tomllib.loads(to_toml(with_secrets(record.experiment))), folder=folder)
 
 
 def dry_run(experiment: Experiment, root: Path) -> str:
@@ -168,7 +195,9 @@ def _noise_floor() -> float | None:
 
 
 def show_notes(experiment: Experiment) -> None:
-    """Print notes on valid but possibly unintended settings to stderr."""
+    """Print notes on valid but possibly unintended settings to stderr, unless all should be quiet."""
+    if USED.get().quiet:
+        return
     from datetime import UTC, datetime
 
     from fireassay.spec.rules.notes import notes
@@ -188,13 +217,21 @@ VERB = Verb(
     summary="run an experiment: one sealed record, judged and reported",
     description="""Run an experiment, seal its record, judge it and show the verdict.
 
-    assay run examples/digits.toml                                   an experiment from its file
-    assay run --workers 1,2,4 --launches 5 -- train.py --epochs 3    a script, no file needed
+    assay run digits.toml                    an experiment file
+    assay run --workers 1,2,4 -- train.py    a script, unchanged
+    assay run digits.toml --dry-run          the plan, its time, what it can show
+    assay run --workers 1,2,4 --launches 5 -- train.py --epochs 3    with arguments of the script
     assay run --workers 1,2 --steps 200 --only performance -- train.py   200 steps of a long job
-    assay run examples/digits.toml --dry-run                         the plan and the expected time
+    assay run RECORD --threads 1             the experiment of a record again, one condition changed
 
 {workers}, {seed} and {launch} in the script's arguments and in the values of --env are replaced for every launch.
 Ctrl-C ends the running launch cleanly and keeps all measurements; `assay resume RECORD` continues.""",
     add_arguments=add_arguments,
     run=_run,
+    usual={
+        "measure": ("--workers", "--launches", "--precision"),
+        "judge": ("--quality-metric", "--margin", "--efficiency", "--required-workers", "--price"),
+        "plan": ("--dry-run",),
+    },
+    exits=VERDICTS,
 )

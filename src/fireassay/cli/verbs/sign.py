@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from fireassay.cli.support.verb import Verb, add_root
+from fireassay.cli.support.verb import A_RECORD, Verb, add_root
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("record", nargs="?", default="latest", help="a record folder, a unique prefix of its name, or latest (default)")
+    parser.add_argument("record", nargs="?", default="latest", help=f"{A_RECORD} (default: latest)")
     parser.add_argument(
         "--key",
         type=Path,
@@ -46,4 +46,5 @@ which key signed it. allowed_signers holds one line per known signer, as for git
 Needs ssh-keygen of OpenSSH 8.0 or newer. Exit code 6: the record is not intact, or the key cannot be used.""",
     add_arguments=_add_arguments,
     run=_run,
+    exits={0: "signed", 6: "not intact, or the key cannot be used"},
 )

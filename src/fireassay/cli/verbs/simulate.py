@@ -34,8 +34,9 @@ DESCRIPTION = """\
 Compute the step times of a synchronous data-parallel training on a fully known cluster, print the closed-form prediction, and
 write an ordinary sealed record of simulated launches, judged and shown like any other.
 
-    assay simulate --workers 1,2,4,...,64 --step-time 1.0 --serial 0.03 --gbps 10 --gradient 1e9
-    assay simulate --workers 1,100,10000 --step-time 0.8 --alpha 5us --gbps 400 --gradient 4e8
+    assay simulate --workers 1,2,4,...,64 --step-time 1.0 --serial 0.03
+    assay simulate --workers 1,8,64 --step-time 250ms --gbps 400 --gradient 4e8
+    assay simulate --workers 1,100,10000 --step-time 0.8 --alpha 5us --weak
 
 A simulated record is marked in its manifest, its environment and every row, and its verdict is INVALID: none of its numbers is a
 measurement. It answers "what if", and shows how reports and models treat a cluster whose true parameters are known."""
@@ -275,4 +276,10 @@ VERB = Verb(
     description=DESCRIPTION,
     add_arguments=_add_arguments,
     run=_run,
+    usual={
+        "program": ("--workers", "--step-time", "--serial", "--gradient"),
+        "links": ("--alpha", "--gbps"),
+        "machines": ("--stragglers",),
+    },
+    exits={0: "done"},
 )

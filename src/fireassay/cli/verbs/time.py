@@ -34,7 +34,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--shell", action="store_true", help=f"run each command as a line of {SHELL}")
     declare(parser, (item for item in flags_of("time") if item.flag.places["time"] > SHELL_PLACE))
     add_root(parser, "where the record is made (default: records)")
-    parser.add_argument("--quiet", action="store_true", help="show no progress")
     add_formats(parser)
 
 
@@ -197,4 +196,6 @@ first starts of every round are warm-up: kept, never counted. Nothing is subtrac
 start ends the timing with exit code 5, unless --ignore-failure is given. Every timing is an ordinary sealed record.""",
     add_arguments=add_arguments,
     run=_run,
+    usual={"measure": ("--launches", "--round", "--precision", "--warm-up"), "commands": ("--shell", "--ignore-failure", "--show-output")},
+    exits={0: "timed", 5: "a command failed"},
 )

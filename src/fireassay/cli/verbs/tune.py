@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fireassay.catalog import load
-from fireassay.cli.support.output import WRITERS, Output, add_formats, emit, plain_stdout, write
+from fireassay.cli.support.output import WRITERS, Output, add_formats, emit, write
 from fireassay.cli.support.verb import Verb, add_root
 from fireassay.printable import say
 
@@ -22,7 +22,6 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_root(parser, "where the records are made (default: records)")
     parser.add_argument("--resume", action="store_true", help="continue an interrupted tuning: rounds with complete records are reused")
     parser.add_argument("--dry-run", action="store_true", help="show the settings and rounds; run nothing")
-    parser.add_argument("--quiet", action="store_true", help="show no progress")
     add_formats(parser, besides=("html",))
     parser.add_argument(
         "--html", type=Path, nargs="?", const=Path("tuning.html"), metavar="PATH", help="also write a page (default: tuning.html)"
@@ -45,7 +44,7 @@ def _run(arguments: argparse.Namespace) -> int:
         say(planned(tune, len(experiment.factor.levels)))
         return 0
     folder = arguments.file.resolve().parent
-    with display(sys.stdout if plain_stdout(arguments) else sys.stderr, quiet=arguments.quiet) as show:
+    with display(sys.stderr, quiet=arguments.quiet) as show:
         result = tuned(experiment, folder, arguments.root, show, resume=arguments.resume)
     if arguments.html is not None:
         _write(arguments.html, result, experiment.name)
@@ -122,4 +121,5 @@ a separate sealed record. Knobs without effect are never adopted: the last round
 Exit codes: 0 decided, else as `assay compare`; Ctrl-C keeps all measurements.""",
     add_arguments=_add_arguments,
     run=_run,
+    exits={0: "decided", 1: "quality lost", 4: "INCONCLUSIVE", 5: "nothing measured"},
 )

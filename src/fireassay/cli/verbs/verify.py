@@ -8,8 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fireassay.cli.support.bar import bar
 from fireassay.cli.support.output import Output, add_formats, emit
-from fireassay.cli.support.verb import Verb, add_root
+from fireassay.cli.support.verb import A_RECORD, Verb, add_root
 
 if TYPE_CHECKING:
     from fireassay.reports.pages.verification import Verification
@@ -18,7 +19,7 @@ DIGEST = re.compile(r"(?:sha256:)?([0-9a-f]{64})", re.IGNORECASE)
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("record", nargs="?", default="latest", help="a record folder, a unique prefix of its name, or latest (default)")
+    parser.add_argument("record", nargs="?", default="latest", help=f"{A_RECORD} (default: latest)")
     parser.add_argument("--expect", metavar="SHA256", help="the required seal, as shown in a report of the record")
     parser.add_argument(
         "--signers",
@@ -39,7 +40,10 @@ def _run(arguments: argparse.Namespace) -> int:
 
     expected = _digest(arguments.expect)
     path = resolve(arguments.record, arguments.root)
-    result = Verification(record=str(path), problems=(*verify(path), *leaks(path)))
+    with bar("checking") as advance:
+        problems = verify(path, advance)
+    with bar("searching for secrets") as advance:
+        result = Verification(record=str(path), problems=(*problems, *leaks(path, advance)))
     if result.intact:
         result = _with_origin(result, path, expected, arguments.signers)
     emit(Output(name="verify", page=lambda: page(result), document=lambda: render(result)), arguments)
@@ -99,4 +103,5 @@ A seal shows that a record is consistent, not where it comes from: anyone who ch
 compare it with what you know from elsewhere. Exit code 0: intact. 6: damaged, not sealed, another record, or with a secret in it.""",
     add_arguments=_add_arguments,
     run=_run,
+    exits={0: "intact", 6: "damaged, not sealed, another record, or with a secret"},
 )

@@ -57,7 +57,7 @@ class Generator:
         if threads is not None:
             torch.set_num_threads(threads)
         if not Path(folder).is_dir():
-            raise WorkloadError(f"there is no folder {str(folder)!r} with a model")
+            raise WorkloadError(f"there is no folder {str(folder)!r}. Give the folder of a model that transformers can load")
         try:
             kind = dtype if dtype == "auto" else getattr(torch, dtype)
             self._tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
@@ -134,13 +134,15 @@ class Generator:
             )
             ids = encoding["input_ids"]
         if not ids:
-            raise WorkloadError("the prompt has no tokens")
+            raise WorkloadError("the prompt has no tokens. Give longer prompts")
         return list(ids)
 
     def _fits(self, tokens_in: int, tokens_out: int) -> None:
         room = getattr(self._model.config, "max_position_embeddings", None)
         if room is not None and tokens_in + tokens_out > room:
-            raise WorkloadError(f"{tokens_in} prompt and {tokens_out} output tokens exceed the model's context of {room}")
+            raise WorkloadError(
+                f"{tokens_in} prompt and {tokens_out} output tokens exceed the model's context of {room}. Shorten the scenario"
+            )
 
     def _decode(self, tokens: Sequence[int]) -> str:
         return str(self._tokenizer.decode(list(tokens), skip_special_tokens=True, clean_up_tokenization_spaces=False))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fireassay.kinds.collectives import tables
+from fireassay.kinds.collectives import questions, tables
 from fireassay.kinds.collectives.answer import answer as answer
 from fireassay.kinds.collectives.answer import brief
 from fireassay.kinds.collectives.sheets import graphs
@@ -28,6 +28,7 @@ def page(view: View) -> tuple[Section, ...]:
         record.conditions(view),
         record.methods(view),
         *brief(view),
+        *questions.sections(view),
         *sheets(view, graphs=graphs),
         *results(view),
     )

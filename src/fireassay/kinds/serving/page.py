@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
+from fireassay.kinds.serving import a_or_b, questions, tables
+from fireassay.kinds.serving import answer as of_load
 from fireassay.kinds.serving import sheets as load_sheets
-from fireassay.kinds.serving import tables
+from fireassay.kinds.serving.brief import brief
 from fireassay.reports.charts import quality
 from fireassay.reports.charts.record_charts import Charts, charts_of
 from fireassay.reports.charts.serving import curve, goodput, panel, percentiles, timeline
-from fireassay.reports.page import Bullet, Cell, Prose, Section
+from fireassay.reports.page import Answer, Bullet, Cell, Prose, Section
 from fireassay.reports.pages import record
 from fireassay.reports.pages.record_sheets import sheets
 from fireassay.reports.pages.results import Paper, facts, results, sentence
@@ -24,12 +26,19 @@ COLUMNS: Final[tuple[tuple[str, Callable[[LaunchRow], Cell]], ...]] = (
 )
 
 
+def answer(view: View) -> Answer:
+    """Which of two engines, or up to which load."""
+    return of_load.answer(view) if view.load.rivals is None else a_or_b.answer(view, view.load.rivals)
+
+
 def page(view: View) -> tuple[Section, ...]:
     """The sections of a load."""
+    rivals = view.load.rivals
     return (
         record.dimensions(view, _reasons(view)),
         record.recommendation(view),
         record.gates(view),
+        *(a_or_b.sections(view, rivals) if rivals else ()),
         _numbers(view),
         *_details(view),
         record.charts(view),
@@ -40,6 +49,8 @@ def page(view: View) -> tuple[Section, ...]:
         *record.environment(view),
         record.conditions(view),
         record.methods(view),
+        *(a_or_b.brief(view, rivals) if rivals else brief(view)),
+        *questions.sections(view, COLUMNS),
         *sheets(view, load_sheets.sheets(view), load_sheets.launches, load_sheets.graphs),
         *results(view, PAPER),
     )

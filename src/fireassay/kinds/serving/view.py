@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import Shown, show
@@ -14,9 +14,12 @@ from fireassay.metrics.serving.latency import SEND_LAG
 from fireassay.reports.rows.types import Column, View
 from fireassay.reports.series import serving as serving_series
 from fireassay.reports.view import QUALITY, KindView
-from fireassay.spec.plan import Configuration
+from fireassay.spec.plan import Configuration, targets_of
 from fireassay.spec.sections.serving import Serving
 from fireassay.verdict.judge import Judgement
+
+if TYPE_CHECKING:
+    from fireassay.verdict.comparison.a_or_b import AOrB
 
 
 def _serving(measured: RecordData) -> Serving:
@@ -48,7 +51,7 @@ def _conditions(measured: RecordData, _: str) -> Mapping[str, str]:
 
 
 def _fields(view: View, measured: RecordData, judgement: Judgement) -> Mapping[str, Any]:
-    series = serving_series.build(measured)
+    series = replace(serving_series.build(measured), rivals=_rivals(measured, judgement))
     requested = measured.experiment.quality is not None
     tallies = ((row, series.tallies.get(row.number)) for row in view.launches)
     return {
@@ -59,6 +62,15 @@ def _fields(view: View, measured: RecordData, judgement: Judgement) -> Mapping[s
         "serving": series,
         "load_word": "concurrency" if _serving(measured).concurrency else "rate",
     }
+
+
+def _rivals(measured: RecordData, judgement: Judgement) -> AOrB | None:
+    """The comparison of two engines, imported only for such records."""
+    if len(targets_of(_serving(measured))) != 2:
+        return None
+    from fireassay.verdict.comparison.a_or_b import a_or_b
+
+    return a_or_b(measured, judgement)
 
 
 def _send_lag(view: View) -> tuple[tuple[str, Shown], ...]:

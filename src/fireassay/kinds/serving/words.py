@@ -101,14 +101,7 @@ def numbers(loads: Iterable[float]) -> str:
 
 def _objectives(serving: Serving) -> str:
     objectives = serving.objectives
-    named = (
-        ("TTFT", objectives.ttft_s),
-        ("visible TTFT", objectives.ttft_visible_s),
-        ("TPOT", objectives.tpot_s),
-        ("gap", objectives.itl_s),
-        ("end to end", objectives.e2e_s),
-    )
-    words = [f"{name} ≤ {given(limit)} s" for name, limit in named if limit is not None]
+    words = [f"{name} ≤ {given(limit)} s" for name, limit in objectives.limits.items()]
     return f"{', '.join(words)}, for {percent(objectives.attainment, 4)} of the requests due" if words else "none given"
 
 

@@ -4,22 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from fireassay.kinds.training import questions
 from fireassay.kinds.training.answer import answer as answer
 from fireassay.kinds.training.answer import brief
 from fireassay.kinds.training.sheets import graphs
 from fireassay.reports.charts import cost_time, launch_order, launch_timeline, quality
 from fireassay.reports.charts.record_charts import Charts, charts_of
-from fireassay.reports.charts.training import (
-    communication_model,
-    efficiency,
-    fault,
-    phases,
-    profile,
-    rank_time,
-    ranks,
-    speedup,
-    step_timeline,
-)
+from fireassay.reports.charts.training import communication_model, fault, phases, profile, rank_time, ranks, speedup, step_timeline
 from fireassay.reports.page import Section
 from fireassay.reports.pages import record
 from fireassay.reports.pages.record_sheets import sheets
@@ -27,18 +18,7 @@ from fireassay.reports.pages.results import results
 from fireassay.reports.view import View
 
 CHARTS: Final[Charts] = charts_of(
-    speedup,
-    communication_model,
-    efficiency,
-    phases,
-    ranks,
-    step_timeline,
-    quality,
-    cost_time,
-    rank_time,
-    fault,
-    launch_timeline,
-    launch_order,
+    speedup, communication_model, phases, ranks, step_timeline, quality, cost_time, rank_time, fault, launch_timeline, launch_order
 )
 
 
@@ -59,6 +39,7 @@ def page(view: View) -> tuple[Section, ...]:
         record.conditions(view),
         record.methods(view),
         *brief(view),
+        *questions.sections(view),
         *sheets(view, graphs=graphs),
         *results(view),
     )

@@ -40,7 +40,7 @@ def _step(view: View) -> tuple[Graph, ...]:
     whole = amounts(step, keys)
     unit = whole.title.rpartition(", ")[2]
     shares = phases.parts(view, seen)
-    parts = [(name, COLOURS.get(metric, REST), shares[metric]) for metric, name, _ in phases.PHASES if metric in shares]
+    parts = [(name, COLOURS.get(metric, REST), shares[metric]) for metric, name, *_ in phases.PHASES if metric in shares]
     columns = tuple(
         Amounts(title=f"{name}, {unit}", values=tuple(None if key not in part else part[key] * whole.factor for key in keys))
         for name, _, part in parts

@@ -57,6 +57,7 @@ class Request:
     grace_s: float
     settings: Settings
     prefix: tuple[str, ...] = ()  # arguments before the engine's command: a profiler that starts it
+    session: str = ""  # launches that may share what they are started from: a record's block
     most_workers: int = 0  # largest worker count of the experiment; processors are divided for that many
 
 
@@ -103,6 +104,7 @@ class Launcher:
     check: Callable[[Experiment], None]  # raises SpecError or EnvironmentLacks before launch
     start: Callable[[Request], Handle]
     describe: Callable[[Request], dict[str, object]]  # JSON-serialisable: the launch's placement
+    prepare: Callable[[Request], None] = lambda _: None  # before the launch begins: what is part of no launch; raises EnvironmentLacks
 
 
 def worker_environment(outer: Mapping[str, str], settings: Settings, extra: Mapping[str, str]) -> dict[str, str]:

@@ -315,8 +315,12 @@ class Supervisor:
             if pid == 0:
                 return True
             self.end_ns = time.monotonic_ns()
-            if pid == self.engine:
-                self.status = status
+            self._reaped(pid, status)
+
+    def _reaped(self, pid: int, status: int) -> None:
+        """A child has ended."""
+        if pid == self.engine:
+            self.status = status
 
     def _report(self) -> None:
         code = -1 if self.engine is None or self.status is None else os.waitstatus_to_exitcode(self.status)

@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import IO, Any, Protocol
 
 from fireassay.launchers.support import launch_log, supervisor
 from fireassay.launchers.support.base import Ending, Request
@@ -36,25 +36,41 @@ def start(request: Request, command: Sequence[str], *, after: Callable[[], objec
             env={**variables, supervisor.MARK: request.mark},
         )
     handle = SupervisedHandle(process, request, after)
-    handle.tell(
-        {
-            "command": [*request.prefix, *command],
-            "cwd": str(request.cwd),
-            "log": str(request.log),
-            "log_bytes": request.log_bytes,
-            "environment": {**request.environment, supervisor.MARK: request.mark},
-            "secrets": list(request.secrets),
-            "grace_s": request.grace_s,
-            "mark": request.mark,
-        }
-    )
+    handle.tell(job_of(request, command))
     return handle
+
+
+def job_of(request: Request, command: Sequence[str]) -> dict[str, Any]:
+    """What the supervisor of a launch is told."""
+    return {
+        "command": [*request.prefix, *command],
+        "cwd": str(request.cwd),
+        "log": str(request.log),
+        "log_bytes": request.log_bytes,
+        "environment": {**request.environment, supervisor.MARK: request.mark},
+        "secrets": list(request.secrets),
+        "grace_s": request.grace_s,
+        "mark": request.mark,
+    }
+
+
+class Process(Protocol):
+    """What a handle uses of a supervisor's process: a Popen, or a fork of another process."""
+
+    pid: int
+    returncode: int | None
+    stdin: IO[bytes] | None
+    stdout: IO[bytes] | None
+
+    def poll(self) -> int | None: ...
+    def wait(self, timeout: float | None = None) -> int: ...
+    def kill(self) -> None: ...
 
 
 class SupervisedHandle:
     """A launch under a supervisor."""
 
-    def __init__(self, process: subprocess.Popen[bytes], request: Request, after: Callable[[], object]) -> None:
+    def __init__(self, process: Process, request: Request, after: Callable[[], object]) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
         self._process, self._request, self._after = process, request, after

@@ -73,6 +73,7 @@ TTFT_P50, TTFT_P95, TTFT_P99 = (
             50: (
                 Shown(table="cold", above="TTFT", head="warm, p50", position=2),
                 Shown(table="panel", head="TTFT p50", position=5),
+                Shown(table="running", above="latency", head="TTFT p50", position=6),
                 Shown(table="curve up", head="", position=3),
             ),
             95: (Shown(table="panel", head="TTFT p95", position=6), Shown(table="curve up", head="", position=1)),
@@ -117,7 +118,7 @@ E2E_P50, E2E_P95, E2E_P99 = (
     )
     for index, (p, more) in enumerate(
         {
-            50: (Shown(table="curve up", head="", position=4),),
+            50: (Shown(table="curve up", head="", position=4), Shown(table="running", above="latency", head="end to end p50", position=7)),
             95: (Shown(table="panel", head="end to end p95", position=8), Shown(table="curve up", head="", position=2)),
             99: (),
         }.items()

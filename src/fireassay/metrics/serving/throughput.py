@@ -91,6 +91,7 @@ OUTPUT_THROUGHPUT: Final = RATE(
         Shown(table="panel", head="output tokens/s", position=1),
         Shown(table="curve across", head="", position=1),
         Shown(table="workbook", head="Output throughput (tokens/s)", position=3),
+        Shown(table="running", above="throughput", head="output tokens/s", position=4),
     ),
 )
 
@@ -148,6 +149,7 @@ REQUEST_THROUGHPUT: Final = _rate(
     decides=3,
     shown=(
         Shown(table="engines", above="Throughput", head="requests/s", position=2),
+        Shown(table="running", above="throughput", head="requests/s", position=5),
         Shown(table="paper", head="", position=2),
         Shown(table="panel", head="requests/s", position=2),
         Shown(table="curve across", head="", position=2),

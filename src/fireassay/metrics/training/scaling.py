@@ -95,7 +95,7 @@ SPEEDUP = measure(
     primary=True,
     question="How much faster is the same work done than with the base configuration?",
     caveat="It does not say whether the base itself was as fast as possible.",
-    shown=(Shown(table="results", position=7),),
+    shown=(Shown(table="results", position=7), Shown(table="running", head="speedup", position=1)),
     rank=1200,
 )
 
@@ -125,7 +125,7 @@ EFFICIENCY = measure(
     primary=True,
     question="How well is each worker used, compared with the base configuration?",
     caveat="Above 1: a weak base, or caches that suddenly suffice.",
-    shown=(Shown(table="results", position=8),),
+    shown=(Shown(table="results", position=8), Shown(table="running", head="efficiency", position=2)),
     rank=1201,
 )
 

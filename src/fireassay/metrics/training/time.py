@@ -54,7 +54,7 @@ STEP_TIME = measure(
     primary=True,
     question="How long does a training step take?",
     caveat="It does not separate communication from computation where they overlap.",
-    shown=(Shown(table="overview", position=2), Shown(table="results", position=4)),
+    shown=(Shown(table="overview", position=2), Shown(table="results", position=4), Shown(table="running", head="step", position=3)),
     rank=1210,
     decides=2,
 )

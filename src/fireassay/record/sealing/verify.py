@@ -7,18 +7,24 @@ derived and not sealed.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+from fireassay.printable import shell_word
 from fireassay.record import files
 from fireassay.record.manifest import MOST_MANIFEST, read_manifest
 from fireassay.record.sealing import seal
 from fireassay.record.untrusted import paths, strict_json
 
 
-def verify(path: Path) -> tuple[str, ...]:
+def verify(path: Path, on_progress: Callable[[int, int], None] | None = None) -> tuple[str, ...]:
     """Every difference between the folder and its seal, each starting with the file's name; empty if intact.
+
+    Args:
+        path: the record folder.
+        on_progress: called with the bytes checked so far, and all.
 
     Raises:
         RecordError: the folder is missing or not a record of assay.
@@ -38,7 +44,7 @@ def verify(path: Path) -> tuple[str, ...]:
     listed = _listed(content)
     if listed is None:
         return ("manifest.json: does not list the sealed files with their digests. Restore it from a copy of the record.",)
-    return tuple(filter(None, (problem, *_file_problems(path, listed))))
+    return tuple(filter(None, (problem, *_file_problems(path, listed, on_progress))))
 
 
 def _listed(content: bytes) -> dict[str, dict[str, Any]] | None:
@@ -53,7 +59,7 @@ def _listed(content: bytes) -> dict[str, dict[str, Any]] | None:
 def _unsealed(path: Path, manifest: Mapping[str, Any]) -> tuple[str, ...]:
     if "sealed" in manifest and not (path / "streams").exists():
         return ("SEAL: is missing from a record that was sealed. Restore it from a copy of the record.",)
-    remedy = f"If it no longer runs, `assay resume {path}` completes and seals it."
+    remedy = f"If it no longer runs, `assay resume {shell_word(path)}` completes and seals it."
     return (f"the record is not sealed yet, so there is nothing to verify against. {remedy}",)
 
 
@@ -68,13 +74,19 @@ def _seal_problem(content: bytes, line: bytes) -> str:
     return "manifest.json: was changed after sealing, so its list of files cannot be trusted and they were not checked."
 
 
-def _file_problems(path: Path, sealed: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def _file_problems(path: Path, sealed: Mapping[str, Mapping[str, Any]], on_progress: Callable[[int, int], None] | None) -> list[str]:
     present = set(seal.covered(path, everything=True))
     problems = [f"{name}: was added after sealing." for name in present - set(sealed)]
     problems += [f"{name}: is missing. Restore it from a copy of the record." for name in set(sealed) - present]
-    problems += [_compare(path, name, sealed[name]) for name in present & set(sealed)]
+    both = sorted(present & set(sealed))
+    sizes = [size if isinstance(size := sealed[name]["bytes"], int) and size > 0 else 0 for name in both]  # a stranger's manifest
+    total = sum(sizes)
+    for name, checked in zip(both, accumulate(sizes), strict=True):
+        problems.append(_compare(path, name, sealed[name]))
+        if on_progress is not None:
+            on_progress(checked, total)
     if (path / "streams").exists():
-        problems.append(f"streams/: is left over from an interrupted sealing; `assay resume {path}` removes it.")
+        problems.append(f"streams/: is left over from an interrupted sealing; `assay resume {shell_word(path)}` removes it.")
     return sorted(filter(None, problems))
 
 

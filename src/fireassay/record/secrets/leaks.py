@@ -8,7 +8,7 @@ Cannot recognise a password among the words of an answer, or anything inside an 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,11 +23,22 @@ OVERLAP: Final = 16 << 10  # bytes searched twice, for a key across a boundary
 ROWS: Final = 8192
 
 
-def leaks(path: Path) -> tuple[str, ...]:
-    """One sentence per file that holds a secret, starting with the file's name; empty if none does."""
+def leaks(path: Path, on_progress: Callable[[int, int], None] | None = None) -> tuple[str, ...]:
+    """One sentence per file that holds a secret, starting with the file's name; empty if none does.
+
+    Args:
+        path: the record folder.
+        on_progress: called with the files searched so far, and all.
+    """
     known = known_spellings(secret_values(os.environ))
     names = [name for name in ("manifest.json", *seal.covered(path)) if (path / name).is_file()]
-    return tuple(_sentence(name, kind) for name in names if (kind := _kind_in(path / name, known)))
+    found = []
+    for number, name in enumerate(names, start=1):
+        if kind := _kind_in(path / name, known):
+            found.append(_sentence(name, kind))
+        if on_progress is not None:
+            on_progress(number, len(names))
+    return tuple(found)
 
 
 def _sentence(name: str, kind: str) -> str:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fireassay.errors import RecordError
+from fireassay.printable import shell_word
 from fireassay.record.tables import TABLES
 from fireassay.record.untrusted import paths
 from fireassay.record.untrusted.thrift import Thrift, number, structure
@@ -71,7 +72,7 @@ def check_parts(record: Path, parts: Sequence[str], name: str) -> None:
         except FileNotFoundError:
             raise RecordError(f"{record / part} is missing. Restore it from a copy of the record.") from None
         except (OSError, ValueError, IndexError, OverflowError) as error:
-            raise RecordError(f"{record / part} is damaged ({error}). `assay verify {record}` checks every file.") from error
+            raise RecordError(f"{record / part} is damaged ({error}). `assay verify {shell_word(record)}` checks every file.") from error
         memory, largest, size = memory + needed, max(largest, page), size + disk
     most = allowed(size)
     if memory > most or largest > most // LARGEST_PAGE:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import math
 
 from fireassay.estimates.format import given
-from fireassay.reports.charts import vega
-from fireassay.reports.charts.chart import Drawing, Key, Missing, Rows, colour, horizontal, level, markers, sized
+from fireassay.reports.charts.chart import Drawing, Key, Missing, linear, rows_axis, written_tick
+from fireassay.reports.charts.marks import Area, Mark, Panel, Point, Reading, Role, Rule
 from fireassay.reports.rows.comparison import ChangeRow, ComparisonView
 
 TITLE = "Changes against the first side"
-MOST = 100.0  # per cent; an interval end beyond it is drawn at the edge, without a cap
-ROW_HEIGHT = 34
+MOST = 100.0  # per cent; an interval end beyond it is drawn pointed, at the edge
+ROW_HEIGHT = 36
 
 
 def draw(view: ComparisonView) -> Drawing | Missing:
@@ -24,28 +24,20 @@ def draw(view: ComparisonView) -> Drawing | Missing:
         return Missing(title=TITLE, reason="No metric has a ratio with an interval here.")
     band = view.equivalence * 100.0
     low, high = _reach(rows, band)
-    names = [_label(row, view) for row in rows]
-    groups = [_rows([row for row in rows if row.struck == struck_out], view, low, high) for struck_out in (False, True)]
-    x = horizontal(low, high, f"change against {view.sides[0]}, %")
-    y = vega.y("label:N", sort=names, axis=vega.axis(title=None, labelLimit=190, grid=False))
-    inside = vega.chart([{"from": -band / (1 + band / 100), "to": band}]).mark("rect", opacity=0.25, color=colour("band"))
-    none = vega.chart([{"at": 0}]).mark("rule", strokeWidth=1, color=colour("muted"))
-    layers = [inside.encode(x=x("from"), x2="to:Q"), none.encode(x=x("at"))]
-    for group, role in zip(groups, ("main", "rest"), strict=True):
-        if group:
-            base = vega.chart(group)
-            layers += [*level(base, x, y, role), *markers(base, x("value"), y, role)]
-    further = "; without a cap, it continues" if any(row["cut"] for group in groups for row in group) else ""
-    keys = [Key(mark="point", role="main", text=f"change, bar: {view.confidence} interval{further}")]
-    keys += [Key(mark="point", role="rest", text="struck out")] if groups[1] else []
-    keys.append(Key(mark="band", role="band", text=f"equivalent: within {given(band)} %"))
+    marks: list[Mark] = [Area(left=-band / (1 + band / 100), right=band, role="soft", strong=0.22), Rule(x=0.0)]
+    points = [_point(row, view, index) for index, row in enumerate(rows)]
+    keys = [Key(mark="point", role="blue", text=f"change and {view.confidence} interval")]
+    keys += [Key(mark="point", role="grey", text="struck out")] if any(row.struck for row in rows) else []
+    keys.append(Key(mark="band", role="soft", text=f"equivalent: within {given(band)} %"))
     caption = "An interval that leaves the band and excludes 0 is a change. " + (view.word if view.exploratory else "")
+    x = linear(low, high, f"change against {view.sides[0]}, %")
     return Drawing(
         title=TITLE,
-        chart=sized(vega.layer(*layers), 70 + ROW_HEIGHT * len(rows)),
+        panels=(Panel(x=x, y=rows_axis((_label(row, view) for row in rows), ROW_HEIGHT), marks=(*marks, *points)),),
         caption=caption.strip(),
         description=" ".join(f"{row.sentence}." for row in rows),
         key=tuple(keys),
+        quantity="change, %",
     )
 
 
@@ -61,25 +53,26 @@ def _reach(rows: list[ChangeRow], band: float) -> tuple[float, float]:
     return min(ends) - room, max(ends) + room
 
 
-def _rows(rows: list[ChangeRow], view: ComparisonView, low: float, high: float) -> Rows:
-    result: Rows = []
-    for row in rows:
-        change = row.change
-        ends = [100.0 * (bound - 1.0) for bound in (change.low or 0.0, change.high if change.high is not None else math.inf)]
-        bounded = all(math.isfinite(end) for end in ends)
-        value = 100.0 * ((change.ratio or 1.0) - 1.0)
-        shown = (max(ends[0], low), min(ends[1], high)) if bounded else (value, value)
-        result.append(
-            {
-                "label": _label(row, view),
-                "value": value,
-                "low": shown[0],
-                "high": shown[1],
-                "hollow": not bounded,
-                "cut": bounded and ends[1] > high,
-            }
-        )
-    return result
+def _point(row: ChangeRow, view: ComparisonView, index: int) -> Point:
+    change = row.change
+    left, right = (100.0 * (bound - 1.0) for bound in (change.low or 0.0, change.high if change.high is not None else math.inf))
+    bounded = math.isfinite(left) and math.isfinite(right)
+    value = 100.0 * ((change.ratio or 1.0) - 1.0)
+    role: Role = "grey" if row.struck else "blue"
+    interval = f"[{written_tick(left)}, {written_tick(right)}]" if bounded else "no interval"
+    told = Reading(
+        name=_label(row, view),
+        text=f"{written_tick(value)} %",
+        interval=interval,
+        value=value,
+        low=left if bounded else None,
+        high=right if bounded else None,
+        level=view.confidence,
+        more=row.sentence,
+    )
+    return Point(
+        x=value, y=index, left=left if bounded else None, right=right if bounded else None, role=role, hollow=not bounded, reading=told
+    )
 
 
 def _label(row: ChangeRow, view: ComparisonView) -> str:

@@ -5,7 +5,7 @@ A chart and a table per series: record, date, value, level and change.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from fireassay.estimates.format import count, show
@@ -14,27 +14,29 @@ from fireassay.reports.page import Cell, Chart, Number, Page, Section, Table, he
 from fireassay.verdict.checking.history import History, rates
 
 
-def page(histories: Sequence[History], title: str) -> Page:
-    """The page of some series."""
+def page(histories: Sequence[History], title: str, named: Callable[[str], Cell] = str) -> Page:
+    """The page of some series; `named` makes the cell of a record's label, such as a link to its page."""
     if not histories:
         return Page(title=title, sections=(), lead="no series: no comparable record holds a value")
-    sections = tuple(_section(index, history) for index, history in enumerate(histories))
+    sections = tuple(_section(index, history, named) for index, history in enumerate(histories))
     return Page(title=title, sections=sections, footer=(f"{rates(histories)}.",))
 
 
-def _section(index: int, history: History) -> Section:
+def _section(index: int, history: History, named: Callable[[str], Cell]) -> Section:
     chart = Chart(name=f"history-{index}", draw=partial(draw, history))
-    table = Table(name=f"records-{index}", heads=heads("Date (UTC)", "Record", "Value", "Change"), rows=tuple(_rows(history)), inline=True)
+    table = Table(
+        name=f"records-{index}", heads=heads("Date (UTC)", "Record", "Value", "Change"), rows=tuple(_rows(history, named)), inline=True
+    )
     return Section(key=f"series-{index}", title=head(history), content=(chart, table))
 
 
-def _rows(history: History) -> Iterator[tuple[Cell, ...]]:
+def _rows(history: History, named: Callable[[str], Cell]) -> Iterator[tuple[Cell, ...]]:
     """Date, record, value, and the event at this record."""
     marks = dict.fromkeys(history.outliers, "outlier: far off its level, not part of it")
     marks |= {change.index: history.moved(change) for change in history.changes}
     for index, point in enumerate(history.points):
         date = point.created_utc[:19].replace("T", " ")
-        yield (date, point.label, Number(shown=show(point.value)), marks.get(index, ""))
+        yield (date, named(point.label), Number(shown=show(point.value)), marks.get(index, ""))
 
 
 def head(history: History) -> str:

@@ -1,4 +1,4 @@
-"""How do eight metrics compare side by side?
+"""How do the headline metrics compare side by side?
 
 The 2 x 4 panel, once per condition that the record varies: engine, scenario, load.
 """
@@ -16,7 +16,7 @@ from fireassay.reports.view import View
 def page(view: View) -> Page:
     """The panels of a load."""
     charts = tuple(Chart(name=f"panel-{by}", draw=partial(draw, view, by)) for by in conditions(view))
-    return Page(title=view.name, lead=view.sentence, sections=(Section(key="panels", title="Eight numbers", content=charts),))
+    return Page(title=view.name, lead=view.sentence, sections=(Section(key="panels", title="Headline metrics", content=charts),))
 
 
-PAGE = RecordPage(name="panel", summary="eight numbers over the load, by engine, scenario and load", page=page, writer="html")
+PAGE = RecordPage(name="panel", summary="headline metrics over the load, by engine, scenario and load", page=page, writer="html")

@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
-from fireassay.reports.page import Page, Prose, Section
+from fireassay.reports.page import Chart, Page, Prose, Section
 from fireassay.reports.rows.profile import launch_lines
+
+if TYPE_CHECKING:
+    from fireassay.reports.charts.chart import Drawing
 
 SHOWN: Final = 8  # rows per list
 
@@ -28,9 +32,22 @@ def page(report: Mapping[str, Any]) -> Page:
 def _sections(report: Mapping[str, Any]) -> Iterator[Section]:
     for index, launch in enumerate(report["launches"], 1):
         head, *lines = launch_lines(launch, most=SHOWN)
-        yield Section(key=f"launch-{index}", title=head, content=(Prose(text="\n".join(lines), weight="code"),))
+        yield Section(key=f"profile-{index}", title=head, content=(Prose(text="\n".join(lines), weight="code"),))
+    yield Section(key="charts", title="Charts", depth="appendix", content=lambda: tuple(_charts(report)))
     if lines := list(_how_to_open(report)):
         yield Section(key="traces", title="Traces", content=(Prose(text="\n".join(lines), weight="code"),))
+
+
+def _charts(report: Mapping[str, Any]) -> Iterator[Chart]:
+    """The parts of the mean step of each rank, for formats that show charts."""
+    from fireassay.reports.charts.training import profile
+
+    for drawing in profile.of_launches((str(launch["configuration"]), launch) for launch in report["launches"]):
+        yield Chart(name="profile", draw=partial(_same, drawing))
+
+
+def _same(drawing: Drawing) -> Drawing:
+    return drawing
 
 
 def _how_to_open(report: Mapping[str, Any]) -> Iterator[str]:

@@ -359,6 +359,7 @@ def launches(view: View, columns: Sequence[tuple[str, Callable[[LaunchRow], Cell
         heads=heads(*(head for head, _ in shown)),
         rows=tuple(tuple(of(row) for _, of in shown) for row in view.launches),
         notes=("Every launch in start order, including failed ones.",),
+        anchor="launch",
     )
     return Section(key="launches", title="Launches", depth="detail", content=(table,))
 

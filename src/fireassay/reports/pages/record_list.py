@@ -1,64 +1,96 @@
 """What does the page of a list of records show?
 
-A row per record, then the problem of each damaged one.
+A row per record, the problem of each damaged one, and how many records there are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Final
 
-from fireassay.estimates.format import reading, scale_for
+from fireassay.estimates.format import count
 from fireassay.printable import one_line
 from fireassay.reports.page import Block, Bullet, Bullets, Case, Cell, Figure, Mark, Outcome, Page, Prose, Section, Table, Tone, heads
 
 Entries = Sequence[Mapping[str, Any]]
-TONES: dict[str, Tone] = {"complete": "good", "damaged": "bad", "failed": "bad", "interrupted": "open"}
+TONES: Final[dict[str, Tone]] = {"complete": "good", "damaged": "bad", "failed": "bad", "interrupted": "open"}
+AGES: Final = ((60.0, "min", 3600.0), (3600.0, "h", 86_400.0), (86_400.0, "d", float("inf")))  # unit in seconds, its name, up to
+FILTERS: Final = "--all, --kind, --verdict, --workload, --json"
 
 
-def of_folder(folder: str, entries: Entries) -> Page:
-    """The records below a folder, newest first."""
-    rows = tuple(
-        (
-            *_common_cells(entry, entry["date"]),
-            "-" if entry["launches_planned"] is None else f"{entry['launches_done']}/{entry['launches_planned']}",
-            Figure(value=entry["bytes"], text=reading(entry["bytes"], "B", scale_for("B", [entry["bytes"]]))),
-        )
-        for entry in entries
-    )
-    damaged = tuple(
-        Bullet(title=one_line(entry["folder"].rpartition("/")[2]), text=one_line(entry["reason"]))
-        for entry in entries
-        if entry["state"] == "damaged"
-    )
-    page = _page(folder, rows, ("Launches", "Size"), "`assay run` makes a record", *((Bullets(items=damaged),) if damaged else ()))
-    return replace(page, cases=tuple(map(_case, entries)))
+@dataclass(frozen=True, kw_only=True)
+class Listed:
+    """A row of the list."""
+
+    record: str
+    name: str
+    kind: str
+    verdict: str  # in capitals; in lower case the state of a record without a verdict
+    tone: Tone
+    headline: str
+    created: str
+    age_s: float | None
+    problem: str = ""  # of a damaged record
+    judged: bool = False
+
+
+def of_folder(folder: str, rows: Sequence[Listed], total: int, choices: str = "") -> Page:
+    """Some of the `total` records below a folder, the newest first; `choices` is shown if none fits."""
+    if not total:
+        return _page(folder, Prose(text="No records: `assay run` makes a record."))
+    table = Table(name="records", heads=heads("AGE", "RECORD", "KIND", "VERDICT", "HEADLINE"), rows=tuple(map(_row, rows)), stub=2)
+    problems = tuple(Bullet(title=one_line(row.record), text=one_line(row.problem)) for row in rows if row.problem)
+    shown = count(total, "records") if len(rows) == total else f"{len(rows)} of {count(total, 'records')}"
+    if not rows:
+        return _page(folder, Prose(text=f"No record of {total} fits. Found {one_line(choices)}."))
+    last = Prose(text=f"{shown}, newest first; {FILTERS}", weight="quiet")
+    blocks = (table, *((Bullets(items=problems),) if problems else ()), last)
+    return _page(folder, *blocks, cases=tuple(map(_case, rows)))
+
+
+def _row(row: Listed) -> tuple[Cell, ...]:
+    mark = Mark(word=one_line(row.verdict), tone=row.tone)
+    return age(row.age_s), one_line(row.record), one_line(row.kind), mark, one_line(row.headline)
+
+
+def age(seconds: float | None) -> Cell:
+    """An age in its largest whole unit: "3 min", "6 d"."""
+    if seconds is None:
+        return "-"
+    if seconds < 60.0:
+        return Figure(value=seconds, text=f"{seconds:.0f} s")
+    size, name = next((size, name) for size, name, end in AGES if seconds < end)
+    return Figure(value=seconds, text=f"{seconds // size:.0f} {name}")
 
 
 def of_store(store: str, entries: Entries) -> Page:
     """The records of a store, newest first."""
-    rows = tuple(
-        (*_common_cells(entry, entry["created_utc"]), one_line(entry["plan_signature"]) or "-", one_line(entry["folder"]))
-        for entry in entries
-    )
-    return _page(store, rows, ("Plan", "Folder"), "`assay check --push` adds records")
+    if not entries:
+        return _page(store, Prose(text="No records: `assay check --push` adds records."))
+    table = Table(name="records", heads=heads("Name", "ID", "Date (UTC)", "State", "Plan", "Folder"), rows=tuple(map(_stored, entries)))
+    return _page(store, table)
 
 
-def _common_cells(entry: Mapping[str, Any], date: str) -> tuple[Cell, ...]:
-    """Name, id, date and state."""
-    when = one_line(date[:19].replace("T", " "))
+def _stored(entry: Mapping[str, Any]) -> tuple[Cell, ...]:
+    when = one_line(entry["created_utc"][:19].replace("T", " "))
     state = one_line(entry["state"])
-    return one_line(entry["name"]), one_line(entry["id"]) or "-", when or "-", Mark(word=state, tone=TONES.get(state, "plain"))
+    mark = Mark(word=state, tone=TONES.get(state, "plain"))
+    return (
+        one_line(entry["name"]),
+        one_line(entry["id"]) or "-",
+        when or "-",
+        mark,
+        one_line(entry["plan_signature"]) or "-",
+        one_line(entry["folder"]),
+    )
 
 
-def _case(entry: Mapping[str, Any]) -> Case:
-    outcome: Outcome = "failure" if entry["state"] == "damaged" else "passed"
-    return Case(name=one_line(entry["folder"]), group="list", outcome=outcome, kind=entry["state"], text=one_line(entry["reason"]))
+def _case(row: Listed) -> Case:
+    outcome: Outcome = "failure" if row.problem else "passed"
+    return Case(name=one_line(row.record), group="list", outcome=outcome, kind=row.verdict, text=one_line(row.problem))
 
 
-def _page(source: str, rows: tuple[tuple[Cell, ...], ...], columns: tuple[str, str], advice: str, *problems: Block) -> Page:
-    table = Table(name="records", heads=heads("Name", "ID", "Date (UTC)", "State", *columns), rows=rows)
-    content = (table, *problems) if rows else (Prose(text=f"{advice}."),)
-    section = Section(key="records", title="Newest first" if rows else "No records", content=content)
-    return Page(title=f"Records in {one_line(source)}", sections=(section,), properties={"verb": "list"})
+def _page(source: str, *blocks: Block, cases: tuple[Case, ...] = ()) -> Page:
+    section = Section(key="records", title="", content=blocks)
+    return Page(title=f"Records in {one_line(source)}", sections=(section,), cases=cases, properties={"verb": "list"})

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
@@ -18,6 +18,9 @@ from fireassay.frames.record_data import RecordData
 from fireassay.spec.plan import targets_of
 from fireassay.units import NS_PER_S
 from fireassay.verdict.evidence.answer_agreement import Agreement, agreements
+
+if TYPE_CHECKING:
+    from fireassay.verdict.comparison.a_or_b import AOrB
 
 # Percentiles at which a curve is drawn, if at least ten requests lie beyond.
 PERCENTS: Final = (
@@ -136,6 +139,9 @@ class ServingSeries:
     routed: tuple[str, ...]  # engines behind a router: the answering replica is unknown
     agreement: Mapping[str, Agreement]  # configuration -> agreement of answers to repeated prompts
     requests: pl.DataFrame = field(repr=False)  # one row per request, `Served.requests`
+    limits: Mapping[str, float] = field(default_factory=dict)  # objectives of a good request: "TTFT" -> seconds
+    attainment: float | None = None  # share of the requests that must meet them; None: there are none
+    rivals: AOrB | None = None  # of a record with two engines: which of them
 
 
 def build(measured: RecordData) -> ServingSeries:
@@ -152,6 +158,8 @@ def build(measured: RecordData) -> ServingSeries:
         routed=tuple(target.name for target in targets_of(measured.experiment.serving) if target.router),
         agreement=agreements(measured),
         requests=requests,
+        limits=measured.experiment.serving.objectives.limits,
+        attainment=measured.experiment.serving.objectives.attainment if measured.experiment.serving.objectives.any else None,
     )
 
 

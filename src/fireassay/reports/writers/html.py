@@ -1,21 +1,24 @@
-"""How does a page become one self-contained HTML file: no network, no script, no external font?
+"""How does a page become one self-contained HTML file: no network, no external font, readable without script?
 
-All text is untrusted: jinja2 escapes it, only our own SVG is inserted as it is, and a content security policy forbids the page to run
-scripts or load resources.
+All text is untrusted: jinja2 escapes it, and only our own SVG is inserted as it is. A content security policy forbids the page to load
+anything and to run any script but ours, which it names by its hash; that script adds comfort, never content.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
+from importlib import resources
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 import jinja2
 
 from fireassay.printable import printable
-from fireassay.reports.page import Block, Bullets, Cell, Chart, Facts, Head, Mark, Number, Page, Prose, Section, Table, Tone, said
+from fireassay.reports.page import Block, Bullets, Chart, Facts, Mark, Page, Plot, Prose, Section, Sum, Table, Tone, said
+from fireassay.reports.writers.support import grids
 from fireassay.reports.writers.writer import Writer
 
 if TYPE_CHECKING:
@@ -24,7 +27,7 @@ if TYPE_CHECKING:
 # A sign with every status word, so that colour alone carries no meaning.
 SIGNS: Final[Mapping[Tone, str]] = {
     "good": "✓",
-    "gain": "▸",
+    "gain": "=",
     "bad": "✕",
     "void": "!",
     "open": "?",
@@ -32,107 +35,95 @@ SIGNS: Final[Mapping[Tone, str]] = {
     "struck": "–",
     "plain": "•",
 }
-MANY: Final = 4  # columns; with more, the reason for a missing number becomes a tooltip
 LEAST_LINKS: Final = 4  # sections from which a list of links is shown
+LONGEST_UNIT: Final = 4  # characters of a unit that is as large as its number
+LONG_NOTES: Final = 300  # characters of a table's notes; longer ones are folded
+LONG_CAPTION: Final = 200  # characters; a longer caption is folded with the data
 SHOWN: Final = 3  # sentences shown per item; the others are folded
-KINDS: Final = {Table: "table", Facts: "facts", Bullets: "bullets", Prose: "prose", Chart: "chart"}
+KINDS: Final = {Table: "table", Facts: "facts", Bullets: "bullets", Prose: "prose", Chart: "chart", Plot: "chart", Sum: "sum"}
+SIDE_BY_SIDE: Final = ("chart", "facts", "bullets")  # kinds whose blocks share a row
 
 
 def write(page: Page) -> str:
     """Render the page as one HTML document."""
-    sections = page.of_depth("front", "detail", "appendix") or page.of_depth("paper")
-    pending = _started(sections)
-    template = _template()
-    pictures = {name: finished() for name, finished in pending}
-    links = sections if len(sections) >= LEAST_LINKS else ()
-    return printable(template.render(page=page, rows=tuple(_side_by_side(sections)), links=links, pictures=pictures))
+    first, sections = _first(page), _sections(page)
+    anchors = grids.anchors(section for section in (*first, *sections))
+    pictures = dict(_pictures((*first, *sections), anchors))
+    links = [section for section in sections if section.title] if len(sections) >= LEAST_LINKS else []
+    context = {"page": page, "first": first, "sections": sections, "links": links, "pictures": pictures, "grids": grids.Grids(anchors)}
+    return printable(_template().render(context, style=_file("report.css"), script=_script(), policy=_policy()))
 
 
-def _side_by_side(sections: Sequence[Section]) -> Iterator[tuple[Section, ...]]:
-    """Group sections into rows: neighbours of half width share one."""
-    for half, some in groupby(sections, key=lambda section: section.half):
-        neighbours = tuple(some)
-        yield from [neighbours] if half else [(section,) for section in neighbours]
+def _first(page: Page) -> tuple[Section, ...]:
+    """What stands on the first screen below the answer: the evidence that is drawn."""
+    brief = page.of_depth("brief") if page.answer is not None else ()
+    drawn = tuple(section for section in brief if all(isinstance(block, (Plot, Sum)) for block in section.blocks))
+    return page.of_depth("first") or drawn
 
 
-def _started(sections: Sequence[Section]) -> list[tuple[str, Callable[[], Picture]]]:
-    """All charts, started before the first is collected, because another process may render them meanwhile."""
-    charts = [block for section in sections for block in section.blocks if isinstance(block, Chart)]
-    if not charts:
-        return []
-    from fireassay.reports.charts.svg import begun
-
-    return [(chart.name, begun(chart.name, chart.draw())) for chart in charts]
+def _sections(page: Page) -> tuple[Section, ...]:
+    """The sections after the first screen."""
+    if questions := page.of_depth("page"):
+        return questions
+    tables = tuple(section for section in page.of_depth("brief") if section not in _first(page)) if page.answer else ()
+    return (*tables, *(page.of_depth("front", "detail", "appendix") or page.of_depth("paper")))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Group:
-    """Neighbouring blocks of one kind: charts in columns, tables side by side."""
+def _pictures(sections: Sequence[Section], anchors: frozenset[str]) -> Iterator[tuple[str, Picture]]:
+    """All charts by name, drawn."""
+    for block in (block for section in sections for block in section.blocks):
+        if isinstance(block, (Chart, Plot)):
+            from fireassay.reports.charts import plot, svg
 
-    kind: str
-    blocks: tuple[Block, ...]
-
-
-def _blocks(section: Section) -> Iterator[Group]:
-    for kind, some in groupby((block for block in section.blocks if type(block) in KINDS), key=lambda block: KINDS[type(block)]):
-        yield Group(kind=kind, blocks=tuple(some))
+            drawing = plot.drawing(block) if isinstance(block, Plot) else block.draw()
+            yield block.name, svg.picture(block.name, drawing, anchors)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Laid:
-    """A cell with its layout."""
-
-    cell: Cell
-    head: str
-    span: int
-    number: bool
-    name: bool  # whether it names the row
+def _groups(section: Section) -> Iterator[tuple[str, tuple[Block, ...]]]:
+    """Neighbouring blocks of one kind: charts in columns, folded tables in one card, sums as the views of one."""
+    known = (block for block in section.blocks if type(block) in KINDS)
+    for kind, some in groupby(known, key=_kind):
+        yield kind, tuple(some)
 
 
-def _rows(table: Table) -> Iterator[tuple[Laid, ...]]:
-    rest = len(table.heads) - table.stub
-    for row in table.rows:
-        merged = row
-        if not table.whole(row) and rest > 1 and _absent_alike(row[table.stub :]):
-            merged = row[: table.stub + 1]
-        yield tuple(
-            Laid(
-                cell=cell,
-                head=table.heads[index].full,
-                span=rest if table.whole(merged) and index == table.stub else 1,
-                number=not isinstance(cell, Mark) and table.numeric(index),
-                name=index < table.stub,
-            )
-            for index, cell in enumerate(merged)
-        )
-
-
-def _absent_alike(cells: Sequence[Cell]) -> bool:
-    """Whether all cells lack a number for the same reason."""
-    numbers = [cell for cell in cells if isinstance(cell, Number) and not cell.bare and not cell.shown.measured]
-    return len(numbers) == len(cells) and len({cell.shown.full for cell in numbers}) == 1
-
-
-@dataclass(frozen=True, kw_only=True)
-class Span:
-    """A head above neighbouring columns."""
-
-    above: str
-    span: int
-
-
-def _spans(heads: Sequence[Head]) -> tuple[Span, ...]:
-    """Merge neighbouring heads under the same spanning head."""
-    grouped = ((above, len(list(some))) for above, some in groupby(heads, key=lambda head: head.above))
-    return tuple(Span(above=above, span=number) for above, number in grouped)
+def _kind(block: Block) -> str:
+    return "folds" if isinstance(block, Table) and block.folded else KINDS[type(block)]
 
 
 def _sign(mark: Mark) -> str:
     return mark.sign or SIGNS[mark.tone]
 
 
-def _kind(cell: Cell) -> str:
-    return "mark" if isinstance(cell, Mark) else "number" if isinstance(cell, Number) else "words"
+def _large(text: str) -> tuple[str, str]:
+    """A tile's number and, if it is long, its unit, which is then written small: ("$0.051", "per million samples")."""
+    number, _, unit = text.partition(" ")
+    return (number, unit) if len(unit) > LONGEST_UNIT else (text, "")
+
+
+def _folded(block: Bullets) -> str:
+    """What a fold of a list says: how many items, and how many of each word."""
+    words = [item.mark.word for item in block.items if item.mark is not None]
+    counts = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
+    return f"{len(block.items)} rules: {counts}"
+
+
+@cache
+def _file(name: str) -> str:
+    return resources.files("fireassay.reports.writers").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+@cache
+def _script() -> str:
+    return _file("report.js").strip()
+
+
+@cache
+def _policy() -> str:
+    """Nothing is loaded, and no script runs but ours."""
+    digest = base64.b64encode(hashlib.sha256(_script().encode()).digest()).decode()
+    return (
+        f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    )
 
 
 @cache
@@ -145,14 +136,14 @@ def _template() -> jinja2.Template:
         lstrip_blocks=True,
     )
     tools: dict[str, Callable[..., object]] = {
-        "blocks_of": _blocks,
-        "rows_of": _rows,
-        "spans": _spans,
+        "groups_of": _groups,
         "sign": _sign,
         "said": said,
-        "kind": _kind,
+        "large": _large,
+        "folded": _folded,
+        "beams": grids.beams,
     }
-    environment.globals.update(tools, MANY=MANY, SHOWN=SHOWN)
+    environment.globals.update(tools, SHOWN=SHOWN, LONG_NOTES=LONG_NOTES, LONG_CAPTION=LONG_CAPTION, SIDE_BY_SIDE=SIDE_BY_SIDE)
     return environment.get_template("page.html")
 
 

@@ -246,7 +246,7 @@ def _rows(folder: Path) -> pyarrow.Table:
     (path,) = folder.glob("requests.*")
     batches = list(read_stream(path).batches)
     if not batches:
-        raise WorkloadError("the client process recorded no request")
+        raise WorkloadError("the client process recorded no request. End other programs and examine again: assay doctor client")
     return pa.Table.from_batches(batches).sort_by("request")
 
 

@@ -70,10 +70,10 @@ class LaunchLoop:
 
     @property
     def block_left(self) -> bool:
-        """Whether another block is planned and, with interim analyses, still worthwhile."""
-        if self.blocks_done >= self.context.experiment.blocks:
+        """Whether another block is planned and still worthwhile."""
+        if self.blocks_done >= self.context.experiment.blocks or self._hopeless:
             return False
-        return not (self.adaptive and (self._over_budget() or policy.hopeless(self.context.plan, self.context.rows)))
+        return not (self.adaptive and self._over_budget())
 
     @property
     def can_go_on(self) -> bool:
@@ -85,6 +85,10 @@ class LaunchLoop:
         """Whether another block may be made and is needed."""
         return self.can_go_on and not self.enough
 
+    @property
+    def _hopeless(self) -> bool:
+        return bool(policy.hopeless(self.context.rows))
+
     # ---- making launches
 
     def make_block(self) -> None:
@@ -93,26 +97,26 @@ class LaunchLoop:
             return  # it was interrupted between a block and its interim analysis
         block = self.blocks_done
         for planned in self.waiting("timed"):
-            if planned.block == block:
+            if planned.block == block and not self._hopeless:
                 self._make(planned)
         self._look_if_due()
 
     def make_faults(self) -> None:
         """Make the missing untimed launches: communication calibration, then faults."""
         for planned in self.untimed:
-            self._make(planned)
+            if not self._hopeless:
+                self._make(planned)
 
     def outcome(self) -> Outcome:
         """How the run ended; notes in the manifest why no further blocks were made."""
-        rows, plan = self.context.rows, self.context.plan
+        failed = policy.all_failed(self.context.rows)
         self.context.show()
-        needed = bool(self.untimed) or (self.block_left and not self.enough)
+        needed = not failed and (bool(self.untimed) or (self.block_left and not self.enough))
         if self.context.stop.count and needed:
             return Outcome(state="interrupted", reason=self.context.stop.reason)
         if self.adaptive:
             self._look_if_due()
             self.context.record.note(looks_ended=self._why_ended())
-        failed = policy.hopeless(plan, rows) or policy.all_failed(rows)
         return Outcome(state="failed" if failed else "complete", reason=failed, not_metered=self.maker.absences())
 
     def _make(self, planned: PlannedLaunch) -> None:
@@ -199,8 +203,7 @@ class LaunchLoop:
         if self._over_budget():
             limit = self.context.experiment.limits.experiment_timeout_s
             return f"limits.experiment_timeout_s = {limit:g} s had passed before it could start"
-        rows = self.context.rows
-        return policy.hopeless(self.context.plan, rows) or policy.skip_reason(planned, rows)
+        return policy.skip_reason(planned, self.context.rows)
 
     # ---- interim analyses
 

@@ -1,8 +1,7 @@
 """When is it pointless to continue?  Pure functions of the launches that have ended.
 
 * A configuration whose last two launches failed is skipped from then on; the others continue.
-* If no launch has succeeded, and some configuration has failed twice or every one at least once (two failures in
-all), the experiment has failed.
+* If the first launch fails, no other is started: its error is usually that of all, and the user waits for it.
 Fault launches do not count: they break things on purpose.
 """
 
@@ -41,20 +40,13 @@ def skip_reason(planned: PlannedLaunch, rows: Sequence[Mapping[str, Any]]) -> st
     return ""
 
 
-def hopeless(plan: Sequence[PlannedLaunch], rows: Sequence[Mapping[str, Any]]) -> str:
-    """Why the whole experiment has failed; empty if it has not."""
-    ended = [row for row in rows if row["role"] == "timed" and row["status"] in (*FAILED, "ok")]
-    if len(ended) < 2 or any(row["status"] == "ok" for row in ended):
-        return ""
-    configurations = {planned.configuration for planned in plan if planned.role == "timed"}
-    configurations_ended = [row["configuration"] for row in ended]
-    if configurations <= set(configurations_ended) or any(configurations_ended.count(name) >= 2 for name in configurations):
-        return f"no launch succeeded ({len(ended)} failed). {_sentence(ended[0])}"
-    return ""
+def hopeless(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Why the whole experiment has failed: a timed launch failed before any succeeded. Empty if it has not."""
+    return all_failed([row for row in rows if row["role"] == "timed"])
 
 
 def all_failed(rows: Sequence[Mapping[str, Any]]) -> str:
-    """At the end of the plan, why no launch succeeded; empty if any did or none was tried."""
+    """Why no launch succeeded; empty if any did or none was tried."""
     finished = [row for row in rows if row["status"] in (*FAILED, "ok")]
     if not finished or any(row["status"] == "ok" for row in finished):
         return ""

@@ -14,6 +14,7 @@ from typing import Any
 from fireassay import catalog
 from fireassay.clock import Clock, SystemClock
 from fireassay.errors import Interrupted, Problem, RecordError, SpecError, WorkloadError
+from fireassay.printable import shell_word
 from fireassay.record import folder as record_folder
 from fireassay.record import machine_fitness
 from fireassay.record.environment import capture
@@ -141,7 +142,7 @@ def resume(
     record_before = open_record(path)
     if record_before.sealed:
         raise RecordError(
-            f"{path} is {record_before.state}; no launch is left to run. Show it: assay report {path}. Measure again: assay run"
+            f"{path} is {record_before.state}; no launch is left to run. Show it: assay report {shell_word(path)}. Measure again: assay run"
         )
     before = dict((record_before.manifest["environment"] or {}).get("before") or {})
     folder = Path(before.get("script", {}).get("folder", Path.cwd()))
@@ -199,7 +200,7 @@ def _carry_out(runner: Runner, context: RunContext, before: Mapping[str, Any]) -
     if outcome.state == "interrupted":
         raise Interrupted(resume_lines([context.record.path], outcome.reason))
     if outcome.state == "failed":
-        raise WorkloadError(f"{outcome.reason}\nThe record keeps every launch and its output: {context.record.path}")
+        raise WorkloadError(why_failed(context, outcome.reason))
     return context.record.path
 
 
@@ -227,6 +228,25 @@ def give_up(context: RunContext, error: BaseException) -> None:
     """Finish an unfinished record as interrupted; no measured data are lost."""
     with suppress(RecordError):  # a full disk may refuse this too; the record still reads as interrupted
         context.record.finish("interrupted", str(error) or type(error).__name__)
+
+
+def why_failed(context: RunContext, reason: str) -> str:
+    """What failed, in which launch and how, and the command that tries one launch again."""
+    if reason != policy.all_failed(context.rows):  # the runner's own words
+        return f"{reason}\nOutput kept: {context.record.path}"
+    row = next(row for row in context.rows if row["status"] in policy.FAILED)
+    planned = context.plan[row["slot"]]
+    script, path = context.experiment.workload.script, context.record.path
+    subject = Path(script).name if script else context.experiment.name
+    left = len(context.plan) - len({row["slot"] for row in context.rows})
+    started = f"{left} {'launch' if left == 1 else 'launches'} not started, output kept" if left else "Output kept"
+    workers = "" if context.experiment.serving is not None else f" --workers {planned.workers}"
+    return (
+        f"{subject} failed in launch {row['slot'] + 1} of {len(context.plan)} ({planned.configuration})\n"
+        f"  {row['reason']}\n"
+        f"{started}: {path}\nFix it, then try one launch:\n"
+        f"  assay run {shlex.quote(str(path))}{workers} --launches 1"
+    )
 
 
 def _secrets(context: RunContext) -> tuple[str, ...]:

@@ -152,8 +152,8 @@ def _raise_if_not_complete(contexts: Sequence[RunContext], outcomes: Sequence[Ou
         paths = [context.record.path for context, _ in stopped]
         raise Interrupted(run.resume_lines(paths, stopped[0][1].reason))
     if failed := [f"{context.label}: {outcome.reason}" for context, outcome in ended if outcome.state == "failed"]:
-        paths_text = "\n".join(f"    {path}" for path in _paths(contexts))
-        raise WorkloadError("\n".join(failed) + f"\nThe records keep every launch and its output:\n{paths_text}")
+        paths_text = "\n".join(f"  {path}" for path in _paths(contexts))
+        raise WorkloadError("\n".join(failed) + f"\nOutput kept:\n{paths_text}")
 
 
 def _paths(contexts: Sequence[RunContext]) -> list[Path]:

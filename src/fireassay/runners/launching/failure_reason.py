@@ -29,6 +29,9 @@ _MISSING = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 _ENGINE_EXIT = re.compile(r"exitcode\s*:\s*(-?\d+)")
 _ENGINE_RANK = re.compile(r"rank\s*:\s*(\d+) \(local_rank")
 _EXCEPTION = re.compile(r"^(?:\[rank\d+\]: ?)?((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Fault|Warning)(?:: .*)?)$")
+_EXPLAINED = re.compile(r"^(?:[^\s:]+:\d+: )?" + _EXCEPTION.pattern.removeprefix("^"))  # with the file and line of `_raised_at`
+_FRAME = re.compile(r"^(?:\[rank\d+\]: ?)?\s*File \"([^\"]+)\", line (\d+)")
+_LIBRARY = re.compile(r"/(?:site|dist)-packages/|/lib/python3|^<")
 # Terminal control sequences (colours, window titles): a script's output must not control the reader's terminal.
 _CONTROL = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b.|[^\n\r\t\x20-\x7e\xa0-\U0010ffff]")
 # Lines of torchrun (log records, summary, traceback) and of the profiler (Kineto: source, time, process).
@@ -64,7 +67,7 @@ def why_failed(ending: Ending, output: str, log: str) -> str:
     line = explaining_line(output)
     hint = _hint(output, how)
     output_clause = f"; its last output was: {line}" if line else ", and printed nothing"
-    output_clause = f": {line}" if _EXCEPTION.match(line) else output_clause
+    output_clause = f": {line}" if _EXPLAINED.match(line) else output_clause
     return f"{how}{output_clause}{hint} (all of its output: {log})"
 
 
@@ -84,11 +87,29 @@ def how_it_ended(ending: Ending, output: str) -> str:
 
 
 def explaining_line(output: str) -> str:
-    """The line that explains a failure: the last exception of the script, else its last line."""
+    """The line that explains a failure: the last exception of the script, with file and line if they are known, else its last line."""
     lines = script_lines(output)
-    exceptions = [match.group(1) for line in lines if (match := _EXCEPTION.match(line.strip()))]
-    chosen = exceptions[-1] if exceptions else (lines[-1].strip() if lines else "")
-    return chosen if len(chosen) <= 300 else f"{chosen[:297]}..."
+    exceptions = [(number, match[1]) for number, line in enumerate(lines) if (match := _EXCEPTION.match(line.strip()))]
+    if not exceptions:
+        return _shortened(lines[-1].strip() if lines else "")
+    number, text = exceptions[-1]
+    return _shortened(f"{_raised_at(lines[:number])}{text}")
+
+
+def _raised_at(lines: list[str]) -> str:
+    """ "train.py:41: ", the last line of the user's own files in a traceback; "" if there is no traceback."""
+    frames: list[tuple[str, str]] = []
+    for line in reversed(lines):
+        if match := _FRAME.match(line):
+            frames.append((match[1], match[2]))
+        elif "Traceback (most recent call last)" in line:
+            break
+    own = next((frame for frame in frames if not _LIBRARY.search(frame[0])), None)
+    return f"{Path(own[0]).name}:{own[1]}: " if own else ""
+
+
+def _shortened(line: str) -> str:
+    return line if len(line) <= 300 else f"{line[:297]}..."
 
 
 def script_lines(output: str) -> list[str]:

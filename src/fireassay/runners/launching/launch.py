@@ -82,6 +82,7 @@ def request_for(context: RunContext, job: Job, environment: dict[str, str], cwd:
         max_restarts=experiment.launcher.max_restarts if planned.role == "fault" else 0,
         grace_s=experiment.limits.grace_s,
         settings=experiment.launcher,
+        session=f"{context.record.path.resolve().name}.{planned.role}.{planned.block}",
         most_workers=max(experiment.factor.levels),
         prefix=profiling.prefix(experiment, context.record.path, job),
     )

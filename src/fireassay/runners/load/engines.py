@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import shlex
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -57,19 +58,20 @@ def check_reachable(experiment: Experiment) -> None:
     assert experiment.serving is not None
     for target in targets_of(experiment.serving):
         for url in urls_of(experiment, target):
-            _connect(url)
+            _connect(url, experiment.serving.model)
 
 
-def _connect(url: str) -> None:
+def _connect(url: str, model: str) -> None:
     parts = urlsplit(url)
     try:
         port = parts.port or (443 if parts.scheme == "https" else 80)
         socket.create_connection((parts.hostname or "", port), timeout=CONNECT_S).close()
     except (OSError, ValueError) as error:
-        why = str(error) or type(error).__name__
+        why = (getattr(error, "strerror", None) or str(error) or type(error).__name__).lower()
+        shown = redact(url)
         raise EnvironmentLacks(
-            f"no server at {redact(url)}: {why}. Start it, or give the address on which it listens; "
-            "assay starts only targets with `command`."
+            f"no server at {shown}: {why}\nNothing was sent or recorded. Start the server, then see how it answers:\n"
+            f"  assay load {shlex.quote(shown)}{f' --model {shlex.quote(model)}' if model else ''} --check"
         ) from None
 
 

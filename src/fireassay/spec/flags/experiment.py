@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import copy
 import re
+import shlex
 import sys
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,9 +40,11 @@ def add_flags(parser: argparse.ArgumentParser, flags: Iterable[KeyFlag]) -> None
     """
     keep_command(parser)
     parser.usage = "%(prog)s [options] [FILE] [-- SCRIPT ARGUMENT ...]"
-    parser.add_argument("experiment", nargs="?", metavar="FILE", help="an experiment's TOML file, or a record whose experiment to use")
+    parser.add_argument(
+        "experiment", nargs="?", metavar="FILE", help="an experiment's TOML file, or a record whose experiment is run again"
+    )
     group = parser.add_argument_group("keys of the experiment", "Each overrides the key of the file, if one is given.")
-    declare(group, flags, with_paths=True)
+    declare(group, flags)
 
 
 def split_at_dashes(words: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
@@ -68,14 +71,24 @@ def keep_command(parser: argparse.ArgumentParser) -> None:
     parser.parse_known_args = parse_before_dashes  # type: ignore[method-assign, assignment]
 
 
-def experiment_from(namespace: argparse.Namespace, flags: Sequence[KeyFlag], *, today: date | None = None) -> tuple[Experiment, Path]:
+@dataclass(frozen=True, kw_only=True)
+class Stored:
+    """An experiment that was run before, as a base for flags."""
+
+    data: Mapping[str, Any]
+    folder: Path  # base of its script
+
+
+def experiment_from(
+    namespace: argparse.Namespace, flags: Sequence[KeyFlag], *, today: date | None = None, stored: Stored | None = None
+) -> tuple[Experiment, Path]:
     """The experiment, and the folder that its script is relative to.
 
     Args:
-        namespace: from a parser with `add_flags`. The words after `--` override the file's script and arguments; `script_folder`, if
-            set, is the folder of a file whose script lies elsewhere.
+        namespace: from a parser with `add_flags`. The words after `--` override the file's script and arguments.
         flags: those of the parser.
         today: date for prices given without one.
+        stored: what the positional argument names, if it is a record and no file.
 
     Raises:
         SpecError: every problem of the file, the flags and the script at once.
@@ -86,13 +99,13 @@ def experiment_from(namespace: argparse.Namespace, flags: Sequence[KeyFlag], *, 
     _something_to_run(file, command)
     from fireassay.spec.load import checked, parse
 
-    data, lines = parse(Path(file)) if file else ({}, {})
-    folder = Path() if command or not file else getattr(namespace, "script_folder", None) or Path(file).parent
+    data, text = (stored.data, "") if stored else parse(Path(file)) if file else ({}, "")
+    folder = Path() if command or not file else stored.folder if stored else Path(file).parent
     merged, problems = merge(data, texts, command, today or SystemClock().utc().date())
     source = " and ".join([*([str(file)] if file else []), *(["the flags"] if texts or not file else [])])
     unread = {item.path for item in flags for problem in problems if problem.where == item.name}
     try:
-        experiment = checked(merged, folder, source, lines)
+        experiment = checked(merged, folder, source, text)
     except SpecError as error:
         more = (_as_flag(problem, texts, flags, bool(file)) for problem in error.problems if not _missing_unread(problem, unread))
         raise SpecError((*problems, *more), source) from None
@@ -124,12 +137,12 @@ def name_from(script: str) -> str:
 
 
 def _something_to_run(file: str | None, command: Sequence[str]) -> None:
-    example = "For example: assay run --workers 1,2,4 -- train.py --epochs 3"
     if file is None and not command:
-        allowed = "an experiment's TOML file, or a script after --"
-        raise SpecError((Problem(where="what to run", found="neither", allowed=allowed, fix=f"{example}."),), "the flags")
+        examples = "\n  assay run experiment.toml\n  assay run --workers 1,2,4 -- train.py --epochs 3"
+        found = "no experiment file, and no script after --"
+        raise SpecError((Problem(where="nothing to run", found=found, fix=examples),), "the flags")
     if file is not None and file.endswith(".py"):
-        remedy = f"Put -- before the script: assay run --workers 1,2,4 -- {file}"
+        remedy = f"Put -- before the script:\n  assay run --workers 1,2,4 -- {shlex.quote(file)}"
         raise SpecError((Problem(where=file, found="a script", allowed="an experiment's TOML file", fix=remedy),), file)
 
 
@@ -139,7 +152,7 @@ def _missing_unread(problem: Problem, unread: Container[str]) -> bool:
 
 
 def _path(problem: Problem) -> str:
-    return problem.where.partition(" (line ")[0].partition("[")[0]
+    return problem.where.partition("[")[0]
 
 
 def _as_flag(problem: Problem, texts: Container[KeyFlag], flags: Iterable[KeyFlag], with_file: bool) -> Problem:
@@ -153,7 +166,7 @@ def _as_flag(problem: Problem, texts: Container[KeyFlag], flags: Iterable[KeyFla
     if item is None:
         return problem
     remedy = _remedy(item, problem) if item in texts else f"Add {item.name} {item.flag.metavar}."
-    return replace(problem, where=item.name, fix=remedy)
+    return replace(problem, where=item.name, fix=remedy, excerpt=None)
 
 
 def _remedy(item: KeyFlag, problem: Problem) -> str:

@@ -2,15 +2,16 @@
 
     assay load http://localhost:8000 --model M --scenario "D(100,100)" --concurrency 1,8,16 --slo ttft=0.2,tpot=0.05
 
-Every flag except --goodput sets one key; the addresses are the replicas of one engine.  All errors are reported at once, under
-the flags' names.
+Every flag except --goodput sets one key; the addresses are the replicas of one engine, or engines as NAME=URL.  All errors are reported
+at once, under the flags' names.  A record instead of an address gives every key that no flag sets.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -21,18 +22,24 @@ from fireassay.spec.flags.texts import PRICE_SOURCE, Unreadable, slo
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from fireassay.spec.experiment import Experiment
 
 VERB: Final = "load"
 # Objectives of --goodput if none are given: MLPerf's server constraints for llama2-70b, 2 s and 0.2 s.
 DEFAULT_OBJECTIVES: Final = {"ttft_s": 2.0, "tpot_s": 0.2}
-URLS: Final = "serving.targets[0].urls"
+LONG_LAUNCHES: Final = 5  # where one launch is long; the fewest for a reliable interval
+SHORT_ENOUGH: Final = ("closed", "constant", "poisson", "gamma", "users")  # arrivals that 10 s show
+URLS: Final = re.compile(r"serving\.targets\[\d+\]\.urls")
+NAMED: Final = re.compile(r"([A-Za-z][A-Za-z0-9._-]*)=(.+)")
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Declare the addresses and every flag; values stay text until `experiment_from`."""
-    parser.add_argument("urls", nargs="+", metavar="URL", help="where the server listens; several URLs are replicas of one engine")
+    parser.add_argument(
+        "urls", nargs="+", metavar="URL", help="where the server listens; several are replicas of one engine, a=URL b=URL are two engines"
+    )
     group = parser.add_argument_group("keys of the experiment")
     of_verb.declare(group, of_verb.flags_of(VERB))
     group.add_argument(
@@ -44,23 +51,49 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def experiment_from(namespace: argparse.Namespace, *, today: date | None = None) -> Experiment:
-    """The experiment that the flags describe.
+def experiment_from(namespace: argparse.Namespace, *, today: date | None = None, recorded: Recorded | None = None) -> Experiment:
+    """The experiment that the flags describe, or a recorded one with the flags on top.
 
     Raises:
         SpecError: every problem of the flags at once.
     """
-    data, problems = mapping(namespace, today or SystemClock().utc().date())
-    return of_verb.experiment_of(data, problems, _as_flag)
+    day = today or SystemClock().utc().date()
+    if recorded is not None:
+        return of_verb.experiment_of(*again(recorded.data, namespace, day), _as_flag, recorded.folder)
+    return of_verb.experiment_of(*mapping(namespace, day), _as_flag)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recorded:
+    """The experiment of a record, as in its file, and the folder that its files are relative to."""
+
+    data: dict[str, Any]
+    folder: Path
+
+
+def again(data: dict[str, Any], namespace: argparse.Namespace, today: date) -> tuple[dict[str, Any], list[Problem]]:
+    """The keys of a record with those of the given flags on top, and the flags that could not be read."""
+    given = of_verb.given(namespace, of_verb.flags_of(VERB))
+    serving = data["serving"]
+    names = {item.name for item in given}
+    for flag, other in (("--rate", "concurrency"), ("--concurrency", "rate")):
+        if flag in names and serving.get(other):  # the other kind of load, with arrivals of its own
+            serving.pop(other)
+            serving.get("arrivals", {}).pop("process", None)
+    problems = of_verb.put_all(data, given)
+    if namespace.goodput is not None:
+        problems += _goodput(data, namespace.goodput)
+    _completed(data, today)
+    return data, problems
 
 
 def mapping(namespace: argparse.Namespace, today: date) -> tuple[dict[str, Any], list[Problem]]:
     """The keys as in a file, and the flags that could not be read."""
-    problems = [problem for url in namespace.urls if (problem := _wrong_url(url)) is not None]
+    targets, problems = _targets(namespace.urls)
     data: dict[str, Any] = {
         "workload": {"runner": "serving", "work": "tokens"},
         "gates": {"efficiency": "none"},
-        "serving": {"targets": [{"urls": list(dict.fromkeys(namespace.urls))}]},
+        "serving": {"targets": targets},
     }
     flags = of_verb.flags_of(VERB)
     of_verb.put_defaults(data, flags)
@@ -87,26 +120,59 @@ def _goodput(data: dict[str, Any], text: str) -> list[Problem]:
 
 def _defaults(data: dict[str, Any], namespace: argparse.Namespace, today: date) -> None:
     serving = data["serving"]
+    _lengths(data, namespace)
+    _completed(data, today)
+    if not {"rate", "concurrency"} & set(serving) and serving["arrivals"].get("process", "closed") in ("closed", "users"):
+        serving["concurrency"] = [1]
+    if "prompts" in serving and "source" in serving["prompts"]:
+        serving.setdefault("scenarios", ["dataset"])
+    data.setdefault("name", name_from(str(serving.get("model", "")), str(serving["targets"][0]["urls"][0])))
+
+
+def _lengths(data: dict[str, Any], namespace: argparse.Namespace) -> None:
+    """Many short launches, unless the flags say how long one is: then fewer, which end as before."""
+    arrivals = data["serving"].get("arrivals", {})
+    long = {"requests", "trace"} & set(arrivals) or arrivals.get("process", "closed") not in SHORT_ENOUGH
+    if namespace.key_duration is None and not long:
+        return
+    if namespace.key_duration is None:
+        arrivals.pop("duration_s", None)
+    if namespace.key_launches is None:
+        of_verb.put(data, "launches.per_configuration", LONG_LAUNCHES)
+
+
+def _completed(data: dict[str, Any], today: date) -> None:
+    """What the given keys imply."""
+    serving = data["serving"]
     arrivals = serving.setdefault("arrivals", {})
     if "rate" in serving:
         arrivals.setdefault("process", "poisson")
     if "trace" in arrivals:
         arrivals.setdefault("process", "trace")
-    if not {"rate", "concurrency"} & set(serving) and arrivals.get("process", "closed") in ("closed", "users"):
-        serving["concurrency"] = [1]
     if "prices" in data and "usd_per_worker_hour" in data["prices"]:
         data["prices"] = {"source": PRICE_SOURCE, "date": today, **data["prices"]}
-    if "energy" in data:
+    if "modelled_watts_per_worker" in data.get("energy", {}):
         data["energy"]["source"] = "modelled"
-    if "prompts" in serving and "source" in serving["prompts"]:
-        serving.setdefault("scenarios", ["dataset"])
-    data.setdefault("name", name_from(str(serving.get("model", "")), namespace.urls[0]))
 
 
 def name_from(model: str, url: str) -> str:
     """A record's name: from the model, else from the host."""
     text = model.rpartition("/")[2] or (urlsplit(url).hostname or "load")
     return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-._")[:80] or "load"
+
+
+def _targets(words: Sequence[str]) -> tuple[list[dict[str, Any]], list[Problem]]:
+    """The engines that the addresses name: one with replicas, or one for each NAME in NAME=URL."""
+    named = [NAMED.fullmatch(word) for word in words]
+    pairs = [(match[1], match[2]) if match else ("", word) for match, word in zip(named, words, strict=True)]
+    problems = [problem for _, url in pairs if (problem := _wrong_url(url)) is not None]
+    if any(named) and not all(named):
+        bare = next(url for name, url in pairs if not name)
+        problems.append(Problem(where="URL", found=f"{bare} next to NAME=URL", allowed="a name for every URL, or for none"))
+    urls: dict[str, list[str]] = {}
+    for name, url in dict.fromkeys(pairs):
+        urls.setdefault(name, []).append(url)
+    return [{**({"name": name} if name else {}), "urls": each} for name, each in urls.items()], problems
 
 
 def _wrong_url(url: str) -> Problem | None:
@@ -123,7 +189,7 @@ def _wrong_url(url: str) -> Problem | None:
 
 def _as_flag(problem: Problem) -> Problem:
     """The problem under the name of the flag that sets its key."""
-    if problem.where.startswith(URLS):
+    if URLS.match(problem.where):
         return replace(problem, where="URL")
     return of_verb.as_flag(problem, of_verb.flags_of(VERB))
 

@@ -71,10 +71,10 @@ def flags_of(verb: str) -> tuple[KeyFlag, ...]:
     return tuple(sorted(every, key=lambda item: item.flag.places[verb]))
 
 
-def declare(group: argparse._ActionsContainer, flags: Iterable[KeyFlag], *, with_paths: bool = False) -> None:
-    """Declare flags in a parser or a group."""
+def declare(group: argparse._ActionsContainer, flags: Iterable[KeyFlag]) -> None:
+    """Declare flags in a parser or a group, each with its key."""
     for item in flags:
-        flag, words = item.flag, f"{item.help}  [{item.path}]" if with_paths else item.help
+        flag, words = item.flag, f"{item.help}  [{item.path}]"
         if not flag.metavar:
             value = not flag.name.startswith("--no-")
             group.add_argument(flag.name, dest=item.attribute, action="store_const", const=value, help=words)
@@ -131,7 +131,7 @@ def put(data: dict[str, Any], path: str, value: Any) -> None:
 
 def as_flag(problem: Problem, flags: Iterable[KeyFlag]) -> Problem:
     """The problem under the name of the flag that sets its key."""
-    path = problem.where.partition(" (line ")[0]
+    path = problem.where
     name = next((item.name for item in flags if path == item.path or path.startswith(f"{item.path}[")), None)
     return problem if name is None else replace(problem, where=name)
 
@@ -148,7 +148,7 @@ def experiment_of(
 
     unread = {problem.where: problem for problem in problems}
     try:
-        experiment = checked(data, folder or Path(), "the flags", {})
+        experiment = checked(data, folder or Path(), "the flags")
     except SpecError as error:
         more = map(rename, error.problems)
         raise SpecError((*problems, *(problem for problem in more if problem.where not in unread)), "the flags") from None

@@ -295,6 +295,32 @@ def _words_can_be_passed(data: Data) -> Iterator[Problem]:
 
 
 Rule = Callable[[Data], Iterator[Problem]]
+
+
+def _fork_is_no_other_measurement(data: Data) -> Iterator[Problem]:
+    """Forked workers have paid for no import, and are forks of one process with one thread on this machine."""
+    if _at(data, "launcher", "start") != "fork":
+        return
+    keys = {
+        "launcher.kind": (_at(data, "launcher", "kind"), (None, "local"), '"local"'),
+        "launcher.nodes": (_at(data, "launcher", "nodes"), (None, 1), "1"),
+        "launcher.threads_per_worker": (
+            _at(data, "launcher", "threads_per_worker"),
+            (None, 1),
+            "1: a pool of threads does not survive a fork",
+        ),
+        "launcher.pin": (_at(data, "launcher", "pin"), (None, "none"), '"none"'),
+        "scaling.time": (_at(data, "scaling", "time"), (None, "auto", "step"), '"auto" or "step": whole launches include start-up'),
+    }
+    for where, (value, allowed, words) in keys.items():
+        if value not in allowed:
+            fix = 'Or set launcher.start = "exec".'
+            yield Problem(where=where, found=shown(value), allowed=f'{words} with launcher.start = "fork"', fix=fix)
+    if data.get("profile") is not None:
+        fix = 'Set launcher.start = "exec".'
+        yield Problem(where="profile", found="a profile", allowed='none with launcher.start = "fork"', fix=fix)
+
+
 RULES: tuple[Rule, ...] = (
     _something_to_start,
     _levels_once,
@@ -307,6 +333,7 @@ RULES: tuple[Rule, ...] = (
     _steps_end_a_training,
     _only_of_a_training,
     _nodes_meet,
+    _fork_is_no_other_measurement,
     _endpoint_is_host_and_port,
     _words_can_be_passed,
     flops_say_enough,

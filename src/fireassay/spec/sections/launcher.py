@@ -46,6 +46,14 @@ class Launcher(Model):
         description="CPU affinity of the workers. none: left to the operating system. spread: each worker gets its own processors, "
         "physical cores and NUMA nodes taken in turn. compact: neighbours first.",
     )
+    start: Annotated[
+        Literal["exec", "fork"], flag("--start", "HOW", "processes of a launch: exec, or fork from one with torch imported", run=365)
+    ] = Field(
+        "exec",
+        description="exec: every process of a launch is started anew, as by its user. fork: torchrun and the workers are forks of a process "
+        "that has imported torch; one such process per block. Saves seconds per launch; times and costs of whole runs then exclude the "
+        'imports. Needs Linux, kind = "local" on one node, one thread per worker, no pinning, no accelerator.',
+    )
     numa: Literal["none", "local"] = Field("none", description="local: a pinned worker prefers memory of its processors' NUMA nodes.")
     nodes: Annotated[int, flag("--nodes", "N", "number of nodes ({default})", run=370, profile=80, comm=200)] = Field(
         1, ge=1, le=100_000, description="Number of nodes. If above 1, set the three keys below on every node."

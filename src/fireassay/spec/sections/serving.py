@@ -97,9 +97,15 @@ class Objectives(Model):
     )
 
     @property
+    def limits(self) -> dict[str, float]:
+        """The objectives by name, seconds."""
+        named = {"TTFT": self.ttft_s, "visible TTFT": self.ttft_visible_s, "TPOT": self.tpot_s, "gap": self.itl_s, "end to end": self.e2e_s}
+        return {name: limit for name, limit in named.items() if limit is not None}
+
+    @property
     def any(self) -> bool:
         """Whether there is any objective."""
-        return any(value is not None for value in (self.ttft_s, self.ttft_visible_s, self.tpot_s, self.itl_s, self.e2e_s))
+        return bool(self.limits)
 
 
 class Stage(Model):
@@ -122,7 +128,7 @@ class Arrivals(Model):
         "single_stream, multi_stream, server, offline: the scenarios of MLPerf.",
     )
     duration_s: Annotated[
-        float, flag("--duration", "T", "measured part of each load, as 120s or 2m ({default:g}s)", read=seconds, load=90)
+        float, flag("--duration", "T", "measured part of each load, as 120s or 2m ({default:g}s)", default=10.0, read=seconds, load=90)
     ] = Field(30.0, gt=0.0, le=LONGEST_S, description="Time during which requests become due in a launch, seconds.")
     requests: Annotated[int | None, flag("--requests", "N", "end a load after this many requests", load=110)] = Field(
         None, ge=1, le=100_000_000, description="End a launch after this many requests, if that is sooner."

@@ -139,7 +139,9 @@ def signed(wire: Wire, url: str, credentials: Any, region: str, service: str = S
     try:
         SigV4Auth(credentials.get_frozen_credentials(), service, region).add_auth(request)
     except Exception as error:  # the library's message may contain a secret
-        raise EnvironmentLacks(f"AWS credentials could not be used: {type(error).__name__}") from None
+        raise EnvironmentLacks(
+            f"AWS credentials could not be used: {type(error).__name__}. Renew them, for example with aws sso login"
+        ) from None
     signed_headers = {name.lower(): str(value) for name, value in request.headers.items()}
     sent = tuple((name, Hidden(value) if name in _SECRET else value) for name, value in signed_headers.items())
     return Wire(path=wire.path, body=wire.body, method=wire.method, headers=sent)

@@ -127,7 +127,9 @@ def _signer(target: Target) -> Signer:
     try:
         return _SIGNERS[auth](oci, target)
     except Exception as error:  # the library's message may contain a secret
-        raise EnvironmentLacks(f"no Oracle credentials by auth = {auth!r}: {type(error).__name__}") from None
+        raise EnvironmentLacks(
+            f"no Oracle credentials by auth = {auth!r}: {type(error).__name__}. Create ~/.oci/config with oci setup config, or set another auth"
+        ) from None
 
 
 def _from_config(oci: Any, target: Target) -> Signer:

@@ -36,7 +36,7 @@ def _path(ask: Ask, target: Target) -> str:
         return f"/v1beta/models/{model}:{verb}"
     project, location = option(target, "project"), option(target, "location")
     if not (project and location):
-        raise EnvironmentLacks('the backend vertex needs the options project and location, or api = "gemini"')
+        raise EnvironmentLacks('the backend vertex lacks project or location. Set both in the target\'s options, or api = "gemini"')
     publisher = option(target, "publisher", "google")
     return f"/v1/projects/{project}/locations/{location}/publishers/{publisher}/models/{model}:{verb}"
 

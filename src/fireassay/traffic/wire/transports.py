@@ -116,7 +116,7 @@ def ways(target: Target, client: Client, backend: Backend, noted: memoryview | N
     if backend.process is not None:
         return [InProcess(backend.process(target))], None
     if not target.urls:
-        raise WorkloadError(f"the engine {target.name} has no URL")
+        raise WorkloadError(f"the engine {target.name} has no URL. Give it urls, or a command that starts it")
     sign = backend.prepare(target) if backend.prepare is not None else None
     if client.transport == "library" or client.proxy or client.http2:
         from fireassay.traffic.wire.httpx_transport import LibraryTransport, client_of

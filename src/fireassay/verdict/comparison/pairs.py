@@ -55,7 +55,7 @@ def pairs_of(
         for group in row[1:]:
             for name, metric in _tested(row[0].side.judgement, rules.primary).items():
                 first = name == rules.primary and row is deciding
-                pair = _pair(metric, row[0], group, held[group.label, row[0].configuration], rules, primary=first)
+                pair = pair_of(metric, row[0], group, held[group.label, row[0].configuration], rules, primary=first)
                 pairs += [pair] if first or _worth_showing(pair) else []
     return sorted(pairs, key=lambda pair: (not pair.primary, pair.a.configuration != deciding[0].configuration))
 
@@ -74,7 +74,8 @@ def _tested(judgement: Judgement, primary: str) -> dict[str, Metric]:
     }
 
 
-def _pair(metric: Metric, a: Group, b: Group, held: Quality, rules: Rules, *, primary: bool) -> Pair:
+def pair_of(metric: Metric, a: Group, b: Group, held: Quality, rules: Rules, *, primary: bool) -> Pair:
+    """One metric of two groups, tested where both have values per launch."""
     ours, theirs = a.value(metric.name), b.value(metric.name)
     untested, reason = _incomparable_values(a, b, ours, theirs)
     result = (

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from fireassay.estimates.format import count, percent
+from fireassay.printable import shell_word
 from fireassay.stats.comparing.between_records import LEAST_RECORDS
 from fireassay.verdict.comparison.comparability import ALIASES
 from fireassay.verdict.comparison.groups import Group
@@ -64,5 +65,5 @@ def _in_turn(baseline: Group, side: Group, varying: Sequence[str]) -> str:
     if set(varying) <= CODE:  # both code versions run with the record's settings
         labels = (side.label, baseline.label)
         record, other = labels if not any(" " in label for label in labels) else ("RECORD", "BASELINE")
-        return f"assay check {record} --against {other} --confirm always"
+        return f"assay check {shell_word(record)} --against {shell_word(other)} --confirm always"
     return measured.kind.interleaving

@@ -68,6 +68,7 @@ COMMON: Final[tuple[Condition, ...]] = (
     identity("launcher.kind", experiment.of("launcher", "kind"), "the launcher decides what starts the workers, and how", SPEC),
     identity("launcher.threads_per_worker", experiment.of("launcher", "threads_per_worker"), "more threads are more hardware", SPEC),
     identity("launcher.pin", experiment.of("launcher", "pin"), "pinning decides which caches and which memory a worker shares", SPEC),
+    identity("launcher.start", experiment.of("launcher", "start"), "forked workers have paid for no import", SPEC),
     identity("launcher.numa", experiment.of("launcher", "numa"), "memory of another node is slower", SPEC),
     identity("launcher.nodes", experiment.of("launcher", "nodes"), "communication between nodes is slower than within one", SPEC),
     identity("energy.source", experiment.of("energy", "source"), "counted and modelled joules are different quantities", SPEC),

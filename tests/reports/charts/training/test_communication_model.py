@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
-from fireassay.reports.charts.chart import Drawing, Missing, colour
+from fireassay.reports.charts.chart import Drawing, Missing
+from fireassay.reports.charts.marks import Area, Line, Point, Rule
 from fireassay.reports.charts.training.communication_model import draw
 from fireassay.reports.view import build
 from fireassay.verdict.judge import judge
 from tests import builders
+from tests.reports.charts.marked import marks
 from tests.simulated_made import record
 
 pytestmark = pytest.mark.slow
@@ -25,33 +27,25 @@ def drawn(**words: Any) -> Drawing:
     return found
 
 
-def layers(drawing: Drawing, mark: str, role: str) -> list[list[dict[str, Any]]]:
-    """The rows of each layer with this mark in this colour."""
-    return [
-        layer["data"]["values"]
-        for layer in drawing.chart.spec["layer"]
-        if layer["mark"]["type"] == mark and layer["mark"].get("color") == colour(role)
-    ]
-
-
 def test_the_model_goes_on_beyond_the_measured_counts_and_amdahls_line_is_above_it() -> None:
-    found = drawn()
-    measured, beyond = layers(found, "line", "second")
-    assert measured[0]["x"] == 1
-    assert beyond[-1]["x"] == pytest.approx(8 * 16)
-    amdahl = layers(found, "line", "muted")[0]
-    assert amdahl[-1]["y"] >= measured[-1]["y"]
+    measured, beyond = marks(drawn(), Line, series="model")
+    assert measured.points[0][0] == 1
+    assert beyond.points[-1][0] == pytest.approx(8 * 16)
+    assert (measured.dashed, beyond.dashed) == (False, True)
+    (amdahl,) = marks(drawn(), Line, series="amdahl")
+    assert (amdahl.points[-1][1] or 0.0) >= (measured.points[-1][1] or 0.0)
 
 
-def test_the_held_out_mark_and_the_shaded_region_are_where_they_belong() -> None:
+def test_the_held_out_mark_and_the_tinted_region_are_where_they_belong() -> None:
     """16 measured: beyond 32 the model speaks alone; the shortest step is at about 70."""
     found = drawn()
-    (mark,) = layers(found, "point", "bad")
-    assert mark[0]["x"] == 16
-    (region,) = layers(found, "rect", "band")
-    assert region[0]["x"] == 32
-    (rule,) = layers(found, "rule", "ink")
-    assert 60 < rule[0]["x"] < 80
+    (mark,) = marks(found, Point, shape="cross")
+    assert mark.x == 16
+    (region,) = marks(found, Area)
+    assert region.left == 32
+    (rule,) = marks(found, Rule)
+    assert rule.x is not None
+    assert 60 < rule.x < 80
     texts = " ".join(key.text for key in found.key)
     assert "16 workers, predicted without them" in texts
     assert "the model alone" in texts
@@ -59,20 +53,20 @@ def test_the_held_out_mark_and_the_shaded_region_are_where_they_belong() -> None
 
 def test_of_two_worker_counts_nothing_beyond_them_is_trusted_and_the_key_says_so() -> None:
     found = drawn(levels=(1, 2))
-    (region,) = layers(found, "rect", "band")
-    assert region[0]["x"] == 2
+    (region,) = marks(found, Area)
+    assert region.left == 2
     assert "beyond the measured range: the model alone" in {key.text for key in found.key}
 
 
 def test_no_region_is_drawn_that_the_key_does_not_name() -> None:
     for words in ({}, {"levels": (1, 2)}, {"levels": (1, 8, 64)}):
         found = drawn(**words)
-        assert bool(layers(found, "rect", "band")) == any(key.role == "band" for key in found.key)
+        assert bool(marks(found, Area)) == any("the model alone" in key.text for key in found.key)
 
 
 def test_what_hides_is_drawn_with_its_bound() -> None:
-    assert layers(drawn(overlap=0.2), "line", "third")
-    assert not layers(drawn(), "line", "third")
+    assert marks(drawn(overlap=0.2), Line, series="exposed")
+    assert not marks(drawn(), Line, series="exposed")
 
 
 def test_its_numbers_are_in_words() -> None:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from fireassay.estimates.estimate import Value
 from fireassay.reports.charts.chart import Drawing, Missing
+from fireassay.reports.charts.marks import Bar
 from fireassay.reports.charts.training.phases import draw
 from fireassay.reports.view import build
 from tests import builders
+from tests.reports.charts.marked import marks
 
 pytestmark = pytest.mark.slow
 
 
 def bars(exposed_ms: float | None, between_ms: float = 0.0) -> dict[str, float]:
-    """Heights of the parts at two workers, by colour, in the chart's unit."""
+    """Lengths of the parts at two workers, by colour, in the chart's unit."""
     made = builders.judgement()
     if exposed_ms is not None:
         values: dict[str, Value] = {f"workers={w}": builders.estimate(exposed_ms / 1e3, 0.0001, "s") for w in (2, 4)}
@@ -26,20 +27,7 @@ def bars(exposed_ms: float | None, between_ms: float = 0.0) -> dict[str, float]:
     view = build(builders.measured(), made)
     drawing = draw(replace(view, series=replace(view.series, between=(("workers=2", between_ms / 1e3),))))
     assert isinstance(drawing, Drawing)
-    found: dict[str, float] = {}
-
-    def walk(node: Any) -> None:
-        if isinstance(node, dict):
-            if {"begin", "end", "role"} <= node.keys() and node.get("x") == "2":
-                found[node["role"]] = node["end"] - node["begin"]
-            for one in node.values():
-                walk(one)
-        elif isinstance(node, list):
-            for one in node:
-                walk(one)
-
-    walk(drawing.chart.spec)
-    return found
+    return {bar.role: bar.right - bar.left for bar in marks(drawing, Bar, row=1)}
 
 
 def test_exposed_communication_is_taken_out_of_the_backward_pass() -> None:

@@ -88,3 +88,18 @@ def test_a_tick_stands_over_the_cell_that_begins_with_it(rows: list[tuple[float,
 def test_too_little_room_or_nothing_to_show_gives_no_axis() -> None:
     assert axis([], [], WIDTH) is None
     assert axis([(1.0, 0.0, 2.0)], [], 5) is None
+
+
+def test_a_value_at_the_upper_end_of_its_interval_ends_it() -> None:
+    over = axis([(100.0, 99.2, 100.0)], [99.0], 40)
+    assert over is not None
+    text = draw(over, 100.0, 99.2, 100.0)
+    assert text.rstrip().endswith("●")
+    assert "┤" not in text
+
+
+def test_a_value_on_an_edge_stands_behind_it() -> None:
+    over = axis([(99.0, 97.0, 99.0), (100.0, 98.0, 101.0)], [99.0], 40)
+    assert over is not None
+    text = draw(over, 99.0, 97.0, 99.0)
+    assert text.index("┊") < text.index("●")

@@ -11,19 +11,20 @@ from collections.abc import Sequence
 from typing import Final
 
 from fireassay.estimates.estimate import Estimate
-from fireassay.estimates.format import size_words
+from fireassay.estimates.format import Scale, size_words
 from fireassay.frames.links import bandwidth
-from fireassay.reports.charts import vega
-from fireassay.reports.charts.chart import CATEGORIES, SHAPES, Drawing, Key, Missing, Rows, above, colour, has_interval, has_width, sized
+from fireassay.reports.charts.chart import CATEGORIES, SHAPES, Drawing, Key, Missing, has_width, log_ticks, point, ticks
+from fireassay.reports.charts.marks import Axis, Line, Mark, Panel
 from fireassay.reports.view import View
 from fireassay.spec.sections.collectives import Cell
 
 NAME = "collective-bandwidth"
-GIGA: Final = 1e-9
+GIGA: Final = Scale(factor=1e-9, after=" GB/s")
 CURVE_POINTS: Final = 40
 BESIDE: Final = 1.09  # horizontal factor between lines at the same size, so that intervals do not overlap
-HEIGHT: Final = 230
 MOST_LINES: Final = len(CATEGORIES)
+MOST_TICKS: Final = 6
+ROOM: Final = 2.0  # factor of bandwidth above and below all values; interval ends beyond it are cut
 PLACES: Final = {"in": "in place", "out": "out of place"}
 
 
@@ -45,89 +46,73 @@ def _of(view: View, op: str) -> Drawing | Missing:
         return Missing(title=title, reason=f"Bandwidth: not measured ({'; '.join(notes) or 'no launch recorded it'}).")
     shown = list(lines.items())[:MOST_LINES]
     values = [value for _, cells in shown for cell in cells if (value := view.estimate("busbw", cell.name)) is not None]
-    x, y = _axes([cell for _, cells in shown for cell in cells], values)
-    layers: list[vega.Chart] = []
+    both = len({cell.place for cell in view.collectives if cell.op == op}) > 1
+    marks: list[Mark] = []
     keys: list[Key] = []
     for index, (group, cells) in enumerate(shown):
-        shift = BESIDE ** (index - (len(shown) - 1) / 2)
-        layers += _line(view, group, cells, index, x, y, [value.value * GIGA for value in values], shift)
-        both = len({cell.place for cell in view.collectives if cell.op == op}) > 1
         name = f"{cells[0].workers} workers{', ' + PLACES[cells[0].place] if both else ''}"
-        keys.append(Key(mark=SHAPES[index], role=CATEGORIES[index], text=name))
+        marks += _line(view, name, group, cells, index, BESIDE ** (index - (len(shown) - 1) / 2))
+        keys.append(Key(mark=SHAPES[index], role=CATEGORIES[index], text=name, series=name if len(shown) > 1 else ""))
     if any(has_width(value) for value in values):
-        keys.append(Key(mark="line", role="muted", text=f"bars: {view.confidence} interval"))
+        keys.append(Key(mark="point", role="soft", text=f"bars: {view.confidence} interval"))
     if any(view.estimate("alpha", group) is not None for group, _ in shown):
-        keys.append(Key(mark="dash", role="muted", text="by the fitted latency and time per byte of a link"))
+        keys.append(Key(mark="dash", role="soft", text="by the fitted latency and time per byte of a link"))
     left = len(lines) - len(shown)
+    panel = Panel(x=_sizes([cell for _, cells in shown for cell in cells]), y=_bandwidths(values), marks=tuple(marks), title="busbw, GB/s")
     return Drawing(
         title=title,
-        chart=sized(vega.layer(*layers).properties(title=above("busbw, GB/s")), HEIGHT),
+        panels=(panel,),
         key=tuple(keys),
         caption=f"Sizes and busbw as nccl-tests defines them; the slowest rank.{f' {left} further lines are in the table.' if left else ''}",
         description=_words(view, shown),
+        quantity="busbw, GB/s",
     )
 
 
-def _axes(cells: Sequence[Cell], values: Sequence[Estimate]) -> tuple[vega.Spec, vega.Channel]:
+def _sizes(cells: Sequence[Cell]) -> Axis:
     sizes = sorted({cell.size for cell in cells})
-    every = max(1, math.ceil(len(sizes) / 6))
-    ticks = sizes[::-1][::every][::-1]
-    x = vega.x(
-        "x:Q",
-        scale=vega.scale(type="log", base=2, domain=[sizes[0] / 1.4, sizes[-1] * 1.4], nice=False),
-        axis=vega.axis(title="size", values=ticks, labelExpr=_labels(ticks), grid=False, labelOverlap=False),
+    every = max(1, math.ceil(len(sizes) / MOST_TICKS))
+    chosen = sizes[::-1][::every][::-1]
+    return Axis(
+        low=sizes[0] / 1.4,
+        high=sizes[-1] * 1.4,
+        log=True,
+        ticks=tuple((float(size), size_words(size)) for size in chosen),
+        title="size",
+        grid=False,
     )
-    low = min(value.value for value in values) * GIGA
-    high = max(value.value for value in values) * GIGA
-    domain = [low / 2.0, high * 2.0]
-    decades = [10.0**power for power in range(math.floor(math.log10(domain[0])), math.ceil(math.log10(domain[1])) + 1)]
-    inside = [value for value in decades if domain[0] <= value <= domain[1]]
-    marks = {"values": inside} if len(inside) > 1 else {"tickCount": 5}
-
-    def y(field: str) -> vega.Spec:
-        axis = vega.axis(title=None, format="~g", **marks)
-        return vega.y(f"{field}:Q", scale=vega.scale(type="log", domain=domain, nice=False, clamp=True), axis=axis)
-
-    return x, y
 
 
-def _labels(ticks: Sequence[int]) -> str:
-    """A Vega expression that writes 1024 as "1 KiB"."""
-    text = "''"
-    for size in ticks:
-        text = f"datum.value == {size} ? '{size_words(size)}' : {text}"
-    return text
+def _bandwidths(values: Sequence[Estimate]) -> Axis:
+    low, high = (end(value.value for value in values) * GIGA.factor for end in (min, max))
+    low, high = low / ROOM, high * ROOM
+    marks = log_ticks(low, high)
+    return Axis(low=low, high=high, log=True, ticks=marks if len(marks) > 1 else ticks(low, high))
 
 
-def _line(
-    view: View, group: str, cells: Sequence[Cell], index: int, x: vega.Spec, y: vega.Channel, all_values: Sequence[float], shift: float
-) -> list[vega.Chart]:
-    low, high, tint = min(all_values) / 2.0, max(all_values) * 2.0, colour(CATEGORIES[index])
-    rows: Rows = []
+def _line(view: View, name: str, group: str, cells: Sequence[Cell], index: int, shift: float) -> list[Mark]:
+    """The points of one line, and its fitted curve."""
+    marks: list[Mark] = []
+    role, shape = CATEGORIES[index], SHAPES[index]
+    curve = _curve(view, group, cells)
+    if curve:
+        marks.append(Line(points=curve, role=role, dashed=True, thin=True, series=name))
     for cell in cells:
         value = view.estimate("busbw", cell.name)
         assert value is not None
-        ends = (value.low, value.high) if has_interval(value) else (value.value, value.value)
-        rows.append(
-            {"x": cell.size * shift, "value": value.value * GIGA, "low": max(ends[0] * GIGA, low), "high": min(ends[1] * GIGA, high)}
-        )
-    base = vega.chart(rows)
-    layers = [base.mark("rule", color=tint, strokeWidth=1.6).encode(x=x, y=y("low"), y2="high:Q")]
-    layers.append(base.mark("point", shape=SHAPES[index], filled=True, opacity=1.0, size=62, color=tint).encode(x=x, y=y("value")))
-    curve = _curve(view, group, cells)
-    if curve:
-        layers.append(vega.chart(curve).mark("line", color=tint, strokeWidth=1.6, strokeDash=[5, 4]).encode(x=x, y=y("value")))
-    return layers
+        where = f"{name}, {size_words(cell.size)}"
+        marks.append(point(where, cell.size * shift, value, GIGA, role=role, shape=shape, series=name))
+    return marks
 
 
-def _curve(view: View, group: str, cells: Sequence[Cell]) -> Rows:
+def _curve(view: View, group: str, cells: Sequence[Cell]) -> tuple[tuple[float, float], ...]:
     alpha, beta = view.estimate("alpha", group), view.estimate("beta", group)
     if alpha is None or beta is None:
-        return []
+        return ()
     op, n, first, last = cells[0].op, cells[0].workers, cells[0].size, cells[-1].size
     sizes = [first * (last / first) ** (index / (CURVE_POINTS - 1)) for index in range(CURVE_POINTS)]
     times = [bandwidth.predicted(op, n, size, alpha.value, beta.value) for size in sizes]
-    return [{"x": size, "value": bandwidth.busbw(op, n, size, time) * GIGA} for size, time in zip(sizes, times, strict=True)]
+    return tuple((size, bandwidth.busbw(op, n, size, time) * GIGA.factor) for size, time in zip(sizes, times, strict=True))
 
 
 def _words(view: View, lines: Sequence[tuple[str, list[Cell]]]) -> str:

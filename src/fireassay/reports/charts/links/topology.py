@@ -13,8 +13,8 @@ from typing import Final
 from fireassay.estimates.estimate import Estimate, Value
 from fireassay.estimates.format import Scale, count, number, scale_for
 from fireassay.frames.links.pairs import BYTES_PER_SECOND, Classes, Link, Matrix
-from fireassay.reports.charts import vega
-from fireassay.reports.charts.chart import Drawing, Key, Missing, Rows, above, colour
+from fireassay.reports.charts.chart import Drawing, Key, Missing
+from fireassay.reports.charts.marks import Axis, Box, Label, Mark, Panel, Rule
 from fireassay.reports.view import View
 from fireassay.units import SECONDS
 
@@ -25,8 +25,7 @@ MOST_WRITTEN: Final = 8  # ranks up to which each cell shows its number
 SIDE: Final = 290
 PALEST, DARKEST = 0.12, 0.95
 DIGITS: Final = 3
-MOST_LABELS, MOST_SLANTED = 16, 9
-WIDEST_LEVEL: Final = 3  # characters of a label that fits under its column
+MOST_LABELS: Final = 16
 
 
 def draw(view: View) -> list[Drawing | Missing]:
@@ -45,40 +44,34 @@ def maps(matrix: Matrix, seen: Classes) -> Drawing | Missing:
     bandwidth = [(link, link.bandwidth) for link in matrix.links]
     if not any(isinstance(value, Estimate) for _, value in (*latency, *bandwidth)):
         return Missing(title=title, reason="No pair was measured.")
-    both = [_map(matrix, latency, "latency", dark_is_high=True), _map(matrix, bandwidth, "bandwidth", dark_is_high=False)]
+    both = (_map(matrix, latency, "latency", dark_is_high=True), _map(matrix, bandwidth, "bandwidth", dark_is_high=False))
     return Drawing(
         title=title,
-        chart=vega.concat(*both, columns=1, spacing=20),
+        panels=both,
+        across=2,
         caption=f"{_caption(seen)} Over all launches; the intervals of the slowest pairs are in the table.",
         description=_words(matrix, seen),
         key=_key(matrix),
     )
 
 
-def _map(matrix: Matrix, values: Sequence[tuple[Link, Value]], what: str, *, dark_is_high: bool) -> vega.Chart:
+def _map(matrix: Matrix, values: Sequence[tuple[Link, Value]], what: str, *, dark_is_high: bool) -> Panel:
     known = [(link, value.value) for link, value in values if isinstance(value, Estimate)]
     unit = next((value.unit for _, value in values if isinstance(value, Estimate)), "")
     scale = scale_for(unit, [value for _, value in known])
-    rows = _cells(matrix, known, scale, dark_is_high=dark_is_high)
-    labels = [_label(matrix, rank) for rank in range(matrix.ranks)]
-    x, y = _axis_of("receiver", labels), _axis_of("sender", labels)
-    base = vega.chart(rows)
-    cells = base.mark("rect", color=colour("main"), stroke=colour("paper"), strokeWidth=1)
-    layers = [cells.encode(x=x, y=y, opacity=vega.channel("shade:Q", scale=None, legend=None))]
-    if matrix.ranks <= MOST_WRITTEN:
-        for role, test in (("paper", "datum.shade > 0.55"), ("ink", "datum.shade <= 0.55")):
-            text = base.transform_filter(test).mark("text", fontSize=11, color=colour(role))
-            layers.append(text.encode(x=x, y=y, text={"field": "text", "type": "nominal"}))
-        none = vega.chart(_missing(matrix, values)).mark("text", fontSize=11, color=colour("muted"), text="–")
-        layers.append(none.encode(x=x, y=y))
+    marks: list[Mark] = [*_cells(matrix, known, scale, dark_is_high=dark_is_high), *_missing(matrix, values), *_borders(matrix)]
     unit_words = scale.label.replace(" per ", "/")
-    return vega.layer(*layers, *_borders(matrix)).properties(
-        width=SIDE, height=SIDE, title=above(f"{what}, {unit_words}{_ends(known, scale)}")
+    return Panel(
+        x=_axis(matrix, "to rank"),
+        y=_axis(matrix, "from rank"),
+        marks=tuple(marks),
+        height=SIDE,
+        title=f"{what}, {unit_words}{_ends(known, scale)}; from rank (down) to rank (across)",
     )
 
 
 def _key(matrix: Matrix) -> tuple[Key, ...]:
-    shades = Key(mark="bar", role="main", text="slower pairs are darker")
+    shades = Key(mark="bar", role="blue", text="slower pairs are darker")
     hosts = len(set(matrix.hosts)) > 1
     return (shades, Key(mark="line", role="ink", text="border between hosts")) if hosts else (shades,)
 
@@ -89,30 +82,39 @@ def _ends(known: Sequence[tuple[Link, float]], scale: Scale) -> str:
     return "" if low == high else f": {low} to {high}"
 
 
-def _missing(matrix: Matrix, values: Sequence[tuple[Link, Value]]) -> Rows:
-    return [
-        {"sender": _label(matrix, link.pair[0]), "receiver": _label(matrix, link.pair[1])}
-        for link, value in values
-        if not isinstance(value, Estimate)
-    ]
+def _missing(matrix: Matrix, values: Sequence[tuple[Link, Value]]) -> list[Label]:
+    if matrix.ranks > MOST_WRITTEN:
+        return []
+    without = [link.pair for link, value in values if not isinstance(value, Estimate)]
+    return [Label(x=receiver, y=_row(matrix, sender), text="–", anchor="middle", down=4) for sender, receiver in without]
 
 
-def _cells(matrix: Matrix, known: Sequence[tuple[Link, float]], scale: Scale, *, dark_is_high: bool) -> Rows:
+def _row(matrix: Matrix, rank: int) -> float:
+    """Rank 0 is the uppermost row."""
+    return float(matrix.ranks - 1 - rank)
+
+
+def _cells(matrix: Matrix, known: Sequence[tuple[Link, float]], scale: Scale, *, dark_is_high: bool) -> list[Box]:
     logs = [math.log(value) for _, value in known]
     low, high = (min(logs), max(logs)) if logs else (0.0, 0.0)
-    rows: Rows = []
+    boxes = []
     for (link, value), log in zip(known, logs, strict=True):
         part = (log - low) / (high - low) if high > low else 0.0
         shade = PALEST + (DARKEST - PALEST) * (part if dark_is_high else 1.0 - part)
-        rows.append(
-            {
-                "sender": _label(matrix, link.pair[0]),
-                "receiver": _label(matrix, link.pair[1]),
-                "shade": round(shade, 4),
-                "text": _number(value * scale.factor),
-            }
+        (sender, receiver), text = link.pair, _number(value * scale.factor)
+        row = _row(matrix, sender)
+        boxes.append(
+            Box(
+                left=receiver - 0.5,
+                right=receiver + 0.5,
+                low=row - 0.5,
+                high=row + 0.5,
+                shade=round(shade, 3),
+                text=text if matrix.ranks <= MOST_WRITTEN else "",
+                tip=f"{_label(matrix, sender)} to {_label(matrix, receiver)}\n{text}{scale.after}",
+            )
         )
-    return rows
+    return boxes
 
 
 def _label(matrix: Matrix, rank: int) -> str:
@@ -120,26 +122,26 @@ def _label(matrix: Matrix, rank: int) -> str:
     return f"{rank} {matrix.hosts[rank]}" if len(set(matrix.hosts)) > 1 else str(rank)
 
 
-def _axis_of(field: str, labels: Sequence[str]) -> vega.Spec:
-    slanted = field == "receiver" and max(map(len, labels)) > WIDEST_LEVEL
-    every = math.ceil(len(labels) / (MOST_SLANTED if slanted else MOST_LABELS))
-    shown = list(labels)[::every]
-    scale = vega.scale(domain=list(labels), paddingInner=0, paddingOuter=0)
-    axis = vega.axis(title="to rank" if field == "receiver" else "from rank", values=shown, grid=False, labelAngle=-45 if slanted else 0)
-    return vega.channel(f"{field}:O", scale=scale, axis=axis)
+def _axis(matrix: Matrix, title: str) -> Axis:
+    """Ranks, in rows from above; only some have a label if there are many."""
+    across = title == "to rank"
+    every = math.ceil(matrix.ranks / MOST_LABELS)
+    labels = tuple(
+        (float(rank) if across else _row(matrix, rank), str(rank) if across else _label(matrix, rank))
+        for rank in range(0, matrix.ranks, every)
+    )
+    return Axis(low=-0.5, high=matrix.ranks - 0.5, ticks=labels, grid=False, centred=not across)
 
 
-def _borders(matrix: Matrix) -> list[vega.Chart]:
+def _borders(matrix: Matrix) -> list[Rule]:
     """A line wherever the next rank is on another host."""
     if len(set(matrix.hosts)) < 2:
         return []
-    step = SIDE / matrix.ranks
     cuts = [rank for rank in range(1, matrix.ranks) if matrix.hosts[rank] != matrix.hosts[rank - 1]]
-    rows = [{"at": step * rank} for rank in cuts]
-    look = {"strokeWidth": 2, "color": colour("ink")}
-    down = vega.chart(rows).mark("rule", **look).encode(x={"field": "at", "type": "quantitative", "scale": None})
-    level = vega.chart(rows).mark("rule", **look).encode(y={"field": "at", "type": "quantitative", "scale": None})
-    return [down, level]
+    return [
+        *(Rule(x=rank - 0.5, role="ink") for rank in cuts),
+        *(Rule(y=_row(matrix, rank) + 0.5, left=-0.5, right=matrix.ranks - 0.5, role="ink") for rank in cuts),
+    ]
 
 
 def _caption(seen: Classes) -> str:

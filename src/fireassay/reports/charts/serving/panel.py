@@ -1,37 +1,35 @@
-"""How do eight metrics change as the load grows?
+"""How do the headline metrics change as the load grows?
 
-The 2 x 4 panel, grouped by engine, scenario or load.
+Small multiples, grouped by engine, scenario or load.
 """
 
 from __future__ import annotations
 
 from typing import Final, Literal
 
-from fireassay.estimates.format import given
-from fireassay.reports.charts import vega
-from fireassay.reports.charts.chart import Drawing, Missing, Rows, above, common_scale, in_words, interval_row, top_of, vertical
-from fireassay.reports.charts.serving.lines import SMALL, Line, drawn, estimate, estimates_of, line_keys, lines, load_axis, side_by_side
+from fireassay.estimates.format import count, given
+from fireassay.reports.charts.chart import Drawing, Missing, common_scale, in_words, linear, top_of
+from fireassay.reports.charts.marks import Axis, Panel
+from fireassay.reports.charts.serving.lines import SMALL, Line, drawn, estimates_of, line_keys, lines, load_axis
 from fireassay.reports.view import Column, MetricRow, View
 
 NAME = "load-panel"
 Condition = Literal["engine", "scenario", "load"]
-TITLES: Final = {"engine": "Eight numbers by engine", "scenario": "Eight numbers by scenario", "load": "Eight numbers by load"}
 ACROSS: Final = {"concurrency": "Each over the requests in flight.", "rate": "Each over the requests offered per second.", "": ""}
 
 
 def draw(view: View, by: Condition = "engine") -> Drawing | Missing:
-    """Two columns of four panels; grouped by load, scenarios or engines lie along the axis."""
-    shown = [(placement, row) for placement, row in view.shown_in("panel") if row.known]
+    """Two columns of panels, one per measured metric; grouped by load, scenarios or engines lie along the axis."""
     grouped = lines(view, lambda column: _group(view, column, by))
-    panels = [_panel(view, placement.head, row, grouped, by) for placement, row in shown if estimates_of(row, grouped)]
-    if not panels:
-        return Missing(
-            title=TITLES[by], reason="None of the eight numbers was measured." if view.shown_in("panel") else "This record holds no load."
-        )
+    shown = [(placement, row) for placement, row in view.shown_in("panel") if estimates_of(row, grouped)]
+    if not shown:
+        reason = "None of the headline metrics was measured." if view.shown_in("panel") else "This record holds no load."
+        return Missing(title=f"Headline metrics by {by}", reason=reason)
     values = [value for _, row in shown for value in estimates_of(row, grouped)]
     return Drawing(
-        title=TITLES[by],
-        chart=side_by_side(panels),
+        title=f"{count(len(shown), 'metrics').capitalize()} by {by}",
+        panels=tuple(_panel(view, placement.head, row, grouped, by) for placement, row in shown),
+        across=2,
         key=tuple(line_keys(view, grouped, values)),
         caption=f"{ACROSS[view.load_word] if by != 'load' else ''} Every number is in the tables.".strip(),
         description=" ".join(in_words(view, row) for _, row in shown),
@@ -58,20 +56,12 @@ def _group(view: View, column: Column, by: Condition) -> str:
     return f"{name}, {other}" if len(others) > 1 else name
 
 
-def _panel(view: View, head: str, row: MetricRow, grouped: tuple[Line, ...], by: Condition) -> vega.Chart:
+def _panel(view: View, head: str, row: MetricRow, grouped: tuple[Line, ...], by: Condition) -> Panel:
     scale = common_scale(row)
     top = top_of(estimates_of(row, grouped), scale.factor)
-    layers = []
-    for line in grouped:
-        rows: Rows = [
-            interval_row(value, scale.factor, 0.0, top) | {"x": _across(view, column, by)}
-            for column in line.columns
-            if (value := estimate(row, column)) is not None
-        ]
-        layers += drawn(rows, line, _axis(view, by), vertical(0, top, clamp=True)) if rows else []
-    unit = "" if row.unit == "1/s" else scale.label
-    title = ", ".join(part for part in (head, unit) if part)
-    return vega.layer(*layers).properties(width=SMALL[0], height=SMALL[1], title=above(title))
+    marks = [mark for line in grouped for mark in drawn(row, line, scale, lambda column: _across(view, column, by))]
+    title = ", ".join(part for part in (head, "" if row.unit == "1/s" else scale.label) if part)
+    return Panel(x=_axis(view, by), y=linear(0, top, most=3), marks=tuple(marks), height=SMALL, title=title)
 
 
 def _across(view: View, column: Column, by: Condition) -> float:
@@ -84,19 +74,9 @@ def _places(view: View) -> list[tuple[str, str]]:
     return list(dict.fromkeys((column.engine, column.scenario) for column in view.columns))
 
 
-def _axis(view: View, by: Condition) -> vega.Spec:
+def _axis(view: View, by: Condition) -> Axis:
     if by != "load":
-        return load_axis(view, width=SMALL[0], title=False)
+        return load_axis(view, title=False)
     places = _places(view)
     names = [engine if len({e for e, _ in places}) > 1 else scenario for engine, scenario in places]
-    words = " : ".join(f"datum.value == {i} ? '{_quoted(name)}'" for i, name in enumerate(names)) + " : ''"
-    return vega.x(
-        "x:Q",
-        scale=vega.scale(domain=[-0.5, len(places) - 0.5], nice=False),
-        axis=vega.axis(title=None, values=list(range(len(places))), labelExpr=words, grid=False),
-    )
-
-
-def _quoted(text: str) -> str:
-    """Keep letters, digits and the scenario grammar of a name; drop all else, since records are untrusted."""
-    return "".join(letter for letter in text if letter.isalnum() or letter in " ._-(),/")
+    return Axis(low=-0.5, high=len(places) - 0.5, ticks=tuple((float(i), name) for i, name in enumerate(names)), grid=False)

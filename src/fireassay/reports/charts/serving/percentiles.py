@@ -7,26 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from fireassay.estimates.format import Scale, scale_for
-from fireassay.reports.charts import vega
-from fireassay.reports.charts.chart import (
-    CATEGORIES,
-    LOG_FROM,
-    Drawing,
-    Key,
-    Missing,
-    Rows,
-    above,
-    colour,
-    has_width,
-    limits,
-    log_ticks,
-    number_axis,
-    sized,
-)
+from fireassay.reports.charts.chart import CATEGORIES, Drawing, Key, Missing, has_width, point, spanned
+from fireassay.reports.charts.marks import Axis, Line, Mark, Panel, Role
 from fireassay.reports.series.serving import LATENCIES, PercentileCurve
 from fireassay.reports.view import View
 
@@ -43,37 +28,7 @@ FROM: Final = {
 }
 KNOWN: Final = {"ttft_s": "ttft", "tpot_s": "tpot", "e2e_s": "e2e"}
 MOST: Final = 5  # distinguishable curves
-TICKS: Final = (0.5, 0.9, 0.99, 0.999, 0.9999)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Frame:
-    """The chart's range in display units; `place` maps a share to its horizontal position."""
-
-    latency: str
-    scale: Scale
-    low: float
-    high: float
-    right: float
-
-    def x(self) -> vega.Spec:
-        """Horizontal axis of shares, with the tail stretched."""
-        ticks = [place(tick) for tick in TICKS if place(tick) <= self.right]
-        axis = vega.axis(
-            title="share of requests that were at least as fast",
-            grid=False,
-            values=ticks,
-            labelExpr=f"round((1 - pow(10, -datum.value)) * {10**6}) / {10**4} + ' %'",
-        )
-        return vega.x("x:Q", scale=limits(0, self.right), axis=axis)
-
-    def y(self, field: str) -> vega.Spec:
-        """Vertical axis of seconds, logarithmic if they span more than a decade."""
-        wide = self.high / self.low > LOG_FROM
-        scale = vega.scale(type="log" if wide else "linear", domain=[self.low, self.high], nice=False)
-        ticks = log_ticks(self.low, self.high) if wide else None
-        axis = vega.axis(title=None, format=",.4~g", values=ticks) if ticks else number_axis(title=None, format=",.4~g")
-        return vega.y(f"{field}:Q", scale=scale, axis=axis)
+TICKS: Final = ((0.5, "50 %"), (0.9, "90 %"), (0.99, "99 %"), (0.999, "99.9 %"), (0.9999, "99.99 %"))
 
 
 def draw(view: View) -> list[Drawing | Missing]:
@@ -91,16 +46,31 @@ def _of(view: View, latency: str) -> Drawing | Missing:
     if not curves:
         return Missing(title=TITLES[latency], reason="No answer has this latency.")
     chosen = _chosen(view, curves)
-    frame = _frame(latency, chosen)
-    layers = [layer for role, curve in zip(CATEGORIES, chosen, strict=False) for layer in _curve(view, frame, curve, role)]
+    scale = scale_for("s", (curve.points[-1][1] for curve in chosen))
+    x = _shares(1.03 * max(place(curve.points[-1][0] / 100) for curve in chosen))
+    marks = [mark for role, curve in zip(CATEGORIES, chosen, strict=False) for mark in _curve(view, scale, x.high, curve, role)]
     shown = f" {len(chosen)} of {len(curves)} loads are drawn." if len(chosen) < len(curves) else ""
+    panel = Panel(x=x, y=_seconds(chosen, scale), marks=tuple(marks), title=f"{scale.label}{FROM[latency]}")
     return Drawing(
         title=TITLES[latency],
-        chart=sized(vega.layer(*layers).properties(title=above(f"{frame.scale.label}{FROM[latency]}"))),
+        panels=(panel,),
         caption=f"Answered requests of the measured windows; a curve ends where fewer than ten lie beyond.{shown}",
         description=_words(view, latency),
-        key=_keys(view, frame, chosen),
+        key=_keys(view, marks, chosen),
+        quantity=f"latency, {scale.label}",
     )
+
+
+def _shares(right: float) -> Axis:
+    """Horizontal axis of shares, with the tail stretched."""
+    ticks = tuple((place(share), text) for share, text in TICKS if place(share) <= right)
+    return Axis(low=0.0, high=right, ticks=ticks, title="share of requests that were at least as fast", grid=False)
+
+
+def _seconds(curves: Sequence[PercentileCurve], scale: Scale) -> Axis:
+    """Limits with a little room around all curves; starting at zero would merge curves that are close together."""
+    values = [seconds * scale.factor for curve in curves for _, seconds in curve.points if seconds > 0] or [1.0]
+    return spanned(values, min(values) / 1.12, max(values) * 1.12)
 
 
 def _chosen(view: View, curves: Sequence[PercentileCurve]) -> list[PercentileCurve]:
@@ -116,47 +86,28 @@ def _chosen(view: View, curves: Sequence[PercentileCurve]) -> list[PercentileCur
     return [curve for curve in curves if curve.configuration in kept]
 
 
-def _frame(latency: str, curves: Sequence[PercentileCurve]) -> _Frame:
-    """Limits with a little room around all curves; starting at zero would merge curves that are close together."""
-    scale = scale_for("s", (curve.points[-1][1] for curve in curves))
-    values = [seconds * scale.factor for curve in curves for _, seconds in curve.points if seconds > 0] or [1.0]
-    return _Frame(
-        latency=latency,
-        scale=scale,
-        low=min(values) / 1.12,
-        high=max(values) * 1.12,
-        right=1.03 * max(place(curve.points[-1][0] / 100) for curve in curves),
-    )
-
-
-def _curve(view: View, frame: _Frame, curve: PercentileCurve, role: str) -> list[vega.Chart]:
-    x, y = frame.x(), frame.y
-    rows: Rows = [{"x": place(p / 100), "value": max(s * frame.scale.factor, frame.low)} for p, s in curve.points]
-    line = vega.chart(rows).mark("line", color=colour(role), strokeWidth=2).encode(x=x, y=y("value"))
-    bars = _bars(view, frame, curve.configuration)
-    rules = vega.chart(bars).mark("rule", color=colour(role), strokeWidth=2).encode(x=x, y=y("low"), y2="high:Q")
-    return [line, rules] if bars else [line]
-
-
-def _bars(view: View, frame: _Frame, key: str) -> Rows:
-    """Intervals of the percentiles that have one, clipped to the chart."""
-    rows: Rows = []
+def _curve(view: View, scale: Scale, right: float, curve: PercentileCurve, role: Role) -> list[Mark]:
+    """The curve, and those of its percentiles that have an interval."""
+    label = view.label(curve.configuration)
+    marks: list[Mark] = [
+        Line(points=tuple((place(p / 100), s * scale.factor) for p, s in curve.points), role=role, series=curve.configuration)
+    ]
     for percent in (50, 95, 99):
-        value = view.estimate(f"{KNOWN[frame.latency]}_p{percent}", key)
-        if value is not None and has_width(value) and place(percent / 100) <= frame.right:
-            low, high = value.low * frame.scale.factor, value.high * frame.scale.factor
-            rows.append({"x": place(percent / 100), "low": max(low, frame.low), "high": min(high, frame.high)})
-    return rows
+        value = view.estimate(f"{KNOWN[curve.latency]}_p{percent}", curve.configuration)
+        if value is not None and has_width(value) and place(percent / 100) <= right:
+            name = f"{label}, p{percent}"
+            marks.append(point(name, place(percent / 100), value, scale, role=role, series=curve.configuration))
+    return marks
 
 
-def _keys(view: View, frame: _Frame, chosen: Sequence[PercentileCurve]) -> tuple[Key, ...]:
+def _keys(view: View, marks: Sequence[Mark], chosen: Sequence[PercentileCurve]) -> tuple[Key, ...]:
     keys = [
-        Key(mark="line", role=role, text=f"{view.label(curve.configuration)} ({curve.requests:,} requests)")
+        Key(mark="line", role=role, text=f"{view.label(curve.configuration)} ({curve.requests:,} requests)", series=curve.configuration)
         for role, curve in zip(CATEGORIES, chosen, strict=False)
     ]
-    if any(_bars(view, frame, curve.configuration) for curve in chosen):
-        text = f"bars: {view.confidence} intervals of p50, p95 and p99, between launches"
-        keys.append(Key(mark="line", role="muted", text=text))
+    if any(not isinstance(mark, Line) for mark in marks):
+        text = f"{view.confidence} intervals of p50, p95 and p99, between launches"
+        keys.append(Key(mark="point", role="soft", text=text))
     return tuple(keys)
 
 

@@ -1,16 +1,13 @@
 """Where does adding workers stop paying, and how well did the communication model predict the largest worker count?
 
 Shows measured speedups with intervals; the model based on the links, with its band; Amdahl's fit, which ignores them; the prediction for
-the largest count without its data (a cross); shaded, the range beyond twice the largest measured count, where only the model speaks.
+the largest count without its data (a cross); tinted, the range beyond twice the largest measured count, where only the model speaks.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
-
 from fireassay.estimates.estimate import Absent, Estimate
-from fireassay.estimates.format import count
+from fireassay.estimates.format import Scale, count
 from fireassay.metrics.training.communication_model import (
     COMMUNICATION_WALL,
     COMMUNICATION_WALL_ERROR,
@@ -18,29 +15,26 @@ from fireassay.metrics.training.communication_model import (
     SERIAL_FRACTION_APART,
 )
 from fireassay.metrics.training.scaling import PREDICTED_SPEEDUP, SPEEDUP
-from fireassay.reports.charts import vega
 from fireassay.reports.charts.chart import (
-    HEIGHT,
     Drawing,
     Key,
     Missing,
-    Rows,
-    WorkerAxis,
-    above,
     absence,
-    colour,
     estimates,
     in_words,
     interval_key,
-    interval_rows,
+    linear,
+    logarithmic,
+    of_marks,
     of_whole,
-    points,
-    sized,
+    plain,
+    point,
     top_of,
-    vertical,
     worker_axis,
+    written_tick,
 )
-from fireassay.reports.series.training import WallPoint, WallSeries
+from fireassay.reports.charts.marks import Area, Axis, Band, Line, Mark, Panel, Point, Rule
+from fireassay.reports.series.training import WallSeries
 from fireassay.reports.view import View
 
 NAME = "wall"
@@ -54,19 +48,18 @@ def draw(view: View) -> Drawing | Missing | tuple[()]:
     speedups = estimates(view, row)
     if wall is None or row is None or not speedups:
         return _missing(view)
-    reach = wall.points[-1].workers
-    axis = replace(worker_axis(view), reach=reach)
-    top = max(top_of(speedups.values(), 1.0), max(point.high or point.speedup for point in wall.points) * 1.05)
-    low = 0.9 * min(1.0, *(value.value for value in speedups.values())) if axis.logarithmic else 0.0
-    x, y = axis.channel(), vertical(low, top, logarithmic=axis.logarithmic)
-    rows = interval_rows(view, speedups, 1.0, low, top)
-    layers = [*_beyond(wall, axis, low, top, x, y), *_curves(wall, low, top, x, y), *_marks(wall, low, top, x, y), *points(rows, x, y)]
+    x = worker_axis(view, wall.points[-1].workers)
+    top = max(top_of(speedups.values(), 1.0), max(at.high or at.speedup for at in wall.points) * 1.05)
+    low = 0.9 * min(1.0, *(value.value for value in speedups.values())) if x.log else 0.0
+    y = logarithmic(low, top) if x.log else linear(0.0, top)
+    panel = Panel(x=x, y=y, marks=(*_beyond(wall, x), *_curves(wall), *_marks(wall), *_points(view, speedups)), title="speedup")
     return Drawing(
         title=TITLE,
-        chart=sized(vega.layer(*layers).properties(title=above("speedup")), HEIGHT),
+        panels=(panel,),
         caption=f"{of_whole(view, *NUMBERS)} Model: {wall.words}.",
         description=f"{in_words(view, row)} {of_whole(view, *NUMBERS)}",
-        key=_key(view, wall, speedups),
+        key=_key(view, wall, speedups, panel),
+        quantity="speedup",
     )
 
 
@@ -79,69 +72,62 @@ def _missing(view: View) -> Missing | tuple[()]:
     return Missing(title=TITLE, reason=absence(view, row, "The model of communication"))
 
 
-def _curves(wall: WallSeries, low: float, top: float, x: vega.Spec, y: vega.Channel) -> list[vega.Chart]:
+def _points(view: View, speedups: dict[str, Estimate]) -> list[Point]:
+    workers, scale = {column.key: column.workers for column in view.columns}, Scale(factor=1.0)
+    return [
+        point(view.label(key), workers[key], value, scale, role="ink", target=f"level-{workers[key]}") for key, value in speedups.items()
+    ]
+
+
+def _curves(wall: WallSeries) -> list[Mark]:
     """The model's band and line, dashed beyond the largest measured count; the model without overlap; Amdahl's fit."""
-    drawn = [_row(point, low, top) for point in wall.points]
-    measured = [row for row in drawn if row["x"] <= wall.largest]
-    beyond = [row for row in drawn if row["x"] > wall.largest]
-    layers = []
-    if wall.points[0].low is not None:
-        layers.append(vega.chart(drawn).mark("area", opacity=0.18, color=colour("second")).encode(x=x, y=y("low"), y2="high:Q"))
-    fits: Rows = [{"x": point.workers, "y": point.amdahl} for point in wall.points if point.amdahl is not None and point.amdahl <= top]
+    marks: list[Mark] = []
+    bands = tuple((at.workers, at.low, at.high) for at in wall.points if at.low is not None and at.high is not None)
+    if bands:
+        marks.append(Band(points=bands, role="orange", series="band"))
+    fits = tuple((at.workers, at.amdahl) for at in wall.points if at.amdahl is not None)
     if fits:
-        layers.append(vega.chart(fits).mark("line", strokeWidth=1.5, strokeDash=[6, 4], color=colour("muted")).encode(x=x, y=y("y")))
-    for part, dash in ((measured, [1, 0]), (measured[-1:] + beyond, [5, 4])):
-        layers.append(vega.chart(part).mark("line", strokeWidth=2, strokeDash=dash, color=colour("second")).encode(x=x, y=y("y")))
+        marks.append(Line(points=fits, role="soft", dashed=True, thin=True, series="amdahl"))
+    measured = [(at.workers, at.speedup) for at in wall.points if at.workers <= wall.largest]
+    beyond = [(at.workers, at.speedup) for at in wall.points if at.workers > wall.largest]
+    marks += [Line(points=tuple(measured), role="orange", series="model")]
+    marks += [Line(points=(*measured[-1:], *beyond), role="orange", dashed=True, series="model")]
     if wall.hides:
-        bare = vega.chart(drawn).mark("line", strokeWidth=1.5, strokeDash=[2, 3], color=colour("third"))
-        layers.append(bare.encode(x=x, y=y("exposed")))
-    return layers
-
-
-def _row(point: WallPoint, low: float, top: float) -> dict[str, Any]:
-    def held(value: float | None) -> float | None:
-        return None if value is None else min(max(value, low), top)
-
-    return {"x": point.workers, "y": held(point.speedup), "low": held(point.low), "high": held(point.high), "exposed": held(point.exposed)}
-
-
-def _beyond(wall: WallSeries, axis: WorkerAxis, low: float, top: float, x: vega.Spec, y: vega.Channel) -> list[vega.Chart]:
-    """The range in which predictions are flagged."""
-    end = axis.domain[1]
-    if wall.trusted >= wall.points[-1].workers:
-        return []
-    area: Rows = [{"x": wall.trusted, "end": end, "low": low, "high": top}]
-    return [vega.chart(area).mark("rect", opacity=0.5, color=colour("band")).encode(x=x, x2="end:Q", y=y("low"), y2="high:Q")]
-
-
-def _marks(wall: WallSeries, low: float, top: float, x: vega.Spec, y: vega.Channel) -> list[vega.Chart]:
-    """The held-out prediction, and the minimum of the step time."""
-    layers = []
-    if wall.held_workers is not None and wall.held_speedup is not None and low <= wall.held_speedup <= top:
-        cross = vega.chart([{"x": wall.held_workers, "y": wall.held_speedup}])
-        layers.append(
-            cross.mark("point", shape="cross", angle=45, filled=True, opacity=1.0, size=150, color=colour("bad")).encode(x=x, y=y("y"))
+        marks.append(
+            Line(points=tuple((at.workers, at.exposed) for at in wall.points), role="teal", dashed=True, thin=True, series="exposed")
         )
+    return marks
+
+
+def _beyond(wall: WallSeries, axis: Axis) -> list[Mark]:
+    """The range in which predictions are flagged."""
+    return [] if wall.trusted >= axis.high else [Area(left=wall.trusted, role="soft", text="the model alone")]
+
+
+def _marks(wall: WallSeries) -> list[Mark]:
+    """The held-out prediction, and the minimum of the step time."""
+    marks: list[Mark] = []
+    if wall.held_workers is not None and wall.held_speedup is not None:
+        name = f"{count(wall.held_workers, 'workers')}, predicted without them"
+        told = plain(name, written_tick(wall.held_speedup), wall.held_speedup)
+        marks.append(Point(x=wall.held_workers, y=wall.held_speedup, role="plum", shape="cross", reading=told))
     if wall.fastest is not None and wall.fastest <= wall.points[-1].workers:
-        line: Rows = [{"x": wall.fastest, "low": low, "high": top}]
-        layers.append(vega.chart(line).mark("rule", strokeDash=[2, 2], color=colour("ink")).encode(x=x, y=y("low"), y2="high:Q"))
-    return layers
+        marks.append(Rule(x=wall.fastest, role="ink", dashed=True, text=f"shortest step: {count(wall.fastest, 'workers')}"))
+    return marks
 
 
-def _key(view: View, wall: WallSeries, speedups: dict[str, Estimate]) -> tuple[Key, ...]:
-    keys = [*interval_key(speedups.values(), view, "speedup")]
-    keys.append(Key(mark="line", role="second", text="model of communication; dashed: predicted"))
-    if wall.points[0].low is not None:
-        keys.append(Key(mark="band", role="second", text=f"{view.confidence} interval of as many launches"))
-    if wall.hides:
-        keys.append(Key(mark="dotted", role="third", text="the same without overlap"))
-    if wall.points[0].amdahl is not None:
-        keys.append(Key(mark="dash", role="muted", text="Amdahl’s law, fitted"))
+def _key(view: View, wall: WallSeries, speedups: dict[str, Estimate], panel: Panel) -> tuple[Key, ...]:
+    keys = [*interval_key(speedups.values(), view, "speedup", "ink")]
+    models = {
+        "model": Key(mark="line", role="orange", text="model of communication; dashed: predicted", series="model"),
+        "band": Key(mark="band", role="orange", text=f"{view.confidence} interval of as many launches", series="band"),
+        "exposed": Key(mark="dash", role="teal", text="the same without overlap", series="exposed"),
+        "amdahl": Key(mark="dash", role="soft", text="Amdahl’s law, fitted", series="amdahl"),
+    }
+    keys += of_marks(models, [panel])
     if wall.held_workers is not None:
-        keys.append(Key(mark="cross45", role="bad", text=f"{count(wall.held_workers, 'workers')}, predicted without them"))
-    if wall.trusted < wall.points[-1].workers:
+        keys.append(Key(mark="cross", role="plum", text=f"{count(wall.held_workers, 'workers')}, predicted without them"))
+    if any(isinstance(mark, Area) for mark in panel.marks):
         far = "twice " if wall.trusted > wall.largest else ""
-        keys.append(Key(mark="band", role="band", text=f"beyond {far}the measured range: the model alone"))
-    if wall.fastest is not None and wall.fastest <= wall.points[-1].workers:
-        keys.append(Key(mark="dotted", role="ink", text=f"shortest step: {count(wall.fastest, 'workers')}"))
+        keys.append(Key(mark="band", role="soft", text=f"beyond {far}the measured range: the model alone"))
     return tuple(keys)

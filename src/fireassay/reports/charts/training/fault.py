@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import groupby
+from typing import Final
+
 from fireassay.estimates.format import reading, scale_for
-from fireassay.reports.charts import vega
-from fireassay.reports.charts.chart import BY_ROLE, Drawing, Key, Missing, Rows, above, colour, horizontal, limits, number_axis, sized
+from fireassay.reports.charts.chart import Drawing, Key, Missing, linear
+from fireassay.reports.charts.marks import Area, Line, Mark, Panel, Role, Rule
 from fireassay.reports.series.training import LASTED, FaultTimeline
 from fireassay.reports.view import View
 
 NAME = "fault"
-TITLE = "Fault and recovery"
-BANDS = {"detect": "bad", "restart": "rest", "reload": "fourth", "recompute": "fifth", LASTED: "bad"}
+TITLE: Final = "Fault and recovery"
+BANDS: Final[dict[str, Role]] = {"detect": "fail", "restart": "grey", "reload": "plum", "recompute": "orange", LASTED: "fail"}
 
 
 def draw(view: View) -> list[Drawing | Missing]:
@@ -30,34 +33,31 @@ def _draw(view: View, fault: FaultTimeline) -> Drawing | Missing:
         why = "; ".join(fault.absent) or "it recorded no steps"
         return Missing(title=title, reason=f"The progress of launch {fault.launch} cannot be drawn: {why}.")
     last_s = max(fault.progress[-1][1], *(phase.end_s for phase in fault.phases), fault.fault_s)
-    scale = scale_for("s", (last_s,))
-    chart = vega.layer(*_layers(fault, scale.factor, last_s * scale.factor))
+    factor = scale_for("s", (last_s,)).factor
+    top = max(steps for _, _, steps in fault.progress) * 1.06
+    x = linear(0, last_s * factor * 1.02, f"seconds since launch {fault.launch} began", grid=False)
     return Drawing(
         title=title,
-        chart=sized(chart.properties(title=above("steps finished"))),
+        panels=(Panel(x=x, y=linear(0, top), marks=_marks(fault, factor), title="steps finished"),),
         caption=" ".join(("One launch, so the phases have no interval.", *(f"Missing: {why}." for why in fault.absent))),
         description=_words(fault),
         key=_key(fault),
     )
 
 
-def _layers(fault: FaultTimeline, factor: float, last: float) -> list[vega.Chart]:
-    top = max(steps for _, _, steps in fault.progress) * 1.06
-    x = horizontal(0, last * 1.02, "seconds since the launch began", grid=False)
-    y = vega.y("y:Q", scale=limits(0, top), axis=number_axis(title=None, format="d"))
-    bands: Rows = [{"from": p.begin_s * factor, "to": p.end_s * factor, "role": colour(BANDS[p.name])} for p in fault.phases]
-    steps: Rows = [{"x": at * factor, "y": n, "incarnation": inc} for inc, at, n in fault.progress]
-    band = vega.chart(bands).mark("rect", opacity=0.3)
-    line = vega.chart(steps).mark("line", interpolate="step-after", strokeWidth=2.5, color=colour("main"))
-    kill = vega.chart([{"at": at * factor} for at in (fault.fault_s or 0.0, *fault.again_s)]).mark(
-        "rule", strokeWidth=2, color=colour("ink")
-    )
-    return [band.encode(x=x("from"), x2="to:Q", color=BY_ROLE), line.encode(x=x("x"), y=y, detail="incarnation:N"), kill.encode(x=x("at"))]
+def _marks(fault: FaultTimeline, factor: float) -> tuple[Mark, ...]:
+    bands: list[Mark] = [Area(left=p.begin_s * factor, right=p.end_s * factor, role=BANDS[p.name], strong=0.25) for p in fault.phases]
+    lines: list[Mark] = [
+        Line(points=tuple((at * factor, float(n)) for _, at, n in some), step=True)
+        for _, some in groupby(fault.progress, key=lambda progress: progress[0])
+    ]
+    kills: list[Mark] = [Rule(x=at * factor, role="ink", text=fault.signal or "fault") for at in (fault.fault_s or 0.0, *fault.again_s)]
+    return (*bands, *lines, *kills)
 
 
 def _key(fault: FaultTimeline) -> tuple[Key, ...]:
     keys = [
-        Key(mark="line", role="main", text="steps finished by the slowest worker"),
+        Key(mark="line", role="blue", text="steps finished by the slowest worker"),
         Key(mark="line", role="ink", text=f"{fault.signal or 'fault'} to worker {fault.victim}"),
     ]
     keys += [Key(mark="band", role=BANDS[name], text=f"{name} {duration}") for name, duration in _lengths(fault).items()]

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from typing import Final
 
+from fireassay.estimates.format import percent
 from fireassay.frames.training.rank_time import CATEGORIES
-from fireassay.reports.charts.chart import Drawing, Missing, Rows, above, bars, horizontal, segments, sized, used
+from fireassay.reports.charts.chart import Drawing, Key, Missing, linear, rows_axis, stacked
+from fireassay.reports.charts.marks import Look, Mark, Panel, Role
 from fireassay.reports.series.training import Spent
 from fireassay.reports.view import View
 
 NAME = "goodput"
 TITLE: Final = "Where the paid time went"
-LEAST_SHARE: Final = 0.001  # smaller shares are too narrow to see; text and JSON hold them
-PARTS: Final = (  # name, colour, categories; left to right
-    ("productive", "main", ("productive",)),
-    ("data stall", "fourth", ("data_stall",)),
-    ("exposed communication", "fifth", ("exposed_communication",)),
-    ("straggler wait", "second", ("straggler_wait",)),
-    ("checkpoint, evaluation", "sixth", ("checkpoint", "evaluation")),
-    ("start-up, compile", "third", ("init", "compile")),
-    ("detect, restart, reload", "bad", ("detect", "restart", "reload")),
-    ("recomputed", "ink", ("recompute",)),
-    ("idle, not explained", "rest", ("idle", "unknown")),
+LEAST_SHARE: Final = 0.1  # per cent; smaller shares are too narrow to see; text and JSON hold them
+PARTS: Final[tuple[tuple[str, Role, Look, tuple[str, ...]], ...]] = (  # name, colour, pattern, categories; left to right
+    ("productive", "blue", "", ("productive",)),
+    ("data stall", "plum", "", ("data_stall",)),
+    ("exposed communication", "orange", "", ("exposed_communication",)),
+    ("straggler wait", "orange", "wait", ("straggler_wait",)),
+    ("checkpoint, evaluation", "teal", "", ("checkpoint", "evaluation")),
+    ("start-up, compile", "gold", "", ("init", "compile")),
+    ("detect, restart, reload", "fail", "", ("detect", "restart", "reload")),
+    ("recomputed", "ink", "", ("recompute",)),
+    ("idle, not explained", "grey", "rest", ("idle", "unknown")),
 )
 
 
@@ -30,18 +32,20 @@ def draw(view: View) -> Drawing | Missing:
     spent = view.series.spent
     if not spent:
         return Missing(title=TITLE, reason="Where the paid time went: not measured (no rank marked its steps).")
+    marks: list[Mark] = []
+    for index, bar in enumerate(spent):
+        sums = [(part, role, look, sum(bar.shares[category] for category in categories)) for part, role, look, categories in PARTS]
+        shares = ((role, look, f"{_name(view, bar)}, {part}", percent(share), 100.0 * share) for part, role, look, share in sums)
+        marks += stacked(index, shares, LEAST_SHARE, series=False)
+    used = {(getattr(bar, "role", ""), getattr(bar, "look", "")) for bar in marks}
     names = [_name(view, bar) for bar in spent]
-    rows: Rows = []
-    for name, bar in zip(names, spent, strict=True):
-        shares = ((role, sum(bar.shares[category] for category in categories)) for _, role, categories in PARTS)
-        rows += segments(name, shares, 100.0, LEAST_SHARE)
-    chart = bars(rows, names, horizontal(0, 100, "% of workers × wall time", grid=False)("from"), padding=0.35)
     return Drawing(
         title=TITLE,
-        chart=sized(chart.properties(title=above("share of the paid rank-seconds")), 60 + 44 * len(names)),
+        panels=(Panel(x=linear(0, 100, "% of workers × wall time"), y=rows_axis(names), marks=tuple(marks)),),
         caption="Every rank-second of every launch is in one part; the launches of a bar are summed. Start-up is large where launches are short.",
-        description=" ".join(_words(name, bar) for name, bar in zip(names, spent, strict=True)),
-        key=used(rows, ((role, part) for part, role, _ in PARTS)),
+        description=" ".join(_words(_name(view, bar), bar) for bar in spent),
+        key=tuple(Key(mark="bar", role=role, look=look, text=part) for part, role, look, _ in PARTS if (role, look) in used),
+        quantity="share of the paid rank-seconds, %",
     )
 
 

@@ -5,14 +5,22 @@ from __future__ import annotations
 from typing import Final
 
 from fireassay.estimates.format import reading, scale_for
-from fireassay.reports.charts.chart import Drawing, Missing, above, bars, horizontal, segments, sized, used
+from fireassay.reports.charts.chart import Drawing, Key, Missing, linear, rows_axis, stacked
+from fireassay.reports.charts.marks import Look, Mark, Panel, Role
 from fireassay.reports.series.ranks import PARTS, RankPhases
 from fireassay.reports.view import View
 
 NAME = "ranks"
 TITLE: Final = "Phases of each rank"
 EXPOSED: Final = "exposed"
-ROLES: Final = {"data": "fourth", "forward": "main", "backward": "second", EXPOSED: "fifth", "optimizer": "third", "rest": "rest"}
+ROLES: Final[dict[str, tuple[Role, Look]]] = {
+    "data": ("plum", ""),
+    "forward": ("sky", ""),
+    "backward": ("blue", ""),
+    EXPOSED: ("orange", "wait"),
+    "optimizer": ("teal", ""),
+    "rest": ("grey", "rest"),
+}
 NAMES: Final = {"data": "data wait", EXPOSED: "exposed communication", "rest": "not attributed"}
 
 
@@ -22,26 +30,28 @@ def draw(view: View) -> list[Drawing | Missing]:
     if not ranks:
         return []
     scale = scale_for("s", tuple(rank.step_s for rank in ranks))
-    names = [_name(rank) for rank in ranks]
-    rows = [
-        row
-        for name, rank in zip(names, ranks, strict=True)
-        for row in segments(name, ((ROLES[part], length) for part, length in _parts(rank)), scale.factor)
-    ]
-    x = horizontal(0, max(row["to"] for row in rows) * 1.04, f"time per step, {scale.label}", grid=False)
-    chart = bars(rows, names, x("from"))
+    marks: list[Mark] = []
+    for index, rank in enumerate(ranks):
+        shares = ((*ROLES[part], f"{_name(rank)}, {NAMES.get(part, part)}", reading(s, "s"), s * scale.factor) for part, s in _parts(rank))
+        marks += stacked(index, shares, series=False)
+    drawn = {part for rank in ranks for part, length in _parts(rank) if length > 0}
+    top = max(sum(length for _, length in _parts(rank)) for rank in ranks) * scale.factor * 1.04
+    names = [f"{_name(rank)}: {reading(rank.step_s, 's', scale)}" for rank in ranks]
     return [
         Drawing(
             title=TITLE,
-            chart=sized(chart.properties(title=above(_above(view, ranks))), 70 + 30 * len(ranks)),
-            caption=_caption(ranks),
-            description=" ".join(_words(name, rank) for name, rank in zip(names, ranks, strict=True)),
-            key=used(rows, ((role, NAMES.get(part, part)) for part, role in ROLES.items())),
+            panels=(Panel(x=linear(0, top, f"time per step, {scale.label}"), y=rows_axis(names, 38), marks=tuple(marks)),),
+            caption=f"{_where(view, ranks)}. {_caption(ranks)}",
+            description=" ".join(_words(_name(rank), rank) for rank in ranks),
+            key=tuple(
+                Key(mark="bar", role=role, look=look, text=NAMES.get(part, part)) for part, (role, look) in ROLES.items() if part in drawn
+            ),
+            quantity=f"time per step, {scale.label}",
         )
     ]
 
 
-def _above(view: View, ranks: tuple[RankPhases, ...]) -> str:
+def _where(view: View, ranks: tuple[RankPhases, ...]) -> str:
     label, some = view.label(ranks[0].configuration), len(ranks) < ranks[0].of
     return f"{label}{f', {len(ranks)} from fast to slow' if some else ''}; medians"
 

@@ -1,123 +1,162 @@
-"""How far is the measured speedup from the ideal, and which law explains the gap?
+"""Do more workers pay?  Speedup and efficiency with the gate as a region, single blocks, the ideal, and the law that explains the gap.
 
 The law is the one preferred by AICc on the launches, with the interval of its curve; dashed where it is a prediction, up to at most
-twice the largest measured count. If no law can be checked: Amdahl's with the fitted serial fraction.
+twice the largest measured count. If no law can be checked: Amdahl's with the fitted serial fraction. It starts switched off.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Final
 
 from fireassay.estimates.estimate import Estimate
+from fireassay.estimates.format import Scale, asked, show
 from fireassay.metrics.metric import ALL
-from fireassay.reports.charts import vega
 from fireassay.reports.charts.chart import (
-    HEIGHT,
     Drawing,
     Key,
     Missing,
-    Rows,
-    WorkerAxis,
-    above,
     absence,
-    colour,
+    block_dots,
+    common_scale,
     dot_key,
-    dots,
     estimates,
     in_words,
     interval_key,
-    interval_rows,
-    launch_dots,
+    linear,
+    logarithmic,
+    of_marks,
     of_whole,
-    points,
-    sized,
+    point,
     top_of,
-    vertical,
     worker_axis,
 )
-from fireassay.reports.series.training import CurvePoint, ScalingCurve
+from fireassay.reports.charts.marks import Area, Axis, Band, Line, Mark, Panel, Role
+from fireassay.reports.series.training import ScalingCurve
 from fireassay.reports.view import View
 from fireassay.stats.models.scaling import amdahl_speedup
 
 NAME = "speedup"
-TITLE = "Speedup against the ideal"
-CURVE_POINTS = 60
+TITLE = "Do more workers pay?"
+CURVE_POINTS: Final = 40
+HEIGHT: Final = 240
+MOST_OUTCOMES: Final = 4  # levels whose outcome fits below the axis
+PERCENT: Final = Scale(factor=100.0, after=" %")
+OUTCOMES: Final[Mapping[str, tuple[Role, str]]] = {
+    "PASS": ("pass", "✓ holds"),
+    "FAIL": ("fail", "✕ fails"),
+    "INCONCLUSIVE": ("open", "? undecided"),
+}
 
 
 def draw(view: View) -> Drawing | Missing:
-    """Speedup with intervals and launch dots, the ideal line, and the fitted law."""
-    row = view.metric("speedup")
-    speedups = estimates(view, row)
+    """Two views of one chart: the speedup, and the efficiency against its gate."""
+    row, share = view.metric("speedup"), view.metric("efficiency")
+    speedups, efficiencies = estimates(view, row), estimates(view, share)
     if row is None or not speedups:
         return Missing(title=TITLE, reason=absence(view, row, "Speedup"))
-    axis = _axis(view)
-    base = next(column.workers for column in view.columns if column.key == view.base)
-    top = max(top_of(speedups.values(), 1.0), max(axis.levels) / base * 1.05)
-    low = min(0.9 * min(v.value for v in speedups.values()), min(axis.levels) / base * 0.9) if axis.logarithmic else 0.0
-    x, y = axis.channel(), vertical(low, top, logarithmic=axis.logarithmic)
-    rows = interval_rows(view, speedups, 1.0, low, top)
-    law = view.series.scaling
-    curve = _amdahl(view, axis, x, y) if law is None else _law(law, top, x, y)
-    layers = [*curve, _ideal(axis, base, x, y)]
-    layers += [dots(launch_dots(speedups, view, axis, 1.0, top=top), x, y), *points(rows, x, y)]
+    panels = [_speedup(view, speedups)]
+    panels += [_efficiency(view, efficiencies)] if share is not None and efficiencies else []
+    words = " ".join(in_words(view, shown) for shown in (row, share) if shown is not None)
     return Drawing(
         title=TITLE,
-        chart=sized(vega.layer(*layers).properties(title=above("speedup")), HEIGHT),
-        caption=_model_words(view) or "No model is fitted: the record holds no serial fraction.",
-        description=f"{in_words(view, row)} {_model_words(view)}".strip(),
-        key=_key(view, speedups),
+        panels=tuple(panels),
+        caption=_model_words(view),
+        description=words,
+        key=_key(view, speedups, panels),
+        quantity="speedup, or efficiency",
     )
 
 
-def _key(view: View, speedups: dict[str, Estimate]) -> tuple[Key, ...]:
-    keys = [*interval_key(speedups.values(), view, "speedup"), *dot_key(speedups.values(), "one block")]
-    keys.append(Key(mark="dash", role="muted", text="ideal"))
+def _speedup(view: View, speedups: Mapping[str, Estimate]) -> Panel:
+    x = _axis(view)
+    base = next(column.workers for column in view.columns if column.key == view.base)
+    top, least = max(top_of(speedups.values(), 1.0, 1.15), 1.3), min(value.value for value in speedups.values())
+    y = logarithmic(0.8 * min(least, 1.0), top, grid=True) if x.log else linear(0.0, top)
+    marks: list[Mark] = []
+    if (gate := view.efficiency_gate) is not None:
+        spots = [x.low, *(level for level, _ in x.ticks if x.low < level < x.high), x.high]
+        below = tuple((at, y.low, max(gate * at / base, y.low)) for at in spots)
+        marks += [
+            Band(points=below, role="fail"),
+            Line(points=tuple((at, high) for at, _, high in below), role="fail", dashed=True, thin=True),
+        ]
+    marks += [Line(points=((x.low, x.low / base), (x.high, x.high / base)), role="soft", dashed=True, thin=True, series="ideal")]
     law = view.series.scaling
-    if law is not None:
-        keys.append(Key(mark="line", role="second", text=f"{_typeset(law.law)}, fitted{_band_words(law, view)}"))
-        keys += [Key(mark="dash", role="second", text="the same, predicted")] if law.beyond else []
-    elif _fraction(view) is not None:
-        keys.append(Key(mark="line", role="second", text="Amdahl’s law, fitted"))
+    marks += _amdahl(view, x) if law is None else _law(law)
+    marks += _levels(view, speedups, common_scale(view.metric("speedup")))  # type: ignore[arg-type]
+    return Panel(x=x, y=y, marks=tuple(marks), height=HEIGHT, title=f"times as fast as {view.label(view.base)}", view="Speedup")
+
+
+def _efficiency(view: View, efficiencies: Mapping[str, Estimate]) -> Panel:
+    top = max(top_of(efficiencies.values(), 100.0, 1.04), 108.0)
+    marks: list[Mark] = []
+    if (gate := view.efficiency_gate) is not None:
+        marks.append(Area(high=gate * 100.0, role="fail", text=f"below the gate of {asked(gate, 'fraction')}"))
+    marks += _levels(view, efficiencies, PERCENT)
+    return Panel(
+        x=worker_axis(view), y=linear(0, top), marks=tuple(marks), height=HEIGHT, title="efficiency, % of ideal", view="Efficiency"
+    )
+
+
+def _levels(view: View, values: Mapping[str, Estimate], scale: Scale) -> list[Mark]:
+    """Blocks, then the interval of each level, in the colour of its gate's outcome."""
+    outcomes = {gate.configuration: gate.status for gate in view.gates if gate.gate == "efficiency"}
+    workers = {column.key: column.workers for column in view.columns}
+    marks: list[Mark] = []
+    for key, value in values.items():
+        role, _ = OUTCOMES.get(outcomes.get(key, ""), ("ink", "")) if key != view.base else ("ink", "")
+        marks += block_dots(workers[key], value, scale.factor, f"{view.label(key)}, block", role=role, series="block")
+        target = f"level-{workers[key]}"
+        marks.append(point(view.label(key), workers[key], value, scale, role=role, label=show(value, scale).text, target=target))
+    return marks
+
+
+def _key(view: View, speedups: Mapping[str, Estimate], panels: list[Panel]) -> tuple[Key, ...]:
+    law = view.series.scaling
+    keys = [*interval_key(speedups.values(), view, "mean", "ink"), *dot_key(speedups.values(), "one block", "block")]
+    fitted = f"{_typeset(law.law)}, fitted{'; dashed: predicted' if law.beyond else ''}" if law is not None else "Amdahl’s law, fitted"
+    models = {
+        "ideal": Key(mark="dash", role="soft", text="ideal", series="ideal"),
+        "law": Key(mark="line", role="blue", text=fitted, series="law", off=True),
+    }
+    keys += of_marks(models, panels)
+    if view.efficiency_gate is not None:
+        keys.append(Key(mark="band", role="fail", text=f"below the gate of {asked(view.efficiency_gate, 'fraction')} efficiency"))
     return tuple(keys)
 
 
-def _axis(view: View) -> WorkerAxis:
-    """The worker axis, up to the end of the prediction."""
-    law, axis = view.series.scaling, worker_axis(view)
-    return replace(axis, reach=law.beyond[-1].workers) if law is not None and law.beyond else axis
+def _axis(view: View) -> Axis:
+    """The worker axis, up to the end of the prediction, with each level's outcome."""
+    law = view.series.scaling
+    return _judged(view, worker_axis(view, law.beyond[-1].workers if law is not None and law.beyond else 0.0))
+
+
+def _judged(view: View, axis: Axis) -> Axis:
+    """The outcome of the gate below each level that has a label."""
+    outcomes = {gate.configuration: OUTCOMES.get(gate.status) for gate in view.gates if gate.gate == "efficiency"}
+    shown = [column for column in view.columns if column.workers in {level for level, _ in axis.ticks}]
+    if len(shown) > MOST_OUTCOMES:
+        return axis
+    base: list[tuple[float, str, Role]] = [(column.workers, "base", "soft") for column in shown if column.key == view.base]
+    found = [(column, outcome) for column in shown if column.key != view.base and (outcome := outcomes.get(column.key))]
+    return replace(axis, under=(*base, *((column.workers, words, role) for column, (role, words) in found)))
 
 
 def _typeset(law: str) -> str:
     return law.removeprefix("the ").replace("'", "’")
 
 
-def _band_words(law: ScalingCurve, view: View) -> str:
-    return "" if law.measured[0].low is None else f", band: {view.confidence} interval"
-
-
-def _law(law: ScalingCurve, top: float, x: vega.Spec, y: vega.Channel) -> list[vega.Chart]:
+def _law(law: ScalingCurve) -> list[Mark]:
     """Band and line over the measured range, dashed beyond it."""
-    layers = []
-    for part, dash in ((law.measured, [1, 0]), (law.beyond, [5, 4])):
-        rows = [_curve_row(point, top) for point in part if point.speedup <= top]
-        base = vega.chart(rows)
-        if rows and part[0].low is not None:
-            layers.append(base.mark("area", opacity=0.18, color=colour("second")).encode(x=x, y=y("low"), y2="high:Q"))
-        if rows:
-            layers.append(base.mark("line", strokeWidth=2, strokeDash=dash, color=colour("second")).encode(x=x, y=y("y")))
-    return layers
-
-
-def _curve_row(point: CurvePoint, top: float) -> dict[str, float | None]:
-    high = None if point.high is None else min(point.high, top)
-    return {"x": point.workers, "y": point.speedup, "low": point.low, "high": high}
-
-
-def _ideal(axis: WorkerAxis, base: int, x: vega.Spec, y: vega.Channel) -> vega.Chart:
-    ends: Rows = [{"x": level, "y": level / base} for level in (min(axis.levels), max(axis.levels))]
-    line = vega.chart(ends).mark("line", strokeDash=[6, 4], strokeWidth=1.5, color=colour("muted"))
-    return line.encode(x=x, y=y("y"))
+    marks: list[Mark] = []
+    for part, dashed in ((law.measured, False), (law.beyond, True)):
+        bands = tuple((at.workers, at.low, at.high) for at in part if at.low is not None and at.high is not None)
+        marks += [Band(points=bands, series="law")] if bands else []
+        marks += [Line(points=tuple((at.workers, at.speedup) for at in part), thin=True, dashed=dashed, series="law")] if part else []
+    return marks
 
 
 def _fraction(view: View) -> Estimate | None:
@@ -128,31 +167,27 @@ def _fraction(view: View) -> Estimate | None:
 
 def amdahl(serial: float, workers: float) -> float:
     """Amdahl's law, S(p) = 1 / (s + (1 - s) / p), with s clamped to 0..1."""
-    return amdahl_speedup(min(serial, 1.0), workers)
+    return amdahl_speedup(min(max(serial, 0.0), 1.0), workers)
 
 
-def _amdahl(view: View, axis: WorkerAxis, x: vega.Spec, y: vega.Channel) -> list[vega.Chart]:
+def _amdahl(view: View, axis: Axis) -> list[Mark]:
     fraction = _fraction(view)
-    if fraction is None:
+    levels = [level for level, _ in axis.ticks]
+    if fraction is None or len(levels) < 2:
         return []
-    first, last = math.log(min(axis.levels)), math.log(max(axis.levels))
+    first, last = math.log(min(levels)), math.log(max(levels))
     places = [math.exp(first + (last - first) * i / (CURVE_POINTS - 1)) for i in range(CURVE_POINTS)]
-    rows: Rows = [
-        {"x": p, "y": amdahl(fraction.value, p), "low": amdahl(fraction.high, p), "high": amdahl(fraction.low, p)} for p in places
-    ]
-    base = vega.chart(rows)
-    line = base.mark("line", strokeWidth=2, color=colour("second")).encode(x=x, y=y("y"))
+    line = Line(points=tuple((p, amdahl(fraction.value, p)) for p in places), thin=True, series="law")
     if not (math.isfinite(fraction.low) and math.isfinite(fraction.high)):
         return [line]
-    band = base.mark("area", opacity=0.18, color=colour("second"))
-    return [band.encode(x=x, y=y("low"), y2="high:Q"), line]
+    return [Band(points=tuple((p, amdahl(fraction.high, p), amdahl(fraction.low, p)) for p in places), series="law"), line]
 
 
 def _model_words(view: View) -> str:
     """The fitted serial fraction and its ceiling, or why there is none."""
     law = view.series.scaling
     if law is None:
-        return of_whole(view, "serial_fraction", "amdahl_ceiling")
+        return of_whole(view, "serial_fraction", "amdahl_ceiling") or "No model is fitted: the record holds no serial fraction."
     words = of_whole(view, "serial_fraction", "amdahl_ceiling", "usl_peak", "held_out_error")
     limit = f"{law.limit[0].upper()}{law.limit[1:]}." if law.limit else ""
     return f"{words} Law: {_typeset(law.why)}. {limit}".strip()

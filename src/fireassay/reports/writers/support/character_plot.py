@@ -61,7 +61,7 @@ def axis(intervals: Sequence[tuple[float, float, float]], edges: Sequence[float]
         low, high = low - 0.5 * abs(low or 1.0), high + 0.5 * abs(high or 1.0)
     for step in round_steps((high - low) / width):
         first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-        if high >= last * step:  # a cell ends before its upper number
+        if high >= round(last * step, 12):  # a cell ends before its upper number
             last += 1
         if last - first + 2 * len(edges) <= width:
             return Axis(cells=tuple(_cells(first, last, step, sorted(set(edges)))), step=step)
@@ -127,6 +127,9 @@ def draw(over: Axis, value: float, low: float, high: float, marks: Marks = UNICO
         drawn[filled[0]] = marks.begin if low >= over.low else marks.below
         drawn[filled[-1]] = marks.end if high <= over.high else marks.above
     at = next((index for index, cell in enumerate(over.cells) if not cell.edge and cell.low <= value < cell.high), None)
+    on_edge = any(cell.edge and cell.low == value for cell in over.cells)
+    if value == high and filled and over.cells[filled[-1]].high == value and not on_edge:  # the interval ends with the cell before
+        at = filled[-1]
     if at is not None:
         drawn[at] = marks.value
     elif value >= over.high or value < over.low:
@@ -146,9 +149,12 @@ def _column(cell: Cell, inside: bool, marks: Marks) -> str:
     return marks.inside if inside else " "
 
 
-def ticks(over: Axis, edges: Sequence[float], marks: Marks = UNICODE) -> str:
-    """The labels above the axis: every edge, and round numbers where there is room, each at the column that begins with it."""
-    line = [" "] * (len(over.cells) + 12)
+def ticks(over: Axis, edges: Sequence[float], marks: Marks = UNICODE, room: int = 0) -> str:
+    """The labels above the axis: every edge, and round numbers where there is room, each at the column that begins with it.
+
+    `room`: columns in all, for labels that reach beyond the axis; 0: a dozen more than the axis has.
+    """
+    line = [" "] * (room or len(over.cells) + 12)
     for edge in edges:
         place = next((index for index, cell in enumerate(over.cells) if cell.edge and cell.low == edge), None)
         if place is not None:

@@ -145,7 +145,8 @@ def _decimals(amounts: Amounts) -> int:
     """One number of decimals for the column: as many as its most precise interval supports."""
     known = [value for value in amounts.values if isinstance(value, Estimate)]
     plain = [value for value in amounts.values if isinstance(value, float)]
-    decimals = [decimals_of(*(end * amounts.factor for end in (value.value, value.low, value.high))).value for value in known]
+    factor = amounts.factor
+    decimals = [decimals_of(value.value * factor, value.low * factor, value.high * factor).value for value in known]
     decimals += [significant(max(map(abs, plain)), PLAIN_DIGITS)] if plain else []
     largest = max((abs(value.value * amounts.factor) for value in known), default=1.0)
     return max(0, min(max(decimals, default=0), significant(largest, MOST_DIGITS), MOST_DECIMALS))

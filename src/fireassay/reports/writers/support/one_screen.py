@@ -10,19 +10,19 @@ import re
 import textwrap
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Final
 
 from fireassay.estimates.estimate import Estimate
-from fireassay.estimates.format import count
+from fireassay.estimates.format import count, show
 from fireassay.printable import printable
 from fireassay.reports.page import Answer, Block, Bullets, Cell, Facts, Line, Mark, Next, Number, Page, Plot, Prose, Sum, Table, Tone, said
 from fireassay.reports.writers.support import character_plot
 from fireassay.reports.writers.support.character_plot import ASCII, UNICODE, Marks
 from fireassay.reports.writers.support.sums import Row, written_sum
 
-NARROW: Final = "\u00a0"  # where a line may not end
-INTERVAL: Final = re.compile(r"\S+ (?:% )?\[[^][]{1,40}\]")
+INTERVAL: Final = re.compile(r"\S+ \[[^][]{1,40}\]")  # a number with its interval, on one line
 LABEL: Final = 13  # width of a line's label
 FILLS: Final = 100  # columns that text fills at most
 GAP: Final = "  "
@@ -32,6 +32,7 @@ SIGNS: Final[dict[Tone, str]] = {"good": "✓", "gain": "▸", "bad": "✗", "vo
 PLAIN_SIGNS: Final[dict[str, str]] = {"✓": "+", "✗": "x", "▸": ">", "█": "#"}
 ANSI: Final[dict[str, str]] = {"green": "32", "red": "31", "yellow": "33", "bold": "1", "dim": "2"}
 COLOURS: Final[dict[Tone, str]] = {"good": "green", "gain": "bold", "bad": "red", "void": "red", "open": "yellow", "absent": "dim"}
+UNIT: Final = re.compile(r"(?<=\d) (?=(?:%|ms|s|µs|us)(?![\w]))")  # the blank before the unit of a number
 _TYPED: Final = str.maketrans({"−": "-", "–": "-"})  # numbers can be pasted
 _ASCII: Final = str.maketrans(
     {"µ": "u", "—": "-", "≥": ">=", "≤": "<=", "×": "x", "·": "-", "…": "...", "’": "'", "“": '"', "”": '"', "±": "+-", "→": "->"}
@@ -81,15 +82,6 @@ def clean(text: str, style: Style) -> str:
     return safe.translate(_ASCII).encode("ascii", "replace").decode("ascii") if style.plain else safe
 
 
-def _fold(text: str, width: int, *, initial_indent: str = "", subsequent_indent: str = "", break_on_hyphens: bool = True) -> list[str]:
-    """Lines of at most this width; a number stays together with its interval."""
-    joined = INTERVAL.sub(lambda found: found.group().replace(" ", NARROW), text)
-    lines = textwrap.wrap(
-        joined, width, initial_indent=initial_indent, subsequent_indent=subsequent_indent, break_on_hyphens=break_on_hyphens
-    )
-    return [line.replace(NARROW, " ") for line in lines]
-
-
 def wide(text: str) -> int:
     """The columns that a text takes in a terminal: two for a wide character, none for a combining one."""
     if text.isascii():
@@ -106,14 +98,21 @@ def _head(page: Page, answer: Answer, style: Style) -> Iterator[str]:
     title = clean(page.title, style)
     first = f"{title}: {clean(answer.headline, style)}" if title else clean(answer.headline, style)
     indent = " " * min(6, len(word) + 2)
-    lines = _fold(first, style.fills - len(word) - 2, break_on_hyphens=False) or [""]
+    lines = _folded(first, style.fills - len(word) - 2) or [""]
     yield f"{style.paint(word, colour)}  {lines[0]}"
     yield from _wrapped(" ".join(lines[1:]), style, indent)
     yield from _wrapped(clean(answer.evidence, style), style, indent)
 
 
 def _wrapped(text: str, style: Style, indent: str) -> list[str]:
-    return _fold(text, style.fills, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+    return _folded(text, style.fills, indent, indent)
+
+
+def _folded(text: str, width: int, first: str = "", rest: str = "") -> list[str]:
+    """The text in lines, none of which begins with the unit or the interval of a number; `first` and `rest` indent them."""
+    kept = INTERVAL.sub(lambda found: found.group().replace(" ", "\xa0"), UNIT.sub("\xa0", text))
+    lines = textwrap.wrap(kept, width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
+    return [line.replace("\xa0", " ") for line in lines]
 
 
 def _foot(answer: Answer, style: Style) -> Iterator[str]:
@@ -137,7 +136,7 @@ def _labelled(label: str, text: str, style: Style, room: int = 0) -> list[str]:
     head = clean(label, style).ljust(LABEL)
     indent = " " * LABEL
     blank = " " * room
-    return _fold(text, style.fills, initial_indent=head + blank, subsequent_indent=indent + blank, break_on_hyphens=False) or [head]
+    return _folded(text, style.fills, head + blank, indent + blank) or [head]
 
 
 def _next(step: Next, style: Style) -> Iterator[str]:
@@ -178,7 +177,7 @@ def _bullets(block: Bullets, style: Style) -> Iterator[str]:
         aligned = bool(title) and named <= LONGEST_TITLE
         begin = f"{GAP}{_padded(title, named) if aligned else title}{GAP if title else ''}"
         indent = " " * wide(begin) if aligned else GAP
-        lines = _fold(text, style.fills, initial_indent=begin, subsequent_indent=indent, break_on_hyphens=False) or [begin]
+        lines = _folded(text, style.fills, begin, indent) or [begin]
         yield f"{style.sign(item.mark)} {lines[0].removeprefix(GAP)}"
         yield from lines[1:]
 
@@ -200,11 +199,17 @@ def _table(table: Table, style: Style) -> Iterator[str]:
     rows = [row for row in table.rows if not table.whole(row)]
     marks = tuple(row[0] if isinstance(row[0], Mark) else None for row in rows) if rows else ()
     signed = bool(rows) and not table.heads[0].full and any(mark is not None for mark in marks)
-    columns = [_column(table, index, [row[index] for row in rows], style) for index in range(int(signed), len(table.heads))]
-    kept = _fitting(columns, style.width - (2 if signed else 0))
+    room = style.width - (2 if signed else 0)
+    columns = _columns(table, rows, style, int(signed))
+    if len(_fitting(columns, room)) < len(columns):  # fewer digits before fewer columns
+        columns = _columns(table, [tuple(map(_briefer, row)) for row in rows], style, int(signed))
+    kept = _fitting(columns, room)
     if table.title:
         yield from _wrapped(clean(table.title, style), style, "")
-    yield _joined("  " if signed else "", [column.head.ljust(column.width) for column in kept])
+    before = "  " if signed else ""
+    if any(head.above for head in table.heads):
+        yield _joined(before, _above(table, kept, style, int(signed)))
+    yield _joined(before, [column.head.ljust(column.width) for column in kept])
     for index, mark in enumerate(marks):
         line = GAP.join(_padded(column.cells[index], column.width) for column in kept)
         recommended = mark is not None and mark.tone == "gain"
@@ -215,6 +220,40 @@ def _table(table: Table, style: Style) -> Iterator[str]:
     if len(kept) < len(columns):
         yield f"  ({count(len(columns) - len(kept), 'more columns')} in a wider window)"
     yield from (line for note in table.notes for line in _wrapped(clean(note, style), style, "  "))
+
+
+def _columns(table: Table, rows: Sequence[tuple[Cell, ...]], style: Style, first: int) -> list[Column]:
+    columns = [_column(table, index, [row[index] for row in rows], style) for index in range(first, len(table.heads))]
+    for span in _spans(table, first):  # a head above others widens the last of them if it needs room
+        missing = wide(clean(table.heads[first + span[0]].above, style)) - _width(columns[span[0] : span[-1] + 1])
+        last = columns[span[-1]]
+        if missing > 0:
+            columns[span[-1]] = replace(last, head=_padded(last.head, last.width + missing))
+    return columns
+
+
+def _spans(table: Table, first: int) -> list[list[int]]:
+    """Neighbouring columns with the same head above them."""
+    heads = list(enumerate(table.heads[first:]))
+    return [[index for index, _ in members] for _, members in groupby(heads, key=lambda pair: pair[1].above)]
+
+
+def _width(columns: Sequence[Column]) -> int:
+    return sum(column.width + len(GAP) for column in columns) - len(GAP)
+
+
+def _above(table: Table, columns: Sequence[Column], style: Style, first: int) -> Iterator[str]:
+    """The heads above the heads, each as wide as the columns that it spans."""
+    for span in _spans(table, first):
+        if members := columns[span[0] : span[-1] + 1]:
+            yield _padded(clean(table.heads[first + span[0]].above, style), _width(members))
+
+
+def _briefer(cell: Cell) -> Cell:
+    """A number with a digit less."""
+    if not isinstance(cell, Number) or not isinstance(cell.value, Estimate):
+        return cell
+    return replace(cell, shown=show(cell.value, cell.shown.scale, brief=True))
 
 
 def _joined(before: str, texts: Iterable[str]) -> str:
@@ -239,7 +278,7 @@ def _fitting(columns: Sequence[Column], width: int) -> list[Column]:
 def _column(table: Table, index: int, cells: Sequence[Cell], style: Style) -> Column:
     """Values are aligned at their ends, intervals follow them; names of rows and counts are aligned to the right if they are numbers."""
     pairs = [_pair(cell, style) for cell in cells]
-    head = clean(table.heads[index].full, style)
+    head = clean(table.heads[index].text, style)
     if not table.numeric(index) and not any(isinstance(cell, (Number, int, float)) for cell in cells):
         return Column(head=head, cells=tuple(text for text, _ in pairs))
     widest = max((wide(text) for text, interval in pairs if interval or _short(text, head)), default=0)
@@ -293,7 +332,7 @@ def _plot(plot: Plot, style: Style) -> Iterator[str]:
     edges = tuple(sorted({round(edge.value * factor, 12) for edge in plot.edges}))
     left = 2 + named + len(GAP) + told + len(GAP)
     axis = character_plot.axis([ends for _, ends in known], edges, style.fills - left)
-    above = character_plot.ticks(axis, edges, style.marks) if axis else ""
+    above = character_plot.ticks(axis, edges, style.marks, style.fills - left) if axis else ""
     counts = all(name.isdecimal() for name in names)
     yield f"  {stub.rjust(named) if counts else stub.ljust(named)}{GAP}{_padded(title, told)}{GAP}{above}".rstrip()
     for (row, ends), name, text in zip(known, names, numbers, strict=True):

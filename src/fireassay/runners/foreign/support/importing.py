@@ -9,7 +9,7 @@ times, `scheduled_ns` holds the requests' numbers, and the manifest says times =
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -66,8 +66,18 @@ OPEN: Final = (
 )
 
 
-def import_results(path: Path, root: Path, *, clock: Clock, tool: str = "", name: str = "") -> tuple[Imported, ...]:
+def import_results(
+    path: Path, root: Path, *, clock: Clock, tool: str = "", name: str = "", on_progress: Callable[[int, int], None] | None = None
+) -> tuple[Imported, ...]:
     """Import a file or folder of another load generator as sealed records below `root`.
+
+    Args:
+        path: the file, or a folder of files.
+        root: parent of the records.
+        clock: for the records' dates.
+        tool: the tool that wrote the file; "": recognised from it.
+        name: of the records; "": from the tool and the file.
+        on_progress: called with the files read and the records written so far, and all of them.
 
     Raises:
         SpecError: no known tool writes such a file, or the file is invalid; with field and line. Nothing is left behind.
@@ -79,16 +89,22 @@ def import_results(path: Path, root: Path, *, clock: Clock, tool: str = "", name
     foreign, chosen = _chosen(path, tool)
     records: list[RecordFolder] = []
     with ExitStack() as stack:
-        loads = [load for file in chosen for load in foreign.read(file, stack)]
+        loads: list[Load] = []
+        for number, file in enumerate(chosen, start=1):
+            loads += foreign.read(file, stack)
+            if on_progress is not None:
+                on_progress(number, 2 * len(chosen))  # records are at most as many, and are counted below
         if not loads:
             raise Place(path.name).wrong(Words("no results"), f"at least one run of {foreign.title}")
         groups = _groups(loads)
         digests = _digests(foreign, chosen)
         try:
-            return tuple(
-                _record(foreign, group, digests, _name(name, foreign, path, index, len(groups)), root, clock, records)
-                for index, group in enumerate(groups)
-            )
+            imported = []
+            for index, group in enumerate(groups):
+                imported.append(_record(foreign, group, digests, _name(name, foreign, path, index, len(groups)), root, clock, records))
+                if on_progress is not None:
+                    on_progress(len(chosen) * (len(groups) + index + 1), 2 * len(chosen) * len(groups))
+            return tuple(imported)
         except BaseException:
             for record in records:
                 discard(record)
@@ -337,7 +353,9 @@ def _write(writer: StreamWriter, path: Path, file: str, requests: list[tuple[Any
             continue
         batch = to_batch(table, rows)
         if batch is None:
-            raise RecordError(f"{file}: a request near number {rows[0][1]} has a value that a record cannot store.")
+            raise RecordError(
+                f"{file}: a request near number {rows[0][1]} has a value that a record cannot store. Remove that request from the file."
+            )
         writer.append_batch(table, batch)
         rows.clear()
     writer.flush()

@@ -72,9 +72,9 @@ def _filled(value: str, where: str, environ: Mapping[str, str]) -> str:
 def _variable(name: str, where: str, environ: Mapping[str, str]) -> str:
     value = environ.get(name, "").strip()
     if not value:
-        raise EnvironmentLacks(f"the environment variable {name} is not set; the target's {where} needs it")
+        raise EnvironmentLacks(f"the environment variable {name} is not set; the target's {where} needs it. Set it in the environment")
     if not value.isprintable() or not value.isascii():
-        raise EnvironmentLacks(f"the environment variable {name} has characters that are invalid in a header")
+        raise EnvironmentLacks(f"the environment variable {name} has characters that are invalid in a header. Set it to printable ASCII")
     return value
 
 

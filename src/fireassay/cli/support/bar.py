@@ -1,0 +1,73 @@
+"""How far is something long that is no experiment: judging a large record, checking its files, importing?
+
+A bar with the time left on standard error, of what takes longer than a moment; nothing in a pipe or with --quiet.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final, TextIO
+
+from fireassay.cli.support.screen import coloured
+from fireassay.cli.support.settings import USED
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+Advance = Callable[[int, int], None]  # done, of how many
+SOON_S: Final = 1.0  # what ends before needs no bar
+REDRAW_S: Final = 0.2
+
+
+@contextmanager
+def bar(what: str, stream: TextIO | None = None, now: Callable[[], float] = time.monotonic) -> Iterator[Advance | None]:
+    """A function to call with the progress during the body; None if nobody watches."""
+    stream = stream or sys.stderr
+    if USED.get().quiet or not stream.isatty():
+        yield None
+        return
+    drawn = _Drawn(what, stream, now)
+    try:
+        yield drawn.advance
+    finally:
+        drawn.close()
+
+
+class _Drawn:
+    """Starts to draw after a moment; rich is loaded only then."""
+
+    def __init__(self, what: str, stream: TextIO, now: Callable[[], float]) -> None:
+        self._what, self._stream, self._now = what, stream, now
+        self._begun = self._shown = now()
+        self._progress: Progress | None = None
+
+    def advance(self, done: int, total: int) -> None:
+        """Draw, unless drawn a moment ago."""
+        now = self._now()
+        if now - self._begun < SOON_S or (now - self._shown < REDRAW_S and done < total):
+            return
+        self._shown = now
+        if self._progress is None:
+            self._progress = self._start()
+        left = (now - self._begun) / done * (total - done) if done else None
+        text = "" if left is None else f"about {max(1, round(left))} s left" if done < total else ""
+        self._progress.update(self._progress.task_ids[0], completed=done, total=total, left=text, refresh=True)
+
+    def _start(self) -> Progress:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+        console = Console(file=self._stream, no_color=not coloured(self._stream))
+        shown = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TextColumn("{task.fields[left]}"))
+        progress = Progress(*shown, console=console, auto_refresh=False, transient=True)
+        progress.add_task(self._what, left="")
+        progress.start()
+        return progress
+
+    def close(self) -> None:
+        """Remove the bar from the screen."""
+        if self._progress is not None:
+            self._progress.stop()

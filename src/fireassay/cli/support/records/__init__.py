@@ -1,0 +1,1 @@
+"""Which records are there, what was their verdict, and which pages show them all?"""

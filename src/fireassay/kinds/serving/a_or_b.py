@@ -1,0 +1,343 @@
+"""Which of two engines should it be, on one screen?
+
+The deciding number is the throughput of a replica at each engine's best load; the plot pairs equal loads.  FASTER and EQUIVALENT are the
+outcome of that comparison, and only stand where the record passes; else the record's own status does.
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from fireassay.estimates.estimate import Estimate
+from fireassay.estimates.format import Scale, bracketed, percent, show
+from fireassay.kinds.serving import answer as of_load
+from fireassay.kinds.serving.brief import YIELDS, fitted, load_name
+from fireassay.metrics.serving.latency import TPOT_P50
+from fireassay.metrics.serving.objectives import SLO_ATTAINMENT
+from fireassay.reports import answering
+from fireassay.reports.charts import pareto
+from fireassay.reports.charts.pareto import inverse
+from fireassay.reports.page import (
+    Answer,
+    Blocks,
+    Cell,
+    Chart,
+    Edge,
+    Head,
+    Interval,
+    Line,
+    Mark,
+    Next,
+    Number,
+    Plot,
+    Prose,
+    Section,
+    Table,
+    Words,
+)
+from fireassay.reports.view import Column, View
+from fireassay.units import FRACTION, RATIO
+from fireassay.verdict.comparison.a_or_b import AOrB, SameLoad
+from fireassay.verdict.comparison.types import Change
+
+ROWS: Final = 5  # loads shown, so that table and plot fit a screen
+NAME: Final = 8  # characters of an engine's name in a head
+PERCENT: Final = Scale(factor=100.0, after=" %")
+DECIDED: Final = ("improved", "worse")
+
+
+def answer(view: View, rivals: AOrB) -> Answer:
+    """The advice, the reason, and when to choose which."""
+    load, outcome = of_load.answer(view), rivals.change.outcome if rivals.change else ""
+    passed = view.status == "PASS"
+    word = "faster" if outcome in DECIDED else "equivalent" if outcome == "equivalent" else ""
+    return replace(
+        load,
+        mark=Mark(word=word, tone="good") if passed and word else load.mark,
+        headline=headline(view, rivals) if passed else load.headline,
+        evidence=_evidence(view, rivals) if passed else load.evidence,
+        lines=(*_choose(view, rivals), *_quality(rivals), *(line for line in load.lines if line.label != of_load.NOT_MEASURED)),
+        next=_next(view, rivals) if passed else load.next,
+    )
+
+
+def brief(view: View, rivals: AOrB) -> tuple[Section, ...]:
+    """Both engines at equal loads, and the difference."""
+    same = some(view, rivals)
+    blocks: tuple[Table | Plot, ...] = (*_table(view, rivals, same), *_plot(view, rivals, same))
+    return tuple(Section(key=f"brief-{block.name}", title="", depth="brief", content=(block,)) for block in blocks)
+
+
+def sections(view: View, rivals: AOrB) -> Iterator[Section]:
+    """The same with every load, for a page: the sentence, the frontier, and equal loads."""
+    chart = Chart(name=pareto.NAME, draw=lambda: pareto.draw(view)[0])
+    sentence = Prose(text=f"{headline(view, rivals)}. {_evidence(view, rivals)}".strip(), weight="lead")
+    chosen = tuple(Prose(text=f"Choose {line.text}.") for line in _choose(view, rivals))
+    apart: Blocks = (*chosen, _whole(view, rivals), *_plot(view, rivals, rivals.loads))
+    title, question = f"{rivals.a} or {rivals.b}", "Which one at my objectives?"
+    yield Section(key="a-or-b", title=title, question=question, content=(sentence, *chosen, _whole(view, rivals)))
+    yield Section(key="pareto", title="Frontier", depth="first", content=(chart,))
+    yield Section(key="equal", title="Equal loads", question="How far apart are they at equal load?", depth="page", content=apart)
+
+
+# ---- what to do ------------------------------------------------------------------------------------------------------
+
+
+def headline(view: View, rivals: AOrB) -> str:
+    """ "b over a: 59 % [55, 63] more tokens/s per replica at your objectives"."""
+    change = rivals.change
+    if change is None:
+        return _one_alone(view, rivals)
+    what = f"{_unit_of(rivals)} per replica {_where(view, rivals)}"
+    if change.outcome in DECIDED:
+        winner, loser, low, value, high = _won(rivals, change)
+        if value < 2.0:
+            more = bracketed(value - 1.0, low - 1.0, high - 1.0, FRACTION)
+            return f"{winner} over {loser}: {' '.join(more)} more {what}"
+        return f"{winner} over {loser}: {' '.join(bracketed(value, low, high, RATIO))} times the {what}"
+    if change.outcome == "struck_out":
+        return f"{rivals.b} against {rivals.a}: its speed counts for nothing, as quality was not held"
+    if change.ratio is None or change.low is None or change.high is None:
+        return f"{rivals.a} and {rivals.b} pass, but {what} were not compared: {change.word}"
+    text = " ".join(bracketed(change.ratio - 1.0, change.low - 1.0, change.high - 1.0, FRACTION))
+    alike = "are equal in" if change.outcome == "equivalent" else "show no difference in"
+    return f"{rivals.a} and {rivals.b} {alike} {what}: {text}"
+
+
+def _won(rivals: AOrB, change: Change) -> tuple[str, str, float, float, float]:
+    """Winner, loser, and the winner's ratio with its interval."""
+    assert change.ratio is not None
+    assert change.low is not None
+    assert change.high is not None
+    if change.outcome == "improved":
+        return rivals.b, rivals.a, change.low, change.ratio, change.high
+    upper = 1.0 / change.low if change.low > 0.0 else math.inf
+    return rivals.a, rivals.b, 1.0 / change.high, 1.0 / change.ratio, upper
+
+
+def _one_alone(view: View, rivals: AOrB) -> str:
+    best = {rivals.a: rivals.best_a, rivals.b: rivals.best_b}
+    alone = [(engine, key) for engine, key in best.items() if key]
+    if len(alone) != 1:
+        return of_load.answer(view).headline
+    engine, key = alone[0]
+    return f"only {engine} is within {of_load.objectives_words(view)}: up to {_column(view, key).brief}"
+
+
+def _where(view: View, rivals: AOrB) -> str:
+    if rivals.at_objectives:
+        return "at your objectives"
+    return f"at {_column(view, rivals.best_a or '').brief}"
+
+
+def _evidence(view: View, rivals: AOrB) -> str:
+    """The objectives, and how far each engine goes."""
+    words = [f"Scenario {rivals.scenario}."] if len({column.scenario for column in view.columns}) > 1 else []
+    if not rivals.at_objectives:
+        return " ".join((*words, "No objective was asked for: compared at the largest common load."))
+    best = ((rivals.a, rivals.best_a), (rivals.b, rivals.best_b))
+    reach = ", ".join(f"{engine} {f'to {load_name(_column(view, key))}' if key else 'at no load'}" for engine, key in best)
+    share = percent(view.load.attainment or 0.0, 6)
+    return " ".join((*words, f"{of_load.objectives_words(view)} for {share}: {reach} {_unit(view)}."))
+
+
+def _unit_of(rivals: AOrB) -> str:
+    """The unit of what is compared: tokens/s, input tokens/s or requests/s."""
+    return YIELDS[rivals.metric].removeprefix("output ")
+
+
+def _unit(view: View) -> str:
+    return "in flight" if view.load_word == "concurrency" else "req/s"
+
+
+def _column(view: View, key: str) -> Column:
+    return next(column for column in view.columns if column.key == key)
+
+
+def _choose(view: View, rivals: AOrB) -> tuple[Line, ...]:
+    """Which engine at which load, where the record passes."""
+    if view.status != "PASS" or len(rivals.loads) < 2:
+        return ()
+    sides: dict[str, list[str]] = {rivals.a: [], rivals.b: [], "": []}
+    for same in rivals.loads:
+        if (engine := better(view, rivals, same)) is not None:
+            sides[engine].append(load_name(_column(view, same.a)))
+    said = [f"{engine} at {_listed(loads)} {_unit(view)}" for engine, loads in sides.items() if engine and loads]
+    undecided = [f"at {_listed(sides[''])} no difference is shown"] if sides[""] else []
+    return (Line(label="choose", text="; ".join((", ".join(said), *undecided))),) if said else ()
+
+
+def better(view: View, rivals: AOrB, same: SameLoad) -> str | None:
+    """The engine to choose at a load: the only one within the objectives, else the one whose advantage the interval shows.
+
+    Empty if the interval contains no change; None if both miss the objectives, so that neither is a choice.
+    """
+    missed = [gate.configuration for gate in view.gates if gate.gate == "objectives" and gate.status == "FAIL"]
+    if same.a in missed or same.b in missed:
+        return None if same.a in missed and same.b in missed else rivals.b if same.a in missed else rivals.a
+    change = same.change
+    if change.low is None or change.high is None or change.outcome == "struck_out":
+        return ""
+    return rivals.b if change.low > 1.0 else rivals.a if change.high < 1.0 else ""
+
+
+def _listed(loads: Sequence[str]) -> str:
+    *most, last = loads
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def _quality(rivals: AOrB) -> Iterator[Line]:
+    if rivals.quality is not None and rivals.quality.held != "NOT_MEASURED":
+        marks = {"HELD": answering.mark("PASS", "held"), "DEGRADED": answering.mark("FAIL", "lost")}
+        text = answering.shortened(rivals.quality.sentence, of_load.TWO_LINES)
+        yield Line(label="quality", text=text, mark=marks.get(rivals.quality.held, answering.mark("INCONCLUSIVE")))
+
+
+def _next(view: View, rivals: AOrB) -> tuple[Next, ...]:
+    record = shlex.quote(answering.short(view))
+    if rivals.change is not None and rivals.change.outcome == "inconclusive" and not view.foreign:
+        launches = max(rivals.change.launches_needed or 0, 2 * answering.timed(view))
+        return (Next(reason="decide with more launches", command=f"assay load {record} --launches {launches}"),)
+    return (Next(reason="chart of tokens/s per replica against one user's", command=f"assay report {record} --html"),)
+
+
+# ---- tables ----------------------------------------------------------------------------------------------------------
+
+
+def some(view: View, rivals: AOrB) -> tuple[SameLoad, ...]:
+    """At most ROWS equal loads: the best of both, the first, the last, then the larger ones."""
+    loads = list(rivals.loads)
+    best = [index for index, same in enumerate(loads) if same.a == rivals.best_a or same.b == rivals.best_b]
+    ranked = dict.fromkeys((*best, 0, len(loads) - 1, *range(len(loads) - 1, -1, -1)))
+    wanted = set(list(ranked)[:ROWS])
+    return tuple(same for index, same in enumerate(loads) if index in wanted)
+
+
+def _table(view: View, rivals: AOrB, same: Sequence[SameLoad]) -> tuple[Table, ...]:
+    """What each engine gives at each load; one bound holds for all numbers, as there is no room for their intervals."""
+    a, b = _short(rivals)
+    columns = [("tokens/s, one user", _per_user), (f"{_unit_of(rivals)} per replica", _per_replica), ("objectives met, %", _met)]
+    shown = [(head, cell) for head, cell in columns if any(_is(cell(view, rivals, key)) for row in same for key in (row.a, row.b))]
+    if not shown or not same:
+        return ()
+    heads = (Head(text="load"), *(Head(text=engine, above=head) for head, _ in shown for engine in (a, b)))
+    rows = tuple((_load(view, row.a), *(_bare(cell(view, rivals, key)) for _, cell in shown for key in (row.a, row.b))) for row in same)
+    return (Table(name="a-or-b", heads=heads, rows=rows, notes=(_bound(view, rivals, same),)),)
+
+
+def _is(number: Number | None) -> bool:
+    return number is not None and isinstance(number.value, Estimate)
+
+
+def _bare(number: Number | None) -> Cell:
+    return None if number is None else replace(number, interval=False)
+
+
+def _bound(view: View, rivals: AOrB, same: Sequence[SameLoad]) -> str:
+    """The largest half-widths, rounded up: of speeds relative to each, of shares in points."""
+    keys = [key for row in same for key in (row.a, row.b)]
+    speeds = [_half(cell(view, rivals, key), relative=True) for cell in (_per_user, _per_replica) for key in keys]
+    shares = [_half(_met(view, rivals, key), relative=False) for key in keys]
+    if not all(map(math.isfinite, (*speeds, *shares))):
+        return "Some numbers have no interval."
+    points = f", objectives ±{percent(max(shares), way='up').removesuffix(' %')} points" if any(shares) else ""
+    return f"{view.confidence} intervals: speeds ±{percent(max(speeds), way='up')} of each{points}, or less."
+
+
+def _half(number: Number | None, *, relative: bool) -> float:
+    """The longer side of an interval; 0 without a number."""
+    value = number.value if number is not None else None
+    if not isinstance(value, Estimate):
+        return 0.0
+    half = max(value.high - value.value, value.value - value.low)
+    return half / abs(value.value) if relative and value.value else half
+
+
+def _per_user(view: View, _: AOrB, key: str) -> Number | None:
+    value = view.estimate(TPOT_P50.name, key)
+    value = None if value is None or value.value <= 0.0 else inverse(value)
+    return None if value is None else Number(shown=show(value, Scale(factor=1.0)), bare=True)
+
+
+def _per_replica(_: View, rivals: AOrB, key: str) -> Number | None:
+    value = rivals.per_replica.get(key)
+    return None if value is None else Number(shown=show(value, Scale(factor=1.0)), bare=True)
+
+
+def _met(view: View, _: AOrB, key: str) -> Number | None:
+    value, least = view.estimate(SLO_ATTAINMENT.name, key), view.load.attainment
+    return None if value is None or least is None else Number(shown=show(value, Scale(factor=100.0), beside=(least,)), bare=True)
+
+
+def _load(view: View, key: str) -> Cell:
+    column = _column(view, key)
+    return int(column.load) if column.load is not None and column.load == int(column.load) else load_name(column)
+
+
+def _short(rivals: AOrB) -> tuple[str, str]:
+    a, b = fitted(rivals.a, NAME), fitted(rivals.b, NAME)
+    return (a, b) if a != b else ("first", "second")
+
+
+def _plot(view: View, rivals: AOrB, same: Sequence[SameLoad]) -> tuple[Plot, ...]:
+    rows = tuple(
+        Interval(name=load_name(_column(view, row.a)), number=number, mark=_mark(rivals, row))
+        for row in same
+        if (number := difference(view, row.change)) is not None
+    )
+    a, b = _short(rivals)
+    title = f"{b}/{a} per replica, %"
+    return (Plot(name="equal-loads", title=title, stub="load", rows=rows, edges=(Edge(value=0.0, text="equal"),)),) if rows else ()
+
+
+def _mark(rivals: AOrB, same: SameLoad) -> Mark | None:
+    """Only the loads at which both engines are best are marked."""
+    return Mark(word="best load of both", tone="gain") if (same.a, same.b) == (rivals.best_a, rivals.best_b) else None
+
+
+def difference(view: View, change: Change) -> Number | None:
+    """b against a as a change in per cent."""
+    if change.ratio is None or change.low is None or change.high is None:
+        return None
+    value = change.value
+    launches = value.n_launches if isinstance(value, Estimate) else 0
+    estimate = Estimate(
+        value=change.ratio - 1.0,
+        low=change.low - 1.0,
+        high=change.high - 1.0,
+        unit=FRACTION,
+        confidence=value.confidence if isinstance(value, Estimate) else 0.95,
+        n_launches=launches,
+        n_trials=0,
+        method=change.method,
+        signature="",
+    )
+    shown = show(estimate, PERCENT)
+    signed = f"+{shown.text}" if estimate.value > 0.0 else shown.text
+    return Number(shown=replace(shown, text=signed), bare=True)
+
+
+def _whole(view: View, rivals: AOrB) -> Table:
+    """Every equal load with its intervals, for a page."""
+    what = _unit_of(rivals)
+    heads = ("Load", f"{rivals.a}, {what} per replica", f"{rivals.b}, {what} per replica", f"{rivals.b} against {rivals.a}", "Better")
+    rows = tuple(
+        (
+            load_name(_column(view, row.a)),
+            _per_replica(view, rivals, row.a),
+            _per_replica(view, rivals, row.b),
+            difference(view, row.change),
+            Words(text=_word(better(view, rivals, row))),
+        )
+        for row in rivals.loads
+    )
+    notes = ("Paired by block. Better: the only one within the objectives, else by the interval.",)
+    return Table(name="equal-loads", heads=tuple(Head(text=head) for head in heads), rows=rows, notes=notes)
+
+
+def _word(engine: str | None) -> str:
+    return "neither is within the objectives" if engine is None else engine or "not shown"

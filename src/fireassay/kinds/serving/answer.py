@@ -1,0 +1,293 @@
+"""What is the answer of a load, on one screen?
+
+Up to which load the objectives are met, what that load yields and costs, why not a larger one, and a line per other dimension.  The
+status is the verdict's; nothing is judged here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.estimates.format import Scale, asked, count, percent, reading, show
+from fireassay.kinds.serving import advice
+from fireassay.kinds.serving.brief import PRICES, STREAMED, YIELDS, known, latencies, load_name, recommended
+from fireassay.metrics.metric import ALL
+from fireassay.metrics.serving.answers import ANSWERS_IDENTICAL, CROSS_TALK
+from fireassay.metrics.serving.faults import ERROR_RATE
+from fireassay.metrics.serving.objectives import CAPACITY, GOODPUT, SLO_ATTAINMENT
+from fireassay.metrics.serving.throughput import ACHIEVED_RATE, OFFERED_RATE
+from fireassay.reports import answering, grouping
+from fireassay.reports.answering import mark, shortened
+from fireassay.reports.page import Answer, Line, Tile
+from fireassay.reports.view import Column, View
+from fireassay.reports.words import DIMENSION_TITLES
+from fireassay.stats.intervals.quantiles import BEYOND
+from fireassay.units import SECONDS
+
+ONE_LINE, TWO_LINES = 62, 128  # characters beside a label in a window of 80 columns
+NOT_MEASURED: Final = "not measured"  # label of a line
+DOUBT: Final = 80  # characters of the doubt that is told in full
+NEEDED: Final = round(BEYOND / 0.01)  # independent requests for a p99
+UNCERTAINTIES: Final = ("ttft_uncertainty_p99", "e2e_uncertainty_p99")
+UNFIT: Final = {"FAIL": "does not pass", "INCONCLUSIVE": "is undecided", "NOT_MEASURED": "is undecided"}
+
+
+def answer(view: View) -> Answer:
+    """Status, advice, evidence, tiles, lines and next."""
+    return Answer(
+        mark=mark(view.status),
+        headline=shortened(_headline(view), TWO_LINES),
+        evidence=shortened(_evidence(view), TWO_LINES),
+        tiles=tuple(_tile(view, dimension) for dimension in DIMENSION_TITLES if dimension in view.dimensions),
+        lines=() if view.status == "INVALID" else lines(view),
+        next=advice.steps(view, streamed=STREAMED[0] in latencies(view)),
+        record=record_line(view),
+        about=_about(view),
+    )
+
+
+def record_line(view: View) -> str:
+    """The record, and how many launches each load has."""
+    return answering.record_line(view, answering.launches_words(view, "load"))
+
+
+# ---- what to do ------------------------------------------------------------------------------------------------------
+
+
+def objectives_words(view: View) -> str:
+    """ "TTFT ≤ 500 ms and TPOT ≤ 20 ms"; "every gate" without objectives."""
+    limits = [f"{name} ≤ {asked(limit, SECONDS)}" for name, limit in view.load.limits.items()]
+    return " and ".join(limits) or "every gate"
+
+
+def _headline(view: View) -> str:
+    if view.status == "INVALID":
+        return f"no number counts: {_first(view, 'invalid') or view.meaning}"
+    if wrong := _first(view, "fail"):
+        return f"wrong: {wrong}"
+    picked = next((column for column in view.columns if column.key == view.recommended), None)
+    if picked is not None:
+        where = f"{picked.group} up to {picked.brief}" if picked.group else f"up to {picked.label}"
+        return f"{where} within {objectives_words(view)}"
+    if view.status == "PASS":
+        return f"{_most(view)}; no objective was asked for"
+    if view.status == "FAIL":
+        return next((gate.sentence for gate in view.gates if gate.gate == "recovery" and gate.status == "FAIL"), _none_passes(view))
+    open_ = [gate for gate in view.gates if gate.status in ("INCONCLUSIVE", "NOT_MEASURED")]
+    if open_ and view.load.attainment is not None:
+        keys = list(dict.fromkeys(gate.configuration for gate in open_))
+        return f"{grouping.places(view, keys)} may or may not be within {objectives_words(view)}"
+    return view.sentence.partition("INCONCLUSIVE: ")[2].partition(". ")[0].rstrip(".") or view.meaning
+
+
+def _none_passes(view: View) -> str:
+    return f"no load is within {objectives_words(view)}"
+
+
+def _most(view: View) -> str:
+    """The largest yield, and its load."""
+    for metric, words in YIELDS.items():
+        values = {column: value for column in view.columns if (value := view.estimate(metric, column.key))}
+        if values:
+            column = max(values, key=lambda key: values[key].value)
+            shown = answering.cell(view, metric, column.key)
+            assert shown is not None
+            text = f"{shown.shown.text.removesuffix('/s')} {shown.shown.interval if shown.shown.interval.startswith('[') else ''}".strip()
+            return f"{text} {words} at {column.label}"
+    return "measured"
+
+
+def _evidence(view: View) -> str:
+    if view.status == "INVALID":
+        return "No number may be quoted; the measurement has to be made again."
+    if _first(view, "fail"):
+        return "A wrong answer has no speed."
+    imported = f"Imported from {view.foreign[0].text.partition(':')[0]}, not measured by assay." if view.foreign else ""
+    reasons = _reasons(view) if view.load.attainment is not None else ()
+    return " ".join((*reasons, *([imported] if imported else [])))
+
+
+def _reasons(view: View) -> Iterator[str]:
+    """The knee, and why not the next larger load; of several engines the loads of the others."""
+    picked = next((column for column in view.columns if column.key == view.recommended), None)
+    if picked is None:
+        yield from _share_words(view, view.columns[0], "At the smallest load, ")
+        return
+    if len(view.groups) > 1:
+        yield f"{'; '.join(_of_groups(view, picked))}."
+        return
+    value = view.value(CAPACITY.name, ALL)
+    if isinstance(value, Estimate):
+        unit = "in flight" if view.load_word == "concurrency" else "req/s"
+        yield f"Knee at {show(value, Scale(factor=1.0)).full} {unit}."
+    larger = view.columns[view.columns.index(picked) + 1 :]
+    if larger:
+        yield from _share_words(view, larger[0], "At ")
+    elif len(view.columns) > 1:
+        yield "No larger load was tried."
+
+
+def _share_words(view: View, column: Column, before: str) -> Iterator[str]:
+    value, least = view.estimate(SLO_ATTAINMENT.name, column.key), view.load.attainment
+    if value is not None and least is not None:
+        which = "them" if len(view.load.limits) > 1 else "it"
+        yield f"{before}{load_name(column)}, {show(value, beside=(least,)).full} met {which}; {percent(least, 6)} required."
+
+
+def _of_groups(view: View, picked: Column) -> Iterator[str]:
+    """The load that each other engine and scenario carries."""
+    best = recommended(view)
+    for group in view.groups:
+        if group != picked.group:
+            column = next((column for column in view.columns if column.group == group and column.key in best), None)
+            yield f"{group}: {f'up to {column.brief}' if column else 'none'}"
+
+
+def _first(view: View, severity: str) -> str:
+    row = next((row for row in view.findings if row.severity == severity), None)
+    return "" if row is None else f"{row.where}: {row.evidence}" if row.configuration else row.evidence
+
+
+# ---- lines -----------------------------------------------------------------------------------------------------------
+
+
+def lines(view: View) -> tuple[Line, ...]:
+    """Correctness, reliability where faults were asked for, doubts, and what was not measured."""
+    made = (_correctness(view), _reliability(view), doubts(view), _not_measured(view))
+    return tuple(line for line in made if line is not None)
+
+
+def _correctness(view: View) -> Line | None:
+    line = answering.dimension_line(view, "correctness")
+    if line is None:
+        return None
+    if line.mark is not None and line.mark.tone == "absent":
+        hint = "" if view.foreign else "; --canaries 0.02 finds crossed ones"
+        return replace(line, text=f"answers were not checked{hint}")
+    checks = list(_checks(view)) if line.mark is not None and line.mark.tone == "good" else []
+    return replace(line, text="; ".join(checks) or shortened(line.text, TWO_LINES))
+
+
+def _checks(view: View) -> Iterator[str]:
+    """What the checks of the answers found, over all loads."""
+    row = view.metric(CROSS_TALK.name)
+    crossed = [shown.value for shown in row.cells.values() if isinstance(shown.value, Estimate)] if row else []
+    if crossed:
+        wrong, answers = sum(value.value for value in crossed), sum(value.n_trials for value in crossed)
+        yield f"{wrong:,.0f} of {answers:,} answers reached the wrong asker"
+    if view.quality_metric is not None:
+        yield f"{view.quality_metric} held at every load"
+    identical = [value for column in view.columns if (value := view.estimate(ANSWERS_IDENTICAL.name, column.key))]
+    if identical:
+        yield f"{percent(min(value.value for value in identical), 4, way='down')} of the repeated prompts had one answer"
+
+
+def _reliability(view: View) -> Line | None:
+    line = answering.dimension_line(view, "reliability")
+    if line is None:
+        return None
+    struck = [gate for gate in view.gates if gate.gate == "recovery"]
+    worst = next((gate for status in ("FAIL", "INCONCLUSIVE", "PASS") for gate in struck if gate.status == status), None)
+    if worst is None:
+        return replace(line, text=shortened(line.text, ONE_LINE))
+    return replace(line, text=shortened(f"{worst.label}: {worst.sentence}", ONE_LINE), mark=mark(worst.status))
+
+
+def doubts(view: View) -> Line:
+    """What weakens the numbers; if nothing does, how well the client did."""
+    line = answering.doubts(view, DOUBT)
+    client = "" if line.mark is not None or view.foreign else ", ".join(_client(view))
+    return replace(line, text=f"none: {client}" if client else shortened(line.text, TWO_LINES))
+
+
+def _client(view: View) -> Iterator[str]:
+    """The least share of the load that was sent, and the largest uncertainty of a time stamp."""
+    pairs = [(view.estimate(ACHIEVED_RATE.name, column.key), view.estimate(OFFERED_RATE.name, column.key)) for column in view.columns]
+    kept = [min(1.0, sent.value / due.value) for sent, due in pairs if sent and due and due.value]
+    if kept and view.load_word == "rate":
+        yield f"client kept {percent(min(kept), 4, way='down')} of the load"
+    unsure = [value.value for name in UNCERTAINTIES for column in view.columns if (value := view.estimate(name, column.key))]
+    if any(unsure):
+        yield f"own error of times at most {reading(max(unsure), SECONDS, way='up')}"
+
+
+def _not_measured(view: View) -> Line | None:
+    """The tail that some loads cannot carry, or the yield that is unknown, with what it takes."""
+    text = _few_requests(view) or _no_yield(view)
+    return Line(label=NOT_MEASURED, text=text) if text else None
+
+
+def _few_requests(view: View) -> str:
+    stem = next(iter(latencies(view)), "")
+    absent = [column for column in view.columns if isinstance(view.value(f"{stem}_p99", column.key), Absent)] if stem else []
+    requests = [value.n_trials for column in absent if (value := view.estimate(f"{stem}_p50", column.key))]
+    if not requests:
+        return ""
+    where = "" if len(absent) == len(view.columns) else f" at {_loads(absent)}"
+    several = f"{min(requests):,} to {max(requests):,}" if min(requests) < max(requests) else f"{requests[0]:,}"
+    needed = f"over {NEEDED:,} are needed" if max(requests) < NEEDED else "too few that are independent"
+    return f"p99{where}: {several} requests{' a load' if len(absent) > 1 else ''}, {needed}"
+
+
+def _loads(columns: Sequence[Column]) -> str:
+    """ "load 1", "4 loads"."""
+    return f"load {load_name(columns[0])}" if len(columns) == 1 else count(len(columns), "loads")
+
+
+def _no_yield(view: View) -> str:
+    names = [] if any(known(view, metric) for metric in YIELDS) else [next(iter(YIELDS))]
+    names += [] if "cost" in view.unasked or any(known(view, metric) for metric in PRICES) else [next(iter(PRICES))]
+    rows = [row for name in names if (row := view.metric(name)) is not None]
+    notes = [f"{row.title.lower()}: {shown.note}" for row in rows for shown in list(row.cells.values())[:1] if not shown.measured]
+    return shortened("; ".join(notes), TWO_LINES)
+
+
+# ---- tiles -----------------------------------------------------------------------------------------------------------
+
+BIG: Final = {
+    "correctness": ("quality", CROSS_TALK.name, ANSWERS_IDENTICAL.name),
+    "performance": (GOODPUT.name, *YIELDS),
+    "cost": tuple(PRICES),
+    "reliability": ("outage_time", ERROR_RATE.name),
+}
+UNASKED: Final = {
+    "cost": "No price was given: --price USD of one replica for one hour.",
+    "reliability": "No fault was injected: [[faults]] in an experiment file.",
+}
+
+
+def _tile(view: View, dimension: str) -> Tile:
+    title, target = DIMENSION_TITLES[dimension], f"metrics-{dimension}"
+    line = answering.dimension_line(view, dimension)
+    if line is None or line.mark is None:
+        return Tile(
+            title=title, mark=mark("NOT_MEASURED", "not asked"), text=UNASKED.get(dimension, "It was not asked for."), target=target
+        )
+    cells = [(row.column, row.cells[dimension]) for row in view.vector]
+    marks = tuple(mark(cell.status, column.label, cell.sentence) for column, cell in cells)
+    big, small = _big(view, dimension)
+    return Tile(title=title, mark=line.mark, text=line.text, big=big, small=small, marks=marks, target=target)
+
+
+def _big(view: View, dimension: str) -> tuple[str, str]:
+    """The number of the recommended load, else of the largest that has one."""
+    columns = sorted(view.columns, key=lambda column: column.key == view.recommended)
+    for name in BIG[dimension]:
+        row = view.metric(name)
+        for column in reversed(columns):
+            shown = row.cells.get(column.key) if row else None
+            if row is not None and shown is not None and shown.measured:
+                return shown.text, f"{shown.interval} {row.title.lower()}, {column.label}"
+    return "", ""
+
+
+def _about(view: View) -> str:
+    facts = {fact.name: fact.text for fact in view.conditions}
+    return ", ".join(
+        text
+        for text in ("Serving", facts.get("Model", "").partition(";")[0], facts.get("Scenarios", ""), count(len(view.launches), "launches"))
+        if text
+    )

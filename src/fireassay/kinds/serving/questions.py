@@ -1,0 +1,50 @@
+"""Which questions does the HTML page of a load answer?  What throughput costs in latency, what each load gives, then right, tails, faults."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from fireassay.kinds.serving import tables
+from fireassay.reports.charts import quality
+from fireassay.reports.charts.serving import curve, goodput, panel, percentiles, timeline
+from fireassay.reports.page import Blocks, Cell, Prose, Section
+from fireassay.reports.pages import questions
+from fireassay.reports.view import LaunchRow, View
+
+
+def sections(view: View, columns: Sequence[tuple[str, Callable[[LaunchRow], Cell]]]) -> Iterator[Section]:
+    """The first screen's evidence, then a section per question."""
+    yield Section(key="curve", title="Latency", depth="first", content=lambda: questions.charts(view, curve))
+    yield Section(key="goodput", title="Goodput", depth="first", content=lambda: questions.charts(view, goodput, absent=False))
+    yield questions.section("levels", "Loads", "What does each load give?", lambda: _loads(view), questions.told(view, "performance"))
+    yield questions.section(
+        "metrics-correctness",
+        "Correctness",
+        "Are the answers right?",
+        lambda: (*questions.charts(view, quality, absent=False), *tables.details(view), *questions.by_configuration(view, "correctness")),
+        questions.told(view, "correctness"),
+    )
+    yield questions.section("tails", "Latencies", "How are latencies distributed?", lambda: questions.charts(view, percentiles, panel))
+    for dimension, title, question in (
+        ("cost", "Cost", "What does an answer cost?"),
+        ("reliability", "Faults", "Does it survive a fault?"),
+    ):
+        if dimension in view.dimensions and dimension not in view.unasked:
+            rows = questions.by_configuration(view, dimension)
+            yield Section(
+                key=f"metrics-{dimension}",
+                title=title,
+                question=question,
+                content=rows,
+                reply=questions.told(view, dimension),
+                depth="page",
+            )
+    yield questions.section("time", "Over time", "What happened second by second?", lambda: questions.charts(view, timeline, absent=False))
+    yield questions.trust(view, columns)
+    yield questions.everything(view)
+    yield questions.made(view)
+
+
+def _loads(view: View) -> Blocks:
+    capacity = tuple(Prose(text=text) for text in tables.capacity(view))
+    return (*capacity, *tables.numbers(view), *questions.verdict(view), *questions.by_configuration(view, "performance"))

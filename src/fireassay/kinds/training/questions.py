@@ -1,0 +1,102 @@
+"""Which questions does the HTML page of a training answer?  Do more workers pay and why not, then right, fast, worth it, reliable, trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from fireassay.estimates.estimate import Estimate
+from fireassay.kinds.training.answer import decomposition
+from fireassay.reports.charts import cost_time, launch_order, launch_timeline, quality
+from fireassay.reports.charts.training import communication_model, fault, phases, profile, rank_time, ranks, speedup, step_timeline
+from fireassay.reports.page import Blocks, Number, Part, Section, Sum
+from fireassay.reports.pages import questions, record
+from fireassay.reports.view import Column, View
+
+RECOVERY: Final = (
+    ("time_to_detect", "detect", "unknown"),
+    ("time_to_restart", "restart", "base"),
+    ("time_to_reload", "reload", "data"),
+    ("time_to_recompute", "do again", "transfer"),
+)
+CLOSE: Final = 0.01  # of the recovery: its parts add up
+
+
+def sections(view: View) -> Iterator[Section]:
+    """The first screen's evidence, then a section per question."""
+    timed = any(launch.role != "profile" for launch in view.launches)
+    if timed:
+        yield Section(key="pay", title="Speedup", depth="first", content=lambda: questions.charts(view, speedup))
+        if why := _why(view):
+            yield Section(key="why", title="Why not faster", depth="first", content=why)
+        yield questions.section(
+            "levels",
+            "Counts",
+            "What does each worker count give?",
+            lambda: (questions.levels(view, "workers"), *questions.verdict(view), *questions.by_configuration(view, "performance")),
+            f"{questions.told(view, 'performance')} Numbers are over launches, with {view.confidence} intervals.".strip(),
+        )
+    yield from _dimension(
+        view, "correctness", "Is the result still right?", lambda: (*_layers(view), *questions.charts(view, quality, absent=False))
+    )
+    yield questions.section("step", "Step", "Where does the time of a step go?", lambda: _step(view))
+    yield from _dimension(view, "cost", "Was it worth the money?", lambda: questions.charts(view, cost_time, rank_time))
+    yield from _dimension(
+        view, "reliability", "Does it survive a killed worker?", lambda: (*questions.charts(view, fault), *_recovery(view))
+    )
+    yield questions.trust(view, record.TRAINING_COLUMNS, launch_order, launch_timeline)
+    yield questions.everything(view)
+    yield questions.made(view)
+
+
+def _dimension(view: View, dimension: str, question: str, content: Callable[[], Blocks]) -> Iterator[Section]:
+    """A dimension's question; nothing where nobody asked."""
+    if dimension in view.dimensions and (dimension not in view.unasked or (dimension == "cost" and view.series.spent)):
+        title = {"correctness": "Correctness", "cost": "Cost", "reliability": "Faults"}[dimension]
+        reply = questions.told(view, dimension) if dimension not in view.unasked else "No price was given."
+        yield questions.section(
+            f"metrics-{dimension}", title, question, lambda: (*content(), *questions.by_configuration(view, dimension)), reply
+        )
+
+
+def _layers(view: View) -> Blocks:
+    return tuple(block for section in record.layers(view) for block in section.blocks)
+
+
+def _step(view: View) -> Blocks:
+    shown = questions.charts(view, phases, ranks, step_timeline, communication_model, *((profile,) if view.profiles else ()))
+    profiles = (block for section in record.profile(view) for block in section.blocks)
+    return (*shown, *questions.findings(view, bottlenecks=True), *profiles)
+
+
+def _why(view: View) -> tuple[Sum, ...]:
+    """The decomposition of every worker count, that of the answer first."""
+    others = [column for column in view.columns if column.key != view.base]
+    return tuple(part for column in _decided(view, others) for part in decomposition(view, column))
+
+
+def _decided(view: View, columns: list[Column]) -> list[Column]:
+    from fireassay.reports.answering import standing
+
+    return sorted(columns, key=lambda column: standing(view, column.key).tone not in ("bad", "open"))
+
+
+def _recovery(view: View) -> tuple[Sum, ...]:
+    """What the recovery was made of, if its parts were measured and add up."""
+    sums = []
+    for column in view.columns:
+        whole = view.metric("recovery_time")
+        parts = [(row, text, role) for name, text, role in RECOVERY if (row := view.metric(name))]
+        values = [row.cells[column.key].value for row, _, _ in parts if column.key in row.cells]
+        if whole is None or column.key not in whole.cells or len(values) < len(RECOVERY):
+            continue
+        total = whole.cells[column.key].value
+        known = [value.value for value in values if isinstance(value, Estimate)]
+        if not isinstance(total, Estimate) or len(known) < len(values) or abs(sum(known) - total.value) > CLOSE * total.value:
+            continue
+        first, *others = (Part(text=text, number=Number(shown=row.cells[column.key]), role=role) for row, text, role in parts)
+        title = f"what the recovery was made of: {column.label}, {whole.cells[column.key].text} until progress was regained"
+        end = Part(text="until progress was regained", number=Number(shown=whole.cells[column.key]), role="total")
+        unit = whole.cells[column.key].scale.label
+        sums.append(Sum(name=f"recovery-{column.workers}", title=title, unit=unit, start=first, parts=tuple(others), total=end))
+    return tuple(sums)

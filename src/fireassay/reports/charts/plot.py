@@ -1,0 +1,39 @@
+"""How is a plot of intervals on one scale drawn as a chart?"""
+
+from __future__ import annotations
+
+import math
+
+from fireassay.estimates.estimate import Estimate
+from fireassay.reports.charts.chart import Drawing, Key, Missing, level_point, linear, rows_axis
+from fireassay.reports.charts.marks import Mark, Panel, Role, Rule
+from fireassay.reports.page import Plot, Tone
+
+ROLES: dict[Tone, Role] = {"good": "pass", "gain": "gold", "bad": "fail", "void": "fail", "open": "open"}
+ROOM = 0.08  # of the range, on both sides
+
+
+def drawing(plot: Plot) -> Drawing | Missing:
+    """Its rows below each other, with the edges that an interval may cross."""
+    known = [(row, row.number.value) for row in plot.rows if isinstance(row.number.value, Estimate)]
+    if not known:
+        return Missing(title=plot.title, reason="No row has a number.")
+    scale = known[0][0].number.shown.scale
+    values = [end * scale.factor for _, value in known for end in (value.value, value.low, value.high) if math.isfinite(end)]
+    values += [edge.value * scale.factor for edge in plot.edges]
+    room = ROOM * (max(values) - min(values)) or abs(max(values)) * 0.1 or 1.0
+    edges: list[Mark] = [Rule(x=edge.value * scale.factor, dashed=True, text=edge.text) for edge in plot.edges]
+    points = [
+        level_point(row.name, index, value, scale, role=ROLES.get(row.mark.tone, "blue") if row.mark else "blue", target=row.target)
+        for index, (row, value) in enumerate(known)
+    ]
+    names = (f"{row.name} {plot.stub}: {row.number.shown.full}".replace(" :", ":") for row, _ in known)
+    level = next((value.confidence for _, value in known if value.n_launches > 1), 0.95)
+    return Drawing(
+        title=f"{plot.title[:1].upper()}{plot.title[1:]}",
+        panels=(Panel(x=linear(min(values) - room, max(values) + room), y=rows_axis(names), marks=(*edges, *points)),),
+        caption="",
+        description="; ".join(f"{row.name}: {row.number.shown.full}" for row, _ in known),
+        key=(Key(mark="point", role="soft", text=f"value and {100 * level:g} % interval"),),
+        quantity=plot.title,
+    )

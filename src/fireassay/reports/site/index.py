@@ -1,0 +1,100 @@
+"""What does the first page of a site show?
+
+Records in flight, a row per record, a row per workload with its trend, and the way to compare any two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from fireassay.estimates.format import count
+from fireassay.printable import one_line
+from fireassay.reports.page import Bullet, Bullets, Cell, Link, Mark, Page, Prose, Section, Table, Words, heads
+from fireassay.reports.pages.record_list import Listed
+
+SIDE_BY_SIDE: Final = "compare.html"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """A record, with the addresses of its pages; empty: there is none."""
+
+    listed: Listed
+    page: str = ""
+    previous: str = ""  # comparison with the previous record of its workload
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workload:
+    """The records of one name and kind."""
+
+    name: str
+    kind: str
+    records: int
+    newest: str  # date
+    trend: str = ""
+
+
+def page(
+    title: str, rows: Sequence[Row], workloads: Sequence[Workload], live: Sequence[Section] = (), footer: tuple[str, ...] = ()
+) -> Page:
+    """The first page."""
+    trends = {(one.kind, one.name): one.trend for one in workloads}
+    sections = (*live, _records(rows, trends), *_workloads(workloads), *_any_two(rows))
+    return Page(title=title, sections=sections, about=(f"{count(len(rows), 'records')}, the newest first.",), footer=footer)
+
+
+def _records(rows: Sequence[Row], trends: dict[tuple[str, str], str]) -> Section:
+    if not rows:
+        return Section(key="records", title="Records", content=(Prose(text="No records: assay run makes a record."),))
+    names = ("Record", "Workload", "Kind", "Verdict", "Headline", "Date (UTC)")
+    pairs = any(row.previous for row in rows)  # else the last column is empty
+    shown = tuple(_row(row, trends) for row in rows)
+    table = Table(
+        name="records", heads=heads(*names, *(("Against",) if pairs else ())), rows=shown if pairs else tuple(row[:-1] for row in shown)
+    )
+    problems = tuple(Bullet(title=one_line(row.listed.record), text=one_line(row.listed.problem)) for row in rows if row.listed.problem)
+    return Section(key="records", title="Records", content=(table, *((Bullets(items=problems),) if problems else ())))
+
+
+def _row(row: Row, trends: dict[tuple[str, str], str]) -> tuple[Cell, ...]:
+    one = row.listed
+    return (
+        link(one.record, row.page),
+        link(one.name or "-", trends.get((one.kind, one.name), "")),
+        one_line(one.kind) or "-",
+        Mark(word=one_line(one.verdict), tone=one.tone),
+        Words(text=one_line(one.headline)),
+        date(one.created),
+        link("the previous one", row.previous) if row.previous else "",
+    )
+
+
+def _workloads(workloads: Sequence[Workload]) -> tuple[Section, ...]:
+    rows = tuple((link(one.name, one.trend), one_line(one.kind), one.records, date(one.newest)) for one in workloads)
+    table = Table(name="workloads", heads=heads("Workload", "Kind", "Records", "Newest (UTC)"), rows=rows)
+    question = "How did the numbers develop, and when did they change?"
+    return (Section(key="workloads", title="Workloads", question=question, content=(table,)),) if rows else ()
+
+
+def _any_two(rows: Sequence[Row]) -> tuple[Section, ...]:
+    if sum(row.listed.judged for row in rows) < 2:
+        return ()
+    table = Table(
+        name="compare",
+        heads=heads("Page", "What it shows"),
+        rows=((Link(text="Two records side by side", target=SIDE_BY_SIDE), "the main numbers of any two records, with their intervals"),),
+    )
+    return (Section(key="compare", title="Any two records", content=(table,)),)
+
+
+def link(text: str, target: str) -> Cell:
+    """A link, or the text alone where there is no page."""
+    return Link(text=one_line(text), target=target) if target else one_line(text)
+
+
+def date(created_utc: str) -> str:
+    """A date and time to the minute."""
+    return one_line(created_utc[:16].replace("T", " ")) or "-"

@@ -1,0 +1,89 @@
+"""Which number decides a record, in a few words for a list?
+
+The number with its interval, or what is wrong where no number may be quoted. By default it is the metric by which records of this kind
+are compared, at the recommended configuration, else at the last that has a value. A kind that decides by another number defines
+`headline` in `kinds/<kind>/headline.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from fireassay import catalog
+from fireassay.estimates.estimate import Estimate, Value
+from fireassay.estimates.format import Scale, show, with_interval
+from fireassay.frames.record_data import RecordData
+from fireassay.verdict.comparison.rules import deciding_metrics
+from fireassay.verdict.judge import Judgement
+from fireassay.verdict.types import GateResult
+
+
+class OfKind(Protocol):
+    """A kind's own headline of an admissible record; empty: the default one."""
+
+    def __call__(self, measured: RecordData, judgement: Judgement) -> str: ...
+
+
+def headline(measured: RecordData, judgement: Judgement) -> str:
+    """The deciding number, or what is wrong."""
+    if wrong := _wrong(judgement):
+        return wrong
+    kinds: Mapping[str, OfKind] = catalog.parts("kinds", "headline", "headline")
+    own = kinds.get(measured.kind.name)
+    return (own and own(measured, judgement)) or _compared(measured, judgement) or "no number"
+
+
+def recommended(judgement: Judgement) -> str | None:
+    """The recommended configuration."""
+    picks = judgement.verdict.recommendations
+    return picks[0].configuration if picks else None
+
+
+def in_words(value: Value, unit: str = "", scale: Scale | None = None) -> str:
+    """A number, its interval and its unit: "3.58 [3.50, 3.66] times"; empty if there is no number."""
+    if not isinstance(value, Estimate):
+        return ""
+    shown = show(value, scale)
+    after = shown.scale.after
+    bare, unit = shown.text.removesuffix(after), f" {unit or after.strip()}".rstrip()
+    if not shown.interval.startswith("["):
+        return with_interval(f"{bare}{unit}", shown.interval)
+    ends, _, caution = shown.interval.partition("]")
+    return f"{bare} {ends}]{unit}{caution}"
+
+
+# ---- below -----------------------------------------------------------------------------------------------------------
+
+
+def _wrong(judgement: Judgement) -> str:
+    """What makes the record inadmissible or its result wrong: the rule of the worst finding, else the first failed gate."""
+    status, findings = judgement.verdict.status, judgement.verdict.findings
+    if status not in ("INVALID", "FAIL"):
+        return ""
+    for severity in ("invalid", "fail"):
+        for finding in findings:
+            if finding.severity == severity:
+                where = f" at {finding.configuration}" if finding.configuration else ""
+                return f"{finding.rule.replace('_', ' ')}{where}"
+    failed = [gate for gate in judgement.verdict.gates if gate.status == "FAIL"]
+    return _failed(failed[0], judgement) if failed else ""
+
+
+def _failed(gate: GateResult, judgement: Judgement) -> str:
+    value = judgement.results.get(gate.gate, {}).get(gate.configuration)
+    number = in_words(value) if value is not None else ""
+    return f"{gate.gate.replace('_', ' ')} {number} at {gate.configuration}".replace("  ", " ")
+
+
+def _compared(measured: RecordData, judgement: Judgement) -> str:
+    for metric in deciding_metrics(measured.kind):
+        values = judgement.results.get(metric, {})
+        known = [name for name, value in values.items() if isinstance(value, Estimate)]
+        if known:
+            pick = recommended(judgement)
+            name = pick if pick in known else known[-1]
+            several = f" at {name}" if len(values) > 1 else ""
+            rate = f"{measured.experiment.workload.work}/s" if judgement.metrics[metric].unit == "1/s" else ""
+            return f"{in_words(values[name], rate)}{several}"
+    return ""

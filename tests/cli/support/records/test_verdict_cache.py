@@ -1,0 +1,66 @@
+"""Which cached verdict belongs to which record and which code?"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fireassay.cli.support.records import verdict_cache
+from fireassay.cli.support.records.verdict_cache import cached, folder, judge_digest, keep
+from tests.cli.support.records.test_summary import SUMMARY
+
+
+@pytest.fixture(autouse=True)
+def forget() -> None:
+    judge_digest.cache_clear()
+
+
+def test_a_kept_summary_is_found_by_its_seal_alone(tmp_path: Path) -> None:
+    keep(SUMMARY, tmp_path)
+    assert cached(SUMMARY.seal, tmp_path) == SUMMARY
+    assert cached("0" * 64, tmp_path) is None
+    assert [oct(file.stat().st_mode & 0o777) for file in tmp_path.iterdir()] == ["0o600"]
+
+
+def test_another_version_does_not_know_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep(SUMMARY, tmp_path)
+    monkeypatch.setattr("fireassay.__version__", "99")
+    judge_digest.cache_clear()
+    assert cached(SUMMARY.seal, tmp_path) is None
+
+
+def test_changed_source_gives_another_digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for part in verdict_cache.JUDGING:
+        (tmp_path / part).mkdir()
+    rule = tmp_path / "verdict" / "rule.py"
+    rule.write_text("a = 1")
+    monkeypatch.setattr("fireassay.__file__", str(tmp_path / "__init__.py"))
+    before = judge_digest()
+    judge_digest.cache_clear()
+    assert judge_digest() == before
+    judge_digest.cache_clear()
+    rule.write_text("a = 12")
+    assert judge_digest() != before
+
+
+def test_a_summary_under_the_key_of_another_record_is_ignored(tmp_path: Path) -> None:
+    other = replace(SUMMARY, seal="cd" * 32)
+    keep(SUMMARY, tmp_path)
+    next(tmp_path.iterdir()).rename(tmp_path / f"{verdict_cache.key(other.seal)}.json")
+    assert cached(other.seal, tmp_path) is None
+
+
+def test_a_cache_that_cannot_be_read_or_written_is_no_error(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    keep(SUMMARY, blocked)
+    assert cached(SUMMARY.seal, blocked) is None
+    os.mkfifo(tmp_path / f"{verdict_cache.key(SUMMARY.seal)}.json")
+    assert cached(SUMMARY.seal, tmp_path) is None, "a pipe does not block"
+
+
+def test_it_is_in_the_users_cache() -> None:
+    assert folder({"XDG_CACHE_HOME": "/x"}) == Path("/x/assay/verdicts")

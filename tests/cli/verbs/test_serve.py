@@ -1,0 +1,57 @@
+"""`assay serve` listens on this machine alone, and ends with 0."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from fireassay.cli import main
+from fireassay.cli.verbs import serve
+from tests.cli.support.records.several import again
+from tests.limits import PROCESS_S
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_it_serves_until_it_is_stopped_and_ends_with_0(tmp_path: Path, stop: signal.Signals) -> None:
+    again("unsynced", tmp_path / "records", "aaaaaa", 1)
+    command = [sys.executable, "-m", "fireassay", "serve", "--root", str(tmp_path / "records"), "--no-judge"]
+    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout
+        line = process.stdout.readline()
+        try:
+            assert line.startswith(f"serving {tmp_path / 'records'} at http://127.0.0.1:")
+            with urllib.request.urlopen(line.split()[3], timeout=PROCESS_S) as reply:
+                assert b"unsynced-aaaaaa" in reply.read()
+        finally:
+            process.send_signal(stop)
+            out, err = process.communicate(timeout=PROCESS_S)
+    assert (process.returncode, out, err) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("flags", "code", "words"),
+    [
+        (["--host", "0.0.0.0"], 2, "Add --expose to let other machines read these records."),
+        (["--port", "99999"], 2, "0 takes a free one"),
+        (["--root", "/nothing/here"], 6, "is not a folder of records"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_listens(
+    flags: list[str], code: int, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["serve", *flags]) == code
+    assert words in capsys.readouterr().err
+
+
+def test_without_its_packages_it_says_how_to_get_them(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(serve, "find_spec", lambda name: None)
+    assert main(["serve"]) == 7
+    assert "assay serve needs starlette and uvicorn: pip install 'fireassay[serve]'" in capsys.readouterr().err

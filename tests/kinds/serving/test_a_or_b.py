@@ -1,0 +1,123 @@
+"""Two engines: the deciding number is that of their best loads, equal loads are paired, and the choice follows the intervals."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from fireassay.estimates.estimate import Estimate
+from fireassay.kinds.serving.a_or_b import brief
+from fireassay.kinds.serving.page import answer
+from fireassay.reports.page import Plot, Table
+from fireassay.reports.view import View
+from tests.kinds.serving.test_answer import fits, screen
+from tests.reports.conftest import judged
+from tests.reports.written import written
+from tests.rivals_made import rivals
+
+pytestmark = pytest.mark.slow
+
+A = {4: 0.01, 8: 0.012, 16: 0.03, 32: 0.06}  # seconds per token by load; the limit is 0.04
+B = {4: 0.013, 8: 0.0125, 16: 0.02, 32: 0.03}
+
+
+@pytest.fixture(scope="module")
+def decided() -> View:
+    return judged(rivals({"a": A, "b": B}, prices=2.0))
+
+
+def test_the_best_loads_within_the_objectives_decide(decided: View) -> None:
+    """a carries 16 in flight at 29 x 0.03 s an answer, b 32 at the same time for each: twice the tokens."""
+    said = answer(decided)
+    assert said.mark.word == "faster"
+    found = re.match(r"b over a: ([\d.]+) % \[([\d.]+), ([\d.]+)\] more tokens/s per replica at your objectives", said.headline)
+    assert found is not None
+    assert float(found[2]) <= 100.0 <= float(found[3])
+    assert said.evidence == "TTFT ≤ 400 ms and TPOT ≤ 40 ms for 99 %: a to 16, b to 32 in flight."
+
+
+def test_the_choice_by_load_follows_the_intervals_and_the_objectives(decided: View) -> None:
+    lines = {line.label: line.text for line in answer(decided).lines}
+    assert lines["choose"] == "a at 4 and 8 in flight, b at 16 and 32 in flight"
+    assert decided.load.rivals is not None
+    for same in decided.load.rivals.loads[:3]:
+        low, high = same.change.low, same.change.high
+        assert low is not None
+        assert high is not None
+        assert (high < 1.0) == (same.load in (4, 8))
+        assert (low > 1.0) == (same.load == 16)
+
+
+def test_it_fits_a_screen_and_shows_both_at_every_load(decided: View) -> None:
+    lines = screen(decided)
+    assert fits(lines), "\n".join(lines)
+    assert lines[0].startswith("FASTER  served: b over a: ")
+    table = next(block for section in brief(decided, decided.load.rivals) for block in section.blocks if isinstance(block, Table))  # type: ignore[arg-type]
+    assert [row[0] for row in table.rows] == [4, 8, 16, 32]
+    gap = decided.estimate("tpot_p50", "engine=b concurrency=16")
+    assert gap is not None
+    user = table.rows[2][2]
+    assert user.value.value == pytest.approx(1.0 / gap.value)  # type: ignore[union-attr]
+
+
+def test_the_bound_holds_for_every_number_of_the_table(decided: View) -> None:
+    rivals_ = decided.load.rivals
+    assert rivals_ is not None
+    table = next(block for section in brief(decided, rivals_) for block in section.blocks if isinstance(block, Table))
+    bounds = re.search(r"speeds ±([\d.]+) % of each, objectives ±([\d.]+) points", table.notes[0])
+    assert bounds is not None
+    speed, points = float(bounds[1]) / 100, float(bounds[2]) / 100
+    values = [cell.value for row in table.rows for cell in row[1:] if hasattr(cell, "value")]  # type: ignore[union-attr]
+    assert len(values) == 24
+    for value in values:
+        assert isinstance(value, Estimate)
+        half = max(value.high - value.value, value.value - value.low)
+        assert half <= (points if value.unit == "fraction" else speed * value.value) + 1e-12
+
+
+def test_an_interval_crosses_the_line_of_no_change_as_its_numbers_do() -> None:
+    view = judged(rivals({"a": {4: 0.01, 8: 0.02}, "b": {4: 0.01, 8: 0.03}}))
+    plot = next(block for section in brief(view, view.load.rivals) for block in section.blocks if isinstance(block, Plot))  # type: ignore[arg-type]
+    assert [edge.value for edge in plot.edges] == [0.0]
+    lines = screen(view)
+    begin = next(index for index, line in enumerate(lines) if "per replica, %" in line)
+    at = lines[begin].index("┊0")
+    crossed = [line[at] == "┼" for line in lines[begin + 1 : begin + 3]]
+    values = [row.number.value for row in plot.rows]
+    assert crossed == [value.low < 0.0 < value.high for value in values]  # type: ignore[union-attr]
+
+
+def test_equal_engines_are_not_called_faster() -> None:
+    view = judged(rivals({"a": {4: 0.01, 8: 0.012}, "b": {4: 0.01, 8: 0.012}}))
+    said = answer(view)
+    assert said.mark.word in ("pass", "equivalent")
+    assert "a and b " in said.headline
+    assert not any(line.label == "choose" for line in said.lines)
+
+
+def test_an_engine_alone_within_the_objectives_is_named() -> None:
+    view = judged(rivals({"a": {4: 0.05, 8: 0.06}, "b": {4: 0.013, 8: 0.0125}}))
+    said = answer(view)
+    assert (said.mark.word, said.headline) == ("pass", "only b is within TTFT ≤ 400 ms and TPOT ≤ 40 ms: up to 8 in flight")
+
+
+def test_a_record_that_fails_keeps_its_status_and_gives_no_choice() -> None:
+    view = judged(rivals({"a": {4: 0.05, 8: 0.06}, "b": {4: 0.05, 8: 0.07}}))
+    said = answer(view)
+    assert (view.status, said.mark.word) == ("FAIL", "fail")
+    assert not any(line.label == "choose" for line in said.lines)
+    assert fits(screen(view))
+
+
+def test_without_objectives_the_largest_common_load_decides() -> None:
+    view = judged(rivals({"a": {4: 0.01, 8: 0.06}, "b": {4: 0.013, 8: 0.0125}}, objectives={}))
+    said = answer(view)
+    assert re.match(r"b over a: 4\.\d+ \[.*\] times the tokens/s per replica at 8 in flight", said.headline)
+    assert said.evidence.startswith("No objective was asked for")
+
+
+def test_the_page_has_the_frontier_and_every_equal_load(decided: View) -> None:
+    page = written(decided, "html")
+    assert "Throughput against the speed for one user" in page
+    assert "How far apart are they at equal load?" in page

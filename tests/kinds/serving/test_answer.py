@@ -1,0 +1,207 @@
+"""The answer of a load fits one screen, says the verdict first, and repeats the numbers of the record."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.kinds.serving.answer import answer
+from fireassay.kinds.serving.brief import brief
+from fireassay.reports.page import Answer, Line, Number, Plot, Table
+from fireassay.reports.view import View, build
+from fireassay.verdict.judge import judge
+from tests.reports.conftest import judged
+from tests.reports.written import written
+from tests.runners.foreign import samples
+from tests.runners.foreign.reading import one
+from tests.serving_made import ServingMade, simulated
+
+pytestmark = pytest.mark.slow
+
+ROWS, WIDTH = 30, 80
+
+
+def screen(view: View, width: int = WIDTH) -> list[str]:
+    return written(view, "terminal", full=False, width=width).splitlines()
+
+
+def embeddings() -> ServingMade:
+    made = ServingMade(rate=(4.0, 8.0), blocks=3, task="embeddings", prices=1.0)
+    for block in range(3):
+        for name in made.names:
+            launch = made.launch(name, block=block)
+            for place in range(60):
+                done_s = 0.1 + 0.001 * ((7 * place + block) % 13)
+                made.request(launch, place / 6, chunks=0, tokens_out=None, done_s=done_s, replica=place % 2)
+    return made
+
+
+def whole_answers() -> ServingMade:
+    made = ServingMade(concurrency=(4,), blocks=3, stream=False, objectives={"e2e_s": 0.5})
+    for block in range(3):
+        launch = made.launch(block=block)
+        for place in range(60):
+            done_s = 0.1 + 0.001 * ((7 * place + block) % 13)
+            made.request(launch, place / 6, ttft_s=None, chunks=0, tokens_out=20, done_s=done_s, replica=place % 2)
+    return made
+
+
+MADE: dict[str, Callable[[], ServingMade]] = {
+    "knee": lambda: simulated(concurrency=(1, 4, 16, 32), seconds=12.0, blocks=5, seed=1, canaries=0.05),
+    "many loads": lambda: simulated(concurrency=(1, 2, 4, 8, 16, 32), seconds=10.0, seed=1),
+    "rates with a fault": lambda: simulated(rate=(6.0, 12.0), outage=(4.0, 7.0), failing=0.02, seconds=12.0, seed=3),
+    "no objectives": lambda: simulated(concurrency=(1, 4, 16, 32), seconds=5.0, seed=1, objectives={}),
+    "three engines": lambda: simulated(concurrency=(4, 16), engines=("heron", "kite", "c" * 40), seconds=4.0, seed=3),
+    "scenarios": lambda: simulated(concurrency=(1, 4, 16), scenarios=("D(100,100)", "N(480,240)/(300,150)"), seconds=4.0, seed=4),
+    "one launch": lambda: simulated(concurrency=(4,), blocks=1, seconds=5.0),
+    "trace of arrivals": lambda: ServingMade(process="offline", blocks=2),
+    "embeddings": embeddings,
+    "whole answers": whole_answers,
+    "nothing ended": lambda: ServingMade(rate=(2.0,), blocks=2),
+}
+IMPORTED: dict[str, tuple[str, Callable[[], Any]]] = {
+    "guidellm": ("b.json", lambda: samples.guidellm(samples.guidellm_benchmark({"type_": "concurrent", "streams": 8}))),
+    "late guidellm": ("b.json", lambda: samples.guidellm(samples.guidellm_benchmark({"type_": "poisson", "rate": 4.0}, lag_s=0.02))),
+    "vllm": ("run.json", lambda: samples.vllm(failed={3})),
+    "genai-bench": ("run.json", samples.genai_bench),
+    "aiperf": ("profile_export.jsonl", samples.aiperf_lines),
+}
+
+
+@pytest.fixture(scope="module")
+def knee() -> View:
+    return judged(MADE["knee"]())
+
+
+def fits(lines: list[str]) -> bool:
+    return len(lines) <= ROWS and all(len(line) <= WIDTH for line in lines)
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_every_load_fits_a_screen_and_says_its_status_first(name: str) -> None:
+    view = judged(MADE[name]())
+    lines = screen(view)
+    assert fits(lines), "\n".join(lines)
+    assert lines[0].startswith(f"{view.word.upper()}  served: ")
+    assert not any("more column" in line for line in screen(view, 120))
+
+
+@pytest.mark.parametrize("name", IMPORTED)
+def test_what_another_program_measured_fits_too_and_says_so(name: str, tmp_path: Path) -> None:
+    file, content = IMPORTED[name]
+    data = one(tmp_path, file, content())
+    view = build(data, judge(data))
+    lines = screen(view)
+    assert fits(lines), "\n".join(lines)
+    assert all(not step.command for step in answer(view).next)  # its load cannot be sent again
+    assert view.status == "INVALID" or "not measured by assay" in answer(view).evidence
+
+
+def test_every_number_is_that_of_the_metric(knee: View) -> None:
+    """Cells in their order, with the metrics that the heads name."""
+    tables = [block for section in brief(knee) for block in section.blocks if isinstance(block, Table)]
+    metrics = {
+        "output tokens/s": "output_throughput",
+        "goodput, requests/s": "goodput",
+        "$ per 1M tokens": "cost_per_token",
+        **{f"{stem.upper()} {p}, ms": f"{stem}_{p}" for stem in ("ttft", "tpot") for p in ("p50", "p95", "p99")},
+    }
+    seen = 0
+    for table in tables:
+        for row, column in zip(table.rows, knee.columns, strict=True):
+            for head, cell in zip(table.heads[2:], row[2:], strict=True):
+                assert isinstance(cell, Number)
+                assert cell.value == knee.value(metrics[head.text], column.key)
+                seen += isinstance(cell.value, Estimate)
+    assert seen > 20
+
+
+def test_the_plot_crosses_its_edge_where_the_number_does(knee: View) -> None:
+    plot = next(block for section in brief(knee) for block in section.blocks if isinstance(block, Plot))
+    (edge,) = plot.edges
+    assert edge.value == knee.load.attainment == 0.99
+    lines = screen(knee)
+    begin = next(index for index, line in enumerate(lines) if "met objectives" in line)
+    at = lines[begin].index("┊")
+    for row, line in zip(plot.rows, lines[begin + 1 :], strict=False):
+        value = row.number.value
+        assert isinstance(value, Estimate)
+        assert (line[at] == "┼") == (value.low < edge.value < value.high)
+
+
+def test_the_advice_names_the_load_the_limits_and_the_knee(knee: View) -> None:
+    said = answer(knee)
+    assert said.headline == "up to 16 in flight within TTFT ≤ 500 ms and TPOT ≤ 50 ms"
+    capacity = knee.value("capacity", "all")
+    assert isinstance(capacity, Estimate)
+    low, high = map(float, re.findall(r"[\d.]+", said.evidence.partition("[")[2].partition("]")[0]))
+    assert low <= capacity.low <= capacity.high <= high
+    assert "At 32, " in said.evidence
+    assert said.evidence.endswith("99 % required.")
+    assert said.next[0].command == "assay load abc123 --concurrency 20,24,28"
+
+
+def test_a_percentile_that_the_requests_cannot_carry_is_a_dash_and_says_what_it_takes(knee: View) -> None:
+    value = knee.value("ttft_p99", "concurrency=1")
+    assert isinstance(value, Absent)
+    assert any(line.startswith("?    1 ") and "  -" in line for line in screen(knee))
+    requests = knee.estimate("ttft_p50", "concurrency=1")
+    assert requests is not None
+    line = of(answer(knee), "not measured")
+    assert line.text.endswith(f"{requests.n_trials:,} requests, over 1,000 are needed") or " to " in line.text
+
+
+def of(said: Answer, label: str) -> Line:
+    return next(line for line in said.lines if line.label == label)
+
+
+def test_crossed_answers_are_counted_over_all_loads(knee: View) -> None:
+    row = knee.metric("cross_talk")
+    assert row is not None
+    answers = sum(shown.value.n_trials for shown in row.cells.values() if isinstance(shown.value, Estimate))
+    assert of(answer(knee), "correctness").text == f"0 of {answers:,} answers reached the wrong asker"
+
+
+def test_without_objectives_the_status_stays_and_next_names_the_flag() -> None:
+    view = judged(MADE["no objectives"]())
+    said = answer(view)
+    assert said.mark.word == view.word == "pass"
+    assert said.next[0].command == "assay load abc123 --slo ttft=0.5,tpot=0.05"
+    assert not any(isinstance(block, Plot) for section in brief(view) for block in section.blocks)
+
+
+def test_an_invalid_load_shows_no_number() -> None:
+    made = simulated(rate=(6.0,), seconds=4.0, lag_s=0.2, seed=2)
+    view = judged(made)
+    assert view.status == "INVALID"
+    assert brief(view) == ()
+    assert answer(view).lines == ()
+    assert answer(view).headline.startswith("no number counts: ")
+
+
+def test_faults_have_a_line_only_where_there_was_one(knee: View) -> None:
+    struck = answer(judged(MADE["rates with a fault"]()))
+    assert of(struck, "reliability").text
+    assert not any(line.label == "reliability" for line in answer(knee).lines)
+
+
+def test_more_loads_than_fit_keep_the_first_the_recommended_its_neighbour_and_the_last() -> None:
+    view = judged(MADE["many loads"]())
+    table = next(block for section in brief(view) for block in section.blocks if isinstance(block, Table))
+    loads = [row[1] for row in table.rows]
+    recommended = next(column.load for column in view.columns if column.key == view.recommended)
+    assert len(loads) == 4
+    assert {1, 32, recommended} <= set(loads)
+
+
+def test_a_hostile_name_cannot_control_the_terminal(knee: View) -> None:
+    evil = "\x1b[31mred\x1b[0m\nPASS"
+    lines = screen(replace(knee, name=evil))
+    assert not any("\x1b" in line for line in lines)
+    assert sum(line.startswith("PASS") for line in lines) == 1
