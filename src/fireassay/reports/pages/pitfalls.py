@@ -42,6 +42,7 @@ UNSEEN: Final = {"claim": "not said", "record": "not examined"}
 FALLEN: Final = Mark(word="fallen into", tone="bad")
 MOST_TOLD: Final = 7  # pitfalls with their evidence; others are named
 LONGEST_EVIDENCE: Final = 110  # characters: two lines
+LONGEST_TITLE: Final = 24
 LONGEST_LIST: Final = 200
 MEASURE: Final = "To measure in the same launches"
 OTHERWISE: Final = "To settle pitfalls that could not be examined, state these; if they are unknown, measure them too"
@@ -121,15 +122,14 @@ def _in_state(sheet: Sheet, state: str) -> list[Pitfall]:
 def _pitfall(pitfall: Pitfall) -> Bullet:
     finding = next(iter(pitfall.findings), None)
     text = finding.evidence if finding is not None else pitfall.reason
-    return Bullet(mark=FALLEN, title=pitfall.title, text=shortened(one_line(text), LONGEST_EVIDENCE))
+    return Bullet(mark=FALLEN, title=shortened(pitfall.title, LONGEST_TITLE), text=shortened(one_line(text), LONGEST_EVIDENCE))
 
 
 def _next(sheet: Sheet) -> Iterator[Next]:
     """What settles all of it; for a record, what its gravest finding asks for."""
     if sheet.quantities:
-        named = "; ".join(f"{quantity.name} ({quantity.how})" for quantity in sheet.quantities[:2])
-        more = f"; and {count(len(sheet.quantities) - 2, 'others')}" if len(sheet.quantities) > 2 else ""
-        yield Next(reason=f"measure in the same launches: {shortened(one_line(named), 220)}{more}")
+        how = f" ({sheet.quantities[0].how})" if len(sheet.quantities) == 1 else ""
+        yield Next(reason=f"measure in the same launches: {'; '.join(quantity.name for quantity in sheet.quantities)}{how}")
     elif sheet.otherwise:
         yield Next(reason=f"state, or measure: {'; '.join(quantity.name for quantity in sheet.otherwise)}")
 
