@@ -7,7 +7,7 @@ from typing import Final
 
 from fireassay.estimates.format import count
 from fireassay.reports import grouping
-from fireassay.reports.page import Line, Mark, Next, Number, Tone
+from fireassay.reports.page import Line, Mark, Next, Number, Tile, Tone
 from fireassay.reports.view import Column, View
 from fireassay.reports.words import DIMENSION_TITLES, STATUS_WORDS, WHOLE
 from fireassay.verdict.types import Status
@@ -90,6 +90,24 @@ def dimension_line(view: View, dimension: str) -> Line | None:
     status: Status = next((status for status in found if any(cell.status == status for cell in cells)), "NOT_MEASURED")
     told = next(cell.sentence for cell in reversed(cells) if cell.status == status)  # the base is the first, and has least to tell
     return Line(label=dimension, text=shortened(told.partition(";")[0]), mark=mark(status), target=f"metrics-{dimension}")
+
+
+def tiles(view: View) -> tuple[Tile, ...]:
+    """One tile for each dimension that was asked for, without a large number."""
+    lines = [(dimension, dimension_line(view, dimension)) for dimension in DIMENSION_TITLES]
+    return tuple(
+        Tile(title=DIMENSION_TITLES[dimension], mark=line.mark or mark("NOT_MEASURED"), text=line.text, target=line.target)
+        for dimension, line in lines
+        if line is not None
+    )
+
+
+def told(view: View) -> str:
+    """The record's sentence without its name and status, for a headline."""
+    text = view.sentence.removeprefix(f"{view.name}: ")
+    for word in ("INCONCLUSIVE: ", "INVALID, no number of this record may be quoted: ", "INVALID: ", "FAIL: "):
+        text = text.removeprefix(word)
+    return shortened(text.partition(". Conditions:")[0].rstrip("."))
 
 
 def record_line(view: View, how: str) -> str:

@@ -14,7 +14,7 @@ CLAIMS = {"claims/eight_times.toml": 1, "claims/two_methods.toml": 1, "claims/to
 
 
 def audit(capsys: pytest.CaptureFixture[str], *words: str, code: int) -> str:
-    assert main(["audit", *words]) == code
+    assert main(["audit", *words, "--full"]) == code
     return capsys.readouterr().out
 
 

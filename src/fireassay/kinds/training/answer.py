@@ -411,9 +411,7 @@ def _next(view: View) -> tuple[Next, ...]:
         levels = ",".join(str(column.workers) for column in (_base(view), *open_))
         needed = max((_needed(view, column) for column in open_), default=0)
         if needed > MOST_LAUNCHES:
-            reason = (
-                f"decide on {_numbers(open_)}: quieten the machine first, today's noise needs {needed:,} launches"
-            )
+            reason = f"decide on {_numbers(open_)}: quieten the machine first, today's noise needs {needed:,} launches"
         else:
             reason = f"decide on {_numbers(open_)} with as many launches as the noise seen here needs"
         usual = max(2 * answering.timed(view), 10)

@@ -16,6 +16,7 @@ from typing import Final
 STEPS: Final = (1.0, 2.0, 2.5, 5.0)
 ROOM: Final = 2  # cells beside the outermost value, for readable ends
 NARROWEST: Final = 12  # columns, below which a plot says nothing
+CUT: Final = 0.1  # of the range, beside the last value where an end is cut
 BREADTH: Final = 4.0  # an end farther than this multiple of the spread of values is cut
 
 
@@ -73,7 +74,10 @@ def _range(intervals: Sequence[tuple[float, float, float]], values: Sequence[flo
     reach = BREADTH * ((inner_high - inner_low) or abs(inner_high) or 1.0)
     lows = [low for _, low, _ in intervals if math.isfinite(low) and low >= inner_low - reach]
     highs = [high for _, _, high in intervals if math.isfinite(high) and high <= inner_high + reach]
-    return min((*lows, inner_low)), max((*highs, inner_high))
+    least, most = min((*lows, inner_low)), max((*highs, inner_high))
+    room = CUT * ((most - least) or abs(most) or 1.0)  # so that an arrow does not stand on a value or an edge
+    cut_low, cut_high = len(lows) < len(intervals), len(highs) < len(intervals)
+    return least - room if cut_low else least, most + room if cut_high else most
 
 
 def round_steps(least: float) -> Iterator[float]:
