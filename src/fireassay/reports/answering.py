@@ -70,7 +70,8 @@ def doubts(view: View, longest: int = LONGEST) -> Line:
         return Line(label="doubts", text="none: every audit passed", target="findings")
     first, *others = groups
     place = first.told[0].where
-    text = shortened(first.told[0].sentence if place in ("", WHOLE) else f"{place}: {first.told[0].sentence}", longest)
+    clause = first.told[0].sentence.partition(";")[0]
+    text = shortened(clause if place in ("", WHOLE) else f"{place}: {clause}", longest)
     names = [group.rule.replace("_", " ") for group in others]
     more = f"; also {', '.join(names)}" if names else ""
     return Line(label="doubts", text=f"{text}{more}", mark=Mark(word="doubt", tone="open", sign="~"), target="findings")

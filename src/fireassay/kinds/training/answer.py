@@ -10,13 +10,14 @@ import math
 import shlex
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import count, given, show, with_interval
 from fireassay.metrics.cost import COST, COST_PER_ITEM
 from fireassay.metrics.metric import ALL
-from fireassay.metrics.quality import QUALITY
+from fireassay.metrics.quality import QUALITY, QUALITY_DIFFERENCE
 from fireassay.metrics.training.faults import RECOVERY_TIME
 from fireassay.metrics.training.lost_time import METRICS as LOST
 from fireassay.metrics.training.lost_time import part_of
@@ -309,8 +310,18 @@ def _lines(view: View) -> Iterator[Line]:
             continue  # in the table of levels
         line = answering.dimension_line(view, dimension)
         if line is not None:
-            yield line
+            yield replace(line, text=_quality(view) or line.text) if dimension == "correctness" else line
     yield doubts(view)
+
+
+def _quality(view: View) -> str:
+    """The score of the studied worker count against the base's; "" where it was not measured."""
+    column = _focus(view)
+    difference = view.estimate(QUALITY_DIFFERENCE.name, column.key)
+    if difference is None or view.quality_margin is None or column.key == view.base:
+        return ""
+    shown = show(difference, beside=(-view.quality_margin,)).full
+    return f"{view.quality_metric} {shown} against {_base(view).label}, margin {given(view.quality_margin)}"
 
 
 def _tile(view: View, dimension: str) -> Tile:
@@ -411,7 +422,7 @@ def _next(view: View) -> tuple[Next, ...]:
         levels = ",".join(str(column.workers) for column in (_base(view), *open_))
         needed = max((_needed(view, column) for column in open_), default=0)
         if needed > MOST_LAUNCHES:
-            reason = f"decide on {_numbers(open_)}: quieten the machine first, today's noise needs {needed:,} launches"
+            reason = f"decide on {_numbers(open_)}; with today's noise it takes {needed:,} launches"
         else:
             reason = f"decide on {_numbers(open_)} with as many launches as the noise seen here needs"
         usual = max(2 * answering.timed(view), 10)

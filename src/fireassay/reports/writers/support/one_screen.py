@@ -17,7 +17,6 @@ from typing import Final
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import count, show
 from fireassay.printable import printable
-from fireassay.reports.answering import shortened
 from fireassay.reports.page import Answer, Block, Bullets, Cell, Facts, Line, Mark, Next, Number, Page, Plot, Prose, Sum, Table, Tone, said
 from fireassay.reports.writers.support import character_plot
 from fireassay.reports.writers.support.character_plot import ASCII, UNICODE, Marks
@@ -355,7 +354,8 @@ def _ends(number: Number) -> tuple[float, float, float] | None:
 
 
 def _sum(block: Sum, style: Style) -> Iterator[str]:
-    rows = written_sum(block).parts
+    every = written_sum(block).parts
+    rows = [row for row in every if row.number.strip("0.") or row is every[-1]]  # what prints as 0 adds nothing
     yield from _wrapped(clean(block.title, style), style, "")
     if not rows:
         return
@@ -370,7 +370,7 @@ def _sum(block: Sum, style: Style) -> Iterator[str]:
         bar = (full if row.sure else hollow) * max(0, round(row.size / unit)) if unit else ""
         told = clean(f"{row.number.rjust(number)} {row.interval}", style).ljust(number + 1 + interval)
         yield f"  {name}{GAP}{told}{GAP}{bar}".rstrip()
-    yield from (f"{GAP}{shortened(clean(note, style), style.fills - 2)}" for note in block.notes)
+    yield from (line for note in block.notes for line in _wrapped(clean(note, style), style, GAP))
 
 
 def _bar_unit(rows: Sequence[Row], room: int) -> float:
