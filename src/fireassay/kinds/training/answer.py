@@ -246,11 +246,12 @@ def _layers(view: View) -> Table:
 
 def _why(view: View) -> tuple[Sum, ...]:
     """The decomposition of the first worker count that misses a gate, else of the last one."""
-    chosen = _studied(view)
+    chosen = studied(view)
     return decomposition(view, chosen) if chosen else ()
 
 
-def _studied(view: View) -> Column | None:
+def studied(view: View) -> Column | None:
+    """The worker count to explain: the first that misses a gate, else the last."""
     others = [column for column in view.columns if column.key != view.base]
     return next((column for column in others if standing(view, column.key).tone == "bad"), others[-1] if others else None)
 
@@ -341,7 +342,7 @@ def _tile(view: View, dimension: str) -> Tile:
     ungated = dimension == "cost" and status == "PASS" and not any(row.gate == "budget" for row in view.gates)
     return Tile(
         title=title,
-        mark=Mark(word="no gate", tone="plain") if ungated else mark(status),
+        mark=Mark(word="no gate", tone="absent") if ungated else mark(status),
         text=answering.shortened(clauses[0]),
         big=big,
         small=small,
@@ -353,7 +354,7 @@ def _tile(view: View, dimension: str) -> Tile:
 def _focus(view: View) -> Column:
     """The worker count that all tiles are about: the recommended one if it is not the base, else the one that was studied."""
     picked = next((column for column in view.columns if column.key == view.recommended and column.key != view.base), None)
-    return picked or _studied(view) or view.columns[-1]
+    return picked or studied(view) or view.columns[-1]
 
 
 def _of_performance(view: View, statuses: Mapping[str, Status]) -> Status:

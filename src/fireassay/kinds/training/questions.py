@@ -7,7 +7,7 @@ from typing import Final
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import show
-from fireassay.kinds.training.answer import decomposition
+from fireassay.kinds.training.answer import decomposition, studied
 from fireassay.metrics.training.faults import TIMELINE
 from fireassay.reports.charts import cost_time, launch_order, launch_timeline, quality
 from fireassay.reports.charts.training import communication_model, fault, phases, profile, rank_time, ranks, speedup, step_timeline
@@ -79,9 +79,8 @@ def _why(view: View) -> tuple[Sum, ...]:
 
 
 def _decided(view: View, columns: list[Column]) -> list[Column]:
-    from fireassay.reports.answering import standing
-
-    return sorted(columns, key=lambda column: standing(view, column.key).tone not in ("bad", "open"))
+    chosen = studied(view)
+    return sorted(columns, key=lambda column: column != chosen)
 
 
 def _recovery(view: View) -> tuple[Sum, ...]:
