@@ -329,10 +329,11 @@ def _plot(plot: Plot, style: Style) -> Iterator[str]:
     numbers = [f"{' ' * (value - wide(text))}{text} {interval}".rstrip() for text, interval in pairs]
     told = max([wide(title), *map(wide, numbers)])
     factor = known[0][0].number.shown.scale.factor
-    edges = tuple(sorted({round(edge.value * factor, 12) for edge in plot.edges}))
+    words = {round(edge.value * factor, 12): edge.text for edge in plot.edges}
+    edges = tuple(sorted(words))
     left = 2 + named + len(GAP) + told + len(GAP)
     axis = character_plot.axis([ends for _, ends in known], edges, style.fills - left)
-    above = character_plot.ticks(axis, edges, style.marks, style.fills - left) if axis else ""
+    above = character_plot.ticks(axis, words, style.marks, style.fills - left) if axis else ""
     counts = all(name.isdecimal() for name in names)
     yield f"  {stub.rjust(named) if counts else stub.ljust(named)}{GAP}{_padded(title, told)}{GAP}{above}".rstrip()
     for (row, ends), name, text in zip(known, names, numbers, strict=True):
@@ -353,7 +354,8 @@ def _ends(number: Number) -> tuple[float, float, float] | None:
 
 
 def _sum(block: Sum, style: Style) -> Iterator[str]:
-    rows = written_sum(block).parts
+    every = written_sum(block).parts
+    rows = [row for row in every if row.number.strip("0.") or row is every[-1]]  # what prints as 0 adds nothing
     yield from _wrapped(clean(block.title, style), style, "")
     if not rows:
         return
@@ -364,7 +366,8 @@ def _sum(block: Sum, style: Style) -> Iterator[str]:
     unit = _bar_unit(rows, min(LONGEST_BAR, style.fills - used))
     for row in rows:
         name = _padded(clean(row.text, style), named)
-        bar = ("#" if style.plain else "█") * max(0, round(row.size / unit)) if unit else ""
+        full, hollow = ("#", ".") if style.plain else ("█", "░")  # hollow: the interval contains zero
+        bar = (full if row.sure else hollow) * max(0, round(row.size / unit)) if unit else ""
         told = clean(f"{row.number.rjust(number)} {row.interval}", style).ljust(number + 1 + interval)
         yield f"  {name}{GAP}{told}{GAP}{bar}".rstrip()
     yield from (line for note in block.notes for line in _wrapped(clean(note, style), style, GAP))
