@@ -35,7 +35,7 @@ def brief(report: Mapping[str, Any]) -> tuple[Section, ...]:
     ranks = list(_ranks(report))
     if not ranks:
         return ()
-    blocks = (_parts(ranks[:MOST_RANKS], len(ranks)), Bullets(items=tuple(_largest(ranks[0][1]))))
+    blocks: tuple[Table | Bullets, ...] = (_parts(ranks[:MOST_RANKS], len(ranks)), Bullets(items=tuple(_largest(ranks[0][1]))))
     return tuple(Section(key=f"brief-{index}", title="", depth="brief", content=(block,)) for index, block in enumerate(blocks, 1))
 
 
