@@ -67,7 +67,7 @@ def brief(check: Check) -> tuple[Section, ...]:
     if not rows:
         return ()
     shown = tuple(Interval(name=name_of(row.title.lower()), number=_percent(row), mark=_mark(row), target="changes") for row in rows)
-    edges = {Edge(value=0.0, text="no change"), *(Edge(value=edge, text="margin") for row in rows if (edge := _margin(row)))}
+    edges = {Edge(value=0.0), *(Edge(value=edge, text="margin") for row in rows if (edge := _margin(row)))}
     ordered = tuple(sorted(edges, key=lambda edge: edge.value))
     return sections(Plot(name="changes", title="change, %", stub="metric", rows=shown, edges=ordered))
 

@@ -64,7 +64,7 @@ def brief(view: ComparisonView, records: Sequence[str] = ()) -> tuple[Section, .
     several = len(view.sides) > 2
     head = "side" if several else "metric"
     changed = f"{rows[0].title.lower()}, change, %" if several else "change, %"
-    return sections(Plot(name="changes", title=changed, stub=head, rows=tuple(shown), edges=(Edge(value=0.0, text="no change"),)))
+    return sections(Plot(name="changes", title=changed, stub=head, rows=tuple(shown), edges=(Edge(value=0.0),)))
 
 
 def _decisive(view: ComparisonView) -> list[ChangeRow]:

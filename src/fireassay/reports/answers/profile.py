@@ -10,7 +10,7 @@ from fireassay.reports.answering import shortened
 from fireassay.reports.answers.changes import doubts
 from fireassay.reports.page import Answer, Bullet, Bullets, Head, Line, Mark, Section, Table, Words
 from fireassay.reports.page import Cell as TableCell
-from fireassay.reports.rows.profile import PARTS, parts_of
+from fireassay.reports.rows.profile import PARTS, lacking, parts_of
 from fireassay.units import SECONDS
 
 MOST_RANKS: Final = 8
@@ -21,11 +21,11 @@ SLOWER: Final = "profiled steps are slower than timed ones"
 
 def answer(report: Mapping[str, Any]) -> Answer:
     """The largest part of a step, and where the traces are."""
-    ranks = list(_ranks(report))
+    ranks, troubles = list(_ranks(report)), _troubles(report)
     return Answer(
         mark=Mark(word="profiled", tone="good") if ranks else Mark(word="nothing profiled", tone="open"),
-        headline=_headline(ranks[0]) if ranks else (_troubles(report) or ["no step was seen"])[0],
-        lines=(*_traces(report), doubts([*(f"{text}." for text in _troubles(report)), f"{SLOWER}."])),
+        headline=_headline(ranks[0]) if ranks else shortened((troubles or ["no step was kept"])[0]),
+        lines=(*_traces(report), doubts([*(f"{text}." for text in troubles[0 if ranks else 1 :]), *([f"{SLOWER}."] if ranks else [])])),
         record=f"{report['record']}, {count(len(report['launches']), 'profiled launches')}; --full shows every list of every rank",
     )
 
@@ -35,7 +35,7 @@ def brief(report: Mapping[str, Any]) -> tuple[Section, ...]:
     ranks = list(_ranks(report))
     if not ranks:
         return ()
-    blocks = (_parts(ranks[:MOST_RANKS], len(ranks)), Bullets(items=tuple(_largest(ranks[0][1]))))
+    blocks: tuple[Table | Bullets, ...] = (_parts(ranks[:MOST_RANKS], len(ranks)), Bullets(items=tuple(_largest(ranks[0][1]))))
     return tuple(Section(key=f"brief-{index}", title="", depth="brief", content=(block,)) for index, block in enumerate(blocks, 1))
 
 
@@ -109,10 +109,5 @@ def _troubles(report: Mapping[str, Any]) -> list[str]:
     found = [
         f"{launch['configuration']}: {launch['status']}: {launch['reason']}" for launch in report["launches"] if launch["status"] != "ok"
     ]
-    found += [
-        f"rank {window['rank']}: the profiler stopped: {window['trouble']}"
-        for launch in report["launches"]
-        for window in launch["windows"]
-        if window["trouble"]
-    ]
+    found += [line for launch in report["launches"] for line in lacking(launch)]
     return [*found, *(f"{rank['file']}: {rank['absent']}" for launch in report["launches"] for rank in launch["ranks"] if rank["absent"])]

@@ -91,7 +91,7 @@ def _brief(reproduction: Reproduction) -> tuple[Section, ...]:
     shown = tuple(
         Interval(name=name_of(row.title.lower()), number=number, mark=_agreement(row)) for row in drawn if (number := _percent(row))
     )
-    plot = Plot(name="changes", title="change, %", stub="metric", rows=shown, edges=(Edge(value=0.0, text="no change"),))
+    plot = Plot(name="changes", title="change, %", stub="metric", rows=shown, edges=(Edge(value=0.0),))
     return (*(changes.sections(plot) if shown else ()), *words)
 
 

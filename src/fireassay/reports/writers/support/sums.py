@@ -67,6 +67,7 @@ def _row(part: Part, number: Decimal, places: int, factor: float) -> Row:
     value = part.number.value
     interval = ""
     if isinstance(value, Estimate) and value.n_launches > 1 and value.low > float("-inf") and value.high < float("inf"):
-        interval = f"[{written(rounded(value.low * factor, places, 'down'))}, {written(rounded(value.high * factor, places, 'up'))}]"
+        low, high = rounded(value.low * factor, places, "down"), rounded(value.high * factor, places, "up")
+        interval = f"[{written(min(low, number))}, {written(max(high, number))}]"  # a remainder of rounding is inside too
     sure = not isinstance(value, Estimate) or not value.low <= 0.0 <= value.high
     return Row(text=part.text, number=written(number), interval=interval, size=float(number), role=part.role, sure=sure)
