@@ -303,7 +303,7 @@ class Experiment(Model):
         asked = {
             "cost": self.prices is not None or self.gates.budget_usd is not None,
             "reliability": bool(self.faults),
-            "energy": "energy" in self.model_fields_set and self.energy.source != "none",
+            "energy": "cost" in self.verdict.wanted and "energy" in self.model_fields_set and self.energy.source != "none",
         }
         named = set(self.verdict.only)
         without_input = [name for name, given in asked.items() if not given and name not in named]

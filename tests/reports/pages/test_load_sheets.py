@@ -24,8 +24,9 @@ def book(load: View) -> Any:
 @pytest.mark.slow
 def test_the_sheets_of_a_load_stand_after_its_numbers(book: Any) -> None:
     assert book.sheetnames == [
-        "Verdict",
+        "Answer",
         "Charts",
+        "Verdict",
         "Numbers",
         "Summary D(100,100)",
         "Under faults",

@@ -24,7 +24,7 @@ def answer(report: Mapping[str, Any]) -> Answer:
     ranks, troubles = list(_ranks(report)), _troubles(report)
     return Answer(
         mark=Mark(word="profiled", tone="good") if ranks else Mark(word="nothing profiled", tone="open"),
-        headline=_headline(ranks[0]) if ranks else shortened((troubles or ["no step was kept"])[0]),
+        headline=_headline(ranks[0]) if ranks else (troubles or ["no step was kept"])[0],
         lines=(*_traces(report), doubts([*(f"{text}." for text in troubles[0 if ranks else 1 :]), *([f"{SLOWER}."] if ranks else [])])),
         record=f"{report['record']}, {count(len(report['launches']), 'profiled launches')}; --full shows every list of every rank",
     )
