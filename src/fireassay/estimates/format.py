@@ -16,7 +16,17 @@ from decimal import Decimal
 from typing import Final
 
 from fireassay.estimates.estimate import Absent, Estimate, Value
-from fireassay.estimates.rounding import DIGITS_OF_HALF_WIDTH, DIGITS_WITHOUT_INTERVAL, Way, fewest, outwards, rounded, signed, significant, written
+from fireassay.estimates.rounding import (
+    DIGITS_OF_HALF_WIDTH,
+    DIGITS_WITHOUT_INTERVAL,
+    Way,
+    fewest,
+    outwards,
+    rounded,
+    signed,
+    significant,
+    written,
+)
 from fireassay.stats.groups.launch_groups import LEAST, groups
 
 CLEARLY: Final = 0.002  # p below which diverging launches are marked after the interval: strict, as a report has many intervals

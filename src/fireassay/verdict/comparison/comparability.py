@@ -99,7 +99,9 @@ def differences_now(measured: RecordData, before: Mapping[str, Any]) -> tuple[Mi
     """
     now = replace(measured, manifest={**measured.manifest, "environment": {"before": before}})
     known = [condition for condition in CONDITIONS if condition.source == BEFORE and condition.kind != "context"]
-    mismatches = [found for condition in known for found in _of_condition(condition, [condition.fields(side, {}) for side in (measured, now)])]
+    mismatches = [
+        found for condition in known for found in _of_condition(condition, [condition.fields(side, {}) for side in (measured, now)])
+    ]
     return tuple(mismatch for mismatch in mismatches if mismatch.values[0] != NOT_RECORDED)
 
 
