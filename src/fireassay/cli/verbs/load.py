@@ -106,7 +106,7 @@ VERB = Verb(
     assay load URL --model M --rate 5,10,20 --duration 120s --goodput
     assay load URL --model M --scenario "D(100,100)" --rate 5,10,20 --arrival gamma --cv 2
     assay load http://a:8000 http://b:8000 --model M --concurrency 32 --identity 8 --canaries 0.02
-    assay load a=http://a:8000 b=http://b:8000 --model M --concurrency 8,16,32 --slo ttft=0.5      two engines, in turn
+    assay load a=http://a:8000 b=http://b:8000 --model M --concurrency 8,16,32 --slo ttft=0.5
     assay load 5c07aa --concurrency 40,48,56    a record: its load again, with these flags on top
 
 --check sends ten requests and reports whether the server streams, which model answers, whether its usage is plausible, how many

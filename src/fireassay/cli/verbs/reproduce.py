@@ -219,7 +219,7 @@ VERB = Verb(
 differs, and say metric by metric whether the two agree within their intervals.
 
     assay reproduce records/digits-20260101T000000Z-a1b2c3
-    assay reproduce latest --dry-run                   what would run, and which conditions differ now
+    assay reproduce latest --dry-run                   what would run, and what differs now
     assay reproduce latest --against RECORD2           compare with an existing record
 
 A metric agrees where the interval of the difference lies inside the margin of equivalence; no significant difference is
