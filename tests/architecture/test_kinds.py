@@ -91,7 +91,8 @@ SHOWS = (  # what each verb and format says of the record
     ("audit", "tea"),
     ("list", "tea"),
     ("compare BEFORE", "ime of a pot"),
-    ("check --against BEFORE", "brewing"),
+    ("check --against BEFORE", "time of a pot"),
+    ("check --against BEFORE --full", "brewing"),
     ("check --history records --json", "tea"),
 )
 

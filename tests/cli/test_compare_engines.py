@@ -22,7 +22,7 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def say(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
-    code = main(["compare", *words])
+    code = main(["compare", *words, "--full"])
     out, err = capsys.readouterr()
     return code, out + err
 

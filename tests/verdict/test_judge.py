@@ -84,8 +84,8 @@ def test_what_is_required_decides_the_status(efficiency: float, expected: str) -
     assert pick(judgement, "recommended") == ("workers=2" if expected == "PASS" else "workers=1")
 
 
-def test_without_a_requirement_the_base_is_good_enough() -> None:
-    assert judged(good(efficiency={2: 0.5})).verdict.status == "PASS"
+def test_without_a_requirement_the_base_is_no_gain() -> None:
+    assert judged(good(efficiency={2: 0.5})).verdict.status == "NO_GAIN"
 
 
 def test_a_requirement_that_passes_stays_undecided_where_quality_was_not_asked_for() -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from fireassay.api import html
 from fireassay.api.figure import colour, figure
-from fireassay.errors import Problem, RecordError, SpecError
+from fireassay.errors import EnvironmentLacks, Problem, RecordError, SpecError
 
 if TYPE_CHECKING:
     from fireassay.reports.charts.chart import Drawing, Missing
@@ -103,6 +103,8 @@ class Chart:
 
 
 def _png(svg: str) -> bytes:
-    import vl_convert
-
+    try:
+        import vl_convert
+    except ImportError as error:
+        raise EnvironmentLacks("saving a chart as .png needs vl-convert: pip install 'fireassay[png]'. Or save it as .svg.") from error
     return bytes(vl_convert.svg_to_png(svg, scale=PNG_SCALE))

@@ -7,9 +7,9 @@ from typing import Final
 
 from fireassay.estimates.format import count
 from fireassay.reports import grouping
-from fireassay.reports.page import Line, Mark, Next, Number, Tone
+from fireassay.reports.page import Line, Mark, Next, Number, Tile, Tone
 from fireassay.reports.view import Column, View
-from fireassay.reports.words import DIMENSION_TITLES, STATUS_WORDS
+from fireassay.reports.words import DIMENSION_TITLES, STATUS_WORDS, WHOLE
 from fireassay.verdict.types import Status
 
 TONES: Final[dict[str, Tone]] = {
@@ -21,8 +21,9 @@ TONES: Final[dict[str, Tone]] = {
     "NOT_MEASURED": "absent",
 }
 WORST: Final[tuple[Status, ...]] = ("INVALID", "FAIL", "INCONCLUSIVE")
+DISTURBANCES: Final = ("foreign_load", "steal", "throttled", "slow_sentinel", "drift")  # of the machine: told before anything else
 MOST_ROWS: Final = 8  # configurations in a brief table
-LONGEST: Final = 150  # characters of one doubt
+LONGEST: Final = 115  # characters of one doubt
 SHORT_ID: Final = 6  # characters of a record's id that are shown
 
 
@@ -38,7 +39,7 @@ def standing(view: View, key: str) -> Mark:
     status: Status = next((status for status in WORST if status in statuses), "PASS")
     if key == view.recommended:
         return Mark(word="recommended", tone="gain")
-    return mark(status, {"PASS": "holds", "FAIL": "does not hold", "INCONCLUSIVE": "undecided"}.get(status, ""))
+    return mark(status, {"PASS": "holds", "FAIL": "misses a gate", "INCONCLUSIVE": "undecided"}.get(status, ""))
 
 
 def some(view: View, columns: Sequence[Column], most: int = MOST_ROWS) -> tuple[Column, ...]:
@@ -63,11 +64,14 @@ def cell(view: View, metric: str, key: str, *, bare: bool = True) -> Number | No
 def doubts(view: View, longest: int = LONGEST) -> Line:
     """What weakens the numbers, in one line; `longest`: characters of the doubt that is told in full."""
     groups = [group for group in grouping.findings(view) if group.severity in ("fail", "warning")]
-    groups.sort(key=lambda group: len(group.told[0].sentence))  # the shortest is told in full, the others are named
+    # the first is told in full, the others are named
+    groups.sort(key=lambda group: (group.rule not in DISTURBANCES, len(group.told[0].sentence)))
     if not groups:
         return Line(label="doubts", text="none: every audit passed", target="findings")
     first, *others = groups
-    text = shortened(f"{first.told[0].where}: {first.told[0].sentence}" if first.told[0].where else first.told[0].sentence, longest)
+    place = first.told[0].where
+    clause = first.told[0].sentence.partition(";")[0]
+    text = shortened(clause if place in ("", WHOLE) else f"{place}: {clause}", longest)
     names = [group.rule.replace("_", " ") for group in others]
     more = f"; also {', '.join(names)}" if names else ""
     return Line(label="doubts", text=f"{text}{more}", mark=Mark(word="doubt", tone="open", sign="~"), target="findings")
@@ -89,12 +93,30 @@ def dimension_line(view: View, dimension: str) -> Line | None:
     return Line(label=dimension, text=shortened(told.partition(";")[0]), mark=mark(status), target=f"metrics-{dimension}")
 
 
+def tiles(view: View) -> tuple[Tile, ...]:
+    """One tile for each dimension that was asked for, without a large number."""
+    lines = [(dimension, dimension_line(view, dimension)) for dimension in DIMENSION_TITLES]
+    return tuple(
+        Tile(title=DIMENSION_TITLES[dimension], mark=line.mark or mark("NOT_MEASURED"), text=line.text, target=line.target)
+        for dimension, line in lines
+        if line is not None
+    )
+
+
+def told(view: View) -> str:
+    """The record's sentence without its name and status, for a headline."""
+    text = view.sentence.removeprefix(f"{view.name}: ")
+    for word in ("INCONCLUSIVE: ", "INVALID, no number of this record may be quoted: ", "INVALID: ", "FAIL: "):
+        text = text.removeprefix(word)
+    return shortened(text.partition(". Conditions:")[0].rstrip("."))
+
+
 def record_line(view: View, how: str) -> str:
     """The record's id, how it was measured, and what was not asked for."""
     unasked = [name for name in view.unasked if name in DIMENSION_TITLES or name == "energy"]
     asked = f"; not asked: {', '.join(unasked)}" if unasked else ""
     state = "" if view.state == "complete" else f", {view.state}"
-    return f"{short(view)}{state}, {how}, {view.confidence} intervals{asked}; --full shows everything"
+    return f"{short(view)}{state}, {how}, {view.confidence} intervals{asked}; all: --full"
 
 
 def short(view: View) -> str:

@@ -22,7 +22,7 @@ STATUS_MEANINGS: Final[Mapping[str, str]] = MappingProxyType(
         "PASS": "the recommended configuration passes every gate on admissible numbers",
         "NO_GAIN": "the base is recommended: every larger configuration misses a gate",
         "FAIL": "on admissible numbers, something that was required does not hold",
-        "INCONCLUSIVE": "the evidence is too small to recommend anything",
+        "INCONCLUSIVE": "the evidence is too small to decide",
         "INVALID": "an audit found the record inadmissible; its numbers decide nothing",
         "NOT_MEASURED": "nothing was recorded that could answer",
     }

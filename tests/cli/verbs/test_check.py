@@ -36,7 +36,7 @@ def stored(record: Handmade, root: Path, *, state: str = "complete") -> Path:
 
 
 def check(root: Path, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
-    code = main(["check", *words, "--root", str(root), "--quiet"])
+    code = main(["check", *words, "--root", str(root), "--quiet", "--full"])
     return code, " ".join(capsys.readouterr().out.split())
 
 
@@ -151,7 +151,7 @@ def test_the_summary_is_appended_for_the_job(tmp_path: Path, capsys: pytest.Capt
     summary.write_text("# Job\n")
     new = stored(made(10.0, day=2, session="s"), tmp_path)
     check(tmp_path, capsys, str(new), "--against", str(base), "--markdown", str(summary))
-    assert summary.read_text().startswith(f"# Job\n# {new.name} against {base.name}: PASS\n")
+    assert summary.read_text().startswith(f"# Job\n### ✓ PASS {new.name} against {base.name}: wall time of a run 0 % ")
 
 
 def test_writing_into_a_file_instead_of_a_folder_is_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

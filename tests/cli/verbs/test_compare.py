@@ -52,7 +52,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def say(capsys: pytest.CaptureFixture[str], root: Path, *words: str) -> tuple[int, str, str]:
     """On a machine whose sessions do not differ: the rule for those that do is tested in `tests.verdict.comparison.test_sessions`."""
-    code = main(["compare", *words, "--root", str(root), "--day-to-day", "0.000001"])
+    code = main(["compare", *words, "--root", str(root), "--day-to-day", "0.000001", "--full"])
     said = capsys.readouterr()
     return code, said.out, said.err
 
@@ -70,7 +70,7 @@ def test_two_sessions_alone_decide_only_large_changes_and_a_history_of_five_deci
     """10 % on two occasions: nothing with 15 % assumed between them; with five sessions that do not differ it is faster."""
     for place in range(5):
         write(complete(), tmp_path, f"past-{place}")
-    alone = ["compare", "before", "after", "--root", str(root)]
+    alone = ["compare", "before", "after", "--root", str(root), "--full"]
     assert main(alone) == 4
     assert "or provide 5 or more comparable sessions (--history)" in " ".join(capsys.readouterr().out.split())
     assert main([*alone, "--history", str(tmp_path)]) == 0

@@ -149,7 +149,7 @@ def test_words_of_a_file_steer_neither_page_nor_terminal(here: Path, capsys: pyt
     run_["generated_texts"][1] = HOSTILE
     (path,) = imported(capsys, write(here / "run.json", run_))
     run(capsys, "report", path, "--html", "--output", "page.html")
-    assert "<script>" not in (here / "page.html").read_text()
+    assert (here / "page.html").read_text().count("<script>") == 1  # the page's own
     for form in ("terminal", "markdown"):
         _, out, _ = run(capsys, "report", path, f"--{form}")
         assert "\x1b" not in out
@@ -208,7 +208,7 @@ def test_runs_of_one_tool_are_compared_once_somebody_vouches_for_the_machine(her
     assert (code, refusing(out)) == (3, ["foreign.environment"])
     code, out, _ = run(capsys, "compare", *paths, "--varying", "foreign.environment", "--primary", "e2e_p50")
     assert code == 0
-    assert "slower" in out
+    assert out.startswith("SLOWER")
 
 
 def test_it_cannot_be_made_again(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

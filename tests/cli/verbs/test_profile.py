@@ -18,7 +18,7 @@ from fireassay.record.sealing.verify import verify
 from fireassay.runners.experiment.progress import RunProgress
 from fireassay.spec.experiment import Experiment
 
-WORDS = ["profile", "--launcher", "plain", "--quiet", "--wait", "1", "--warm-up", "1", "--active", "2"]
+WORDS = ["profile", "--launcher", "plain", "--quiet", "--wait", "1", "--warm-up", "1", "--active", "2", "--full"]
 TRAIN = """
 import torch
 torch.manual_seed(0)

@@ -18,7 +18,7 @@ def scaling(repository: Path) -> str:
 
 
 def printed(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
-    assert main(["rubric", *words]) == code
+    assert main(["rubric", *words, "--full"]) == code
     return capsys.readouterr().out
 
 

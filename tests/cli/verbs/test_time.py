@@ -71,7 +71,7 @@ def test_a_command_of_bytes_that_are_no_text_is_refused(tmp_path: Path) -> None:
 
 
 def test_one_command_is_timed_and_the_record_named(tmp_path: Path) -> None:
-    done = assay(tmp_path, *QUICK, "--", *PYTHON, "")
+    done = assay(tmp_path, *QUICK, "--full", "--", *PYTHON, "")
     assert done.returncode == 0, done.stderr
     first, *rows = done.stdout.splitlines()
     assert first.startswith(sys.executable)

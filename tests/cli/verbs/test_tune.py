@@ -65,7 +65,7 @@ class Tuning:
     found: dict[str, Any]
 
     def again(self, *more: str) -> int:
-        return main(["tune", str(self.file), "--root", str(self.root), *more])
+        return main(["tune", str(self.file), "--root", str(self.root), "--full", *more])
 
     def records(self) -> list[str]:
         return sorted(one.name for one in self.root.iterdir())

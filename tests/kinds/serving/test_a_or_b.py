@@ -81,7 +81,7 @@ def test_an_interval_crosses_the_line_of_no_change_as_its_numbers_do() -> None:
     plot = next(block for section in brief(view, view.load.rivals) for block in section.blocks if isinstance(block, Plot))  # type: ignore[arg-type]
     assert [edge.value for edge in plot.edges] == [0.0]
     lines = screen(view)
-    begin = next(index for index, line in enumerate(lines) if "per replica, %" in line)
+    begin = next(index for index, line in enumerate(lines) if "per replica, b/a, %" in line)
     at = lines[begin].index("┊0")
     crossed = [line[at] == "┼" for line in lines[begin + 1 : begin + 3]]
     values = [row.number.value for row in plot.rows]
@@ -121,3 +121,21 @@ def test_the_page_has_the_frontier_and_every_equal_load(decided: View) -> None:
     page = written(decided, "html")
     assert "Throughput against the speed for one user" in page
     assert "How far apart are they at equal load?" in page
+
+
+def test_one_launch_is_said_in_words_and_decides_nothing() -> None:
+    view = judged(rivals({"a": {4: 0.01}, "b": {4: 0.02}}, blocks=1))
+    lines = screen(view)
+    assert view.status == "INCONCLUSIVE"
+    assert lines[0].startswith("INCONCLUSIVE  served: ")
+    assert any("(1 launch)" in line for line in lines)
+    assert any("Some numbers have no interval." in line for line in lines)
+
+
+def test_engines_of_the_same_long_beginning_are_told_apart() -> None:
+    view = judged(rivals({"llama-3-8b-fp8-vllm": {4: 0.01}, "llama-3-8b-fp16-vllm": {4: 0.02}}, blocks=3))
+    lines = screen(view)
+    assert fits(lines), "\n".join(lines)
+    head = next(line for line in lines if line.startswith("load "))
+    names = head.split()[1:]
+    assert names[0] != names[1]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import re
+import shlex
+import tomllib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +18,8 @@ from fireassay.kinds.serving.answer import answer
 from fireassay.kinds.serving.brief import brief
 from fireassay.reports.page import Answer, Line, Number, Plot, Table
 from fireassay.reports.view import View, build
+from fireassay.spec.flags.load import Recorded, add_flags, experiment_from
+from fireassay.spec.load import to_toml
 from fireassay.verdict.judge import judge
 from tests.reports.conftest import judged
 from tests.reports.written import written
@@ -205,3 +210,30 @@ def test_a_hostile_name_cannot_control_the_terminal(knee: View) -> None:
     lines = screen(replace(knee, name=evil))
     assert not any("\x1b" in line for line in lines)
     assert sum(line.startswith("PASS") for line in lines) == 1
+
+
+def test_a_tile_is_about_the_recommended_load_and_marks_every_load(knee: View) -> None:
+    tile = next(tile for tile in answer(knee).tiles if tile.title == "Performance")
+    assert tile.mark.word == "pass"  # though 32 in flight fails
+    assert [mark.word for mark in tile.marks] == [column.label for column in knee.columns]
+    assert tile.marks[-1].tone == "bad"
+    goodput = knee.metric("goodput")
+    assert goodput is not None
+    assert tile.big == goodput.cells["concurrency=16"].text
+
+
+@pytest.mark.parametrize("name", ["knee", "many loads", "rates with a fault", "no objectives", "whole answers", "one launch"])
+def test_every_command_that_is_printed_can_be_run(name: str) -> None:
+    made = MADE[name]()
+    commands = [step.command for step in answer(judged(made)).next if step.command]
+    assert commands
+    for command in commands:
+        assay, verb, record, *flags = shlex.split(command)
+        assert (assay, verb, record) == ("assay", "load", "abc123")
+        parser = argparse.ArgumentParser()
+        add_flags(parser)
+        data = tomllib.loads(to_toml(made.experiment))
+        again = experiment_from(parser.parse_args([record, *flags]), recorded=Recorded(data=data, folder=Path()))
+        assert again != made.experiment
+        assert again.serving is not None
+        assert again.serving.model == "tiny"

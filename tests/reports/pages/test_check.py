@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fireassay.reports.documents.check import DOCUMENT, reference, render
+from fireassay.reports.page import Page
+from fireassay.reports.pages import check as checks
 from fireassay.reports.pages import history
-from fireassay.reports.pages.check import page
 from fireassay.reports.writers import html, junit, markdown, terminal
 from fireassay.verdict.checking.check import check
 from fireassay.verdict.checking.history import histories, in_order, worth_showing
@@ -25,6 +26,11 @@ pytestmark = pytest.mark.slow
 
 
 NASTY = 'x]]>&<script>"\x00\x1b[31m|*`\ud800\u202e'
+
+
+def page(found: Check) -> Page:
+    """All of it; `tests.reports.answers.test_check` tests what a log shows first."""
+    return replace(checks.page(found), full=True)
 
 
 def regression(label: str = "new") -> Check:

@@ -13,7 +13,8 @@ import pytest
 from fireassay.reports.charts import forest, svg
 from fireassay.reports.charts.chart import Drawing, Missing
 from fireassay.reports.documents import comparison as document
-from fireassay.reports.pages.comparison import page
+from fireassay.reports.page import Page
+from fireassay.reports.pages import comparison
 from fireassay.reports.rows.comparison import ComparisonView, build
 from fireassay.reports.writers import html, markdown, terminal
 from fireassay.verdict.comparison.compare import compare
@@ -25,9 +26,14 @@ from tests.verdict.comparing import complete, relabelled, side, with_experiment
 pytestmark = pytest.mark.slow
 
 
+def page(view: ComparisonView) -> Page:
+    """All of it; `tests.reports.answers.test_comparison` tests what a terminal shows first."""
+    return replace(comparison.page(view), full=True)
+
+
 RENDERINGS: dict[str, Callable[[ComparisonView], str]] = {
     "terminal": lambda view: terminal.write(page(view)),
-    "markdown": lambda view: markdown.write(replace(page(view), full=True)),
+    "markdown": lambda view: markdown.write(page(view)),
     "html": lambda view: html.write(page(view)),
     "json": lambda view: document.render(view.comparison),
 }

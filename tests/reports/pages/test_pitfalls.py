@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from fireassay.reports.documents.pitfalls import DOCUMENT, render
-from fireassay.reports.pages.pitfalls import Sheet, of_claim, page
+from fireassay.reports.page import Page
+from fireassay.reports.pages import pitfalls
+from fireassay.reports.pages.pitfalls import Sheet, of_claim
 from fireassay.reports.writers import markdown, terminal
 from fireassay.verdict.claims.claim import audit_claim
 from tests.reports.documents.conforming import conforming
 from tests.verdict.claiming import NOTHING, claim
 
 EVIL = "8x \x1b[2J faster | <script>alert(1)</script> [bold]\n# heading"
+
+
+def page(made: Sheet) -> Page:
+    """All of it; `tests.reports.answers.test_audit` tests what a terminal shows first."""
+    return replace(pitfalls.page(made), full=True)
 
 
 def sheet(text: str = "6 times as fast") -> Sheet:

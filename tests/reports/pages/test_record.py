@@ -284,6 +284,7 @@ def test_the_sections_stand_in_the_order_of_the_page(load: View) -> None:
         "Four dimensions",
         "Recommendation",
         "Gates",
+        "a or b",
         "Numbers",
         "Behind the numbers",
         "Findings",

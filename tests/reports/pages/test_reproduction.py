@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from fireassay.reports.documents.reproduction import DOCUMENT, render
@@ -25,7 +27,7 @@ def found() -> Reproduction:
 
 
 def test_every_metric_stands_in_a_line_with_its_agreement_and_nothing_steers_the_terminal(found: Reproduction) -> None:
-    text = terminal.write(page(found), width=140)
+    text = terminal.write(replace(page(found), full=True), width=140)
     assert all(f"{row.agreement.replace('_', ' ')}" in text and row.metric in text for row in found.rows)
     assert not set("\x1b\x07\u202e") & set(text)
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 
-from fireassay.reports.page import Page
+from fireassay.reports.page import Mark, Page
 from fireassay.reports.writers.html import SIGNS, write
 from fireassay.reports.writers.support import grids
 from tests.reports.writers.small import ABSENT, ANSWERED, DATA, PAGE, WHY
@@ -107,6 +108,14 @@ def test_an_answer_comes_first_with_its_tiles_evidence_and_next_command() -> Non
     assert places == sorted(places)
     assert 'href="#levels"' in text
     assert 'id="level-2"' in text
+
+
+def test_a_headline_begins_like_a_sentence_unless_it_begins_with_a_name() -> None:
+    assert ANSWERED.answer is not None
+    tile = replace(ANSWERED.answer.tiles[0], marks=(Mark(word="vllm, 8 in flight"),))
+    named = replace(ANSWERED, answer=replace(ANSWERED.answer, headline="vllm over sglang: 5 % more", tiles=(tile,)))
+    assert ">Keep 1 worker" in write(ANSWERED)
+    assert ">vllm over sglang" in write(named)
 
 
 def test_a_sums_parts_begin_where_the_one_before_ends_and_add_up_as_printed() -> None:

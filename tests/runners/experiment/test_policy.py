@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from fireassay.runners.experiment import policy
@@ -40,7 +42,14 @@ def test_failed_fault_launches_skip_nothing() -> None:
 
 @pytest.mark.parametrize("status", ["failed", "timeout"])
 def test_the_first_launch_failing_is_hopeless(status: str) -> None:
-    assert policy.hopeless([row(status, slot=0, reason="exit 3")]) == "no launch succeeded (1 failed). workers=2: exit 3"
+    assert policy.hopeless([row(status, slot=0, reason="exit 3", exit_code=3)]) == "no launch succeeded (1 failed). workers=2: exit 3"
+
+
+@pytest.mark.parametrize("how", [{"exit_code": None}, {"exit_code": 1, "reason": "rank 0 of the script was ended by signal 9 (SIGKILL)"}])
+def test_a_first_launch_that_was_ended_from_outside_gets_a_second(how: dict[str, Any]) -> None:
+    killed = row("failed", slot=0, **how)
+    assert policy.hopeless([killed]) == ""
+    assert policy.hopeless([killed, row("failed", slot=1, **how)]).startswith("no launch succeeded (2 failed)")
 
 
 def test_a_first_launch_that_was_aborted_or_disturbed_is_made_again() -> None:

@@ -9,7 +9,14 @@ import pytest
 
 from fireassay import catalog
 from fireassay.metrics.metric import Metric
-from fireassay.verdict.comparison.change_phrases import change_text, detectable_text, direction_word, needed_text, probability_text
+from fireassay.verdict.comparison.change_phrases import (
+    change_column,
+    change_text,
+    detectable_text,
+    direction_word,
+    needed_text,
+    probability_text,
+)
 from fireassay.verdict.comparison.phrases import shortened
 from fireassay.verdict.comparison.types import Change
 from tests.verdict.comparing import complete, side
@@ -104,3 +111,10 @@ def test_needed_launches_and_probabilities(change: Change) -> None:
 def test_a_long_value_loses_its_middle() -> None:
     assert shortened("x" * 61) == "x" * 40 + "…" + "x" * 18
     assert shortened("short") == "short"
+
+
+@pytest.mark.parametrize(
+    ("ratio", "low", "high", "shown"), [(3.6, 3.5, 3.7, ("+260 %", "[250, 270]")), (0.25, 0.24, 0.26, ("−75.0 %", "[−76.0, −74.0]"))]
+)
+def test_a_column_of_changes_has_one_unit(change: Change, ratio: float, low: float, high: float, shown: tuple[str, str]) -> None:
+    assert change_column(replace(change, ratio=ratio, low=low, high=high)) == shown

@@ -88,7 +88,7 @@ def shown(result: Mapping[str, Any]) -> Output:
         head = "the fitness of this client is unknown"
     return Output(
         name="doctor-client",
-        page=lambda: page("this client", head, result["fitness"], result["checks"]),
+        page=lambda: page("this client", head, result["fitness"], result["checks"], "assay doctor client"),
         document=lambda: json.dumps(result, indent=2),
     )
 

@@ -32,6 +32,16 @@ def find(text: str, root: Path) -> Path:
     return Store(address).pull(name, default_cache(os.environ))
 
 
+def pasted(text: str, root: Path) -> str:
+    """The word that names the same record in a later command: `latest` moves on, and a name is looked up below the default root."""
+    from fireassay.record.lookup import resolve
+
+    if "/" in text or (text != "latest" and root == Path("records")):
+        return text
+    path = resolve(text, root)
+    return path.name if root == Path("records") else str(path)
+
+
 def whole(path: Path) -> Record:
     """Open a record and check its seal: a record changed afterwards is no evidence against another.
 

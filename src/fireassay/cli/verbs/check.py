@@ -66,7 +66,7 @@ def _run(arguments: argparse.Namespace) -> int:
     _refuse_nonsense(arguments)
     result, record, fresh = _checked(arguments)
     code = 0 if result.state in accepted else STATES[result.state][0]
-    _show_result(arguments, result, fresh, accepted=result.state in accepted)
+    _show_result(arguments, result, fresh, _named(arguments, record), accepted=result.state in accepted)
     if arguments.push and code == 0:
         from fireassay.record.store import Store
 
@@ -238,7 +238,24 @@ def _measured_again(arguments: argparse.Namespace, result: Check, baseline: Side
 # ---- output ----------------------------------------------------------------------------------------------------------
 
 
-def _show_result(arguments: argparse.Namespace, finding: Check, fresh: Sequence[Path], *, accepted: bool) -> None:
+def _named(arguments: argparse.Namespace, record: Path) -> list[str]:
+    """The words that name the baseline and the record in a command; none without a baseline of its own."""
+    from fireassay.cli.support.record_lookup import pasted
+    from fireassay.record.store import is_address
+
+    if arguments.against is None or is_address(arguments.against):
+        return []
+    name = (
+        arguments.record
+        if arguments.record and is_address(arguments.record)
+        else record.name
+        if record.parent == Path("records")
+        else str(record)
+    )
+    return [pasted(arguments.against, arguments.root), name]
+
+
+def _show_result(arguments: argparse.Namespace, finding: Check, fresh: Sequence[Path], named: Sequence[str], *, accepted: bool) -> None:
     from fireassay.reports.documents.check import render
     from fireassay.reports.pages.check import page
 
@@ -247,7 +264,9 @@ def _show_result(arguments: argparse.Namespace, finding: Check, fresh: Sequence[
     where = sys.stdout if plain_stdout(arguments) else sys.stderr
     if arguments.show:
         _show(arguments, finding, where)
-    result = Output(name="check", page=lambda: page(finding), document=lambda: render(finding, accepted=accepted, fresh=map(str, fresh)))
+    result = Output(
+        name="check", page=lambda: page(finding, named), document=lambda: render(finding, accepted=accepted, fresh=map(str, fresh))
+    )
     emit(result, arguments)
     for path in fresh:
         say(f"record: {path}", file=where)
@@ -256,7 +275,7 @@ def _show_result(arguments: argparse.Namespace, finding: Check, fresh: Sequence[
     if arguments.junit:
         write(arguments.junit, load(WRITERS, "junit").write(page(finding)))
     if arguments.markdown not in (None, STDOUT):
-        write(arguments.markdown, load(WRITERS, "markdown").write(page(finding)), append=True)
+        write(arguments.markdown, load(WRITERS, "markdown").write(page(finding, named)), append=True)
 
 
 def _show(arguments: argparse.Namespace, result: Check, where: TextIO) -> None:

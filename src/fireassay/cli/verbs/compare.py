@@ -50,6 +50,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from fireassay.cli.support.lean_scipy import import_special
+    from fireassay.cli.support.record_lookup import pasted
     from fireassay.record.arrow_import import without_pandas
     from fireassay.reports.documents.comparison import render
     from fireassay.reports.pages.comparison import page
@@ -70,7 +71,8 @@ def _run(arguments: argparse.Namespace) -> int:
     )
     base = sides[0]
     view = build(comparison, base.judgement.metrics, base.measured.experiment.workload.work)
-    emit(Output(name="comparison", page=lambda: page(view), document=lambda: render(comparison)), arguments)
+    named = [pasted(text, arguments.root) for text in arguments.records]
+    emit(Output(name="comparison", page=lambda: page(view, named, by_quality=by_quality), document=lambda: render(comparison)), arguments)
     if by_quality and comparison.quality:
         states = ", ".join(f"{label} {state.lower().replace('_', ' ')}" for label, state in comparison.quality.items())
         say(f"quality decides, not the speed: {states}", file=sys.stderr)

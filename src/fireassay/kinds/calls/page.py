@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from fireassay.kinds.calls.answer import answer as answer
+from fireassay.kinds.calls.answer import brief
 from fireassay.reports.charts.record_charts import Charts
 from fireassay.reports.page import Section
 from fireassay.reports.pages import record
@@ -23,6 +25,7 @@ def page(view: View) -> tuple[Section, ...]:
         *record.environment(view),
         record.conditions(view),
         record.methods(view),
+        *brief(view),
         *sheets(view),
         *results(view, PAPER),
     )

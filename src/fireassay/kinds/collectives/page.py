@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from fireassay.kinds.collectives import questions, tables
+from fireassay.kinds.collectives.answer import answer as answer
+from fireassay.kinds.collectives.answer import brief
 from fireassay.kinds.collectives.sheets import graphs
 from fireassay.reports.charts.links import collective_bandwidth, topology
 from fireassay.reports.charts.record_charts import Charts, charts_of
@@ -25,6 +27,7 @@ def page(view: View) -> tuple[Section, ...]:
         *record.environment(view),
         record.conditions(view),
         record.methods(view),
+        *brief(view),
         *questions.sections(view),
         *sheets(view, graphs=graphs),
         *results(view),

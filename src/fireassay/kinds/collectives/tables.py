@@ -106,7 +106,7 @@ def _links(view: View) -> tuple[Table, ...]:
         (
             *_texts(cell.op, str(cell.workers), PLACES[cell.place]),
             _cell(view.value(ALPHA.name, name), MICROSECONDS),
-            _cell(_inverse(view.value(BETA.name, name)), GIGABYTES),
+            _cell(inverse(view.value(BETA.name, name)), GIGABYTES),
             _cell(view.value(CROSSOVER_SIZE.name, name), BYTES),
         )
         for name, cell in known.items()
@@ -126,7 +126,8 @@ def _links(view: View) -> tuple[Table, ...]:
     )
 
 
-def _inverse(value: Value | None) -> Value | None:
+def inverse(value: Value | None) -> Value | None:
+    """Bytes per second for seconds per byte."""
     if not isinstance(value, Estimate):
         return value
     low, high = (1.0 / end if end > 0 else float("inf") for end in (value.high, value.low))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from fireassay.kinds.network import tables
+from fireassay.kinds.network.answer import answer as answer
+from fireassay.kinds.network.answer import brief
 from fireassay.reports.charts.record_charts import Charts
 from fireassay.reports.page import Section, Table
 from fireassay.reports.pages import record
@@ -23,6 +25,7 @@ def page(view: View) -> tuple[Section, ...]:
         *record.environment(view),
         record.conditions(view),
         record.methods(view),
+        *brief(view),
         *sheets(view),
         *results(view),
     )

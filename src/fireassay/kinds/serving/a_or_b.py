@@ -15,7 +15,7 @@ from typing import Final
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import Scale, bracketed, percent, show
 from fireassay.kinds.serving import answer as of_load
-from fireassay.kinds.serving.brief import YIELDS, fitted, load_name
+from fireassay.kinds.serving.brief import YIELDS, fitted, load_name, unit
 from fireassay.metrics.serving.latency import TPOT_P50
 from fireassay.metrics.serving.objectives import SLO_ATTAINMENT
 from fireassay.reports import answering
@@ -101,9 +101,10 @@ def headline(view: View, rivals: AOrB) -> str:
         return f"{winner} over {loser}: {' '.join(bracketed(value, low, high, RATIO))} times the {what}"
     if change.outcome == "struck_out":
         return f"{rivals.b} against {rivals.a}: its speed counts for nothing, as quality was not held"
-    if change.ratio is None or change.low is None or change.high is None:
+    if change.ratio is None:
         return f"{rivals.a} and {rivals.b} pass, but {what} were not compared: {change.word}"
-    text = " ".join(bracketed(change.ratio - 1.0, change.low - 1.0, change.high - 1.0, FRACTION))
+    number = difference(change)
+    text = number.shown.full if number is not None else change.word
     alike = "are equal in" if change.outcome == "equivalent" else "show no difference in"
     return f"{rivals.a} and {rivals.b} {alike} {what}: {text}"
 
@@ -142,16 +143,12 @@ def _evidence(view: View, rivals: AOrB) -> str:
     best = ((rivals.a, rivals.best_a), (rivals.b, rivals.best_b))
     reach = ", ".join(f"{engine} {f'to {load_name(_column(view, key))}' if key else 'at no load'}" for engine, key in best)
     share = percent(view.load.attainment or 0.0, 6)
-    return " ".join((*words, f"{of_load.objectives_words(view)} for {share}: {reach} {_unit(view)}."))
+    return " ".join((*words, f"{of_load.objectives_words(view)} for {share}: {reach} {unit(view)}."))
 
 
 def _unit_of(rivals: AOrB) -> str:
     """The unit of what is compared: tokens/s, input tokens/s or requests/s."""
     return YIELDS[rivals.metric].removeprefix("output ")
-
-
-def _unit(view: View) -> str:
-    return "in flight" if view.load_word == "concurrency" else "req/s"
 
 
 def _column(view: View, key: str) -> Column:
@@ -166,7 +163,7 @@ def _choose(view: View, rivals: AOrB) -> tuple[Line, ...]:
     for same in rivals.loads:
         if (engine := better(view, rivals, same)) is not None:
             sides[engine].append(load_name(_column(view, same.a)))
-    said = [f"{engine} at {_listed(loads)} {_unit(view)}" for engine, loads in sides.items() if engine and loads]
+    said = [f"{engine} at {_listed(loads)} {unit(view)}" for engine, loads in sides.items() if engine and loads]
     undecided = [f"at {_listed(sides[''])} no difference is shown"] if sides[""] else []
     return (Line(label="choose", text="; ".join((", ".join(said), *undecided))),) if said else ()
 
@@ -287,11 +284,11 @@ def _plot(view: View, rivals: AOrB, same: Sequence[SameLoad]) -> tuple[Plot, ...
     rows = tuple(
         Interval(name=load_name(_column(view, row.a)), number=number, mark=_mark(rivals, row))
         for row in same
-        if (number := difference(view, row.change)) is not None
+        if (number := difference(row.change)) is not None
     )
     a, b = _short(rivals)
-    title = f"{b}/{a} per replica, %"
-    return (Plot(name="equal-loads", title=title, stub="load", rows=rows, edges=(Edge(value=0.0, text="equal"),)),) if rows else ()
+    title = f"per replica, {b}/{a}, %"
+    return (Plot(name="equal-loads", title=title, stub=unit(view), rows=rows, edges=(Edge(value=0.0, text="equal"),)),) if rows else ()
 
 
 def _mark(rivals: AOrB, same: SameLoad) -> Mark | None:
@@ -299,15 +296,15 @@ def _mark(rivals: AOrB, same: SameLoad) -> Mark | None:
     return Mark(word="best load of both", tone="gain") if (same.a, same.b) == (rivals.best_a, rivals.best_b) else None
 
 
-def difference(view: View, change: Change) -> Number | None:
-    """b against a as a change in per cent."""
+def difference(change: Change) -> Number | None:
+    """b against a as a change in per cent; a ratio above 0 alone bounds nothing."""
     if change.ratio is None or change.low is None or change.high is None:
         return None
     value = change.value
     launches = value.n_launches if isinstance(value, Estimate) else 0
     estimate = Estimate(
         value=change.ratio - 1.0,
-        low=change.low - 1.0,
+        low=change.low - 1.0 if change.low > 0.0 else -math.inf,
         high=change.high - 1.0,
         unit=FRACTION,
         confidence=value.confidence if isinstance(value, Estimate) else 0.95,
@@ -330,7 +327,7 @@ def _whole(view: View, rivals: AOrB) -> Table:
             load_name(_column(view, row.a)),
             _per_replica(view, rivals, row.a),
             _per_replica(view, rivals, row.b),
-            difference(view, row.change),
+            difference(row.change),
             Words(text=_word(better(view, rivals, row))),
         )
         for row in rivals.loads

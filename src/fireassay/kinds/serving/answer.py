@@ -13,7 +13,7 @@ from typing import Final
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import Scale, asked, count, percent, reading, show
 from fireassay.kinds.serving import advice
-from fireassay.kinds.serving.brief import PRICES, STREAMED, YIELDS, known, latencies, load_name, recommended
+from fireassay.kinds.serving.brief import PRICES, STREAMED, YIELDS, known, latencies, load_name, recommended, unit
 from fireassay.metrics.metric import ALL
 from fireassay.metrics.serving.answers import ANSWERS_IDENTICAL, CROSS_TALK
 from fireassay.metrics.serving.faults import ERROR_RATE
@@ -121,8 +121,7 @@ def _reasons(view: View) -> Iterator[str]:
         return
     value = view.value(CAPACITY.name, ALL)
     if isinstance(value, Estimate):
-        unit = "in flight" if view.load_word == "concurrency" else "req/s"
-        yield f"Knee at {show(value, Scale(factor=1.0)).full} {unit}."
+        yield f"Knee at {show(value, Scale(factor=1.0)).full} {unit(view)}."
     larger = view.columns[view.columns.index(picked) + 1 :]
     if larger:
         yield from _share_words(view, larger[0], "At ")
@@ -266,10 +265,12 @@ def _tile(view: View, dimension: str) -> Tile:
         return Tile(
             title=title, mark=mark("NOT_MEASURED", "not asked"), text=UNASKED.get(dimension, "It was not asked for."), target=target
         )
-    cells = [(row.column, row.cells[dimension]) for row in view.vector]
-    marks = tuple(mark(cell.status, column.label, cell.sentence) for column, cell in cells)
+    cells = {row.column.key: row.cells[dimension] for row in view.vector}
+    marks = tuple(mark(cells[column.key].status, column.label, cells[column.key].sentence) for column in view.columns)
     big, small = _big(view, dimension)
-    return Tile(title=title, mark=line.mark, text=line.text, big=big, small=small, marks=marks, target=target)
+    picked = cells.get(view.recommended or "")  # a load beyond the recommended one may fail
+    status, text = (mark(picked.status), shortened(picked.sentence)) if picked else (line.mark, line.text)
+    return Tile(title=title, mark=status, text=text, big=big, small=small, marks=marks, target=target)
 
 
 def _big(view: View, dimension: str) -> tuple[str, str]:

@@ -72,6 +72,11 @@ def load_name(column: Column) -> str:
     return column.brief if column.load is None else given(column.load)
 
 
+def unit(view: View) -> str:
+    """The unit of a load."""
+    return "in flight" if view.load_word == "concurrency" else "req/s"
+
+
 def _stub(view: View) -> tuple[Head, ...]:
     group = () if len(view.groups) == 1 else (Head(text=_group_head(view)),)
     return (Head(text=""), *group, Head(text="load"))
@@ -155,7 +160,7 @@ def _objectives(view: View) -> tuple[Plot, ...]:
     if gate is None or not measured:
         return ()
     edges = (Edge(value=gate, text="required"),)
-    return (Plot(name="objectives", title="met objectives, %", stub="load", rows=measured, edges=edges),)
+    return (Plot(name="objectives", title="met objectives, %", stub=unit(view), rows=measured, edges=edges),)
 
 
 def _share(view: View, column: Column, gate: float) -> Interval:

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Final
 
 from fireassay.kinds.serving import tables
 from fireassay.reports.charts import quality
 from fireassay.reports.charts.serving import curve, goodput, panel, percentiles, timeline
-from fireassay.reports.page import Blocks, Cell, Prose, Section
+from fireassay.reports.page import Blocks, Cell, Depth, Prose, Section
 from fireassay.reports.pages import questions
 from fireassay.reports.view import LaunchRow, View
+
+CURVE: Final = "How much latency does throughput cost?"
+GOODPUT: Final = "How much of the load was good?"
 
 
 def sections(view: View, columns: Sequence[tuple[str, Callable[[LaunchRow], Cell]]]) -> Iterator[Section]:
     """The first screen's evidence, then a section per question."""
-    yield Section(key="curve", title="Latency", depth="first", content=lambda: questions.charts(view, curve))
-    yield Section(key="goodput", title="Goodput", depth="first", content=lambda: questions.charts(view, goodput, absent=False))
+    first: Depth = "first" if view.load.rivals is None else "page"  # the frontier of two engines has the first screen
+    yield Section(key="curve", title="Latency", question=CURVE, depth=first, content=lambda: questions.charts(view, curve))
+    yield Section(
+        key="goodput", title="Goodput", question=GOODPUT, depth=first, content=lambda: questions.charts(view, goodput, absent=False)
+    )
     yield questions.section("levels", "Loads", "What does each load give?", lambda: _loads(view), questions.told(view, "performance"))
     yield questions.section(
         "metrics-correctness",

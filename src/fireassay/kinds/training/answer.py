@@ -6,15 +6,23 @@ faster, and a line per other dimension that was asked for.  A wrong result shows
 
 from __future__ import annotations
 
+import math
 import shlex
+import statistics
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import count, given, show, with_interval
+from fireassay.metrics.cost import COST, COST_PER_ITEM
 from fireassay.metrics.metric import ALL
+from fireassay.metrics.quality import QUALITY, QUALITY_DIFFERENCE
+from fireassay.metrics.training.faults import RECOVERY_TIME
 from fireassay.metrics.training.lost_time import METRICS as LOST
 from fireassay.metrics.training.lost_time import part_of
+from fireassay.metrics.training.scaling import SPEEDUP
+from fireassay.metrics.training.time import STEP_TIME, WALL_TIME
 from fireassay.reports import answering
 from fireassay.reports.answering import cell, doubts, mark, short, standing
 from fireassay.reports.page import (
@@ -40,8 +48,10 @@ from fireassay.reports.words import DIMENSION_TITLES
 from fireassay.verdict.types import Status
 
 PROCESSORS: Final = "bottleneck_processors"  # the audit that explains computing which cannot shrink
-TIMES: Final = ("step_time", "wall_time")
-PRICES: Final = ("cost_per_item", "cost")
+TIMES: Final = (STEP_TIME.name, WALL_TIME.name)
+PRICES: Final = (COST_PER_ITEM.name, COST.name)
+T_QUANTILE: Final = 2.1  # of Student t at 95 % with some twenty launches
+MOST_LAUNCHES: Final = 30  # that are advised to decide; with more noise than that, quieten the machine first
 LAYER_HEADS: Final = {"ledger": "samples", "gradient": "gradient, one step", "hashes": "replicas", "trajectory": "losses"}
 STATES: Final = {"pass": mark("PASS", "right"), "fail": mark("FAIL", "wrong"), "not run": mark("NOT_MEASURED", "not run")}
 
@@ -130,7 +140,7 @@ def _price_ratio(view: View, column: Column) -> str:
     base, other = next(((a, b) for a, b in zip(values[::2], values[1::2], strict=True) if a and b), (None, None))
     if base is None or other is None or not base.value:
         return ""
-    return f" at {other.value / base.value:.2g} times the cost"
+    return f" at {other.value / base.value:.2g} times the cost of a run"
 
 
 def _missing(view: View, columns: Sequence[Column]) -> str:
@@ -198,7 +208,7 @@ def _used(view: View, names: Sequence[str]) -> str:
 def _head(view: View, name: str) -> str:
     row = view.metric(name)
     assert row is not None  # it has a number
-    titles = {"speedup": "speedup", "step_time": "step", "wall_time": "wall time", "cost_per_item": "", "cost": "a run"}
+    titles = {SPEEDUP.name: "speedup", STEP_TIME.name: "step", WALL_TIME.name: "wall time", COST_PER_ITEM.name: "", COST.name: "a run"}
     return ", ".join(word for word in (titles[name], row.shown_unit) if word)
 
 
@@ -235,10 +245,15 @@ def _layers(view: View) -> Table:
 
 
 def _why(view: View) -> tuple[Sum, ...]:
-    """The decomposition of the first worker count that does not hold, else of the last."""
-    others = [column for column in view.columns if column.key != view.base]
-    chosen = next((column for column in others if standing(view, column.key).tone in ("bad", "open")), others[-1] if others else None)
+    """The decomposition of the first worker count that misses a gate, else of the last one."""
+    chosen = studied(view)
     return decomposition(view, chosen) if chosen else ()
+
+
+def studied(view: View) -> Column | None:
+    """The worker count to explain: the first that misses a gate, else the last."""
+    others = [column for column in view.columns if column.key != view.base]
+    return next((column for column in others if standing(view, column.key).tone == "bad"), others[-1] if others else None)
 
 
 def decomposition(view: View, column: Column) -> tuple[Sum, ...]:
@@ -296,8 +311,18 @@ def _lines(view: View) -> Iterator[Line]:
             continue  # in the table of levels
         line = answering.dimension_line(view, dimension)
         if line is not None:
-            yield line
+            yield replace(line, text=_quality(view) or line.text) if dimension == "correctness" else line
     yield doubts(view)
+
+
+def _quality(view: View) -> str:
+    """The score of the studied worker count against the base's; "" where it was not measured."""
+    column = _focus(view)
+    difference = view.estimate(QUALITY_DIFFERENCE.name, column.key)
+    if difference is None or view.quality_margin is None or column.key == view.base:
+        return ""
+    shown = show(difference, beside=(-view.quality_margin,)).full
+    return f"{view.quality_metric} {shown} against {_base(view).label}, margin {given(view.quality_margin)}"
 
 
 def _tile(view: View, dimension: str) -> Tile:
@@ -307,14 +332,29 @@ def _tile(view: View, dimension: str) -> Tile:
     if dimension in view.unasked:
         return Tile(title=title, mark=mark("NOT_MEASURED", "not asked"), text=_unasked(dimension), target=target)
     statuses = {column.key: found.status for column, found in cells}
+    column = _focus(view)
     worst: Status = next((status for status in (*answering.WORST, "PASS") if status in statuses.values()), "NOT_MEASURED")
     status = _of_performance(view, statuses) if dimension == "performance" else worst
-    column, cell = next(
-        (pair for pair in reversed(cells) if pair[1].status == (status if status in statuses.values() else worst)), cells[-1]
-    )
+    cell = next((found for other, found in cells if other == column and found.status != "NOT_MEASURED"), None)
+    cell = cell or next((found for _, found in reversed(cells) if found.status == worst), cells[-1][1])
     big, small = _big(view, dimension, column)
-    text = answering.shortened(cell.sentence.partition(";")[0])
-    return Tile(title=title, mark=mark(status), text=text, big=big, small=small, marks=marks, target=target)
+    clauses = [clause for clause in cell.sentence.split("; ") if not big or big.rstrip("×") not in clause] or [cell.sentence]
+    ungated = dimension == "cost" and status == "PASS" and not any(row.gate == "budget" for row in view.gates)
+    return Tile(
+        title=title,
+        mark=Mark(word="no gate", tone="absent") if ungated else mark(status),
+        text=answering.shortened(clauses[0]),
+        big=big,
+        small=small,
+        marks=marks,
+        target=target,
+    )
+
+
+def _focus(view: View) -> Column:
+    """The worker count that all tiles are about: the recommended one if it is not the base, else the one that was studied."""
+    picked = next((column for column in view.columns if column.key == view.recommended and column.key != view.base), None)
+    return picked or studied(view) or view.columns[-1]
 
 
 def _of_performance(view: View, statuses: Mapping[str, Status]) -> Status:
@@ -325,7 +365,7 @@ def _of_performance(view: View, statuses: Mapping[str, Status]) -> Status:
     return "INCONCLUSIVE" if "INCONCLUSIVE" in others else "NO_GAIN" if set(others) == {"FAIL"} else others[-1]
 
 
-BIG: Final = {"correctness": ("quality",), "performance": ("speedup", *TIMES), "cost": PRICES, "reliability": ("recovery_time",)}
+BIG: Final = {"correctness": (QUALITY.name,), "performance": (SPEEDUP.name, *TIMES), "cost": PRICES, "reliability": (RECOVERY_TIME.name,)}
 
 
 def _big(view: View, dimension: str, column: Column) -> tuple[str, str]:
@@ -352,9 +392,14 @@ def _about(view: View) -> str:
     facts = {fact.name: fact.text for fact in view.conditions}
     workers = ", ".join(str(column.workers) for column in view.columns)
     scaling = facts.get("Scaling", "").partition(":")[0].partition(";")[0]
-    return ", ".join(
-        word for word in (f"Training on {workers} workers", scaling and f"{scaling} scaling", count(len(view.launches), "launches")) if word
-    )
+    return ", ".join(word for word in (f"Training on {workers} workers", scaling and f"{scaling} scaling", _launches(view)) if word)
+
+
+def _launches(view: View) -> str:
+    """ "9 launches timed and 1 fault"."""
+    roles = [launch.role for launch in view.launches]
+    others = [f"{roles.count(role)} {role}" for role in dict.fromkeys(roles) if role != "timed"]
+    return " and ".join((f"{count(roles.count('timed'), 'launches')} timed", *others))
 
 
 # ---- what to do next -------------------------------------------------------------------------------------------------
@@ -376,10 +421,28 @@ def _next(view: View) -> tuple[Next, ...]:
         )
     if open_ := _others(view, "open"):
         levels = ",".join(str(column.workers) for column in (_base(view), *open_))
-        launches = 2 * max(answering.timed(view), 5)
-        reason = f"decide on {_numbers(open_)} with more launches on a quiet machine"
+        needed = max((_needed(view, column) for column in open_), default=0)
+        if needed > MOST_LAUNCHES:
+            reason = f"decide on {_numbers(open_)}; with today's noise it takes {needed:,} launches"
+        else:
+            reason = f"decide on {_numbers(open_)} with as many launches as the noise seen here needs"
+        usual = max(2 * answering.timed(view), 10)
+        launches = usual if needed > MOST_LAUNCHES else max(needed, usual)
         return (Next(reason=reason, command=f"assay run {record} --workers {levels} --launches {launches}"),)
     return _explain(view, record)
+
+
+def _needed(view: View, column: Column) -> int:
+    """Launches after which an interval as wide as the spread seen here would leave the gate; 0 if that is not what is undecided.
+
+    The spread s of the log efficiency over blocks, and d, the distance of its logarithm from the gate: t s / sqrt(n) < d.
+    """
+    efficiency = view.estimate("efficiency", column.key)
+    if efficiency is None or view.efficiency_gate is None or len(efficiency.launch_values) < 2 or min(efficiency.launch_values) <= 0.0:
+        return 0
+    spread = statistics.stdev(map(math.log, efficiency.launch_values))
+    distance = abs(math.log(efficiency.value / view.efficiency_gate))
+    return math.ceil((T_QUANTILE * spread / distance) ** 2) if distance else MOST_LAUNCHES + 1
 
 
 def _explain(view: View, record: str) -> tuple[Next, ...]:

@@ -6,19 +6,22 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from fireassay.estimates.estimate import Estimate
-from fireassay.kinds.training.answer import decomposition
+from fireassay.estimates.format import show
+from fireassay.kinds.training.answer import decomposition, studied
+from fireassay.metrics.training.faults import TIMELINE
 from fireassay.reports.charts import cost_time, launch_order, launch_timeline, quality
 from fireassay.reports.charts.training import communication_model, fault, phases, profile, rank_time, ranks, speedup, step_timeline
 from fireassay.reports.page import Blocks, Number, Part, Section, Sum
 from fireassay.reports.pages import questions, record
 from fireassay.reports.view import Column, View
 
-RECOVERY: Final = (
-    ("time_to_detect", "detect", "unknown"),
-    ("time_to_restart", "restart", "base"),
-    ("time_to_reload", "reload", "data"),
-    ("time_to_recompute", "do again", "transfer"),
-)
+RECOVERY, *STAGES = (name for name, *_ in TIMELINE)  # the whole, then its parts in their order
+SHOWN: Final = (
+    ("detect", "waiting"),
+    ("restart", "base"),
+    ("reload", "data"),
+    ("recompute", "transfer"),
+)  # of each part: its text and role
 CLOSE: Final = 0.01  # of the recovery: its parts add up
 
 
@@ -76,27 +79,28 @@ def _why(view: View) -> tuple[Sum, ...]:
 
 
 def _decided(view: View, columns: list[Column]) -> list[Column]:
-    from fireassay.reports.answering import standing
-
-    return sorted(columns, key=lambda column: standing(view, column.key).tone not in ("bad", "open"))
+    chosen = studied(view)
+    return sorted(columns, key=lambda column: column != chosen)
 
 
 def _recovery(view: View) -> tuple[Sum, ...]:
     """What the recovery was made of, if its parts were measured and add up."""
     sums = []
     for column in view.columns:
-        whole = view.metric("recovery_time")
-        parts = [(row, text, role) for name, text, role in RECOVERY if (row := view.metric(name))]
+        whole = view.metric(RECOVERY)
+        parts = [(row, text, role) for name, (text, role) in zip(STAGES, SHOWN, strict=True) if (row := view.metric(name))]
         values = [row.cells[column.key].value for row, _, _ in parts if column.key in row.cells]
-        if whole is None or column.key not in whole.cells or len(values) < len(RECOVERY):
+        if whole is None or column.key not in whole.cells or len(values) < len(STAGES):
             continue
         total = whole.cells[column.key].value
         known = [value.value for value in values if isinstance(value, Estimate)]
         if not isinstance(total, Estimate) or len(known) < len(values) or abs(sum(known) - total.value) > CLOSE * total.value:
             continue
-        first, *others = (Part(text=text, number=Number(shown=row.cells[column.key]), role=role) for row, text, role in parts)
+        scale = whole.cells[column.key].scale
+        first, *others = (
+            Part(text=text, number=Number(shown=show(row.cells[column.key].value, scale)), role=role) for row, text, role in parts
+        )
         title = f"what the recovery was made of: {column.label}, {whole.cells[column.key].text} until progress was regained"
         end = Part(text="until progress was regained", number=Number(shown=whole.cells[column.key]), role="total")
-        unit = whole.cells[column.key].scale.label
-        sums.append(Sum(name=f"recovery-{column.workers}", title=title, unit=unit, start=first, parts=tuple(others), total=end))
+        sums.append(Sum(name=f"recovery-{column.workers}", title=title, unit=scale.label, start=first, parts=tuple(others), total=end))
     return tuple(sums)

@@ -13,7 +13,7 @@ from fireassay.frames.ended_launches import ended_words
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.spec.plan import configuration_name
-from fireassay.verdict.judging import Evidence
+from fireassay.verdict.judging import Evidence, Vector
 from fireassay.verdict.phrases import launch_words, machine_words
 from fireassay.verdict.types import DIMENSIONS, DimensionResult, Finding, GateResult, Recommendation, Verdict
 
@@ -32,7 +32,7 @@ def sentence(evidence: Evidence, verdict: Verdict) -> str:
     required = measured.experiment.gates.required_workers
     if picked.configuration is None or (status == "INCONCLUSIVE" and required is not None):
         return f"{name}: INCONCLUSIVE: {_undecided(measured, gates, picked)}.{_requested(measured)}"
-    missing = _not_measured(measured, vector[picked.configuration], results, picked.configuration)
+    missing = _not_measured(measured, vector, results, picked.configuration)
     claim = _claim(measured, results, picked.configuration)
     return f"{name}: {claim}{_next(measured, gates, picked.configuration)}. {_conditions(measured)}{missing}{_requested(measured)}"
 
@@ -155,9 +155,14 @@ def _conditions(measured: RecordData) -> str:
     return f"Conditions: {scaling} scaling, {launch_words(measured)}{f', each {ended}' if ended else ''}, {confidence}{machine}."
 
 
-def _not_measured(measured: RecordData, row: Mapping[str, DimensionResult], results: Results, configuration: str) -> str:
+def _not_measured(measured: RecordData, vector: Vector, results: Results, configuration: str) -> str:
+    """Dimensions without a number anywhere, of those that were asked for."""
     unasked = measured.experiment.unasked
-    missing = [dimension for dimension in DIMENSIONS if dimension not in unasked and row[dimension].status == "NOT_MEASURED"]
+    missing = [
+        dimension
+        for dimension in DIMENSIONS
+        if dimension not in unasked and all(row[dimension].status == "NOT_MEASURED" for row in vector.values())
+    ]
     if "energy" not in unasked and "cost" not in missing and isinstance(results["energy"][configuration], Absent):
         missing.append("energy")
     return f" Not measured: {', '.join(missing)}." if missing else ""

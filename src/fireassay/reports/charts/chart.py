@@ -226,16 +226,7 @@ def plain(name: str, text: str, value: float, *, more: str = "") -> Reading:
 
 
 def point(
-    name: str,
-    x: float,
-    value: Estimate,
-    scale: Scale,
-    *,
-    role: Role = "blue",
-    shape: Shape = "circle",
-    series: str = "",
-    target: str = "",
-    label: str = "",
+    name: str, x: float, value: Estimate, scale: Scale, *, role: Role = "blue", shape: Shape = "circle", series: str = "", target: str = ""
 ) -> Point:
     """A value over x with its interval."""
     ends = (value.low * scale.factor, value.high * scale.factor) if has_interval(value) else (None, None)
@@ -250,7 +241,6 @@ def point(
         reading=reading(name, show(value, scale)),
         series=series,
         target=target,
-        label=label,
     )
 
 

@@ -5,11 +5,12 @@ The sentence, refusals, a line per metric, and the limits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from fireassay.estimates.estimate import Estimate, Value
 from fireassay.estimates.format import show
+from fireassay.reports.answers import check as answers
 from fireassay.reports.page import Bullet, Bullets, Case, Cell, Mark, Number, Outcome, Page, Section, Table, Tone, heads, notes
 from fireassay.reports.rows.comparison import change_estimate, effect
 from fireassay.stats.comparing.comparison import Difference
@@ -32,14 +33,15 @@ OUTCOMES: Final[dict[str, Outcome]] = {
 }
 
 
-def page(check: Check) -> Page:
-    """The page of a check."""
+def page(check: Check, records: Sequence[str] = ()) -> Page:
+    """The page of a check; `records` name the baseline and the record in a command."""
     summary = {"state": check.state, "record": check.record, "baseline": check.baseline, "sentence": check.sentence}
     return Page(
         title=f"{check.record} against {check.baseline}" if check.baseline else check.record,
         mark=Mark(word=f"{mark_of(check)}{check.state.replace('_', ' ')}", tone=TONES.get(check.state, "open")),
         lead=check.sentence,
-        sections=tuple(_sections(check)),
+        sections=(*answers.brief(check), *_sections(check)),
+        answer=answers.answer(check, records),
         properties={"verb": "check", **summary},
         cases=tuple(_cases(check)),
     )

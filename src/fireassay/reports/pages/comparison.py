@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from fireassay.estimates.estimate import Estimate, Value
 from fireassay.estimates.format import count
+from fireassay.reports.answers import comparison as answers
 from fireassay.reports.graph import Amounts, Axis, Graph, Trace
 from fireassay.reports.page import Bullet, Bullets, Cell, Chart, Head, Mark, Number, Page, Section, Table, Tone, Words, heads, notes
 from fireassay.reports.rows.comparison import ChangeRow, ComparisonView, MismatchRow
@@ -23,14 +24,15 @@ STATES: Final[dict[str, Tone]] = {"compared": "good", "exploratory": "open", "in
 STANDINGS: Final[dict[str, Tone]] = {"refuses": "bad", "forced": "open", "studied": "good", "noted": "absent", "context": "plain"}
 
 
-def page(view: ComparisonView) -> Page:
-    """The page of a comparison."""
+def page(view: ComparisonView, records: Sequence[str] = (), *, by_quality: bool = False) -> Page:
+    """The page of a comparison; `records` name the records in a command, `by_quality`: only quality decides."""
     return Page(
-        title=" | ".join(view.sides),
+        title=answers.title(view),
         mark=Mark(word=view.word, tone=STATES[view.state]),
         lead=view.sentence,
         about=(f"Studied: {', '.join(view.varying)}.",) if view.varying else (),
-        sections=tuple(sections(view)),
+        sections=(*answers.brief(view, records), *sections(view)),
+        answer=answers.answer(view, records, by_quality=by_quality),
         footer=(*footer(view), "A comparison is made from the records alone and can be made again at any time."),
     )
 

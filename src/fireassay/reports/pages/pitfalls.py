@@ -10,8 +10,26 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from fireassay.estimates.format import count
 from fireassay.printable import one_line
-from fireassay.reports.page import Block, Blocks, Bullet, Bullets, Case, Mark, Outcome, Page, Prose, Section, Table, Tone, heads
+from fireassay.reports.answering import shortened
+from fireassay.reports.page import (
+    Answer,
+    Block,
+    Blocks,
+    Bullet,
+    Bullets,
+    Case,
+    Mark,
+    Next,
+    Outcome,
+    Page,
+    Prose,
+    Section,
+    Table,
+    Tone,
+    heads,
+)
 from fireassay.verdict.claims.claim import Audited, Quantity
 from fireassay.verdict.claims.pitfalls import STATES, Pitfall
 from fireassay.verdict.types import Finding
@@ -20,6 +38,12 @@ HEADINGS: Final = {"fallen into": "Fallen into", "not examined": "Could not be e
 OUTCOMES: Final[dict[str, Outcome]] = {"fallen into": "failure", "not examined": "skipped", "clear": "passed"}
 TONES: Final[dict[str, Tone]] = {"sound": "good", "PASS": "good", "unsound": "bad", "FAIL": "bad", "INVALID": "void"}
 SEVERITIES: Final[dict[str, Tone]] = {"invalid": "void", "fail": "bad", "warning": "open", "note": "absent"}
+UNSEEN: Final = {"claim": "not said", "record": "not examined"}
+FALLEN: Final = Mark(word="fallen into", tone="bad")
+MOST_TOLD: Final = 7  # pitfalls with their evidence; others are named
+LONGEST_EVIDENCE: Final = 110  # characters: two lines
+LONGEST_TITLE: Final = 24
+LONGEST_LIST: Final = 200
 MEASURE: Final = "To measure in the same launches"
 OTHERWISE: Final = "To settle pitfalls that could not be examined, state these; if they are unknown, measure them too"
 
@@ -59,10 +83,55 @@ def page(sheet: Sheet) -> Page:
         mark=Mark(word=sheet.status, tone=TONES.get(sheet.status, "open")),
         lead=one_line(sheet.sentence),
         about=(f"{sheet.kind}: {sheet.source}",),
-        sections=tuple(_sections(sheet)),
+        sections=(*brief(sheet), *_sections(sheet)),
+        answer=answer(sheet),
         properties={"verb": "audit", "status": sheet.status, "source": sheet.source},
         cases=tuple(_case(pitfall) for pitfall in sheet.pitfalls),
     )
+
+
+def answer(sheet: Sheet) -> Answer:
+    """How many pitfalls, and the smallest measurement that settles all of them."""
+    words = ((UNSEEN[sheet.kind], "not examined"), ("clear", "clear"))
+    rest = [f"{number} {word}" for word, state in words if (number := len(_in_state(sheet, state)))]
+    return Answer(
+        mark=Mark(word=sheet.status.replace("_", " "), tone=TONES.get(sheet.status, "open")),
+        headline=", ".join((count(len(_in_state(sheet, "fallen into")), "pitfalls"), *rest)),
+        next=tuple(_next(sheet)),
+        record=f"{sheet.kind}: {sheet.source}; --full shows the question behind each pitfall",
+    )
+
+
+def brief(sheet: Sheet) -> Iterator[Section]:
+    """A line for each pitfall with its evidence; what was not said is one list."""
+    fallen = _in_state(sheet, "fallen into")
+    items = [_pitfall(pitfall) for pitfall in fallen[:MOST_TOLD]]
+    if further := fallen[MOST_TOLD:]:
+        items.append(Bullet(mark=FALLEN, title="also", text=", ".join(pitfall.title for pitfall in further)))
+    if unseen := _in_state(sheet, "not examined"):
+        text = shortened(", ".join(pitfall.title for pitfall in unseen), LONGEST_LIST)
+        items.append(Bullet(mark=Mark(word="not said", tone="open"), title=UNSEEN[sheet.kind], text=text))
+    if items:
+        yield Section(key="brief-pitfalls", title="", depth="brief", content=(Bullets(items=tuple(items)),))
+
+
+def _in_state(sheet: Sheet, state: str) -> list[Pitfall]:
+    return [pitfall for pitfall in sheet.pitfalls if pitfall.state == state]
+
+
+def _pitfall(pitfall: Pitfall) -> Bullet:
+    finding = next(iter(pitfall.findings), None)
+    text = finding.evidence if finding is not None else pitfall.reason
+    return Bullet(mark=FALLEN, title=shortened(pitfall.title, LONGEST_TITLE), text=shortened(one_line(text), LONGEST_EVIDENCE))
+
+
+def _next(sheet: Sheet) -> Iterator[Next]:
+    """What settles all of it; for a record, what its gravest finding asks for."""
+    if sheet.quantities:
+        how = f" ({sheet.quantities[0].how})" if len(sheet.quantities) == 1 else ""
+        yield Next(reason=f"measure in the same launches: {'; '.join(quantity.name for quantity in sheet.quantities)}{how}")
+    elif sheet.otherwise:
+        yield Next(reason=f"state, or measure: {'; '.join(quantity.name for quantity in sheet.otherwise)}")
 
 
 def _sections(sheet: Sheet) -> Iterator[Section]:

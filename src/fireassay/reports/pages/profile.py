@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from fireassay.reports.answers import profile as answers
 from fireassay.reports.page import Chart, Page, Prose, Section
 from fireassay.reports.rows.profile import launch_lines
 
@@ -23,7 +24,8 @@ def page(report: Mapping[str, Any]) -> Page:
     """The page of a record's profiled launches."""
     return Page(
         title=str(report["record"]),
-        sections=tuple(_sections(report)),
+        sections=(*answers.brief(report), *_sections(report)),
+        answer=answers.answer(report),
         footer=(f"record: {report['record']}",),
         properties={"verb": "profile"},
     )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fireassay.reports.charts.chart import Drawing, Missing
     from fireassay.reports.charts.record_charts import ChartModule
 
-BOTTLENECK: Final = "bottleneck"
+LIMITS: Final = ("bottleneck", "limited_by")  # rules that say what limits the speed
 MOST_TOLD: Final = 2  # sentences of an answer
 
 
@@ -117,7 +117,7 @@ def verdict(view: View) -> Blocks:
 
 def findings(view: View, *, bottlenecks: bool) -> Blocks:
     """Findings about what limits the speed, or all others."""
-    chosen = tuple(finding for finding in view.findings if finding.rule.startswith(BOTTLENECK) == bottlenecks)
+    chosen = tuple(finding for finding in view.findings if finding.rule.startswith(LIMITS) == bottlenecks)
     if not chosen:
         return () if bottlenecks else (Prose(text="Every audit passed."),)
     return record.findings(replace(view, findings=chosen)).blocks
@@ -172,15 +172,33 @@ def _tools(view: View) -> Blocks:
 
 
 def made(view: View) -> Section:
-    """How was this measured?  Conditions, machine and method."""
+    """How was this measured?  Conditions, then machine and method in folds."""
 
     def content() -> Blocks:
-        environment = [block for one in record.environment(view) for block in one.blocks]
-        return (
-            *record.conditions(view).blocks,
-            *(b for one in record.imported(view) for b in one.blocks),
-            *environment,
-            *record.methods(view).blocks,
-        )
+        imported = (block for one in record.imported(view) for block in one.blocks)
+        _, rules, artifact = record.methods(view).blocks
+        return (*record.conditions(view).blocks, *imported, rules, *_machine(view), artifact)
 
-    return section("made", "Method", "How was this measured?", content)
+    total, changed = sum(len(group.rows) for group in view.environment), view.changes
+    same = f"{changed} of {total} facts about the machine changed meanwhile." if total else "The machine was not recorded."
+    return section("made", "Method", "How was this measured?", content, same)
+
+
+def _machine(view: View) -> Blocks:
+    """Every fact about the machine, those that changed first."""
+    facts = [(group.name, row) for group in view.environment for row in group.rows]
+    rows = tuple(
+        (name, row.key, row.before, row.after if row.changed else "") for name, row in sorted(facts, key=lambda fact: not fact[1].changed)
+    )
+    if not rows:
+        return ()
+    return (
+        Table(
+            name="facts",
+            title="Machine and software",
+            heads=heads("Group", "Fact", "Before", "Changed to"),
+            rows=rows,
+            stub=2,
+            folded=count(len(rows), "facts"),
+        ),
+    )

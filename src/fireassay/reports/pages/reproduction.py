@@ -8,11 +8,39 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from fireassay.reports.page import Bullets, Case, Cell, Mark, Number, Outcome, Page, Section, Table, Tone, heads, notes, number
+from fireassay.reports.answering import shortened
+from fireassay.reports.answers import changes
+from fireassay.reports.answers.changes import name_of
+from fireassay.reports.page import (
+    Answer,
+    Bullet,
+    Bullets,
+    Case,
+    Cell,
+    Edge,
+    Interval,
+    Line,
+    Mark,
+    Number,
+    Outcome,
+    Page,
+    Plot,
+    Section,
+    Table,
+    Tone,
+    heads,
+    notes,
+    number,
+)
 from fireassay.reports.pages.check import difference_number
+from fireassay.verdict.comparison.change_phrases import difference_text
+from fireassay.verdict.comparison.phrases import UNKNOWN
 from fireassay.verdict.comparison.types import Mismatch
 from fireassay.verdict.reproduction import Reproduction, Row
 
+MOST_ROWS: Final = 6  # drawn
+MOST_TOLD: Final = 4  # in words
+LONGEST: Final = 220  # characters of the sentence
 CLASSES: Final = ("identity", "hardware", "condition", "context")
 TONES: Final[dict[str, Tone]] = {"reproduced": "good", "agrees": "good", "identical": "good", "differs": "bad", "another_experiment": "bad"}
 OUTCOMES: Final[dict[Tone, Outcome]] = {"good": "passed", "bad": "failure"}
@@ -24,10 +52,66 @@ def page(reproduction: Reproduction) -> Page:
         title=f"{reproduction.first} again as {reproduction.second}",
         mark=Mark(word=reproduction.state.replace("_", " "), tone=TONES.get(reproduction.state, "open")),
         lead=reproduction.sentence,
-        sections=tuple(_sections(reproduction)),
+        sections=(*_brief(reproduction), *_sections(reproduction)),
+        answer=_answer(reproduction),
         properties={"verb": "reproduce", "state": reproduction.state, "first": reproduction.first, "second": reproduction.second},
         cases=tuple(_case(row) for row in reproduction.rows),
     )
+
+
+def _answer(reproduction: Reproduction) -> Answer:
+    """Whether the numbers agree, and which conditions differ."""
+    tone = "void" if reproduction.state == "not_comparable" else TONES.get(reproduction.state, "open")
+    return Answer(
+        mark=Mark(word=reproduction.state.replace("_", " "), tone=tone),
+        headline=_headline(reproduction),
+        lines=tuple(_lines(reproduction)),
+        record=f"{reproduction.first}, {reproduction.second}; --full shows every metric and condition",
+    )
+
+
+def _headline(reproduction: Reproduction) -> str:
+    """The change that decides; without one, the sentence."""
+    row = next((row for row in reproduction.rows if row.decides and row.difference is not None), None)
+    if row is not None and row.difference is not None:
+        return f"{row.title.lower()} {difference_text(row.difference)} at {row.configuration}"
+    return shortened(reproduction.sentence.removeprefix(f"{reproduction.state.replace('_', ' ').upper()}: ").rstrip("."), LONGEST)
+
+
+def _brief(reproduction: Reproduction) -> tuple[Section, ...]:
+    """The changes that decide on one scale; what is exact, and quality, in words."""
+    rows = [row for row in reproduction.rows if row.decides]
+    drawn = [row for row in rows if row.difference is not None and row.difference.scale == "ratio"][:MOST_ROWS]
+    told = tuple(
+        Bullet(mark=_agreement(row), title=name_of(row.title.lower()), text=shortened(row.sentence.partition(";")[0]))
+        for row in rows
+        if row not in drawn
+    )[:MOST_TOLD]
+    words = (Section(key="brief-exact", title="", depth="brief", content=(Bullets(items=told),)),) if told else ()
+    shown = tuple(
+        Interval(name=name_of(row.title.lower()), number=number, mark=_agreement(row)) for row in drawn if (number := _percent(row))
+    )
+    plot = Plot(name="changes", title="change, %", stub="metric", rows=shown, edges=(Edge(value=0.0),))
+    return (*(changes.sections(plot) if shown else ()), *words)
+
+
+def _percent(row: Row) -> Number | None:
+    found = row.difference
+    if found is None:
+        return None
+    return changes.in_percent(found.value, found.low, found.high, confidence=found.confidence, method=found.method)
+
+
+def _agreement(row: Row) -> Mark:
+    return Mark(word=row.agreement.replace("_", " "), tone=TONES.get(row.agreement, "open"))
+
+
+def _lines(reproduction: Reproduction) -> Iterator[Line]:
+    differing = [mismatch.field for mismatch in reproduction.mismatches if mismatch.kind != "context"]
+    if differing:
+        text = shortened(", ".join(differing))
+        yield Line(label="differs", text=text, mark=Mark(word="differs", tone="open", sign="~"), target="differs")
+    yield changes.doubts([note for note in reproduction.notes if not note.startswith((UNKNOWN, f"{reproduction.second}: "))], most=1)
 
 
 def _sections(reproduction: Reproduction) -> Iterator[Section]:

@@ -10,12 +10,19 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from fireassay.reports.page import GENERAL, Bullet, Bullets, Cell, Figure, Mark, Page, Section, Table, heads, notes
+from fireassay.reports.answers import changes
+from fireassay.reports.page import GENERAL, Answer, Bullet, Bullets, Cell, Figure, Head, Line, Mark, Page, Section, Table, heads, notes
 
 if TYPE_CHECKING:
     from fireassay.verdict.rubric.types import Fit, Gustafson, Row, Rubric, Scaling
 
 EFFECTIVE = ("$/effective item", "$/effective step")  # cost divided by efficiency
+DECIDING: Final = ("seconds", "S", "E %", "quality %", "quality", "$", "$/item")
+HEADS: Final = {"S": "speedup", "E %": "efficiency, %"}
+MOST_ROWS: Final = 8
+MOST_LAWS: Final = 2
+NOTHING: Final = Mark(word="")
+RECOMMENDED: Final = Mark(word="recommended", tone="gain")
 STYLES: Final = {".2f": "0.00", ".3f": "0.000", ".0f": "0", ".4f": "0.0000", ".3e": "0.000E+00"}
 
 
@@ -29,7 +36,9 @@ def page(result: Rubric, title: str = "rubric") -> Page:
         if chosen is None
         else Mark(word=f"{chosen.workers} {_workers(result, chosen)}", tone="good"),
         lead=_verdict(result),
+        answer=_answer(result),
         sections=(
+            Section(key="brief-rows", title="", depth="brief", content=(_brief(result),)),
             Section(key="rows", title="Rows", content=(_table(result),)),
             Section(key="laws", title="Fitted laws", content=(notes(_sentences(result)),)),
             Section(key="picks", title="Choice of row", content=(Bullets(items=picks, empty="none was requested"),)),
@@ -37,6 +46,43 @@ def page(result: Rubric, title: str = "rubric") -> Page:
         ),
         properties={"verb": "rubric"},
     )
+
+
+def _answer(result: Rubric) -> Answer:
+    """The row to choose, or that none qualifies; the law of the rows."""
+    chosen = result.recommended is not None
+    laws = [Line(label="law", text=text, target="laws") for text in _sentences(result)[:MOST_LAWS]]
+    picks = [Line(label=pick.goal, text=_pick(result, pick.workers, pick.sentence), target="picks") for pick in result.picks[1:]]
+    asked = [Line(label="predicted", text=result.predicted.sentence, target="laws")] if result.predicted else []
+    return Answer(
+        mark=Mark(word="recommended", tone="good") if chosen else Mark(word="no row qualifies", tone="bad"),
+        headline=_verdict(result).removeprefix("Verdict: ").rstrip(".") if chosen else f"wanted: {result.picks[0].sentence}",
+        lines=(*asked, *picks, *laws, changes.doubts(result.notes, most=1)),
+        record=f"{result.source}; --full shows every column, law and pick",
+    )
+
+
+def _brief(result: Rubric) -> Table:
+    """The columns that decide; the base, the recommended row and the last ones if there are many."""
+    whole = _table(result)
+    names = [head.text for head in whole.heads]
+    columns = [names.index(name) for name in (result.worker_word, *DECIDING) if name in names]
+    standing = names.index("") if "" in names else None
+    rows = [(_sign(row[standing]) if standing is not None else NOTHING, *(row[index] for index in columns)) for row in whole.rows]
+    counts = [row.workers for row in result.rows]
+    at = counts.index(result.recommended) if result.recommended in counts else 0
+    wanted = sorted({0, *range(max(0, at - 1), min(at + 3, len(rows))), *range(max(0, len(rows) - MOST_ROWS + 5), len(rows))})
+    shown = tuple(rows[index] for index in wanted) if len(rows) > MOST_ROWS else tuple(rows)
+    left = (f"{len(rows) - len(shown)} more rows: --full",) if len(shown) < len(rows) else ()
+    heads_ = (Head(text=""), *(Head(text=HEADS.get(names[index], names[index])) for index in columns))
+    return Table(name="rows-brief", heads=heads_, rows=shown, stub=2, notes=left)
+
+
+def _sign(standing: Cell) -> Mark:
+    """As in every answer: what is recommended is marked, what is refused is not."""
+    if not isinstance(standing, Mark):
+        return NOTHING
+    return RECOMMENDED if standing.tone == "good" else standing
 
 
 def _table(result: Rubric) -> Table:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from fireassay.reports.answers import timing as answers
 from fireassay.reports.page import Cell, Facts, Page, Section, Table, heads, notes, number
 from fireassay.reports.rows.timing import Summary, lines
 from fireassay.verdict.comparison.types import Comparison
@@ -15,8 +16,9 @@ from fireassay.verdict.comparison.types import Comparison
 def page(summaries: Sequence[tuple[Summary, str]], comparison: Comparison | None) -> Page:
     """The page of commands with their records; `comparison` is of each against the first."""
     return Page(
-        title=", ".join(summary.label for summary, _ in summaries),
-        sections=tuple(_sections(summaries, comparison)),
+        title=answers.title([summary for summary, _ in summaries]),
+        sections=(*answers.brief([summary for summary, _ in summaries]), *_sections(summaries, comparison)),
+        answer=answers.answer(summaries, comparison),
         footer=tuple(f"record: {record}" for _, record in summaries),
         properties={"verb": "time"},
     )

@@ -6,10 +6,13 @@ The deciding sentence, the last round's comparison, and every round with its set
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fireassay.estimates.format import count
-from fireassay.reports.page import Bullet, Bullets, Mark, Page, Section, Table, Words, heads
+from fireassay.reports.answering import shortened
+from fireassay.reports.answers import comparison as answers
+from fireassay.reports.answers.changes import doubts
+from fireassay.reports.page import Answer, Bullet, Bullets, Line, Mark, Page, Section, Table, Words, heads
 from fireassay.reports.pages.comparison import footer, last_round
 from fireassay.reports.rows.comparison import ComparisonView, build
 from fireassay.spec.sections.tune import TODAY, shown
@@ -17,6 +20,8 @@ from fireassay.verdict.tuning import gain_text
 
 if TYPE_CHECKING:
     from fireassay.verdict.tuning import Round, Standing, Tuned
+
+LONGEST: Final = 240  # characters of the sentence
 
 
 def page(tuned: Tuned, name: str) -> Page:
@@ -28,8 +33,23 @@ def page(tuned: Tuned, name: str) -> Page:
         mark=Mark(word="better settings", tone="good") if tuned.adopted else Mark(word="stay", tone="open"),
         lead=sentence(tuned),
         about=tuple(line for line in (settings, left_out(tuned)) if line),
-        sections=tuple(_sections(tuned, view)),
+        sections=(*(answers.brief(view) if view else ()), *_sections(tuned, view)),
+        answer=_answer(tuned, view, settings),
         footer=(*(footer(view) if view else ()), "Rounds only select; numbers used for selection decide nothing."),
+    )
+
+
+def _answer(tuned: Tuned, view: ComparisonView | None, settings: str) -> Answer:
+    """The settings to use, or that today's stay; the last round alone decides."""
+    told = [Line(label="settings", text=settings)] if settings else []
+    told += [Line(label="not tried", text=left, mark=Mark(word="not tried", tone="absent"))] if (left := left_out(tuned)) else []
+    weak = [note for note in view.notes if not any(note.startswith(f"{side}: ") for side in view.sides)] if view else []
+    rounds = count(len(tuned.rounds), "rounds")
+    return Answer(
+        mark=Mark(word="better settings", tone="good") if tuned.adopted else Mark(word="stay", tone="open"),
+        headline=shortened(sentence(tuned).rstrip("."), LONGEST),
+        lines=(*told, doubts(weak)),
+        record=f"{rounds}, of which only the last decides; --full shows all",
     )
 
 

@@ -14,7 +14,7 @@ from fireassay.estimates.format import Scale, Shown, given, reading, scale_for, 
 from fireassay.metrics.metric import Metric
 from fireassay.reports.page import Tone
 from fireassay.units import FRACTION
-from fireassay.verdict.comparison.change_phrases import EXPLORATORY, change_parts, detectable_text, needed_text, probability_text
+from fireassay.verdict.comparison.change_phrases import EXPLORATORY, change_column, detectable_text, needed_text, probability_text
 from fireassay.verdict.comparison.phrases import shortened
 from fireassay.verdict.comparison.types import Change, Comparison, Mismatch, State
 
@@ -175,7 +175,7 @@ def _effect(change: Change, metric: Metric, comparison: Comparison) -> Shown | N
         return None
     unit, value = ("ratio", change.ratio) if change.ratio is not None else (metric.unit, change.difference or 0.0)
     return effect(
-        change_parts(change),
+        change_column(change),
         change_estimate(value, change.low, change.high, unit=unit, confidence=comparison.confidence, method=change.method),
     )
 

@@ -59,13 +59,18 @@ def launch_lines(launch: Mapping[str, Any], *, most: int = 8) -> Iterator[str]:
     yield f"{launch['configuration']}, profiled (launch {launch['launch']}; its steps are slower than timed ones)"
     if launch["status"] != "ok":
         yield f"  {launch['status']}: {launch['reason']}"
-    yield from (f"  {line}" for window in launch["windows"] for line in _window(window))
-    if not launch["windows"] and launch["status"] == "ok":
-        yield "  no step was seen: the script does not use torch, or marks no step and calls no optimizer or module of torch"
+    yield from (f"  {line}" for line in lacking(launch))
     for rank in launch["ranks"]:
         yield from (f"  {line}" for line in rank_lines(rank, most))
     for capture in launch["nsys"]:
         yield from (f"  {line}" for line in _capture(capture, most))
+
+
+def lacking(launch: Mapping[str, Any]) -> Iterator[str]:
+    """Why steps are missing, rank by rank."""
+    yield from (line for window in launch["windows"] for line in _window(window))
+    if not launch["windows"] and launch["status"] == "ok":
+        yield "no step was seen: the script does not use torch, or marks no step and calls no optimizer or module of torch"
 
 
 def _window(window: Mapping[str, Any]) -> Iterator[str]:

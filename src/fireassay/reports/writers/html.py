@@ -10,14 +10,13 @@ import base64
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from importlib import resources
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 import jinja2
 
 from fireassay.printable import printable
-from fireassay.reports.page import Block, Bullets, Chart, Facts, Mark, Page, Plot, Prose, Section, Sum, Table, Tone, said
+from fireassay.reports.page import Answer, Block, Bullets, Chart, Facts, Mark, Page, Plot, Prose, Section, Sum, Table, Tone, said
 from fireassay.reports.writers.support import grids
 from fireassay.reports.writers.writer import Writer
 
@@ -38,10 +37,12 @@ SIGNS: Final[Mapping[Tone, str]] = {
 LEAST_LINKS: Final = 4  # sections from which a list of links is shown
 LONGEST_UNIT: Final = 4  # characters of a unit that is as large as its number
 LONG_NOTES: Final = 300  # characters of a table's notes; longer ones are folded
+STACKED: Final = 4  # columns; a table with more, and few rows, becomes blocks on a phone
+LONGEST_STACK: Final = 6  # rows of such a table
 LONG_CAPTION: Final = 200  # characters; a longer caption is folded with the data
 SHOWN: Final = 3  # sentences shown per item; the others are folded
-KINDS: Final = {Table: "table", Facts: "facts", Bullets: "bullets", Prose: "prose", Chart: "chart", Plot: "chart", Sum: "sum"}
-SIDE_BY_SIDE: Final = ("chart", "facts", "bullets")  # kinds whose blocks share a row
+KINDS: Final = {Table: "table", Facts: "facts", Bullets: "bullets", Prose: "prose", Chart: "drawn", Plot: "drawn", Sum: "drawn"}
+SIDE_BY_SIDE: Final = ("drawn", "facts", "bullets")  # kinds whose blocks share a row
 
 
 def write(page: Page) -> str:
@@ -80,10 +81,16 @@ def _pictures(sections: Sequence[Section], anchors: frozenset[str]) -> Iterator[
 
 
 def _groups(section: Section) -> Iterator[tuple[str, tuple[Block, ...]]]:
-    """Neighbouring blocks of one kind: charts in columns, folded tables in one card, sums as the views of one."""
+    """Neighbouring blocks of one kind: charts in columns, and folded tables in one card."""
     known = (block for block in section.blocks if type(block) in KINDS)
     for kind, some in groupby(known, key=_kind):
         yield kind, tuple(some)
+
+
+def _cards(blocks: Sequence[Block]) -> list[Block | tuple[Sum, ...]]:
+    """Drawn blocks as cards: every chart has its own, all sums share one as its views."""
+    sums = tuple(block for block in blocks if isinstance(block, Sum))
+    return [*(block for block in blocks if not isinstance(block, Sum)), *([sums] if sums else [])]
 
 
 def _kind(block: Block) -> str:
@@ -107,9 +114,29 @@ def _folded(block: Bullets) -> str:
     return f"{len(block.items)} rules: {counts}"
 
 
+def _headline(answer: Answer) -> str:
+    """The headline as a sentence begins; the name of a configuration or engine stays as it is written."""
+    first = answer.headline.partition(" ")[0].strip(":,;")
+    names = {mark.word.partition(" ")[0].strip(",") for tile in answer.tiles for mark in tile.marks}
+    return answer.headline if first in names else f"{answer.headline[:1].upper()}{answer.headline[1:]}"
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader("fireassay.reports.writers", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
 @cache
 def _file(name: str) -> str:
-    return resources.files("fireassay.reports.writers").joinpath("templates", name).read_text(encoding="utf-8")
+    environment = _environment()
+    assert environment.loader is not None
+    return environment.loader.get_source(environment, name)[0]
 
 
 @cache
@@ -128,22 +155,26 @@ def _policy() -> str:
 
 @cache
 def _template() -> jinja2.Template:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("fireassay.reports.writers", "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = _environment()
     tools: dict[str, Callable[..., object]] = {
         "groups_of": _groups,
+        "cards": _cards,
         "sign": _sign,
         "said": said,
         "large": _large,
         "folded": _folded,
+        "headline": _headline,
         "beams": grids.beams,
     }
-    environment.globals.update(tools, SHOWN=SHOWN, LONG_NOTES=LONG_NOTES, LONG_CAPTION=LONG_CAPTION, SIDE_BY_SIDE=SIDE_BY_SIDE)
+    environment.globals.update(
+        tools,
+        SHOWN=SHOWN,
+        LONG_NOTES=LONG_NOTES,
+        STACKED=STACKED,
+        LONGEST_STACK=LONGEST_STACK,
+        LONG_CAPTION=LONG_CAPTION,
+        SIDE_BY_SIDE=SIDE_BY_SIDE,
+    )
     return environment.get_template("page.html")
 
 

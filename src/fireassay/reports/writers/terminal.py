@@ -44,6 +44,7 @@ STYLES: Final[dict[Tone, str]] = {
 WEIGHTS: Final = {"lead": "bold", "body": "", "quiet": "dim", "code": ""}
 _ASCII: Final = {"µ": "u", "−": "-", "–": "-", "—": "-", "≥": ">=", "≤": "<=", "×": "x", "·": "-", "…": "...", "’": "'", "“": '"', "”": '"'}
 PLAIN: Final = str.maketrans(_ASCII | {"±": "+-", "→": "->", "─": "-", "━": "-"})
+LONGER: Final = str.maketrans({sign: text for sign, text in _ASCII.items() if len(text) > 1})  # replaced before lines are broken
 
 
 def write(page: Page, *, width: int = WIDTH, colour: bool = False) -> str:
@@ -91,7 +92,7 @@ def _block(block: Block, width: int) -> Iterator[RenderableType]:
         case Prose(weight="code"):
             yield from (_indented(line) for line in block.text.splitlines())
         case Prose():
-            yield Text(block.text, style=WEIGHTS[block.weight])
+            yield Text(block.text.translate(LONGER), style=WEIGHTS[block.weight])
         case Chart():
             pass  # the tables hold the same data
 

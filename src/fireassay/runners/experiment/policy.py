@@ -1,7 +1,8 @@
 """When is it pointless to continue?  Pure functions of the launches that have ended.
 
 * A configuration whose last two launches failed is skipped from then on; the others continue.
-* If the first launch fails, no other is started: its error is usually that of all, and the user waits for it.
+* If the first launch fails by itself, no other is started: its error is usually that of all, and the user waits for it. If something
+  ended it (a signal, a lost guard or engine), a second failure decides.
 Fault launches do not count: they break things on purpose.
 """
 
@@ -12,6 +13,7 @@ from typing import Any
 
 from fireassay.spec.plan import PlannedLaunch
 
+BY_SIGNAL = " was ended by signal "  # in the reason of a row
 FAILED = ("failed", "timeout")
 FINAL = frozenset({"ok", "failed", "timeout", "skipped"})  # a slot with such a row is not retried
 
@@ -41,8 +43,13 @@ def skip_reason(planned: PlannedLaunch, rows: Sequence[Mapping[str, Any]]) -> st
 
 
 def hopeless(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Why the whole experiment has failed: a timed launch failed before any succeeded. Empty if it has not."""
-    return all_failed([row for row in rows if row["role"] == "timed"])
+    """Why the whole experiment has failed: a timed launch failed by itself, or two failed, before any succeeded. Empty if it has not."""
+    timed = [row for row in rows if row["role"] == "timed" and row["status"] in (*FAILED, "ok")]
+    return "" if len(timed) == 1 and _ended_from_outside(timed[0]) else all_failed(timed)
+
+
+def _ended_from_outside(row: Mapping[str, Any]) -> bool:
+    return row["status"] == "failed" and (row.get("exit_code") is None or BY_SIGNAL in row["reason"])
 
 
 def all_failed(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -10,6 +10,7 @@ import signal
 from pathlib import Path
 
 from fireassay.launchers.support.base import Ending
+from fireassay.runners.experiment.policy import BY_SIGNAL
 
 TAIL_BYTES = 1 << 16
 # Modules whose distributions have other names.
@@ -82,7 +83,7 @@ def how_it_ended(ending: Ending, output: str) -> str:
     if code is not None and code > 128 and _signal_name(code - 128) != "unknown":
         code = 128 - code  # 128 + signal, as shells and the plain launcher report it
     if code is not None and code < 0:
-        return f"{subject} was ended by signal {-code} ({_signal_name(-code)})"
+        return f"{subject}{BY_SIGNAL}{-code} ({_signal_name(-code)})"
     return f"{subject} exited with code {code}"
 
 

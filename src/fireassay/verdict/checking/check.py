@@ -32,7 +32,7 @@ from fireassay.stats.comparing.multiplicity import benjamini_hochberg
 from fireassay.verdict.checking.history import histories, rates, worth_showing
 from fireassay.verdict.checking.history_rows import before_change, left_out_of, prediction_of, row_of_history
 from fireassay.verdict.checking.rows import Settings, about_days, correctness, design_of, primary_of, rows_of
-from fireassay.verdict.checking.types import Check, State, concluded
+from fireassay.verdict.checking.types import SURE, Check, State, concluded
 from fireassay.verdict.comparison.groups import Group
 from fireassay.verdict.comparison.phrases import NOT_INTERLEAVED, UNCHANGED
 from fireassay.verdict.comparison.sessions import DAYS, Days, days_of
@@ -177,7 +177,7 @@ def _own(notes: Sequence[str]) -> tuple[str, ...]:
 def _sure(confidence: float) -> str:
     """Explain the brackets after a change and the confidence of a pass."""
     error = f"{given(100.0 * (1.0 - confidence), 3)} %"
-    return f"intervals have {given(100.0 * confidence, 4)} % confidence; a pass is wrong about its margin in at most {error} of cases"
+    return f"{SURE} {given(100.0 * confidence, 4)} % confidence; a pass is wrong about its margin in at most {error} of cases"
 
 
 def _refusal(comparison: Comparison) -> str:

@@ -17,6 +17,7 @@ from fireassay.stats.comparing.comparison import Difference
 from fireassay.verdict.checking.history import History
 from fireassay.verdict.comparison.types import Mismatch
 
+SURE: Final = "intervals have"  # start of the note on confidence, which weakens nothing
 State = Literal["pass", "regression", "improvement", "inconclusive", "not_comparable", "nothing_measured"]
 RowState = Literal["pass", "regression", "improvement", "inconclusive", "nothing_measured", "listed"]
 Design = Literal["in turn", "alternating sittings", "two records", "two records and a history", "a history", "none"]

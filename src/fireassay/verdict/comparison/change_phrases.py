@@ -37,6 +37,14 @@ def change_text(change: Change) -> str:
     return with_interval(*change_parts(change))
 
 
+def change_column(change: Change) -> tuple[str, str]:
+    """The same for a column of a table, where every ratio is in per cent: "+260 %"."""
+    if change.ratio is None or change.low is None or change.high is None:
+        return change_parts(change)
+    low = change.low if change.low > 0.0 else -math.inf
+    return _signed(change.ratio - 1.0, low - 1.0, change.high - 1.0, FRACTION, _launches(change))
+
+
 def change_parts(change: Change) -> tuple[str, str]:
     """The change and its interval, or why it has none; two empty texts without a change."""
     if change.low is None or change.high is None:

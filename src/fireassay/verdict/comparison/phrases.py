@@ -14,6 +14,7 @@ from fireassay.verdict.comparison.types import Change, Comparison, Mismatch
 
 MOST_FLAGS: Final = 5  # of a refusal, spelled out in its sentence
 NOT_INTERLEAVED: Final = "were not interleaved"  # in the note on sessions
+UNKNOWN: Final = "Not recorded on any side"  # likewise
 UNCHANGED: Final = "Declared as studied, but the same on all sides"  # start of a note
 
 
@@ -101,7 +102,7 @@ def _unknown_notes(deciding: Sequence[Group]) -> list[str]:
     if all(group.side is deciding[0].side for group in deciding):
         return []
     names = unknown_on_all([group.side for group in deciding])
-    return [f"Not recorded on any side, so not compared: {', '.join(names)}."] if names else []
+    return [f"{UNKNOWN}, so not compared: {', '.join(names)}."] if names else []
 
 
 def _idle_notes(comparison: Comparison, deciding: Sequence[Group]) -> list[str]:

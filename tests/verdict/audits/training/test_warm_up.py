@@ -43,7 +43,7 @@ def test_a_level_that_still_changes_late_is_no_steady_state() -> None:
     """The level falls at step 32 of 40: what a longer launch would show is not known."""
     judgement = judged(lasting(lambda step: 1.0 if step < 32 else 0.5, steps=40))
     assert rules(judgement)["no_steady_state"] == ["workers=2"]
-    assert judgement.verdict.status == "PASS"
+    assert judgement.verdict.status in ("PASS", "NO_GAIN")  # a warning alone forces no status
 
 
 def test_a_level_that_rises_is_a_slow_down() -> None:

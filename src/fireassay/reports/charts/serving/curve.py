@@ -32,7 +32,7 @@ from fireassay.reports.view import Column, MetricRow, View
 NAME = "load-curve"
 TITLE: Final = "Latency against throughput"
 ENOUGH: Final = 0.6  # share of the loads at which any of the metrics has a number
-CLOSE: Final = 0.07  # of both axes: labels of points closer than that would touch
+CLOSE: Final = 0.1  # of both axes: labels of points closer than that would touch
 
 
 @dataclass(frozen=True, kw_only=True)

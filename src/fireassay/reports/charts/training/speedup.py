@@ -110,7 +110,8 @@ def _levels(view: View, values: Mapping[str, Estimate], scale: Scale) -> list[Ma
         role, _ = OUTCOMES.get(outcomes.get(key, ""), ("ink", "")) if key != view.base else ("ink", "")
         marks += block_dots(workers[key], value, scale.factor, f"{view.label(key)}, block", role=role, series="block")
         target = f"level-{workers[key]}"
-        marks.append(point(view.label(key), workers[key], value, scale, role=role, label=show(value, scale).text, target=target))
+        drawn = point(view.label(key), workers[key], value, scale, role=role, target=target)
+        marks.append(replace(drawn, label=show(value, scale).text))
     return marks
 
 

@@ -8,7 +8,7 @@ numbers.  Cells are 1, 2, 2.5 or 5 times a power of ten wide; an edge inside a c
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
@@ -16,6 +16,7 @@ from typing import Final
 STEPS: Final = (1.0, 2.0, 2.5, 5.0)
 ROOM: Final = 2  # cells beside the outermost value, for readable ends
 NARROWEST: Final = 12  # columns, below which a plot says nothing
+CUT: Final = 0.1  # of the range, beside the last value where an end is cut
 BREADTH: Final = 4.0  # an end farther than this multiple of the spread of values is cut
 
 
@@ -73,7 +74,10 @@ def _range(intervals: Sequence[tuple[float, float, float]], values: Sequence[flo
     reach = BREADTH * ((inner_high - inner_low) or abs(inner_high) or 1.0)
     lows = [low for _, low, _ in intervals if math.isfinite(low) and low >= inner_low - reach]
     highs = [high for _, _, high in intervals if math.isfinite(high) and high <= inner_high + reach]
-    return min((*lows, inner_low)), max((*highs, inner_high))
+    least, most = min((*lows, inner_low)), max((*highs, inner_high))
+    room = CUT * ((most - least) or abs(most) or 1.0)  # so that an arrow does not stand on a value or an edge
+    cut_low, cut_high = len(lows) < len(intervals), len(highs) < len(intervals)
+    return least - room if cut_low else least, most + room if cut_high else most
 
 
 def round_steps(least: float) -> Iterator[float]:
@@ -145,8 +149,8 @@ def _column(cell: Cell, inside: bool, marks: Marks) -> str:
     return marks.inside if inside else " "
 
 
-def ticks(over: Axis, edges: Sequence[float], marks: Marks = UNICODE, room: int = 0) -> str:
-    """The labels above the axis: every edge, and round numbers where there is room, each at the column that begins with it.
+def ticks(over: Axis, edges: Mapping[float, str], marks: Marks = UNICODE, room: int = 0) -> str:
+    """The labels above the axis: every edge with its word, and round numbers where there is room, each at the column that begins with it.
 
     `room`: columns in all, for labels that reach beyond the axis; 0: a dozen more than the axis has.
     """
@@ -154,7 +158,9 @@ def ticks(over: Axis, edges: Sequence[float], marks: Marks = UNICODE, room: int 
     for edge in edges:
         place = next((index for index, cell in enumerate(over.cells) if cell.edge and cell.low == edge), None)
         if place is not None:
-            _put(line, place, f"{marks.edge}{edge:g}")
+            label = f"{marks.edge}{edge:g}"
+            if not (edges[edge] and _put(line, place, f"{label} {edges[edge]}")):
+                _put(line, place, label)
     every = _spacing(over)
     for index, cell in enumerate(over.cells):
         multiple = cell.low / every
@@ -169,7 +175,9 @@ def _spacing(over: Axis) -> float:
     return next(step for step in round_steps(over.step * label))
 
 
-def _put(line: list[str], at: int, text: str) -> None:
-    """A label where nothing stands yet, with a blank beside its neighbours."""
-    if all(character == " " for character in line[max(0, at - 1) : at + len(text) + 1]) and at + len(text) <= len(line):
+def _put(line: list[str], at: int, text: str) -> bool:
+    """A label where nothing stands yet, with a blank beside its neighbours; whether there was room."""
+    room = all(character == " " for character in line[max(0, at - 1) : at + len(text) + 1]) and at + len(text) <= len(line)
+    if room:
         line[at : at + len(text)] = text
+    return room

@@ -22,9 +22,11 @@ from fireassay.reports.writers.support import character_plot
 from fireassay.reports.writers.support.character_plot import ASCII, UNICODE, Marks
 from fireassay.reports.writers.support.sums import Row, written_sum
 
+INTERVAL: Final = re.compile(r"\S+ \[[^][]{1,40}\]")  # a number with its interval, on one line
 LABEL: Final = 13  # width of a line's label
 FILLS: Final = 100  # columns that text fills at most
 GAP: Final = "  "
+LONGEST_TITLE: Final = 24  # of bullets whose texts begin in one column
 LONGEST_BAR: Final = 22
 SIGNS: Final[dict[Tone, str]] = {"good": "✓", "gain": "▸", "bad": "✗", "void": "!", "open": "?", "absent": "-", "struck": "-", "plain": " "}
 PLAIN_SIGNS: Final[dict[str, str]] = {"✓": "+", "✗": "x", "▸": ">", "█": "#"}
@@ -107,8 +109,8 @@ def _wrapped(text: str, style: Style, indent: str) -> list[str]:
 
 
 def _folded(text: str, width: int, first: str = "", rest: str = "") -> list[str]:
-    """The text in lines, none of which begins with the unit of a number; `first` and `rest` indent them."""
-    kept = UNIT.sub("\xa0", text)
+    """The text in lines, none of which begins with the unit or the interval of a number; `first` and `rest` indent them."""
+    kept = INTERVAL.sub(lambda found: found.group().replace(" ", "\xa0"), UNIT.sub("\xa0", text))
     lines = textwrap.wrap(kept, width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
     return [line.replace("\xa0", " ") for line in lines]
 
@@ -161,13 +163,23 @@ def _block(block: Block, style: Style) -> Iterator[str]:
             for name, text in block.rows:
                 yield from _labelled(name, clean(text, style), style)
         case Bullets():
-            for item in block.items:
-                words = f"{item.title}  {item.text}" if item.title else item.text
-                lines = _folded(clean(words, style), style.fills, rest=GAP) or [""]
-                yield f"{style.sign(item.mark)} {lines[0]}"
-                yield from lines[1:]
+            yield from _bullets(block, style)
         case _:
             pass  # raw tables and charts are for other formats
+
+
+def _bullets(block: Bullets, style: Style) -> Iterator[str]:
+    """Sign, title, text; texts begin in one column if the titles are short."""
+    titles = [clean(item.title, style) for item in block.items]
+    named = max(map(wide, titles), default=0)
+    for item, title in zip(block.items, titles, strict=True):
+        text = clean(item.text, style)
+        aligned = bool(title) and named <= LONGEST_TITLE
+        begin = f"{GAP}{_padded(title, named) if aligned else title}{GAP if title else ''}"
+        indent = " " * wide(begin) if aligned else GAP
+        lines = _folded(text, style.fills, begin, indent) or [begin]
+        yield f"{style.sign(item.mark)} {lines[0].removeprefix(GAP)}"
+        yield from lines[1:]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -317,16 +329,19 @@ def _plot(plot: Plot, style: Style) -> Iterator[str]:
     numbers = [f"{' ' * (value - wide(text))}{text} {interval}".rstrip() for text, interval in pairs]
     told = max([wide(title), *map(wide, numbers)])
     factor = known[0][0].number.shown.scale.factor
-    edges = tuple(sorted({round(edge.value * factor, 12) for edge in plot.edges}))
+    words = {round(edge.value * factor, 12): edge.text for edge in plot.edges}
+    edges = tuple(sorted(words))
     left = 2 + named + len(GAP) + told + len(GAP)
     axis = character_plot.axis([ends for _, ends in known], edges, style.fills - left)
-    above = character_plot.ticks(axis, edges, style.marks, style.fills - left) if axis else ""
-    yield f"  {stub.rjust(named)}{GAP}{_padded(title, told)}{GAP}{above}".rstrip()
+    above = character_plot.ticks(axis, words, style.marks, style.fills - left) if axis else ""
+    counts = all(name.isdecimal() for name in names)
+    yield f"  {stub.rjust(named) if counts else stub.ljust(named)}{GAP}{_padded(title, told)}{GAP}{above}".rstrip()
     for (row, ends), name, text in zip(known, names, numbers, strict=True):
         drawn = (
             style.paint(character_plot.draw(axis, *ends, style.marks), COLOURS.get(row.mark.tone, "") if row.mark else "") if axis else ""
         )
-        yield f"{style.sign(row.mark)} {' ' * (named - wide(name))}{name}{GAP}{_padded(text, told)}{GAP}{drawn}".rstrip()
+        blank = " " * (named - wide(name))
+        yield f"{style.sign(row.mark)} {f'{blank}{name}' if counts else f'{name}{blank}'}{GAP}{_padded(text, told)}{GAP}{drawn}".rstrip()
 
 
 def _ends(number: Number) -> tuple[float, float, float] | None:
@@ -339,7 +354,8 @@ def _ends(number: Number) -> tuple[float, float, float] | None:
 
 
 def _sum(block: Sum, style: Style) -> Iterator[str]:
-    rows = written_sum(block).parts
+    every = written_sum(block).parts
+    rows = [row for row in every if row.number.strip("0.") or row is every[-1]]  # what prints as 0 adds nothing
     yield from _wrapped(clean(block.title, style), style, "")
     if not rows:
         return
@@ -350,7 +366,8 @@ def _sum(block: Sum, style: Style) -> Iterator[str]:
     unit = _bar_unit(rows, min(LONGEST_BAR, style.fills - used))
     for row in rows:
         name = _padded(clean(row.text, style), named)
-        bar = ("#" if style.plain else "█") * max(0, round(row.size / unit)) if unit else ""
+        full, hollow = ("#", ".") if style.plain else ("█", "░")  # hollow: the interval contains zero
+        bar = (full if row.sure else hollow) * max(0, round(row.size / unit)) if unit else ""
         told = clean(f"{row.number.rjust(number)} {row.interval}", style).ljust(number + 1 + interval)
         yield f"  {name}{GAP}{told}{GAP}{bar}".rstrip()
     yield from (line for note in block.notes for line in _wrapped(clean(note, style), style, GAP))

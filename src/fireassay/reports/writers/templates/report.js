@@ -41,8 +41,8 @@ const open = () => {
 on('hashchange', open); open();
 
 // sort by data-v or text; empty cells stay last
-for (const th of $('.sort thead th')) {
-  const b = el('button', { type: 'button' }, ...th.childNodes);
+for (const th of $('.sort thead tr:last-child th')) {
+  const b = el('button', { type: 'button', ariaLabel: th.textContent.trim() ? null : 'Sort by status' }, ...th.childNodes);
   th.append(b);
   b.onclick = () => {
     const body = th.closest('table').tBodies[0], up = th.ariaSort == 'ascending' ? -1 : 1, of = r => { const c = r.cells[th.cellIndex]; return c.dataset.v ?? c.innerText.trim() };

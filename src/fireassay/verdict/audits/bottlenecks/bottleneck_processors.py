@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fireassay.estimates.estimate import Estimate
-from fireassay.estimates.format import count, reading
+from fireassay.estimates.format import count, reading, show
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.lost_time import step_parts
 from fireassay.metrics.metric import Results
@@ -36,7 +36,7 @@ def examine(measured: RecordData, results: Results) -> Iterator[Finding]:
             continue
         floor = computing * measured.experiment.base_level * max(0.0, threads / processors - 1.0 / level)
         if measured.mode == "strong" and floor >= WORTH_SAYING * lost.value:
-            yield Finding(AUDIT.name, "note", name, _evidence(level, threads, processors, floor, lost.value), _remedy(level * threads))
+            yield Finding(AUDIT.name, "note", name, _evidence(level, threads, processors, floor, lost), _remedy(level * threads))
 
 
 def _computing(measured: RecordData) -> float | None:
@@ -51,12 +51,12 @@ def _on_device(results: Results, name: str) -> bool:
     return isinstance(results.get(MEMORY_PEAK.name, {}).get(name), Estimate)
 
 
-def _evidence(level: int, threads: int, processors: int, floor: float, lost: float) -> str:
+def _evidence(level: int, threads: int, processors: int, floor: float, lost: Estimate) -> str:
     each = f" with {count(threads, 'threads')} each" if threads > 1 else ""
-    covered = "all" if floor >= lost else reading(floor, SECONDS)
+    covered = "all" if floor >= lost.value else reading(floor, SECONDS)
     return (
-        f"{count(level, 'workers')}{each} share {count(processors, 'usable processors')}, which alone make a step compute {reading(floor, SECONDS)} "
-        f"longer than a perfect split: {covered} of the {reading(lost, SECONDS)} of computing that did not shrink"
+        f"{count(level, 'workers')}{each} share {count(processors, 'usable processors')}: {reading(floor, SECONDS)} more computing in a step than a "
+        f"perfect split, {covered} of the {show(lost).full} that did not shrink"
     )
 
 

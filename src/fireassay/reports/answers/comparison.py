@@ -1,0 +1,257 @@
+"""What is the answer of a comparison, on one screen?
+
+The metric that decides, with its change; then at most five that explain it, the largest change first.  Undecided: what could have been
+shown, and what it takes.  Refused: every condition that forbids it, and no change at all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from fireassay.estimates.format import count, reading
+from fireassay.reports.answering import shortened
+from fireassay.reports.answers.changes import DECIDES, command, doubts, in_percent, launches_a_side, name_of, sections
+from fireassay.reports.page import Answer, Bullet, Bullets, Edge, Interval, Line, Mark, Next, Plot, Section, Tone
+from fireassay.reports.rows.comparison import DECIDED, ChangeRow, ComparisonView, MismatchRow
+from fireassay.units import FRACTION
+from fireassay.verdict.comparison.change_phrases import EXPLORATORY
+from fireassay.verdict.comparison.phrases import UNKNOWN
+from fireassay.verdict.comparison.phrases import shortened as middle_cut
+
+EXPLAINING: Final = 5  # metrics below the deciding one
+MOST_SIDES: Final = 12
+MOST_CONDITIONS: Final = 6  # of a refusal; the others are counted
+LONGEST_VALUE: Final = 30  # characters of a condition's value
+MOST_FLAGS: Final = 4  # that fit a line; others are left to --force
+TONES: Final[dict[str, Tone]] = {"improved": "good", "equivalent": "good", "higher": "good", "lower": "good", "worse": "bad"}
+HELD: Final[dict[str, Tone]] = {"held": "good", "degraded": "bad", "inconclusive": "open"}
+VOID: Final = Mark(word="differs", tone="void")
+
+
+def title(view: ComparisonView) -> str:
+    """ "tuesday over monday"; only the names if nothing is compared or there are more than two."""
+    if view.state == "incomparable":
+        return " and ".join(filter(None, (", ".join(view.sides[:-1]), view.sides[-1])))
+    base, *others = view.sides
+    return f"{', '.join(others)} over {base}"
+
+
+def answer(view: ComparisonView, records: Sequence[str] = (), *, by_quality: bool = False) -> Answer:
+    """Status, change, evidence and next; `records` are the words that name the records in a command, `by_quality`: only quality decides."""
+    if view.state == "incomparable":
+        return _refused(view, records)
+    rows = _decisive(view)
+    return Answer(
+        mark=_mark(view, rows, by_quality=by_quality),
+        headline=_headline(view, rows),
+        evidence=_evidence(rows),
+        lines=tuple(_lines(view)),
+        next=() if view.exploratory else tuple(_next(rows, records)),
+        record=_record(view, rows, records),
+    )
+
+
+def brief(view: ComparisonView, records: Sequence[str] = ()) -> tuple[Section, ...]:
+    """The evidence: a plot of the metrics, or of the sides; the conditions of a refusal."""
+    if view.state == "incomparable":
+        return (Section(key="brief-differs", title="", depth="brief", content=(_conditions(view, records),)),)
+    rows = _decisive(view)
+    shown = _of_sides(view, rows) if len(view.sides) > 2 else _of_metrics(view, rows)
+    if not shown:
+        return ()
+    several = len(view.sides) > 2
+    head = "side" if several else "metric"
+    changed = f"{rows[0].title.lower()}, change, %" if several else "change, %"
+    return sections(Plot(name="changes", title=changed, stub=head, rows=tuple(shown), edges=(Edge(value=0.0),)))
+
+
+def _decisive(view: ComparisonView) -> list[ChangeRow]:
+    return [row for row in view.rows if row.primary]
+
+
+# ---- the verdict -----------------------------------------------------------------------------------------------------
+
+
+def _mark(view: ComparisonView, rows: Sequence[ChangeRow], *, by_quality: bool) -> Mark:
+    words = {word for _, word in view.quality}
+    forced = f"{EXPLORATORY} " if view.exploratory else ""
+    words = {word.removesuffix(f" ({EXPLORATORY})") for word in words}
+    if view.state == "nothing_measured" and not by_quality:
+        return Mark(word="nothing measured", tone="bad")
+    if "degraded" in words:
+        return Mark(word=f"{forced}degraded", tone="bad")
+    if by_quality:
+        return Mark(word=f"{forced}{'held' if words == {'held'} else 'inconclusive'}", tone="good" if words == {"held"} else "open")
+    undecided = [row for row in rows if row.change.outcome not in TONES]
+    if undecided or not rows:
+        return Mark(word=f"{forced}inconclusive", tone="open")
+    found = {row.change.word for row in rows}
+    tones = {TONES[row.change.outcome] for row in rows}
+    return Mark(word=f"{forced}{found.pop() if len(found) == 1 else 'compared'}", tone="bad" if "bad" in tones else "good")
+
+
+def _headline(view: ComparisonView, rows: Sequence[ChangeRow]) -> str:
+    if not rows:
+        return shortened(view.sentence)
+    where = {row.configuration for row in rows}
+    at = f" at {where.pop()}" if len(where) == 1 and view.configuration in where else ""
+    first = rows[0].title.lower()
+    if len(rows) == 1:
+        return f"{first} {_change(rows[0])}{at}"
+    return f"{first} {'; '.join(f'{row.side} {_change(row)}' for row in rows[:3])}{at}{'; ...' if len(rows) > 3 else ''}"
+
+
+def _change(row: ChangeRow) -> str:
+    """ "+6.1 % [4.9, 7.3]", or why there is none; what is struck out is no claim."""
+    if row.struck or row.effect is None:
+        return f"not judged: {row.change.word}" if row.struck else row.change.word
+    return row.effect.full
+
+
+def _evidence(rows: Sequence[ChangeRow]) -> str:
+    """Both values, or what could have been shown."""
+    if len(rows) != 1:
+        return ""
+    (row,) = rows
+    said = [f"{row.baseline.full} to {row.value.full}."] if row.baseline.measured and row.value.measured and not row.struck else []
+    if row.change.outcome == "inconclusive":
+        said += _power(row)
+    return " ".join(said)
+
+
+def _power(row: ChangeRow) -> list[str]:
+    change, launches = row.change, launches_a_side(row.change.baseline, row.change.value)
+    effect = change.minimum_detectable_effect
+    if effect is None or not math.isfinite(effect):
+        return [f"{count(launches, 'launches')} a side cannot show any change."]
+    shown = reading(effect, FRACTION, way="up") if change.ratio is not None else row.detectable.removeprefix("detectable change ")
+    needed = f", about {count(change.launches_needed, 'launches')} would decide" if change.launches_needed else ""
+    return [f"{count(launches, 'launches')} a side can show {shown}{needed}."]
+
+
+# ---- the evidence ----------------------------------------------------------------------------------------------------
+
+
+def _of_metrics(view: ComparisonView, rows: Sequence[ChangeRow]) -> Iterator[Interval]:
+    """The deciding metric, then those that explain it: decided changes first, each group by size."""
+    others = [row for row in view.deciding if not row.primary and row.change.ratio and not row.struck and row.effect is not None]
+    others.sort(key=lambda row: (row.change.outcome not in DECIDED, not row.shown, -abs(math.log(row.change.ratio or 1.0))))
+    chosen = sorted(others[:EXPLAINING], key=lambda row: -abs(math.log(row.change.ratio or 1.0)))
+    first = [row for row in rows if row.change.ratio is not None and not row.struck]
+    yield from (_interval(view, row, name_of(row.title.lower()), DECIDES if row.primary else None) for row in (*first, *chosen))
+
+
+def _of_sides(view: ComparisonView, rows: Sequence[ChangeRow]) -> Iterator[Interval]:
+    for row in [row for row in rows if row.change.ratio is not None and not row.struck][:MOST_SIDES]:
+        yield _interval(view, row, name_of(row.side), Mark(word=row.word, tone=TONES.get(row.change.outcome, "open")))
+
+
+def _interval(view: ComparisonView, row: ChangeRow, name: str, mark: Mark | None) -> Interval:
+    change = row.change
+    assert change.ratio is not None
+    assert change.low is not None
+    assert change.high is not None
+    number = in_percent(change.ratio, change.low, change.high, confidence=view.comparison.confidence, method=change.method)
+    return Interval(name=name, number=number, mark=mark, target="changes")
+
+
+def _lines(view: ComparisonView) -> Iterator[Line]:
+    said = []
+    for side, word in view.quality:
+        tone = HELD.get(word.removesuffix(f" ({EXPLORATORY})"))
+        note = next((note for note in view.notes if note.startswith(f"{side}: ")), "")
+        said.append(note)
+        if tone is not None:
+            text = note.removeprefix(f"{side}: ") if len(view.quality) == 1 else note
+            yield Line(
+                label="quality", text=shortened(text.partition(";")[0].rstrip(".") or word), mark=Mark(word=word, tone=tone), target="notes"
+            )
+    forced = [f"{row.field} differs" for row in view.mismatches if row.standing == "forced"]
+    yield doubts(
+        (
+            *(f"{text}: this comparison was forced." for text in forced),
+            *(note for note in view.notes if note not in said and not note.startswith(UNKNOWN)),
+        )
+    )
+
+
+def _next(rows: Sequence[ChangeRow], records: Sequence[str]) -> Iterator[Next]:
+    """How to decide: both again, interleaved; else more launches."""
+    undecided = next((row for row in rows if row.change.outcome == "inconclusive"), None)
+    if undecided is None:
+        return
+    occasion, needed = undecided.change.occasion, undecided.change.launches_needed
+    if occasion is not None and occasion.way_on and len(records) == 2 and "(assay check " in occasion.way_on:
+        blocks = ("--blocks", str(needed)) if needed and needed > 5 else ()
+        words = ("assay", "check", records[1], "--against", records[0], "--confirm", "always", *blocks)
+        yield Next(reason="measure both again, in turn", command=command(*words))
+    elif occasion is not None and occasion.way_on:
+        yield Next(reason=occasion.way_on)
+    elif undecided.needed:
+        yield Next(reason=f"measure again with more launches: {undecided.needed}")
+
+
+def _record(view: ComparisonView, rows: Sequence[ChangeRow], records: Sequence[str]) -> str:
+    launches = launches_a_side(*(value for row in rows for value in (row.change.baseline, row.change.value)))
+    each = f", {count(launches, 'launches')} a side" if launches else ""
+    studied = f"; studied: {', '.join(view.varying)}" if view.varying else ""
+    return f"{', '.join(records or view.sides)}{each}, {view.confidence} intervals{studied}; --full shows everything"
+
+
+# ---- a refusal -------------------------------------------------------------------------------------------------------
+
+
+def _refused(view: ComparisonView, records: Sequence[str]) -> Answer:
+    rows = _refusing(view)
+    inadmissible = any(not row.override for row in rows)
+    told = "an inadmissible record is no evidence" if inadmissible else _more_than(view, rows)
+    return Answer(
+        mark=Mark(word="not comparable", tone="void"),
+        headline=told,
+        next=() if inadmissible else (_allow(rows, records or view.sides),),
+        record=f"{', '.join(records or view.sides)}; nothing is compared; --full shows every difference",
+    )
+
+
+def _refusing(view: ComparisonView) -> list[MismatchRow]:
+    return [row for row in view.mismatches if row.standing == "refuses"]
+
+
+def _more_than(view: ComparisonView, rows: Sequence[MismatchRow]) -> str:
+    studied = f" besides {', '.join(view.varying)}" if view.varying else ""
+    return f"{count(len(rows), 'conditions')} {'differs' if len(rows) == 1 else 'differ'}{studied}"
+
+
+def _conditions(view: ComparisonView, records: Sequence[str]) -> Bullets:
+    """Each condition with both values and why it matters."""
+    rows = _refusing(view)
+    named = records if len(records) == len(view.sides) else view.sides
+    names = [min(pair, key=len) for pair in zip(view.sides, named, strict=True)]
+    items = tuple(
+        Bullet(mark=VOID, title=row.field, text=shortened(f"{_values(row, names)}: {row.why}", 190)) for row in rows[:MOST_CONDITIONS]
+    )
+    more = len(rows) - len(items)
+    return Bullets(items=(*items, *((Bullet(text=f"{count(more, 'more conditions')}: --full"),) if more else ())))
+
+
+def _values(row: MismatchRow, names: Sequence[str]) -> str:
+    values = [middle_cut(value, LONGEST_VALUE) for value in row.values]
+    if len(values) != len(names):
+        return " against ".join(values)
+    return "; ".join(f"{name} {value}" for name, value in zip(names, values, strict=True))
+
+
+def _allow(rows: Sequence[MismatchRow], records: Sequence[str]) -> Next:
+    """The command that declares what differs as studied."""
+    if len(rows) > MOST_FLAGS:
+        return Next(
+            reason="measure both under the same conditions; to compare anyway, marked EXPLORATORY",
+            command=command("assay", "compare", *records, "--force"),
+        )
+    flags = [word for row in rows for word in ("--varying", row.field)]
+    return Next(
+        reason="measure both under the same conditions; if the difference is what is studied, say so",
+        command=command("assay", "compare", *records, *flags),
+    )

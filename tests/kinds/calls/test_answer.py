@@ -1,0 +1,47 @@
+"""The answer of timed calls: the time of a call, and its caveats."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fireassay.estimates.format import show
+from fireassay.kinds.calls.answer import brief
+from fireassay.reports.page import Number, Table
+from fireassay.reports.pages.record import page
+from fireassay.reports.view import View, build
+from fireassay.verdict.judge import judge
+from tests.handmade import Handmade
+from tests.metrics.trials_made import timing
+from tests.reports.answers.screens import EVIL, flat, harmless, screen
+
+pytestmark = pytest.mark.slow
+
+
+def viewed(launches: int) -> View:
+    made: Handmade = timing(*[[2.0, v, v] for v in (1.0, 1.02, 0.98, 1.01, 0.99)[:launches]], warm_up=1)
+    workload = made.experiment.workload.model_copy(update={"runner": "command"})
+    made.experiment = made.experiment.model_copy(update={"workload": workload})
+    measured = made.measured()
+    return build(measured, judge(measured))
+
+
+def test_the_first_line_is_the_time_of_a_call() -> None:
+    view = viewed(5)
+    time = view.estimate("trial_time", view.base)
+    assert time is not None
+    assert screen(page(view))[0] == f"PASS  handmade: {show(time).full} a call"
+    ((table,),) = [section.blocks for section in brief(view)]
+    assert isinstance(table, Table)
+    assert isinstance(table.rows[0][1], Number)
+    assert table.rows[0][1].value == time
+    assert "spread launches 980 ms to 1.02 s" in flat(page(view))
+
+
+def test_too_few_launches_are_undecided() -> None:
+    assert screen(page(viewed(2)))[0].startswith("INCONCLUSIVE  handmade: 1.01 s; 2 launches")
+
+
+def test_no_name_steers_the_terminal() -> None:
+    harmless(page(replace(viewed(5), name=EVIL, sentence=EVIL)))

@@ -1,0 +1,56 @@
+"""The answer of an external table: the row to choose, the rows beside it, and that nothing has an interval."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fireassay.reports.page import Figure, Table
+from fireassay.reports.pages.rubric import MOST_ROWS, page
+from fireassay.spec.timings import parse_timings, read_timings
+from fireassay.verdict.rubric.rubric import rubric
+from fireassay.verdict.rubric.types import Limits, Rubric
+from tests.reports.answers.screens import EVIL, flat, harmless, screen
+
+
+def judged(text: str) -> Rubric:
+    return rubric(parse_timings(text, "table.csv"), Limits())
+
+
+@pytest.fixture
+def scaling(repository: Path) -> Rubric:
+    return rubric(read_timings(repository / "examples" / "rubric" / "scaling.csv"), Limits(), predict_at=64.0)
+
+
+def table(made: Rubric) -> Table:
+    ((block,),) = [section.blocks for section in page(made).of_depth("brief")]
+    assert isinstance(block, Table)
+    return block
+
+
+def test_the_first_line_names_the_row_and_the_table_marks_it(scaling: Rubric) -> None:
+    assert screen(page(scaling, "scaling.csv"))[0] == "RECOMMENDED  scaling.csv: 8 workers: 6.43 times as fast as 1, efficiency 0.80"
+    assert [row[1] for row in table(scaling).rows if row[0].tone == "gain"] == [8]  # type: ignore[union-attr]
+    assert "nothing here has an interval" in flat(page(scaling))
+    assert scaling.predicted is not None
+    assert f"predicted {scaling.predicted.sentence[:30]}" in flat(page(scaling))
+
+
+def test_the_speedups_are_those_of_the_rows(scaling: Rubric) -> None:
+    made = table(scaling)
+    at = [head.text for head in made.heads].index("speedup")
+    shown = [row[at] for row in made.rows]
+    assert [cell.value for cell in shown if isinstance(cell, Figure)] == [row.speedup for row in scaling.rows]
+
+
+def test_many_rows_keep_the_first_the_recommended_and_the_last() -> None:
+    made = judged("workers,seconds\n" + "".join(f"{n},{100.0 / n}\n" for n in range(1, 21)))
+    rows = table(made).rows
+    assert len(rows) <= MOST_ROWS
+    assert {1, 20, made.recommended} <= {row[1] for row in rows}
+    screen(page(made))
+
+
+def test_no_title_steers_the_terminal(scaling: Rubric) -> None:
+    harmless(page(scaling, EVIL))
