@@ -71,7 +71,7 @@ def test_the_check_and_the_keeping_run_on_records_of_many_builds(steps: list[dic
             )
             assert done.returncode == 0, done.stdout + done.stderr
     assert len(list((tmp_path / "history").iterdir())) == 3
-    titles = [line for line in summary.read_text().splitlines() if line.startswith("# handmade-")]
-    assert len(titles) == 3
-    assert all(title.endswith(": INCONCLUSIVE") for title in titles)
+    titles = [line for line in summary.read_text().splitlines() if line.startswith("#") and "handmade-" in line]
+    assert len(titles) == 3, summary.read_text()
+    assert all("INCONCLUSIVE" in title for title in titles)
     assert (tmp_path / "assay.xml").read_text().startswith("<?xml")
