@@ -55,7 +55,7 @@ check: .venv/dev.stamp
 	$(BIN)/python tools/reference.py --check
 
 package: .venv/dev.stamp
-	@# An sdist and a wheel, as the index would take them, and the wheel where nothing else is installed.
+	@# An sdist and a wheel, as the index would take them, in dist/, and the wheel where nothing else is installed.
 	$(BIN)/python tools/package.py
 
 bench: .venv/dev.stamp

@@ -1,11 +1,12 @@
 """Can the distribution be built, does the index accept it, and does it work where nothing else is installed?
 
 Builds an sdist and from it a wheel, checks their metadata (twine), installs the wheel in an empty environment with its dependencies
-alone, and runs both commands there.  Everything is made in a temporary folder.
+alone, and runs both commands there.  What passed is left in dist/, in place of what was there.
 """
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -14,6 +15,7 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+DIST = ROOT / "dist"
 DEMO = ("fireassay/demo/demo.toml", "fireassay/demo/digits.toml", "fireassay/demo/digits/train.py", "fireassay/demo/digits/digits.csv.gz")
 WANTED = ("fireassay/py.typed", "licenses/LICENSE", "traffic/wire/_core.c", "reports/writers/templates/page.html", "spec/peaks.toml", *DEMO)
 VERDICTS = (0, 4)  # on a busy machine three rounds decide nothing
@@ -58,8 +60,15 @@ def main() -> int:
             if result.returncode not in VERDICTS or expected not in result.stdout:
                 print(f"{' '.join(words)}: exit code {result.returncode}\n{result.stdout}{result.stderr}", file=sys.stderr)
                 return 1
-    print(f"{wheel.name}: built, checked, installed alone, run")
+        keep(wheel.parent, DIST)
+    print(f"dist/{wheel.name}: built, checked, installed alone, run")
     return 0
+
+
+def keep(made: Path, where: Path) -> None:
+    """The distributions made, and no older ones: `pip install dist/*.whl` needs exactly one."""
+    shutil.rmtree(where, ignore_errors=True)
+    shutil.copytree(made, where)
 
 
 if __name__ == "__main__":

@@ -42,7 +42,7 @@ def test_the_interval_decides_the_digits(value: float, half: float, text: str, i
     [
         (1.53, 0.005, 490.0, "1.5 [0.0050, 490]"),  # t interval of two logarithms
         (-1.53, -490.0, -0.005, "−1.5 [−490, −0.0050]"),
-        (0.0011, 2.9e-10, 4123.4, "0.0011 [2.9e−10, 4,200]"),  # ends that are further apart than six digits reach
+        (0.0011, 2.9e-10, 4123.4, "0.0011 [2.9e-10, 4,200]"),  # ends that are further apart than six digits reach
         (0.0004, -0.0029, 0.0031, "0.00040 [−0.0029, 0.0031]"),
         (0.000002, -0.0029, 0.0029, "0.00000 [−0.0029, 0.0029]"),  # may be zero, and reads so
         (0.35, 0.0004, 0.7, "0.35 [0.0004, 0.70]"),  # excludes zero, and reads so
@@ -157,7 +157,7 @@ def test_a_reading_that_is_missing_is_a_dash() -> None:
 
 
 def test_what_was_given_is_written_as_given() -> None:
-    assert [given(0.7), given(0.02), given(1e-7), given(-3.0)] == ["0.7", "0.02", "1e−07", "−3"]
+    assert [given(0.7), given(0.02), given(1e-7), given(-3.0)] == ["0.7", "0.02", "1e-07", "−3"]
 
 
 def test_no_minus_stands_before_a_zero() -> None:
@@ -165,7 +165,12 @@ def test_no_minus_stands_before_a_zero() -> None:
 
 
 def test_very_small_numbers_have_an_exponent() -> None:
-    assert show(made(3.2e-9, 3.1e-9, 3.3e-9)).text == "3.20e−9"
+    assert show(made(3.2e-9, 3.1e-9, 3.3e-9)).text == "3.20e-9"
+
+
+def test_only_the_sign_of_a_number_is_a_true_minus() -> None:
+    assert [given(-2.8e-9), show(made(-3.2e-9, -3.3e-9, -3.1e-9)).text] == ["−2.8e-09", "−3.20e-9"]
+    assert [float(text) for text in (given(2.8e-9), show(made(3.2e-9, 3.1e-9, 3.3e-9)).text)] == [2.8e-9, 3.2e-9]
 
 
 @drawn(st.floats(allow_nan=False), st.floats(allow_nan=False), st.floats(allow_nan=False), st.integers(1, 9))

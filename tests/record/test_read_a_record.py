@@ -20,17 +20,17 @@ from tests.record.making import experiment, launch_row
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "read-a-record.md"
 MS = 1_000_000
-# Steps last 1, 2, 3, 4 and 5 times these milliseconds on each rank; the median is 3 times those of the slowest rank.
-RANKS = {"workers=1": (8,), "workers=2": (4, 5)}
+# Steps last 1, 2, 3, 4 and 5 times these milliseconds on each rank; the mean is 3 times those of the slowest rank.
+RANKS = (("workers=1", "timed", (8,)), ("workers=2", "timed", (4, 5)), ("workers=2", "fault", (90, 90)))
 ANSWER = ["workers=1 24.0", "workers=2 15.0"]
 
 
 def make(root: Path) -> Path:
-    """A sealed record with one launch of each configuration, written by one stream per rank."""
+    """A sealed record with one launch of each configuration and one under a fault, written by one stream per rank."""
     folder = create(root, experiment(), "plan-1", clock=FakeClock())
-    for launch, (configuration, ranks) in enumerate(RANKS.items()):
+    for launch, (configuration, role, ranks) in enumerate(RANKS):
         row = list(launch_row(launch))
-        row[3], row[4] = configuration, len(ranks)
+        row[3], row[4], row[7] = configuration, len(ranks), role
         folder.writer(launch).append("launches", tuple(row))
         for rank, ms in enumerate(ranks):
             writer = StreamWriter(folder.launch_folder(launch), f"rank={rank}.inc=0.pid={rank + 1}")

@@ -16,7 +16,17 @@ from decimal import Decimal
 from typing import Final
 
 from fireassay.estimates.estimate import Absent, Estimate, Value
-from fireassay.estimates.rounding import DIGITS_OF_HALF_WIDTH, DIGITS_WITHOUT_INTERVAL, Way, fewest, outwards, rounded, significant, written
+from fireassay.estimates.rounding import (
+    DIGITS_OF_HALF_WIDTH,
+    DIGITS_WITHOUT_INTERVAL,
+    Way,
+    fewest,
+    outwards,
+    rounded,
+    signed,
+    significant,
+    written,
+)
 from fireassay.stats.groups.launch_groups import LEAST, groups
 
 CLEARLY: Final = 0.002  # p below which diverging launches are marked after the interval: strict, as a report has many intervals
@@ -219,7 +229,7 @@ def asked(value: float, unit: str, work: str = "items") -> str:
 def count(value: int, thing: str = "") -> str:
     """A whole number with its noun: "1 launch", "1,200 launches"."""
     noun = thing if value != 1 or not thing else thing[:-2] if thing.endswith("ches") else thing.removesuffix("s")
-    return f"{value:,} {noun}".strip().replace("-", "−")
+    return signed(f"{value:,} {noun}".strip())
 
 
 def percent(share: float, digits: int = 2, *, beside: Sequence[float] = (), way: Way = "nearest") -> str:
@@ -236,7 +246,7 @@ def percent(share: float, digits: int = 2, *, beside: Sequence[float] = (), way:
 
 def given(value: float, digits: int = 12) -> str:
     """A given number (a gate, a price, a setting), unrounded."""
-    return f"{value:.{digits}g}".replace("-", "−")
+    return signed(f"{value:.{digits}g}")
 
 
 GIGABYTES: Final = Scale(factor=1e-9, after=" GB/s")

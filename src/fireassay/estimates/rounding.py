@@ -127,8 +127,13 @@ def written(number: Decimal) -> str:
     size = abs(number)
     if size >= Decimal(LARGEST_WRITTEN_OUT) or (places > MOST_DECIMALS and size < Decimal(SMALLEST_WRITTEN_OUT)):
         mantissa, _, power = f"{number:e}".partition("e")
-        return f"{mantissa}e{int(power)}".replace("-", "−")
-    return f"{number:,f}".replace("-", "−")
+        return signed(f"{mantissa}e{int(power)}")
+    return signed(f"{number:,f}")
+
+
+def signed(text: str) -> str:
+    """A negative number with a true minus; an exponent keeps its hyphen, so that 2.8e-9 can be pasted."""
+    return f"−{text[1:]}" if text.startswith("-") else text
 
 
 def _without_interval(value: float, low: float, high: float) -> Decimals:

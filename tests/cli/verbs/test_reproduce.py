@@ -77,6 +77,7 @@ def test_it_is_run_again_with_the_same_seeds_into_a_new_record(
     assert main(["reproduce", str(first), "--dry-run", "--json"]) == 0
     plan = json.loads(capsys.readouterr().out)
     assert (plan["launches"], plan["script_unchanged"]) == (3, True)
+    assert [row["condition"] for row in plan["differs"] if row["kind"] == "hardware"] == [], "the same machine"
     assert len(list((tmp_path / "records").iterdir())) == 1, "a dry run makes no record"
     code, document = reproduced(capsys, str(first), "--quiet", "--root", str(tmp_path / "records"))
     assert code in (0, 1, 4), document
@@ -87,3 +88,13 @@ def test_it_is_run_again_with_the_same_seeds_into_a_new_record(
     write(tmp_path, tmp_path / "day", 7)
     assert main(["reproduce", str(first), "--root", str(tmp_path / "records")]) == 2
     assert "changed since the record was made" in capsys.readouterr().err
+    _on_another_machine(first)
+    assert main(["reproduce", str(first), "--dry-run"]) == 0
+    assert "  cpu.model: Difference Engine, now " in capsys.readouterr().out
+
+
+def _on_another_machine(record: Path) -> None:
+    path = record / "manifest.json"
+    manifest = json.loads(path.read_bytes())
+    manifest["environment"]["before"]["cpu"]["model"] = "Difference Engine"
+    path.write_text(json.dumps(manifest))

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from fireassay.errors import SpecError
-from fireassay.verdict.comparison.comparability import differences, refusing
+from fireassay.verdict.comparison.comparability import differences, differences_now, refusing
 from fireassay.verdict.comparison.compare import compare
 from fireassay.verdict.comparison.types import Side
 from fireassay.verdict.conditions.catalogue import CONDITIONS
@@ -256,3 +256,17 @@ def test_refusing_mismatches_come_first() -> None:
     mutated = HARDWARE["cpu.model"](IDENTITY["workload.arguments"](HARMLESS["governor"](base)))
     kinds = [mismatch.kind for mismatch in differences([base, mutated])]
     assert kinds == ["identity", "hardware", "condition"]
+
+
+def test_an_environment_of_today_is_compared_before_anything_runs(base: Side) -> None:
+    now = machine("cpu/model", "another")(base).measured.before
+    assert [(m.field, m.values[1]) for m in differences_now(base.measured, now)] == [("cpu.model", "another")]
+    assert differences_now(base.measured, base.measured.before) == ()
+
+
+def test_a_device_that_is_gone_differs_and_one_that_was_not_recorded_does_not(base: Side) -> None:
+    without = {key: value for key, value in base.measured.before.items() if key != "gpu"}
+    gone = differences_now(base.measured, without)
+    assert {("gpu.count", "not recorded")} <= {(m.field, m.values[1]) for m in gone}
+    unknown = with_manifest(base, "B", BEFORE, without).measured
+    assert differences_now(unknown, base.measured.before) == ()

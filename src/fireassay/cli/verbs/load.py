@@ -106,13 +106,14 @@ VERB = Verb(
     assay load URL --model M --rate 5,10,20 --duration 120s --goodput
     assay load URL --model M --scenario "D(100,100)" --rate 5,10,20 --arrival gamma --cv 2
     assay load http://a:8000 http://b:8000 --model M --concurrency 32 --identity 8 --canaries 0.02
-    assay load a=http://a:8000 b=http://b:8000 --model M --slo ttft=0.5      two engines, in turn
+    assay load a=http://a:8000 b=http://b:8000 --model M --concurrency 8,16,32 --slo ttft=0.5
     assay load 5c07aa --concurrency 40,48,56    a record: its load again, with these flags on top
 
 --check sends ten requests and reports whether the server streams, which model answers, whether its usage is plausible, how many
 tokens an event holds, and whether a rate limit, compression or a cold start would spoil a load.
 Every latency starts when its request was due, so a stall hides nothing; in a closed loop, when it was sent. Arrivals and texts are fixed before
 the load begins, and `assay doctor client` shows the accuracy of this machine's client.
+--slo ttft=0.5 asks for at most 0.5 s to the first token; a load has to reach it for 99 % of its requests (--attainment).
 Plain addresses are replicas of one engine; NAME=URL names engines, which take turns in every block: the report says which to choose.
 A record instead of an address repeats its load with the given flags on top.
 Engines started by assay and faults need an experiment file for `assay run` (--toml prints one).

@@ -14,9 +14,11 @@ from fireassay.cli.support.verb import A_RECORD, Verb, add_root
 from fireassay.printable import say
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fireassay.frames.record_data import RecordData
     from fireassay.spec.experiment import Experiment
-    from fireassay.verdict.comparison.types import Side
+    from fireassay.verdict.comparison.types import Mismatch, Side
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +29,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_root(parser, "where records are looked up and made (default: records)")
     add_days(parser)
     add("--force", action="store_true", help="run even if the script or another condition of identity has changed")
-    add("--dry-run", action="store_true", help="show what would run and how long it took; run nothing")
+    add("--dry-run", action="store_true", help="show what would run, how long it took, and the conditions that differ now; run nothing")
     add_formats(parser)
 
 
@@ -172,15 +174,41 @@ def _dry_run(arguments: argparse.Namespace, path: Path) -> int:
     rows = measured.timed
     seconds = float(((rows["end_ns"] - rows["begin_ns"]) / 1e9).sum())
     launches = len(plan(fixed(measured)))
-    same = script["sha256"] == _recorded(measured).get("sha256")
+    then = _recorded(measured).get("sha256")
+    same = script["sha256"] == then
+    differing = _differing_now(measured, folder)
     if arguments.form == JSON:
-        summary = {"launches": launches, "expected_s": seconds, "script": script["path"], "script_unchanged": same}
+        conditions = [{"condition": m.field, "kind": m.kind, "then": m.values[0], "now": m.values[1]} for m in differing]
+        summary = {"launches": launches, "expected_s": seconds, "script": script["path"], "script_unchanged": same, "differs": conditions}
         print(json.dumps(summary, indent=2))
         return 0
     say(f"{launches} launches of {script['path']}, with the seeds of {path.name}")
     say(f"expected time: about {duration(seconds)}, as the timed launches of the record took")
-    print("the script is the one that was measured" if same else "the script is NOT the one that was measured")
+    unknown = "the record does not say which script was measured"
+    say(unknown if then is None else f"the script is {'' if same else 'NOT '}the one that was measured")
+    for line in _condition_lines(measured, differing):
+        say(line)
     return 0
+
+
+def _differing_now(measured: RecordData, folder: Path) -> tuple[Mismatch, ...]:
+    from fireassay.clock import SystemClock
+    from fireassay.record import machine_fitness
+    from fireassay.record.environment import capture
+    from fireassay.record.secrets.redact import secret_values
+    from fireassay.verdict.comparison.comparability import differences_now
+
+    seen = capture(secret_values(measured.experiment.workload.environment), folder=folder)
+    return differences_now(measured, {"doctor": machine_fitness.carried(SystemClock().utc()), **seen})
+
+
+def _condition_lines(measured: RecordData, differing: Sequence[Mismatch]) -> list[str]:
+    if not measured.before:
+        return ["conditions: the record holds no environment to compare with"]
+    if not differing:
+        return ["conditions of machine and software: none differs now; data and engines are compared after the run"]
+    rows = [f"  {m.field}: {m.values[0]}, now {m.values[1]}" for m in differing]
+    return ["conditions of machine and software that differ now (data and engines are compared after the run):", *rows]
 
 
 VERB = Verb(
@@ -191,7 +219,7 @@ VERB = Verb(
 differs, and say metric by metric whether the two agree within their intervals.
 
     assay reproduce records/digits-20260101T000000Z-a1b2c3
-    assay reproduce latest --dry-run                   what would run, and how long it took
+    assay reproduce latest --dry-run                   what would run, and what differs now
     assay reproduce latest --against RECORD2           compare with an existing record
 
 A metric agrees where the interval of the difference lies inside the margin of equivalence; no significant difference is

@@ -13,9 +13,11 @@ from dataclasses import replace
 from typing import Any, Final
 
 from fireassay.errors import Problem, SpecError
+from fireassay.frames.record_data import RecordData
 from fireassay.verdict.comparison.types import ConditionClass, Mismatch, Side
 from fireassay.verdict.conditions.catalogue import CONDITIONS, known_names
 from fireassay.verdict.conditions.condition import Condition
+from fireassay.verdict.conditions.declare import BEFORE
 from fireassay.verdict.conditions.phrases import text_of
 
 NOT_RECORDED: Final = "not recorded"
@@ -88,6 +90,19 @@ def differences(sides: Sequence[Side], varying: Sequence[str] = ()) -> tuple[Mis
     declared = declare(varying, [mismatch.field for mismatch in mismatches], _conditions_of(sides))
     marked = [_declared(mismatch, covers(mismatch.field, declared)) for mismatch in mismatches]
     return tuple(sorted(marked, key=lambda m: (not m.refuses or m.declared, ORDER.index(m.kind))))
+
+
+def differences_now(measured: RecordData, before: Mapping[str, Any]) -> tuple[Mismatch, ...]:
+    """The conditions of machine and software in which an environment captured now differs from the record's.
+
+    Not those that only a run shows (data, engines), nor those the record lacks. `before`: as in `environment.before`.
+    """
+    now = replace(measured, manifest={**measured.manifest, "environment": {"before": before}})
+    known = [condition for condition in CONDITIONS if condition.source == BEFORE and condition.kind != "context"]
+    mismatches = [
+        found for condition in known for found in _of_condition(condition, [condition.fields(side, {}) for side in (measured, now)])
+    ]
+    return tuple(mismatch for mismatch in mismatches if mismatch.values[0] != NOT_RECORDED)
 
 
 def refusing(mismatches: Iterable[Mismatch]) -> tuple[Mismatch, ...]:

@@ -117,7 +117,7 @@ def test_a_sentinel_that_gets_slower_block_by_block_is_named_as_drift() -> None:
     """Eight blocks in strict order: p = 2 / 8! = 5e-5; 7 steps of ln 1.01 or so."""
     (steps, sentinel) = drifts(with_sentinels(8, 0.01))
     assert sentinel.startswith("the sentinel rose by 7")
-    assert "8 blocks (p = 5e−05)" in sentinel
+    assert "8 blocks (p = 5e-05)" in sentinel
     assert steps.startswith("the step times rose by")  # the good record's steps take 1 % longer in every block
 
 
