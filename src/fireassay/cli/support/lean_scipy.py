@@ -1,30 +1,46 @@
-"""How do we avoid the tenth of a second that scipy's special functions cost because they import numpy's Fortran compiler?
+"""How do we avoid the tenth of a second that scipy's special functions cost because their package prepares for other array libraries?
 
-`scipy.special` copies all public names of numpy, and numpy imports some modules when their name is first read: `numpy.f2py`, which
-loads an encoding detector, and `numpy.testing`, which loads unittest.  While it is imported, those names hold None.  Not for a process
-that runs user code.
+The functions themselves are compiled into two modules. `scipy.special` wraps them for PyTorch, JAX and others and copies all names of
+numpy, which makes numpy import its Fortran compiler, masked arrays and its test tools. A stand-in for the package offers the compiled
+functions; whoever asks it for anything else, such as `scipy.stats`, gets the package. Not for a process that runs user code.
 """
 
 from __future__ import annotations
 
+import importlib
 import sys
-from typing import Final
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any, Final
 
-UNUSED: Final = ("f2py", "testing")
+NAME: Final = "scipy.special"
+COMPILED: Final = "_ufuncs"
+
+
+class _StandIn(ModuleType):
+    """The compiled functions of `scipy.special`; replaces itself with the package if asked for more."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # asked by the import system, which then imports the submodule of that name
+            raise AttributeError(name)
+        compiled = sys.modules[f"{NAME}.{COMPILED}"]
+        return getattr(compiled, name) if name in compiled.__all__ else getattr(_package(self), name)
 
 
 def import_special() -> None:
-    """Import `scipy.special` without them; numpy imports them for whoever asks later. Does nothing if it is already imported."""
-    if "scipy.special" in sys.modules:
+    """Import the functions of `scipy.special`, not the package. Does nothing if that is already imported."""
+    if NAME in sys.modules or (spec := find_spec("scipy")) is None or spec.submodule_search_locations is None:
         return
-    import numpy as np
-
-    hidden = [name for name in UNUSED if name not in vars(np)]
-    for name in hidden:
-        setattr(np, name, None)
+    stand_in = _StandIn(NAME)
+    stand_in.__path__ = [f"{folder}/special" for folder in spec.submodule_search_locations]
+    sys.modules[NAME] = stand_in
     try:
-        import scipy.special  # noqa: F401
-    finally:
-        for name in hidden:
-            if vars(np)[name] is None:  # somebody else may have imported it meanwhile
-                delattr(np, name)
+        importlib.import_module(f"{NAME}.{COMPILED}")
+    except ImportError:  # another version of scipy
+        del sys.modules[NAME]
+
+
+def _package(stand_in: ModuleType) -> ModuleType:
+    if sys.modules.get(NAME) is stand_in:
+        del sys.modules[NAME]
+    return importlib.import_module(NAME)

@@ -62,12 +62,13 @@ def _run(arguments: argparse.Namespace) -> int:
     from fireassay.record.lookup import resolve
 
     without_pandas()
+    path = resolve(arguments.record, arguments.root)
+    threads.suited_to(path)  # before the pages below import Polars
     reports = [
         _report(name, arguments.page, full=arguments.full) for name in dict.fromkeys(arguments.formats or [_unasked(arguments.output)])
     ]
     streams = arguments.output == STDOUT or (arguments.output is None and any(shown_report.streams for shown_report in reports))
     where = sys.stderr if streams else sys.stdout  # a path would spoil JSON on stdout
-    path = resolve(arguments.record, arguments.root)
     view, status = judged(path)
     for shown_report in reports:
         if arguments.output == STDOUT or (arguments.output is None and shown_report.streams):
