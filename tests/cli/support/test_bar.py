@@ -43,6 +43,7 @@ def shown(stream: io.StringIO, clock: Clock, steps: int = 10) -> str:
 def plain_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "80")
+    settings.USED.set(Settings())  # whatever an earlier command in this process was told
 
 
 def test_what_takes_long_shows_how_far_it_is_and_the_time_left() -> None:

@@ -8,6 +8,7 @@ numbers.  Cells are 1, 2, 2.5 or 5 times a power of ten wide; an edge inside a c
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -17,7 +18,7 @@ STEPS: Final = (1.0, 2.0, 2.5, 5.0)
 ROOM: Final = 2  # cells beside the outermost value, for readable ends
 NARROWEST: Final = 12  # columns, below which a plot says nothing
 CUT: Final = 0.1  # of the range, beside the last value where an end is cut
-BREADTH: Final = 4.0  # an end farther than this multiple of the spread of values is cut
+BREADTH: Final = 4.0  # an end farther than this multiple of the spread of values, and of the usual interval, is cut
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +72,8 @@ def axis(intervals: Sequence[tuple[float, float, float]], edges: Sequence[float]
 def _range(intervals: Sequence[tuple[float, float, float]], values: Sequence[float], edges: Sequence[float]) -> tuple[float, float]:
     """The numbers to show; ends far from every value and edge are cut."""
     inner_low, inner_high = min((*values, *edges)), max((*values, *edges))
-    reach = BREADTH * ((inner_high - inner_low) or abs(inner_high) or 1.0)
+    usual = statistics.median_low(high - low for _, low, high in intervals)  # so that one interval far wider than the others is cut
+    reach = BREADTH * (max(inner_high - inner_low, usual if math.isfinite(usual) else 0.0) or abs(inner_high) or 1.0)
     lows = [low for _, low, _ in intervals if math.isfinite(low) and low >= inner_low - reach]
     highs = [high for _, _, high in intervals if math.isfinite(high) and high <= inner_high + reach]
     least, most = min((*lows, inner_low)), max((*highs, inner_high))
