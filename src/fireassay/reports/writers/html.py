@@ -134,6 +134,7 @@ def _template() -> jinja2.Template:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        optimized=False,  # folding constants takes longer than rendering them once
     )
     tools: dict[str, Callable[..., object]] = {
         "groups_of": _groups,
