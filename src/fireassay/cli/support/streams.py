@@ -13,7 +13,9 @@ import sys
 
 TYPE_CHECKING = False  # read by type checkers as true; see fireassay/__init__.py
 if TYPE_CHECKING:
-    from collections.abc import Buffer
+    from typing import TextIO
+
+    from _typeshed import ReadableBuffer
 
 LAST = 2  # the descriptor of standard error
 
@@ -21,7 +23,7 @@ LAST = 2  # the descriptor of standard error
 class _Raw(io.FileIO):
     """A descriptor that, once it cannot be written, drops what is left, so that the interpreter does not fail again at exit."""
 
-    def write(self, data: Buffer, /) -> int:
+    def write(self, data: ReadableBuffer, /) -> int:
         try:
             return super().write(data)
         except BrokenPipeError:  # the reader is gone: no error, see `fireassay.exit_codes`
@@ -44,7 +46,9 @@ def guard() -> None:
     sys.stdout, sys.stderr = _watched(sys.stdout, 1), _watched(sys.stderr, LAST)
 
 
-def _watched(stream: io.TextIOWrapper | None, descriptor: int) -> io.TextIOWrapper:
+def _watched(stream: TextIO | None, descriptor: int) -> TextIO:
+    if stream is not None and not isinstance(stream, io.TextIOWrapper):  # replaced by somebody else, who knows what for
+        return stream
     raw = _Raw(descriptor, "w", closefd=False)
     if stream is None:
         return io.TextIOWrapper(io.BufferedWriter(raw), encoding="utf-8", errors="backslashreplace")
