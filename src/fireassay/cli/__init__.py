@@ -47,6 +47,9 @@ def main(arguments: list[str] | None = None) -> int:
     if arguments is None:  # called as the command line
         isolated.leave_current_folder()
         _collect_rarely()
+        from fireassay.cli.support import streams
+
+        streams.guard()
     from fireassay.cli.support.stopping import heard
 
     words = sys.argv[1:] if arguments is None else arguments
@@ -78,8 +81,10 @@ def _leave(code: int) -> NoReturn:
 def _run(words: list[str], stop: Stop) -> int:
     code = BROKEN_PIPE
     try:
-        code = _dispatch(words)
-        sys.stdout.flush()
+        try:
+            code = _dispatch(words)
+        finally:  # also after --help, which exits
+            sys.stdout.flush()
     except BrokenPipeError:
         _silence_stdout()
     except KeyboardInterrupt:

@@ -11,7 +11,6 @@ JSON, its attributes, for example `reset_peer {"timeout": 0}` or `bandwidth {"ra
 
 from __future__ import annotations
 
-import http.client
 import json
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -101,6 +100,8 @@ class Toxiproxy:
         Raises:
             RuntimeError: no answer, an error status, or neither JSON nor text.
         """
+        import http.client  # with TLS and e-mail headers: not for every report, which loads the faults
+
         connection = http.client.HTTPConnection(self._host, self._port, timeout=TIMEOUT_S)
         try:
             text = None if body is None else json.dumps(body)

@@ -200,6 +200,13 @@ class Table:
 
     def numeric(self, column: int) -> bool:
         """Whether a column holds numbers, or only texts that begin like one."""
+        return self._numeric[column]
+
+    @cached_property  # writers ask for every cell
+    def _numeric(self) -> tuple[bool, ...]:
+        return tuple(map(self._holds_numbers, range(len(self.heads))))
+
+    def _holds_numbers(self, column: int) -> bool:
         cells = [row[column] for row in self.rows if not self.whole(row)]
         if any(isinstance(cell, (Number, Figure, int, float)) for cell in cells):
             return True

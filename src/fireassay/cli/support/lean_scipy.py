@@ -24,7 +24,9 @@ class _StandIn(ModuleType):
         if name.startswith("_"):  # asked by the import system, which then imports the submodule of that name
             raise AttributeError(name)
         compiled = sys.modules[f"{NAME}.{COMPILED}"]
-        return getattr(compiled, name) if name in compiled.__all__ else getattr(_package(self), name)
+        found = getattr(compiled, name) if name in compiled.__all__ else getattr(_package(self), name)
+        setattr(self, name, found)  # found at once the next time: functions are imported where they are called
+        return found
 
 
 def import_special() -> None:

@@ -129,6 +129,7 @@ def _environment() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        optimized=False,  # folding constants takes longer than rendering them once
     )
 
 
