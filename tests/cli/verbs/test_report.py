@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from fireassay.record.reader import open_record
 from fireassay.spec.experiment import Gates
 from fireassay.verdict.judge import judge
 from tests.handmade import Handmade
+from tests.limits import PROCESS_S
 from tests.records.make import HERE
 from tests.serving_made import seal, simulated
 from tests.verdict.making import good
@@ -220,3 +222,15 @@ def test_a_load_is_reported_in_every_form(tmp_path: Path, capsys: pytest.Capture
     assert page.startswith("<!doctype html>")
     assert "metrics by load" in page
     assert json.loads(capsys.readouterr().out)["serving"]["load"] == "rate"
+
+
+@pytest.mark.parametrize("flags", [[], ["--markdown"], ["--full"]])
+def test_a_stdout_without_unicode_gets_ascii(flags: list[str]) -> None:
+    """A container without a locale, or Windows: signs and plots have plain forms, other formats lose a character rather than all."""
+    environment = os.environ | {"PYTHONIOENCODING": "ascii", "FIREASSAY_CONFIG": ""}
+    words = [sys.executable, "-m", "fireassay", "report", str(HERE / "good"), *flags]
+    done = subprocess.run(words, capture_output=True, env=environment, check=False, timeout=PROCESS_S)
+    assert done.returncode == 4, done.stderr
+    assert done.stdout.isascii()
+    assert b"good" in done.stdout
+    assert (b":60 gate" in done.stdout or b":70 gate" in done.stdout) == (not flags)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fireassay import catalog
-from fireassay.cli.support.screen import coloured, columns
+from fireassay.cli.support.screen import coloured, columns, writes_unicode
 from fireassay.cli.support.settings import USED, Unasked
 from fireassay.printable import say
 
@@ -111,7 +111,7 @@ def shown(writer: Writer, page: Page) -> str | bytes:
     """The page for stdout, as wide and as coloured as it is to be."""
     if writer.fit is None:
         return writer.write(page)
-    return writer.fit(page, width=columns(sys.stdout), colour=coloured(sys.stdout))
+    return writer.fit(page, width=columns(sys.stdout), colour=coloured(sys.stdout), plain=not writes_unicode(sys.stdout))
 
 
 def printed(content: str | bytes) -> None:
@@ -119,7 +119,10 @@ def printed(content: str | bytes) -> None:
     if isinstance(content, bytes):
         sys.stdout.buffer.write(content)
         return
-    sys.stdout.write(content if content.endswith("\n") else f"{content}\n")
+    text = content if content.endswith("\n") else f"{content}\n"
+    if not writes_unicode(sys.stdout):  # formats other than the terminal's have no plain form
+        text = text.encode("ascii", "replace").decode()
+    sys.stdout.write(text)
 
 
 def write(path: Path, content: str | bytes, *, append: bool = False) -> None:

@@ -28,3 +28,12 @@ def coloured(stream: TextIO) -> bool:
     if (choice := USED.get().color) != "auto":
         return choice == "always"
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def writes_unicode(stream: TextIO | None) -> bool:
+    """Whether the stream's encoding has the marks of a report."""
+    try:
+        "▸┊─".encode(getattr(stream, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -47,10 +47,10 @@ PLAIN: Final = str.maketrans(_ASCII | {"±": "+-", "→": "->", "─": "-", "━
 LONGER: Final = str.maketrans({sign: text for sign, text in _ASCII.items() if len(text) > 1})  # replaced before lines are broken
 
 
-def write(page: Page, *, width: int = WIDTH, colour: bool = False) -> str:
+def write(page: Page, *, width: int = WIDTH, colour: bool = False, plain: bool = False) -> str:
     """Render the page as text of at most `width` columns; with `colour` for a terminal, else plain ASCII."""
     if page.brief is not None:
-        return one_screen.write(page, page.brief, one_screen.Style(width=width, colour=colour, plain=False))
+        return one_screen.write(page, page.brief, one_screen.Style(width=width, colour=colour, plain=plain))
     return _drawn(
         [*_head(page), *(part for section in page.of_depth("front") for part in _section(section, width)), *_foot(page)], width, colour
     )

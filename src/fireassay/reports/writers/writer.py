@@ -16,8 +16,8 @@ from fireassay.reports.page import Page
 class Fit(Protocol):
     """Rendering of a page for a screen."""
 
-    def __call__(self, page: Page, *, width: int, colour: bool) -> str:
-        """Render the page in at most `width` columns."""
+    def __call__(self, page: Page, *, width: int, colour: bool, plain: bool) -> str:
+        """Render the page in at most `width` columns; `plain`: in ASCII."""
 
 
 @dataclass(frozen=True, kw_only=True)
