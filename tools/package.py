@@ -22,7 +22,7 @@ VERDICTS = (0, 4)  # on a busy machine three rounds decide nothing
 COMMANDS = (  # in the empty environment, and what each prints
     (("fireassay", "--help"), "usage: "),
     (("assay", "--help"), "usage: "),
-    (("assay", "demo", "--help"), "usage: assay demo"),
+    (("assay", "demo", "--help"), "assay demo --whole"),
     (("assay", "demo", "--list"), "digits/train.py"),
     (("assay", "time", "--launches", "3", "--round", "0.05", "--quiet", "--json", "--", "true"), '"against_first"'),
 )
