@@ -108,7 +108,7 @@ def _evidence(view: View) -> str:
     largest = view.columns[-1]
     said: list[str] = []
     if (speedup := view.estimate("speedup", largest.key)) and view.recommended != largest.key and len(view.columns) > 1:
-        said.append(f"{largest.label} are {show(speedup).full} times as fast{_price_ratio(view, largest)}.")
+        said.append(f"A step with {largest.label} is {show(speedup).full} times as fast{_price_ratio(view, largest)}.")
     missed = [*_others(view, "bad"), *_others(view, "open")]
     if view.recommended not in (None, view.base) and missed:
         said.append(f"{_missing(view, missed)}.")
@@ -140,7 +140,7 @@ def _price_ratio(view: View, column: Column) -> str:
     base, other = next(((a, b) for a, b in zip(values[::2], values[1::2], strict=True) if a and b), (None, None))
     if base is None or other is None or not base.value:
         return ""
-    return f" at {other.value / base.value:.2g} times the cost of a run"
+    return f", a run costs {other.value / base.value:.2g} times as much"
 
 
 def _missing(view: View, columns: Sequence[Column]) -> str:
@@ -423,7 +423,7 @@ def _next(view: View) -> tuple[Next, ...]:
         levels = ",".join(str(column.workers) for column in (_base(view), *open_))
         needed = max((_needed(view, column) for column in open_), default=0)
         if needed > MOST_LAUNCHES:
-            reason = f"decide on {_numbers(open_)}; with today's noise it takes {needed:,} launches"
+            reason = f"decide on {_numbers(open_)}: quieten the machine first (its noise would take {needed:,} launches)"
         else:
             reason = f"decide on {_numbers(open_)} with as many launches as the noise seen here needs"
         usual = max(2 * answering.timed(view), 10)

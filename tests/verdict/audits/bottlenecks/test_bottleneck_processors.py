@@ -39,7 +39,7 @@ def test_four_workers_on_two_processors_compute_at_least_half_of_the_base() -> N
     (finding,) = found(2)
     assert finding.configuration == "workers=4"
     assert finding.evidence == (
-        "4 workers share 2 usable processors: 20 ms more computing in a step than a perfect split, 20 ms of the 25 ms [25, 25] that did not shrink"
+        "4 workers share 2 usable processors, which explains 20 ms of the 25 ms [25, 25] of computing that did not shrink"
     )
     assert "a machine with 4 processors" in finding.remedy
 

@@ -55,8 +55,8 @@ def _evidence(level: int, threads: int, processors: int, floor: float, lost: Est
     each = f" with {count(threads, 'threads')} each" if threads > 1 else ""
     covered = "all" if floor >= lost.value else reading(floor, SECONDS)
     return (
-        f"{count(level, 'workers')}{each} share {count(processors, 'usable processors')}: {reading(floor, SECONDS)} more computing in a step than a "
-        f"perfect split, {covered} of the {show(lost).full} that did not shrink"
+        f"{count(level, 'workers')}{each} share {count(processors, 'usable processors')}, which explains {covered} of the {show(lost).full} of "
+        "computing that did not shrink"
     )
 
 
