@@ -11,6 +11,7 @@ import pytest
 from fireassay import catalog
 from fireassay.frames.record_data import RecordData
 from fireassay.stats.models.communication_wall import Division
+from fireassay.verdict.audits.scaling import communication_wall
 from fireassay.verdict.audits.scaling.communication_wall import AUDIT, _division
 from fireassay.verdict.judge import compute
 from fireassay.verdict.types import Finding
@@ -90,3 +91,11 @@ def test_a_record_without_collectives_is_not_examined() -> None:
 
 def test_weak_scaling_names_no_serial_work() -> None:
     assert told(record(weak=True))[0].rule == "limited_by_communication"
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_serial_work_is_not_to_be_looked_for_where_workers_share_processors(monkeypatch: pytest.MonkeyPatch, shared: bool) -> None:
+    """The model knows no processors: two notes of one record would blame different things."""
+    monkeypatch.setattr(communication_wall, "sharing", lambda *_: ["a note"] if shared else [])
+    (note,) = [finding for finding in told(record(serial=0.4)) if finding.rule == "limited_by_serial"]
+    assert ("processor for each worker" in note.remedy) == shared

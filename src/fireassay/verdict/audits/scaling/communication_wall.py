@@ -19,6 +19,7 @@ from fireassay.metrics.metric import ALL, Results
 from fireassay.stats.models.communication_wall import Division, Limit, divide, trend
 from fireassay.stats.models.scaling_predictions import FARTHEST, WORST_MISS
 from fireassay.units import SECONDS
+from fireassay.verdict.audits.bottlenecks.bottleneck_processors import examine as sharing
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.types import Finding
 
@@ -30,6 +31,10 @@ SAYS: Final[dict[Limit, str]] = {
     "serial and communication": "serial work and communication limit equally",
     "unexplained": "most of it is neither serial work nor communication by the model",
 }
+# the model knows no processors: what workers lose by sharing them looks like serial work
+SHARED: Final = (
+    "workers share processors (bottleneck_processors), which the model takes for serial work; measure with a processor for each worker"
+)
 REMEDIES: Final[dict[Limit, str]] = {
     "nothing": "nothing to do",
     "serial": "find what every worker does in full in each step: loading, logging, evaluation, an undivided part of the model",
@@ -54,7 +59,7 @@ def examine(measured: RecordData, results: Results) -> tuple[Finding, ...]:
         "note",
         None,
         f"{_division(parts, step, weak=curve.weak)}: {SAYS[parts.limit]}{_fits(measured, wall, results)}{_reach(wall, results)}",
-        REMEDIES[parts.limit],
+        SHARED if parts.limit == "serial" and any(True for _ in sharing(measured, results)) else REMEDIES[parts.limit],
     )
     return (note, *_misses(results))
 
