@@ -24,7 +24,6 @@ WORST: Final[tuple[Status, ...]] = ("INVALID", "FAIL", "INCONCLUSIVE")
 DISTURBANCES: Final = ("foreign_load", "steal", "throttled", "slow_sentinel", "drift")  # of the machine: told before anything else
 MOST_ROWS: Final = 8  # configurations in a brief table
 LONGEST: Final = 115  # characters of one doubt
-SHORT_ID: Final = 6  # characters of a record's id that are shown
 
 
 def mark(status: Status, word: str = "", why: str = "") -> Mark:
@@ -62,9 +61,8 @@ def cell(view: View, metric: str, key: str, *, bare: bool = True) -> Number | No
 
 
 def doubts(view: View, longest: int = LONGEST) -> Line:
-    """What weakens the numbers, in one line; `longest`: characters of the doubt that is told in full."""
+    """What weakens the numbers, in one line; `longest`: most characters of the first, which is quoted; the others are named."""
     groups = [group for group in grouping.findings(view) if group.severity in ("fail", "warning")]
-    # the first is told in full, the others are named
     groups.sort(key=lambda group: (group.rule not in DISTURBANCES, len(group.told[0].sentence)))
     if not groups:
         return Line(label="doubts", text="none: every audit passed", target="findings")

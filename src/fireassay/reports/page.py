@@ -347,7 +347,7 @@ class Tile:
     mark: Mark
     text: str  # one or two short sentences
     big: str = ""  # "1.36 times"; empty if there is no number
-    small: str = ""  # beside it: "[1.11, 1.66] with 2 workers"
+    small: str = ""  # next to it: "[1.11, 1.66] with 2 workers"
     marks: tuple[Mark, ...] = ()  # by configuration; each word is its name
     target: str = ""  # key of the section with its evidence
 

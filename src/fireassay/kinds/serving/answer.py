@@ -29,7 +29,7 @@ from fireassay.units import SECONDS
 
 ONE_LINE, TWO_LINES = 62, 128  # characters beside a label in a window of 80 columns
 NOT_MEASURED: Final = "not measured"  # label of a line
-DOUBT: Final = 80  # characters of the doubt that is told in full
+DOUBT: Final = 80  # most characters of the doubt that is quoted
 NEEDED: Final = round(BEYOND / 0.01)  # independent requests for a p99
 UNCERTAINTIES: Final = ("ttft_uncertainty_p99", "e2e_uncertainty_p99")
 UNFIT: Final = {"FAIL": "does not pass", "INCONCLUSIVE": "is undecided", "NOT_MEASURED": "is undecided"}

@@ -20,7 +20,7 @@ from fireassay.metrics.metric import ALL
 from fireassay.metrics.quality import QUALITY, QUALITY_DIFFERENCE
 from fireassay.metrics.training.faults import RECOVERY_TIME
 from fireassay.metrics.training.lost_time import METRICS as LOST
-from fireassay.metrics.training.lost_time import part_of
+from fireassay.metrics.training.lost_time import NAMES, part_of
 from fireassay.metrics.training.scaling import SPEEDUP
 from fireassay.metrics.training.time import STEP_TIME, WALL_TIME
 from fireassay.reports import answering
@@ -85,7 +85,7 @@ def _headline(view: View) -> str:
     if view.status == "INVALID":
         return f"no number counts: {answering.shortened(_first(view, 'invalid'))}"
     if wrong := _wrong(view):
-        return f"wrong result with {_listed(wrong)}"
+        return f"wrong result with {_numbers(wrong)}"
     picked = next((column for column in view.columns if column.key == view.recommended), None)
     if picked is None:
         told = next((row.sentence for row in view.recommendations if row.goal == "recommended"), view.sentence)
@@ -185,10 +185,6 @@ def _numbers(columns: Sequence[Column]) -> str:
     return f"{', '.join(first)}{' and ' if first else ''}{last} {noun}"
 
 
-def _listed(columns: Sequence[Column]) -> str:
-    return _numbers(columns)
-
-
 # ---- tables ----------------------------------------------------------------------------------------------------------
 
 
@@ -268,7 +264,9 @@ def decomposition(view: View, column: Column) -> tuple[Sum, ...]:
     lost = [(metric, value) for metric in LOST if (value := view.estimate(metric.name, column.key))]
     ideal = whole.value - sum(value.value for _, value in lost)
     unit = scale.label
-    parts = tuple(Part(text=_lower(metric.title), number=Number(shown=show(value, scale)), role=part_of(metric)) for metric, value in lost)
+    parts = tuple(
+        Part(text=NAMES[part_of(metric)], number=Number(shown=show(value, scale)), role=part_of(metric)) for metric, value in lost
+    )
     split = (
         f"{show(base, scale).text.removesuffix(scale.after)} / {given(round(base.value / ideal, 6))}" if ideal > 0.0 else "a perfect split"
     )
@@ -279,12 +277,6 @@ def decomposition(view: View, column: Column) -> tuple[Sum, ...]:
     measured = (Part(text=_base(view).label, number=Number(shown=show(base, scale)), role="base"),)
     shared = (row.evidence for row in view.findings if row.rule == PROCESSORS and row.configuration == column.key)
     return (Sum(name="why", title=title, unit=unit, start=start, parts=parts, total=total, measured=measured, notes=tuple(shared)),)
-
-
-def _lower(title: str) -> str:
-    return {"Lost time not explained": "not explained", "Waiting for data beyond the base's share": "waiting for data"}.get(
-        title, f"{title[:1].lower()}{title[1:]}"
-    )
 
 
 def _bare(like: Estimate, value: float) -> Estimate:
@@ -369,7 +361,7 @@ BIG: Final = {"correctness": (QUALITY.name,), "performance": (SPEEDUP.name, *TIM
 
 
 def _big(view: View, dimension: str, column: Column) -> tuple[str, str]:
-    """The one large number of a tile, and what stands beside it."""
+    """The large number of a tile, and the text next to it."""
     for name in BIG[dimension]:
         row = view.metric(name)
         for key in (column.key, *(other.key for other in view.columns), ALL):

@@ -41,7 +41,7 @@ def start(request: Request, command: Sequence[str], *, after: Callable[[], objec
 
 
 def job_of(request: Request, command: Sequence[str]) -> dict[str, Any]:
-    """What the supervisor of a launch is told."""
+    """The job description for the supervisor of a launch."""
     return {
         "command": [*request.prefix, *command],
         "cwd": str(request.cwd),

@@ -29,6 +29,14 @@ ENTANGLED: Final = Absent(
 )
 UNKNOWN: Final = Absent(reason="not_measured", detail="some steps lack this part; mark the steps: for batch in probe.steps(loader)")
 NO_PARTNER: Final = Absent(reason="insufficient", detail="no block has steady steps of both the base and this configuration")
+NAMES: Final[Mapping[str, str]] = {  # of the parts where they are summed up
+    "computing": "computing that did not shrink",
+    "transfer": "exposed transfer",
+    "waiting": "waiting for slower ranks, per rank",
+    "data": "waiting for data",
+    "uneven": "ranks taking turns at being slow",
+    "unexplained": "not explained",
+}
 UNEXPLAINED: Final = "lost_unexplained"
 
 LOST = (  # part, title, formula, question, caveat

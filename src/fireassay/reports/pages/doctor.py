@@ -15,7 +15,7 @@ EXIT_OF: Final = {"fit": 0, "unknown": 4, "noisy": 4, "unfit": 1}
 TONES: Final[dict[str, Tone]] = {"fit": "good", "unfit": "bad", "noisy": "open", "unknown": "open"}
 FLOOR: Final = "noise floor"  # the check that says which differences show
 MOST_LINES: Final = 9  # checks with a line each
-MOST_MENDS: Final = 2
+MOST_REMEDIES: Final = 2
 SIGNED: Final = {
     "fit": Mark(word="fit", tone="good"),
     "noisy": Mark(word="noisy", tone="open", sign="~"),
@@ -61,15 +61,15 @@ def _answer(head: str, fitness: str, checks: Sequence[Mapping[str, Any]], again:
 
 def _next(checks: Sequence[Mapping[str, Any]], again: str) -> Iterator[Next]:
     """The remedies, each once; a command that one of them names, else the examination again."""
-    mends = list(dict.fromkeys(str(check["mend"]) for check in checks if check["mend"]))[:MOST_MENDS]
-    for mend in mends:
-        reason, _, command = mend.rpartition(": assay ")
+    remedies = list(dict.fromkeys(str(check["mend"]) for check in checks if check["mend"]))[:MOST_REMEDIES]
+    for remedy in remedies:
+        reason, _, command = remedy.rpartition(": assay ")
         if reason:
             yield Next(reason=reason, command=f"assay {command}")
-        elif mend == mends[-1]:
-            yield Next(reason=f"{mend}; then examine again", command=again)
+        elif remedy == remedies[-1]:
+            yield Next(reason=f"{remedy}; then examine again", command=again)
         else:
-            yield Next(reason=mend)
+            yield Next(reason=remedy)
 
 
 def _lines(checks: Sequence[Mapping[str, Any]]) -> Iterator[Bullet]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from fireassay.estimates.format import count
 from fireassay.metrics.metric import ALL
 from fireassay.reports import grouping
-from fireassay.reports.answering import standing
+from fireassay.reports.answering import TONES, standing
 from fireassay.reports.page import Block, Blocks, Bullets, Cell, Chart, Head, Mark, Number, Prose, Section, Table, Words, heads
 from fireassay.reports.pages import record
 from fireassay.reports.view import DIMENSION_TITLES, LaunchRow, MetricRow, View
@@ -47,7 +47,7 @@ def by_configuration(view: View, dimension: str) -> Blocks:
     if len(_sentences(view, dimension)) <= MOST_TOLD:
         return ()
     rows = tuple(
-        (row.column.label, Mark(word=cell.word, tone=record.TONES[cell.status]), cell.sentence)
+        (row.column.label, Mark(word=cell.word, tone=TONES[cell.status]), cell.sentence)
         for row in view.vector
         if (cell := row.cells[dimension])
     )

@@ -14,6 +14,7 @@ from fireassay import catalog
 from fireassay.estimates.format import count
 from fireassay.metrics.metric import ALL
 from fireassay.reports import grouping
+from fireassay.reports.answering import TONES
 from fireassay.reports.page import (
     Answer,
     Block,
@@ -43,14 +44,6 @@ from fireassay.verdict.types import DIMENSIONS
 if TYPE_CHECKING:
     from fireassay.reports.charts.chart import Drawing, Missing
 
-TONES: Final[dict[str, Tone]] = {
-    "PASS": "good",
-    "NO_GAIN": "gain",
-    "FAIL": "bad",
-    "INVALID": "void",
-    "INCONCLUSIVE": "open",
-    "NOT_MEASURED": "absent",
-}
 SEVERITIES: Final[dict[str, Tone]] = {"invalid": "void", "fail": "bad", "warning": "open", "note": "absent"}
 SIGNS: Final = {"invalid": "!", "warning": "!", "note": "i"}
 ANSWERS: Final[dict[str, Tone]] = {"kept": "good", "not kept": "bad", "in part": "open", "not applicable": "absent"}

@@ -10,9 +10,9 @@ from functools import partial
 
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.metrics.metric import ALL
+from fireassay.reports.answering import TONES
 from fireassay.reports.figures import ends
 from fireassay.reports.page import Blocks, Cell, Figure, Mark, Section, Table, heads
-from fireassay.reports.pages.record import TONES
 from fireassay.reports.view import DIMENSION_TITLES, Column, MetricRow, View
 from fireassay.verdict.types import DIMENSIONS
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fireassay.runners.launching.failure_reason import BY_SIGNAL
 from fireassay.spec.plan import PlannedLaunch
 
-BY_SIGNAL = " was ended by signal "  # in the reason of a row
 FAILED = ("failed", "timeout")
 FINAL = frozenset({"ok", "failed", "timeout", "skipped"})  # a slot with such a row is not retried
 

@@ -10,9 +10,9 @@ import signal
 from pathlib import Path
 
 from fireassay.launchers.support.base import Ending
-from fireassay.runners.experiment.policy import BY_SIGNAL
 
 TAIL_BYTES = 1 << 16
+BY_SIGNAL = " was ended by signal "  # in the reason of a launch that did not end by itself
 # Modules whose distributions have other names.
 DISTRIBUTIONS = {
     "sklearn": "scikit-learn",

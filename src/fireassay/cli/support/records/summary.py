@@ -55,7 +55,7 @@ class Summary:
 
 def summarised(measured: RecordData, judgement: Judgement, *, done: int, planned: int) -> Summary:
     """The summary of a complete record."""
-    from fireassay.reports.pages.record import TONES
+    from fireassay.reports.answering import TONES
     from fireassay.reports.words import STATUS_WORDS
     from fireassay.verdict.headline import headline
 
