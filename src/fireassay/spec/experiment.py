@@ -20,6 +20,7 @@ from fireassay.spec.model import NAME_PATTERN, Model, WorkerCounts, listed
 from fireassay.spec.rules.experiment import AT_MOST, LAUNCHES, contradictions
 from fireassay.spec.sections.collectives import Collectives
 from fireassay.spec.sections.costs import Energy, Prices
+from fireassay.spec.sections.evaluation import Evaluation
 from fireassay.spec.sections.faults import AnyFault, of_kind
 from fireassay.spec.sections.flops import Flops
 from fireassay.spec.sections.launcher import Launcher, Limits
@@ -86,11 +87,13 @@ class Launches(Model):
         flag("--seed", "N", "fixes the order, the seeds and the fault times", run=30, profile=20),
         flag("--seed", "N", "fixes the order of launches and sizes", comm=150),
         flag("--seed", "N", "fixes the order, the arrivals and the texts", load=370),
+        flag("--seed", "N", "fixes the resampling of items", score=130),
     ] = Field(20260101, ge=0, lt=2**63, description="Fixes the launch order, the launch seeds and the fault times.")
     confidence: Annotated[
         float,
         flag("--confidence", "C", "confidence of every interval ({default:g})", run=40, comm=160, load=380),
         flag("--confidence", "C", "confidence of the interval ({default:g})", time=60),
+        flag("--confidence", "C", "confidence of every interval ({default:g})", score=120),
     ] = Field(0.95, gt=0.5, lt=1.0, description="Confidence of every interval.")
     precision: Annotated[
         float | None,
@@ -143,6 +146,7 @@ class Quality(Model):
         float,
         flag("--margin", "M", "largest loss of mean score that still counts as preserved ({default:g})", run=200),
         flag("--margin", "M", "largest loss of it that still counts as preserved ({default:g})", load=220),
+        flag("--margin", "M", "with two files or more: largest loss of the first score that still counts as held", score=100),
     ] = Field(
         0.01,
         gt=0.0,
@@ -229,6 +233,7 @@ class Experiment(Model):
         flag("--name", "NAME", "names the record ({default})", default="comm", comm=250),
         flag("--name", "NAME", "names the record (the model or the host)", load=400),
         flag("--name", "NAME", "names the record (the command's name)", time=110),
+        flag("--name", "NAME", "names the record (the first file's name)", score=140),
     ] = Field(min_length=1, max_length=80, pattern=NAME_PATTERN, description="Names the record: letters, digits, dot, dash, underscore.")
     workload: Workload
     factor: Factor = Field(
@@ -236,6 +241,7 @@ class Experiment(Model):
         description="The one thing that the experiment varies. Required except for serving, whose loads are in [serving].",
     )
     serving: Serving | None = Field(None, description='A load on serving engines, for workload.runner = "serving".')
+    evaluation: Evaluation | None = Field(None, description="Items that are asked, and scores of the answers.")
     measure: Measure = Measure()
     collectives: Collectives | None = Field(None, description='Collectives to time, for workload.runner = "collectives".')
     tune: Tune | None = Field(None, description="Knobs for `assay tune`; other verbs reject it.")

@@ -91,9 +91,11 @@ def configuration_name(workers: int) -> str:
 
 def configurations(experiment: Experiment) -> tuple[Configuration, ...]:
     """The configurations of a block: worker counts ascending, or engines, scenarios and loads in the given order."""
-    if experiment.serving is None:
-        return tuple(Configuration(name=configuration_name(level), workers=level) for level in sorted(experiment.factor.levels))
-    return _loads(experiment.serving)
+    if experiment.serving is not None:
+        return _loads(experiment.serving)
+    if experiment.evaluation is not None:
+        return tuple(Configuration(name=f"answers={file.name}", workers=1, target=file.name) for file in experiment.evaluation.answers)
+    return tuple(Configuration(name=configuration_name(level), workers=level) for level in sorted(experiment.factor.levels))
 
 
 def targets_of(serving: Serving) -> tuple[Target, ...]:
@@ -148,6 +150,8 @@ def refuse_endless(experiment: Experiment) -> None:
     if serving is not None:
         loads = len(serving.concurrency or serving.rate) or 1
         each = len(targets_of(serving)) * max(1, len(serving.scenarios)) * loads
+    elif experiment.evaluation is not None:
+        each = len(experiment.evaluation.answers)
     faults = len(experiment.faults)
     if each * (experiment.blocks + faults) > MOST_LAUNCHES:
         raise SpecError(

@@ -57,6 +57,22 @@ def variable(text: str) -> tuple[str, str]:
     return name, value
 
 
+def option(text: str) -> tuple[str, str | int | float | bool]:
+    """ "METRIC.NAME=VALUE" as name and value: yes and no, numbers, else text."""
+    name, equals, value = text.partition("=")
+    if not equals or not all(name.partition(".")):
+        raise Unreadable("METRIC.NAME=VALUE, as in rouge_l.stem=yes")
+    known: dict[str, bool] = {"yes": True, "true": True, "no": False, "false": False}
+    if value.lower() in known:
+        return name, known[value.lower()]
+    for number in (int, float):
+        try:
+            return name, number(value)
+        except ValueError:
+            continue
+    return name, value
+
+
 def number_or_none(text: str) -> float | str:
     """A number, or the word "none"."""
     return text if text == "none" else float(text)
