@@ -59,7 +59,9 @@ def conclude(evidence: Evidence) -> Verdict:
 def about(measured: RecordData) -> dict[str, Metric]:
     """The metrics defined for this record."""
     every: Mapping[str, Metric] = catalog.load_all("metrics")
-    return {name: metric for name, metric in every.items() if measured.kind.concerns(metric.about)}
+    return {
+        name: metric for name, metric in every.items() if measured.kind.concerns(metric.about) and metric.asked(measured.experiment)
+    }
 
 
 def compute(

@@ -1,0 +1,133 @@
+"""What did each item score, on average over its repetitions?
+
+A repetition (another answer to the same item, in the same launch or in another) is no further item: an item's rows are averaged first.
+An item without a score in any repetition is left out of a mean, and counted by `unscored`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import polars as pl
+
+from fireassay import catalog
+from fireassay.frames.record_data import RecordData
+from fireassay.scoring.text_metric import Array, TextMetric
+
+
+@dataclass(frozen=True, kw_only=True)
+class ItemScores:
+    """One score of one task at one configuration: a row per item, in the order of their ids."""
+
+    metric: TextMetric
+    items: tuple[str, ...]
+    rows: Array  # [items, statistics], means over repetitions; no NaN
+    weights: Array  # [items]
+    clusters: tuple[str | None, ...]
+    repetitions: int  # most answers of one item
+    launches: int
+    unscored: int  # items that were answered and have no score
+
+    @property
+    def value(self) -> float:
+        """The score of all items; NaN if it is undefined for them."""
+        return float(self.metric.weighted(self.rows, self.weights[None, :])[0]) if len(self.items) else float("nan")
+
+    @property
+    def labels(self) -> Sequence[str | None] | None:
+        """The clusters; None if no item has one."""
+        return None if all(label is None for label in self.clusters) else self.clusters
+
+
+@cache
+def metric_named(name: str) -> TextMetric:
+    """A score's declaration; loads no library."""
+    metric: TextMetric = catalog.load("scoring.metrics", name)
+    return metric
+
+
+def requested(measured: RecordData) -> tuple[str, ...]:
+    """The scores of a record, the deciding one first."""
+    named = measured.experiment.evaluation.metrics if measured.experiment.evaluation is not None else ()
+    recorded = measured.table("scores")["metric"].unique().sort().to_list()
+    return (*(name for name in named if name in recorded), *(name for name in recorded if name not in named)) or named
+
+
+def tasks(measured: RecordData) -> tuple[str, ...]:
+    """The tasks of a record, by name."""
+    return tuple(measured.table("answers")["task"].unique().sort().to_list())
+
+
+def answers_of(measured: RecordData, configuration: str) -> pl.DataFrame:
+    """The rows of `answers` of a configuration's timed launches."""
+    launches = measured.timed.filter(pl.col("configuration") == configuration).select("launch")
+    return measured.once(f"answers of {configuration}", lambda data: data.table("answers").join(launches, on="launch", how="semi"))
+
+
+def item_scores(measured: RecordData, configuration: str, task: str, metric: str) -> ItemScores:
+    """One score of one task at one configuration."""
+    key = f"item scores of {configuration} {task} {metric}"
+    return measured.once(key, lambda data: _item_scores(data, configuration, task, metric))
+
+
+def _item_scores(measured: RecordData, configuration: str, task: str, name: str) -> ItemScores:
+    metric, keys = metric_named(name), ["launch", "task", "item", "repetition"]
+    asked = answers_of(measured, configuration).filter(pl.col("task") == task).select(*keys, "cluster", "weight")
+    scored = measured.table("scores").filter((pl.col("metric") == name) & pl.col("score").is_not_null())
+    answered = asked.join(scored.select(*keys, "statistics"), on=keys, how="left")
+    width = len(metric.statistics)
+    folded = (
+        answered.filter(pl.col("statistics").list.len() == width)
+        .group_by("item")
+        .agg(
+            *(pl.col("statistics").list.get(column).mean().alias(f"s{column}") for column in range(width)),
+            pl.col("weight").first(),
+            pl.col("cluster").first(),
+            pl.len().alias("repetitions"),
+        )
+        .sort("item")
+    )
+    return ItemScores(
+        metric=metric,
+        items=tuple(folded["item"].to_list()),
+        rows=folded.select(f"s{column}" for column in range(width)).to_numpy().reshape(-1, width).astype(np.float64),
+        weights=folded["weight"].to_numpy(),
+        clusters=tuple(folded["cluster"].to_list()),
+        repetitions=int(folded["repetitions"].max() or 0),  # type: ignore[arg-type]
+        launches=asked["launch"].n_unique(),
+        unscored=answered["item"].n_unique() - folded.height,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paired:
+    """The same items at two configurations; `left` counts the items that only one of them scored."""
+
+    reference: ItemScores
+    candidate: ItemScores
+    left: int
+
+
+def paired(measured: RecordData, configuration: str, task: str, metric: str) -> Paired:
+    """A configuration's items beside those of the base."""
+    sides = [item_scores(measured, name, task, metric) for name in (measured.base, configuration)]
+    common = set(sides[0].items) & set(sides[1].items)
+    reference, candidate = (_only(side, common) for side in sides)
+    return Paired(reference=reference, candidate=candidate, left=len(set(sides[0].items) ^ set(sides[1].items)))
+
+
+def _only(scores: ItemScores, items: set[str]) -> ItemScores:
+    kept = np.array([item in items for item in scores.items], dtype=bool)
+    return ItemScores(
+        metric=scores.metric,
+        items=tuple(item for item in scores.items if item in items),
+        rows=scores.rows[kept],
+        weights=scores.weights[kept],
+        clusters=tuple(label for label, keep in zip(scores.clusters, kept, strict=True) if keep),
+        repetitions=scores.repetitions,
+        launches=scores.launches,
+        unscored=scores.unscored,
+    )

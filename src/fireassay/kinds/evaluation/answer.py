@@ -1,0 +1,50 @@
+"""What is the answer of an evaluation, on one screen?  Held or not, and every score with its interval."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fireassay.reports import answering
+from fireassay.reports.page import Answer, Head, Interval, Line, Plot, Section, Table, Words
+from fireassay.reports.view import View
+
+SHARES: Final = ("failed_answers", "no_answer", "cut_answers")
+
+
+def answer(view: View) -> Answer:
+    """Status, the decision, the shares without an answer."""
+    lines = () if view.status == "INVALID" else (*(line for line in (_reliability(view),) if line is not None), answering.doubts(view))
+    return Answer(
+        mark=answering.mark(view.status),
+        headline=answering.told(view),
+        tiles=answering.tiles(view),
+        lines=lines,
+        next=answering.remedies(view, ("invalid", "fail", "warning")),
+        record=answering.record_line(view, "over items"),
+    )
+
+
+def _reliability(view: View) -> Line | None:
+    return answering.dimension_line(view, "reliability")
+
+
+def brief(view: View) -> tuple[Section, ...]:
+    """A row for each side: its scores, and the shares of items that have none."""
+    if view.status == "INVALID":
+        return ()
+    names = [row.name for row in view.primary]
+    rows = tuple((Words(text=column.label), *(answering.cell(view, name, column.key) for name in names)) for column in view.columns)
+    titles = {row.name: row.title for row in view.primary}
+    heads = (Head(text="answers"), *(Head(text=titles[name]) for name in names))
+    table = Table(name="scores", heads=heads, rows=rows, inline=True)
+    return (Section(key="brief-scores", title="", depth="brief", content=(table, *_plot(view))),)
+
+
+def _plot(view: View) -> tuple[Plot, ...]:
+    """The deciding score of each side."""
+    if not view.primary or view.primary[0].name in SHARES or len(view.columns) < 2:
+        return ()
+    row = view.primary[0]
+    cells = [(column, answering.cell(view, row.name, column.key)) for column in view.columns]
+    rows = tuple(Interval(name=column.label, number=cell) for column, cell in cells if cell is not None)
+    return (Plot(name="score", title=row.title, rows=rows, stub="answers"),) if rows else ()

@@ -1,0 +1,54 @@
+"""Was quality held within the margin that was fixed beforehand?  One result for each configuration but the base."""
+
+from __future__ import annotations
+
+from fireassay.estimates.estimate import Absent
+from fireassay.estimates.format import count, given
+from fireassay.frames.record_data import RecordData
+from fireassay.kinds.evaluation.held import Held, held
+from fireassay.metrics.metric import Results
+from fireassay.spec.experiment import Quality
+from fireassay.verdict.gates.support.gate import Gate
+from fireassay.verdict.types import GateResult, Status
+
+
+def check(measured: RecordData, _: Results) -> tuple[GateResult, ...]:
+    """All tasks must hold; none without a margin."""
+    quality = measured.experiment.quality
+    if quality is None:
+        return ()
+    return tuple(_of(name, held(measured, name), quality) for name in measured.configurations if name != measured.base)
+
+
+def _of(configuration: str, tasks: tuple[Held, ...], quality: Quality) -> GateResult:
+    statuses = [status_of(task) for task in tasks]
+    order: tuple[Status, ...] = ("FAIL", "INCONCLUSIVE", "NOT_MEASURED", "PASS")
+    status = next((status for status in order if status in statuses), "NOT_MEASURED")
+    worst = next((task for task in tasks if status_of(task) == status), None)
+    return GateResult(gate="held", configuration=configuration, status=status, sentence=words(worst, quality, len(tasks)))
+
+
+def status_of(task: Held) -> Status:
+    """HELD, DEGRADED and INCONCLUSIVE as statuses of a gate."""
+    if isinstance(task.decision, Absent):
+        return "INCONCLUSIVE" if task.decision.reason == "insufficient" else "NOT_MEASURED"
+    statuses: dict[str, Status] = {"HELD": "PASS", "DEGRADED": "FAIL", "INCONCLUSIVE": "INCONCLUSIVE"}
+    return statuses[task.decision.verdict]
+
+
+def words(task: Held | None, quality: Quality, tasks: int) -> str:
+    """The decision in a sentence, with what would decide it."""
+    if task is None:
+        return "no item was scored on both sides"
+    where = f"{task.task}: " if tasks > 1 else ""
+    if isinstance(task.decision, Absent):
+        return f"{where}{task.metric}: {task.decision.detail}"
+    said, decision = {"HELD": "held", "DEGRADED": "degraded", "INCONCLUSIVE": "undecided"}, task.decision
+    change = f"{decision.estimate:+.3f} [{decision.low:+.3f}, {decision.high:+.3f}]".replace("-", "−")
+    flips = f"{count(task.worse, 'items')} worse and {task.better:,} better of {task.items:,}"
+    worse = " (worse, but within the margin)" if decision.worse_within_margin and decision.verdict == "HELD" else ""
+    needed = f"; about {count(decision.items_needed, 'items')} would decide" if decision.verdict == "INCONCLUSIVE" and decision.items_needed else ""
+    return f"{where}quality {said[decision.verdict]}{worse}: {task.metric} {change}, one-sided bounds, margin {given(quality.margin)}; {flips}{needed}"
+
+
+GATE = Gate(name="held", question="Was quality held within the margin?", check=check, about=("evaluation",))

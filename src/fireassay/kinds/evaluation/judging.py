@@ -1,0 +1,91 @@
+"""What is the verdict on an evaluation?
+
+INVALID: an audit found the record inadmissible.  With a margin, quality decides: FAIL if it was degraded at a configuration, PASS if it
+was held at all of them, else INCONCLUSIVE.  Without one, PASS: every score has an interval; INCONCLUSIVE: one has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.estimates.format import show
+from fireassay.frames.evaluation.item_scores import requested
+from fireassay.frames.record_data import RecordData
+from fireassay.metrics.metric import Results
+from fireassay.verdict.judging import Evidence, Judging, nothing_to_pick
+from fireassay.verdict.status import forced
+from fireassay.verdict.types import DimensionResult, GateResult, Recommendation, Status, Verdict
+
+NOTHING_SENT = DimensionResult(status="NOT_MEASURED", sentence="the answers existed already; nothing was sent")
+
+
+def status(evidence: Evidence, _: tuple[Recommendation, ...] = ()) -> Status:
+    """One status for the record."""
+    if (found := forced(evidence.findings)) is not None:
+        return found
+    gates = {gate.status for gate in evidence.gates}
+    if gates:
+        order: tuple[Status, ...] = ("FAIL", "INCONCLUSIVE", "NOT_MEASURED")
+        worst = next((status for status in order if status in gates), "PASS")
+        return "INCONCLUSIVE" if worst == "NOT_MEASURED" else worst
+    values = [value for name in requested(evidence.data) for value in evidence.results.get(name, {}).values()]
+    return "PASS" if values and all(isinstance(value, Estimate) for value in values) else "INCONCLUSIVE"
+
+
+def _dimensions(evidence: Evidence) -> Mapping[str, Mapping[str, DimensionResult]]:
+    gates = {gate.configuration: gate for gate in evidence.gates}
+    return {
+        name: {
+            "correctness": _correctness(evidence, name, gates.get(name)),
+            "performance": NOTHING_SENT,
+            "cost": NOTHING_SENT,
+            "reliability": _reliability(evidence, name),
+        }
+        for name in evidence.data.configurations
+    }
+
+
+def _correctness(evidence: Evidence, name: str, gate: GateResult | None) -> DimensionResult:
+    told = scores_words(evidence.data, evidence.results, name)
+    if gate is not None:
+        return DimensionResult(status=gate.status, sentence=f"{gate.sentence}; {told}")
+    values = [evidence.results[metric][name] for metric in requested(evidence.data) if metric in evidence.results]
+    measured = bool(values) and all(isinstance(value, Estimate) for value in values)
+    return DimensionResult(status="PASS" if measured else "INCONCLUSIVE", sentence=told)
+
+
+def _reliability(evidence: Evidence, name: str) -> DimensionResult:
+    bad = [finding for finding in evidence.findings if finding.configuration == name and finding.rule == "unanswered_items"]
+    if not bad:
+        return DimensionResult(status="PASS", sentence="every item was answered")
+    return DimensionResult(status="INVALID" if bad[0].severity == "invalid" else "PASS", sentence=bad[0].evidence)
+
+
+def scores_words(measured: RecordData, results: Results, configuration: str) -> str:
+    """ "ROUGE-L 0.41 [0.38, 0.44], BLEU ..."."""
+    values = [(name, results[name][configuration]) for name in requested(measured) if name in results]
+    return ", ".join(f"{name} {value.detail if isinstance(value, Absent) else show(value).full}" for name, value in values)
+
+
+def _sentence(evidence: Evidence, verdict: Verdict) -> str:
+    measured, name = evidence.data, evidence.data.experiment.name
+    if verdict.status in ("INVALID", "FAIL") and (
+        worst := next((finding for finding in evidence.findings if finding.severity == verdict.status.lower()), None)
+    ):
+        quoted = ", no number of this record may be quoted" if verdict.status == "INVALID" else ""
+        return f"{name}: {verdict.status}{quoted}: {worst.evidence}."
+    word = "" if verdict.status == "PASS" else f"{verdict.status}: "
+    gates = [gate for gate in evidence.gates if gate.status == verdict.status] or list(evidence.gates)
+    if gates:
+        return f"{name}: {word}{gates[0].configuration}: {gates[0].sentence}."
+    told = "; ".join(f"{where}: {scores_words(measured, evidence.results, where)}" for where in measured.configurations)
+    return f"{name}: {word}{told}."
+
+
+JUDGING = Judging(
+    dimensions=_dimensions,
+    recommend=nothing_to_pick("scores alone recommend nothing: their cost was not measured"),
+    status=status,
+    sentence=_sentence,
+)
