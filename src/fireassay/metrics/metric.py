@@ -15,7 +15,6 @@ from typing import Literal
 from fireassay.estimates.estimate import Value
 from fireassay.frames.record_data import RecordData
 from fireassay.spec.experiment import Dimension as Dimension
-from fireassay.spec.experiment import Experiment
 from fireassay.spec.kind import EVERY
 from fireassay.stats.intervals.means import Kind
 
@@ -62,7 +61,7 @@ class Metric:
     compute: Callable[[RecordData, Results], Mapping[str, Value]]
     after: tuple[str, ...] = ()  # metrics that must be computed first
     about: tuple[str, ...] = LAUNCHED  # the kinds of records it is computed for
-    asked: Callable[[Experiment], bool] = lambda _: True  # whether an experiment asks for it; else it is neither computed nor missing
+    asked: Callable[[RecordData], bool] = lambda _: True  # whether the experiment asked for it; else it is neither computed nor missing
     primary: bool = False  # shown in the vector table of every report
     question: str = ""  # the first sentence of its entry in the metric dictionary
     caveat: str = ""  # what it cannot tell

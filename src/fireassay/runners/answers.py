@@ -24,6 +24,7 @@ from fireassay.tasks.answer_file import Answers, read
 
 TASK = "answers"
 METRICS = ("exact_match",)  # where the experiment names none
+WHOLE = "whole"  # the extractor, likewise
 
 
 def section(experiment: Experiment) -> Evaluation:
@@ -79,7 +80,7 @@ class Scorings:
 
     def __init__(self, context: RunContext) -> None:
         self.context, self.evaluation = context, section(context.experiment)
-        self.extractor = scoring.extractor(self.evaluation.extractor)
+        self.extractor = scoring.extractor(self.evaluation.extractor or WHOLE)
         self.scores = scoring.prepared(self.evaluation.metrics or METRICS, self.evaluation.options)
         self.answers: dict[str, Answers] = {}
 

@@ -60,7 +60,7 @@ def about(measured: RecordData) -> dict[str, Metric]:
     """The metrics defined for this record."""
     every: Mapping[str, Metric] = catalog.load_all("metrics")
     return {
-        name: metric for name, metric in every.items() if measured.kind.concerns(metric.about) and metric.asked(measured.experiment)
+        name: metric for name, metric in every.items() if measured.kind.concerns(metric.about) and metric.asked(measured)
     }
 
 

@@ -6,9 +6,10 @@ An item without a score in any repetition is left out of a mean, and counted by 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -49,11 +50,28 @@ def metric_named(name: str) -> TextMetric:
     return metric
 
 
+def identity(measured: RecordData) -> Mapping[str, Mapping[str, Any]]:
+    """What identifies each task, by name: signatures of its scores, extraction, digests of items and files."""
+    evaluation = measured.before.get("evaluation")
+    tasks = evaluation.get("tasks") if isinstance(evaluation, Mapping) else None
+    return tasks if isinstance(tasks, Mapping) else {}
+
+
+def metrics_of(measured: RecordData, task: str) -> tuple[str, ...]:
+    """The scores of a task, the deciding one first."""
+    named = identity(measured).get(task, {}).get("metrics")
+    recorded = measured.table("scores").filter(pl.col("task") == task)["metric"].unique().sort().to_list()
+    return tuple(name for name in named if name in recorded) if isinstance(named, Mapping) else tuple(recorded)
+
+
+def deciding(measured: RecordData, task: str) -> str:
+    """The score that decides a task; empty if nothing was scored."""
+    return next(iter(metrics_of(measured, task)), "")
+
+
 def requested(measured: RecordData) -> tuple[str, ...]:
-    """The scores of a record, the deciding one first."""
-    named = measured.experiment.evaluation.metrics if measured.experiment.evaluation is not None else ()
-    recorded = measured.table("scores")["metric"].unique().sort().to_list()
-    return (*(name for name in named if name in recorded), *(name for name in recorded if name not in named)) or named
+    """The scores of all tasks, each task's deciding one first."""
+    return tuple(dict.fromkeys(name for task in tasks(measured) for name in metrics_of(measured, task)))
 
 
 def tasks(measured: RecordData) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from fireassay.estimates.estimate import Absent
-from fireassay.frames.evaluation.item_scores import Paired, paired, requested, tasks
+from fireassay.frames.evaluation.item_scores import Paired, deciding, paired, tasks
 from fireassay.frames.record_data import RecordData
 from fireassay.spec.experiment import Quality
 from fireassay.stats.comparing import noninferiority
@@ -47,7 +47,9 @@ def held(measured: RecordData, configuration: str) -> tuple[Held, ...]:
 
 def _all(measured: RecordData, quality: Quality, configuration: str) -> Iterator[Held]:
     for task in tasks(measured):
-        metric = next(iter(requested(measured)), "")
+        metric = deciding(measured, task)
+        if not metric:
+            continue
         pairs = paired(measured, configuration, task, metric)
         if pairs.reference.items or pairs.candidate.items or pairs.left:
             yield _one(task, metric, pairs, quality, measured.confidence)

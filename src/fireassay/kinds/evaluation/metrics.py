@@ -16,7 +16,7 @@ from fireassay import catalog
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.format import count
 from fireassay.estimates.over_launches import no_launch
-from fireassay.frames.evaluation.item_scores import ItemScores, answers_of, item_scores, metric_named, tasks
+from fireassay.frames.evaluation.item_scores import ItemScores, answers_of, item_scores, metric_named, metrics_of, requested, tasks
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Metric, Results
 from fireassay.scoring.text_metric import TextMetric
@@ -73,7 +73,7 @@ def score_of(measured: RecordData, configuration: str, name: str) -> Value:
     """A score at one configuration, over all tasks that have it."""
     if measured.timed.filter(pl.col("configuration") == configuration).height == 0:
         return no_launch(configuration)
-    scored = [item_scores(measured, configuration, task, name) for task in tasks(measured)]
+    scored = [item_scores(measured, configuration, task, name) for task in tasks(measured) if name in metrics_of(measured, task)]
     values = [of_task(scores, measured.confidence) for scores in scored if scores.items]
     if not values:
         return Absent(reason="not_measured", detail="no item was answered")
@@ -112,7 +112,7 @@ def _metric(name: str) -> Metric:
         formula="mean over items of the score" if not score.corpus else "function of the sums over items",
         compute=_computed(name),
         about=ABOUT,
-        asked=lambda experiment: experiment.evaluation is not None and name in (experiment.evaluation.metrics or ("exact_match",)),
+        asked=lambda measured: name in requested(measured),
         primary=True,
         question=f"What is {score.title} of the answers?",
         caveat=score.caveat,

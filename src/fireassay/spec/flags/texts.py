@@ -62,15 +62,27 @@ def option(text: str) -> tuple[str, str | int | float | bool]:
     name, equals, value = text.partition("=")
     if not equals or not all(name.partition(".")):
         raise Unreadable("METRIC.NAME=VALUE, as in rouge_l.stem=yes")
+    return name, _typed(value)
+
+
+def plain_option(text: str) -> tuple[str, str | int | float | bool]:
+    """ "NAME=VALUE" as name and value, likewise."""
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise Unreadable("NAME=VALUE, as in shots=5")
+    return name, _typed(value)
+
+
+def _typed(value: str) -> str | int | float | bool:
     known: dict[str, bool] = {"yes": True, "true": True, "no": False, "false": False}
     if value.lower() in known:
-        return name, known[value.lower()]
+        return known[value.lower()]
     for number in (int, float):
         try:
-            return name, number(value)
+            return number(value)
         except ValueError:
             continue
-    return name, value
+    return value
 
 
 def number_or_none(text: str) -> float | str:

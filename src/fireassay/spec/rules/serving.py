@@ -51,7 +51,7 @@ def _with_its_runner(data: Data) -> Iterator[Problem]:
     runner = table(data, "workload").get("runner", "training")
     if not isinstance(runner, str):
         return
-    if data.get("serving") is not None and runner not in ("serving", "replay"):
+    if data.get("serving") is not None and runner not in ("serving", "replay", "evaluation"):
         yield Problem(
             where="serving",
             found=f"a table, where workload.runner is {shown(runner)}",

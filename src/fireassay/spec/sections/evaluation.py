@@ -12,7 +12,7 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 
 from fireassay.spec.flags.flag import flag
-from fireassay.spec.flags.texts import option
+from fireassay.spec.flags.texts import option, plain_option
 from fireassay.spec.model import NAME_PATTERN, Model, Words, listed
 
 Option = str | int | float | bool
@@ -53,19 +53,42 @@ class Fields(Model):
 class Evaluation(Model):
     """Items that are asked, and scores of the answers."""
 
+    task: Annotated[str, flag("--task", "NAME", "a layout (mmlu, gsm8k, glue, squad ...) or an own task's TOML file", evaluate=10)] = Field(
+        "", description="What is asked: the name of a file in fireassay/tasks, or the path of an own task's TOML file."
+    )
+    data: Annotated[str, flag("--data", "PATH", "the file or folder with the task's data; nothing is downloaded", evaluate=20)] = Field(
+        "", description="The file or folder with the task's data, relative to the experiment's file. Nothing is downloaded."
+    )
+    task_options: Annotated[
+        dict[str, Option],
+        flag("--task-option", "NAME=VALUE", "an option of the layout, as shots=5; may be repeated", read=plain_option, many=True, evaluate=80),
+    ] = Field(default_factory=dict, description="Options of the layout, as shots = 5.")
+    limit: Annotated[int | None, flag("--limit", "N", "ask the first N items of each task only", evaluate=90)] = Field(
+        None, ge=1, description="Ask the first items of each task only. A condition: another limit is another task."
+    )
     answers: Annotated[tuple[AnswerFile, ...], BeforeValidator(listed)] = Field(
         (), description='Files of answers that exist already, for workload.runner = "answers".'
     )
     fields: Fields = Fields()
-    metrics: Annotated[Words, flag("--metric", "A,B", "scores, the first decides ({default})", default=("exact_match",), score=10)] = Field(
+    metrics: Annotated[
+        Words,
+        flag("--metric", "A,B", "scores, the first decides ({default})", default=("exact_match",), score=10),
+        flag("--metric", "A,B", "scores, the first decides (the task's own)", evaluate=100),
+    ] = Field(
         (), description="Scores by name, the names of files in fireassay/scoring/metrics; the first decides. Default: the task's own."
     )
     options: Annotated[
         dict[str, Option],
-        flag("--option", "METRIC.NAME=VALUE", "an option of a score; may be repeated", read=option, many=True, score=90),
+        flag("--option", "METRIC.NAME=VALUE", "an option of a score; may be repeated", read=option, many=True, score=90, evaluate=110),
     ] = Field(default_factory=dict, description='Options of scores, as "rouge_l.stem" = true.')
-    extractor: Annotated[str, flag("--extract", "NAME", "how the answer is found in the text (whole: all of it)", score=80)] = Field(
-        "whole", min_length=1, description="How the answer is found in a text: the name of a file in fireassay/scoring/extractors."
+    extractor: Annotated[
+        str,
+        flag("--extract", "NAME", "how the answer is found in the text (all of it)", score=80),
+        flag("--extract", "NAME", "how the answer is found in the text (the task's own)", evaluate=120),
+    ] = Field(
+        "",
+        description="How the answer is found in a text: the name of a file in fireassay/scoring/extractors. Default: the task's own; for "
+        "files the whole text.",
     )
     resamples: int = Field(
         2000, ge=200, le=1_000_000, description="Resamples of items behind the interval of a score that is no mean, such as BLEU."

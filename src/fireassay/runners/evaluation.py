@@ -1,0 +1,236 @@
+"""How is a task put to engines, and how are the answers scored?  As a load of its items, each sent once, by the load client.
+
+A launch is one pass over every item at one engine: its requests are timed, counted and metered like those of any load.  The task's items
+become the load's prompts; when the launch has ended, its answers are extracted and scored.  A request that failed has no answer, and its
+item is not wrong.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+from fireassay import catalog
+from fireassay.errors import Problem, SpecError
+from fireassay.runners import serving
+from fireassay.runners.evaluating.rows import PROPER, Asked, write_answers, write_scores
+from fireassay.runners.experiment import launch_loop
+from fireassay.runners.experiment.context import Job, Made, Outcome, RunContext, Runner
+from fireassay.runners.experiment.lost_requests import request_batches
+from fireassay.runners.experiment.rows import check_written
+from fireassay.scoring import scoring
+from fireassay.scoring.items import Format, Item, Task
+from fireassay.scoring.scoring import Score
+from fireassay.spec.experiment import Experiment
+from fireassay.spec.model import LONGEST_S
+from fireassay.spec.sections.evaluation import Evaluation
+from fireassay.spec.sections.serving import Serving
+
+OWN_TASK: Final = "file"  # the layout of an own task's TOML file
+EMPTY: Final = "empty"  # the outcome of a request that succeeded without any text
+
+
+def section(experiment: Experiment) -> tuple[Evaluation, Serving]:
+    """The sections [evaluation] and [serving].
+
+    Raises:
+        SpecError: one is missing, or no task is named.
+    """
+    evaluation, load = experiment.evaluation, experiment.serving
+    missing = [name for name, value in (("evaluation", evaluation), ("serving", load)) if value is None]
+    if evaluation is not None and not evaluation.task:
+        missing.append("evaluation.task")
+    if missing or evaluation is None or load is None:
+        fix = "Or use: assay evaluate --task NAME --data PATH --target URL --model M"
+        raise SpecError(tuple(Problem(where=name, found="nothing", allowed="a value", fix=fix) for name in missing), "the evaluation")
+    return evaluation, load
+
+
+def tasks_of(evaluation: Evaluation, folder: Path) -> tuple[Task, ...]:
+    """The tasks, read from the user's files.
+
+    Raises:
+        SpecError: a file cannot be read, or a row is invalid.
+    """
+    own = evaluation.task.endswith(".toml")
+    layout: Format = catalog.load("tasks", OWN_TASK if own else evaluation.task)
+    path = folder / Path(evaluation.task if own else evaluation.data).expanduser()
+    tasks = [_limited(task, evaluation) for task in layout.read(path, {**layout.options, **evaluation.task_options})]
+    methods = {task.method for task in tasks} - {"generation"}
+    if methods:
+        found = f"a task of the method {', '.join(sorted(methods))}"
+        raise SpecError((Problem(where="evaluation.task", found=found, allowed="generation, in this release"),), "the evaluation")
+    return tuple(tasks)
+
+
+def _limited(task: Task, evaluation: Evaluation) -> Task:
+    return replace(
+        task,
+        items=task.items[: evaluation.limit],
+        metrics=evaluation.metrics or task.metrics,
+        extractor=evaluation.extractor or task.extractor,
+    )
+
+
+def check(experiment: Experiment, folder: Path) -> None:
+    """Check everything that can be checked before the first request.
+
+    Raises:
+        SpecError, EnvironmentLacks: the data, a score, or an engine.
+    """
+    evaluation, _ = section(experiment)
+    for task in tasks_of(evaluation, folder):
+        scoring.prepared(task.metrics, evaluation.options)
+        scoring.extractor(task.extractor)
+    serving.check(experiment, folder)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ready:
+    """A task with its scores loaded."""
+
+    task: Task
+    items: Mapping[str, Item]
+    scores: tuple[Score, ...]
+
+
+class Evaluations(serving.Loads):
+    """Puts every item to every engine, and scores the answers."""
+
+    def __init__(self, context: RunContext, folder: Path) -> None:
+        evaluation, load = section(context.experiment)
+        self.ready = {
+            task.name: Ready(
+                task=task,
+                items={item.id: item for item in task.items},
+                scores=scoring.prepared(task.metrics, evaluation.options),
+            )
+            for task in tasks_of(evaluation, context.folder)
+        }
+        self.order = [(name, item) for name, ready in self.ready.items() for item in ready.items]  # of the prompts' rows
+        prompts = folder / "items.jsonl"
+        prompts.write_text("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in self._rows()), encoding="utf-8")
+        super().__init__(replace(context, experiment=_as_load(context.experiment, load, prompts, self._tasks())))
+        context.note_environment(evaluation={"tasks": {name: _identity(ready) for name, ready in self.ready.items()}})
+
+    def _tasks(self) -> list[Task]:
+        return [ready.task for ready in self.ready.values()]
+
+    def _rows(self) -> Iterator[dict[str, Any]]:
+        for name, key in self.order:
+            item = self.ready[name].items[key]
+            yield {"prompt": [dict(message) for message in item.messages] if item.messages else item.prompt}
+
+    def make(self, job: Job) -> Made:
+        """One pass over every item at one engine."""
+        made = super().make(job)
+        if made.row["status"] == "ok":
+            self._score(job)
+        return made
+
+    def _score(self, job: Job) -> None:
+        writer, path = self.context.record.writer(job.number), self.context.record.path
+        writer.flush()
+        sent = list(_sent(path, job.number, self.order))
+        for name, ready in self.ready.items():
+            find = scoring.extractor(ready.task.extractor)
+            mine = [answer for answer in sent if answer["task"] == name]
+            missing = set(ready.items) - {answer["item"] for answer in mine}
+            texts = [answer["text"] if answer["status"] == PROPER else None for answer in mine]
+            items = [ready.items[answer["item"]] for answer in mine]
+            found = scoring.found(find, texts, [item.choices for item in items])
+            asked = [
+                Asked(
+                    item=item,
+                    repetition=0,
+                    outcome=answer["status"],
+                    text=answer["text"],
+                    extraction=extraction,
+                    request=answer["request"],
+                    finish_reason=answer["finish_reason"],
+                )
+                for item, answer, extraction in zip(items, mine, found, strict=True)
+            ]
+            asked += [Asked(item=ready.items[item], repetition=0, outcome="unsent", text=None, extraction=None) for item in sorted(missing)]
+            write_answers(writer, job.number, name, asked)
+            write_scores(writer, job.number, name, asked, ready.scores)
+        check_written(writer, path)
+
+
+def _sent(path: Path, launch: int, order: Sequence[tuple[str, str]]) -> Iterator[dict[str, Any]]:
+    """What happened to each request of a launch, with its task and item; `order`: those of the prompts' rows."""
+    rows = {
+        row["request"]: int(row["example"])
+        for batch in request_batches(path, launch, "arrivals")
+        for row in batch.select(["request", "example"]).to_pylist()
+    }
+    for batch in request_batches(path, launch):
+        for row in batch.select(["request", "status", "text", "finish_reason"]).to_pylist():
+            task, item = order[rows[row["request"]]]
+            outcome = EMPTY if row["status"] == PROPER and not row["text"] else row["status"]
+            yield {**row, "status": outcome, "task": task, "item": item}
+
+
+def _as_load(experiment: Experiment, load: Serving, prompts: Path, tasks: Sequence[Task]) -> Experiment:
+    """The experiment with its items as the prompts of a closed loop that ends after the last one."""
+    items = sum(len(task.items) for task in tasks)
+    asked = load.prompts.model_copy(
+        update={
+            "source": str(prompts),
+            "format": "jsonl",
+            "field": "prompt",
+            "cache": "as_is",
+            "answer_tokens": max(task.max_tokens for task in tasks),
+        }
+    )
+    arrivals = load.arrivals.model_copy(
+        update={"process": "closed", "requests": items, "duration_s": LONGEST_S / 2, "warm_up_s": 0.0, "cold": 0}
+    )
+    update = {"prompts": asked, "arrivals": arrivals, "scenarios": ("dataset",), "ignore_eos": False}
+    return experiment.model_copy(update={"serving": load.model_copy(update=update)})
+
+
+def _identity(ready: Ready) -> dict[str, Any]:
+    """Everything that identifies a task: its items are conditions, as are the template, the extraction and the scores."""
+    task = ready.task
+    return {
+        "metrics": {score.metric.name: score.prepared.signature for score in ready.scores},
+        "extractor": scoring.extractor(task.extractor).signature,
+        "items": _digest([repr(item) for item in task.items]),
+        "prompts": _digest([item.prompt or json.dumps(item.messages) for item in task.items]),
+        "files": dict(task.files),
+        "template": _digest([task.template]),
+        "shots": task.shots,
+        "stop": list(task.stop),
+        "max_tokens": task.max_tokens,
+        "chance": task.chance,
+        "cluster": task.cluster,
+        "options": dict(task.options),
+        "method": task.method,
+    }
+
+
+def _digest(texts: Sequence[str]) -> str:
+    digest = sha256()
+    for text in texts:
+        digest.update(len(text).to_bytes(8, "big"))
+        digest.update(text.encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+def run(context: RunContext) -> Outcome:
+    """Make the remaining passes, and leave no engine running."""
+    with tempfile.TemporaryDirectory(prefix="assay-items-") as folder:
+        passes = Evaluations(context, Path(folder))
+        try:
+            return launch_loop.run(context, passes)
+        finally:
+            passes.close()
+
+
+RUNNER = Runner(name="evaluation", check=check, run=run)
