@@ -106,9 +106,7 @@ class Evaluations(serving.Loads):
         evaluation, load = section(context.experiment)
         self.ready = {
             task.name: Ready(
-                task=task,
-                items={item.id: item for item in task.items},
-                scores=scoring.prepared(task.metrics, evaluation.options),
+                task=task, items={item.id: item for item in task.items}, scores=scoring.prepared(task.metrics, evaluation.options)
             )
             for task in tasks_of(evaluation, context.folder)
         }
@@ -180,18 +178,10 @@ def _as_load(experiment: Experiment, load: Serving, prompts: Path, tasks: Sequen
     """The experiment with its items as the prompts of a closed loop that ends after the last one."""
     items = sum(len(task.items) for task in tasks)
     asked = load.prompts.model_copy(
-        update={
-            "source": str(prompts),
-            "format": "jsonl",
-            "field": "prompt",
-            "cache": "as_is",
-            "answer_tokens": max(task.max_tokens for task in tasks),
-        }
+        update={"source": str(prompts), "format": "jsonl", "field": "prompt", "answer_tokens": max(task.max_tokens for task in tasks)}
     )
-    arrivals = load.arrivals.model_copy(
-        update={"process": "closed", "requests": items, "duration_s": LONGEST_S / 2, "warm_up_s": 0.0, "cold": 0}
-    )
-    update = {"prompts": asked, "arrivals": arrivals, "scenarios": ("dataset",), "ignore_eos": False}
+    arrivals = load.arrivals.model_copy(update={"requests": items, "duration_s": LONGEST_S / 2})
+    update = {"prompts": asked, "arrivals": arrivals}
     return experiment.model_copy(update={"serving": load.model_copy(update=update)})
 
 

@@ -62,6 +62,7 @@ class Kind:
     interleaving: str = "both in one session, as knobs of assay tune"  # how to interleave two settings
     own_cost: str = "Instrument's own cost"  # name of the measurement overhead
     own_processes: bool = True  # a launch starts all processes that its counters cover
+    samples_items: bool = False  # its sample is items; launches only repeat them
     same_examples: bool = True  # all configurations score the same held-out examples
     # what to do about a configuration whose quality is worse
     quality_remedy: str = "keep the global batch, seed and learning rate of the base, or tune this worker count separately"

@@ -63,7 +63,16 @@ def _missing_script(data: Mapping[str, Any], folder: Path) -> Iterator[Problem]:
     script = _at(data, "workload", "script")
     if not isinstance(script, str) or not script or "\0" in script:
         return
-    if _at(data, "workload", "runner") in ("command", "function", "serving", "collectives", "simulated", "network", "answers", "evaluation"):
+    if _at(data, "workload", "runner") in (
+        "command",
+        "function",
+        "serving",
+        "collectives",
+        "simulated",
+        "network",
+        "answers",
+        "evaluation",
+    ):
         return  # a program on the PATH, a module, an address, or nothing: checked by its runner
     path = folder / _at_home(script)
     # A replay reads a folder; everything else starts a file.

@@ -1,7 +1,7 @@
 """Which answers does a file hold?  JSONL or CSV, one answer per line, with its reference.
 
-Lines with one id are repetitions of one item, several answers to the same question.  A line without the answer's field, or with null in it, holds no answer: that item is missing, and never wrong.  An invalid line stops
-reading and is named: a score of half a file would be another score.
+Lines with one id are repetitions: several answers to one item.  A line without the answer's field, or with null in it, holds no answer:
+that item is missing, and never wrong.  An invalid line stops reading and is named: a score of half a file would be another score.
 """
 
 from __future__ import annotations

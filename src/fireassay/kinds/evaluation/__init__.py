@@ -24,6 +24,7 @@ KIND = Kind(
     chooses=False,
     about=frozenset({"serving"}),
     sends_requests=True,
+    samples_items=True,
     own_processes=False,
     facts=("Workload", "Intervals", "Record", "Made"),
     quality_remedy="look at the items that flipped",

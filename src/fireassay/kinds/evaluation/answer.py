@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
+from fireassay.estimates.estimate import Estimate
 from fireassay.reports import answering
 from fireassay.reports.page import Answer, Head, Interval, Line, Plot, Section, Table, Words
 from fireassay.reports.view import View
 
 SHARES: Final = ("failed_answers", "no_answer", "cut_answers")
+COSTS: Final = ("output_throughput", "e2e_p50", "cost_per_answer")  # of the same requests
+MOST: Final = 3  # scores beside them in a narrow table
 
 
 def answer(view: View) -> Answer:
@@ -32,19 +35,26 @@ def brief(view: View) -> tuple[Section, ...]:
     """A row for each side: its scores, and the shares of items that have none."""
     if view.status == "INVALID":
         return ()
-    names = [row.name for row in view.primary]
+    scores = [row.name for row in view.metrics if row.dimension == "correctness" and row.primary and row.name not in SHARES]
+    names = [*scores[:MOST], *(name for name in ("no_answer", *COSTS) if _measured(view, name))]
     rows = tuple((Words(text=column.label), *(answering.cell(view, name, column.key) for name in names)) for column in view.columns)
-    titles = {row.name: row.title for row in view.primary}
+    titles = {row.name: row.title for row in view.metrics}
     heads = (Head(text="answers"), *(Head(text=titles[name]) for name in names))
     table = Table(name="scores", heads=heads, rows=rows, inline=True)
     return (Section(key="brief-scores", title="", depth="brief", content=(table, *_plot(view))),)
 
 
+def _measured(view: View, name: str) -> bool:
+    """Whether any side has a number."""
+    return any(isinstance(view.value(name, column.key), Estimate) for column in view.columns)
+
+
 def _plot(view: View) -> tuple[Plot, ...]:
     """The deciding score of each side."""
-    if not view.primary or view.primary[0].name in SHARES or len(view.columns) < 2:
+    scores = [row for row in view.metrics if row.dimension == "correctness" and row.primary and row.name not in SHARES]
+    if not scores or len(view.columns) < 2:
         return ()
-    row = view.primary[0]
+    row = scores[0]
     cells = [(column, answering.cell(view, row.name, column.key)) for column in view.columns]
     rows = tuple(Interval(name=column.label, number=cell) for column, cell in cells if cell is not None)
     return (Plot(name="score", title=row.title, rows=rows, stub="answers"),) if rows else ()

@@ -23,7 +23,7 @@ def check(measured: RecordData, _: Results) -> tuple[GateResult, ...]:
 def _of(configuration: str, tasks: tuple[Held, ...], quality: Quality) -> GateResult:
     statuses = [status_of(task) for task in tasks]
     order: tuple[Status, ...] = ("FAIL", "INCONCLUSIVE", "NOT_MEASURED", "PASS")
-    status = next((status for status in order if status in statuses), "NOT_MEASURED")
+    status: Status = next((status for status in order if status in statuses), "NOT_MEASURED")
     worst = next((task for task in tasks if status_of(task) == status), None)
     return GateResult(gate="held", configuration=configuration, status=status, sentence=words(worst, quality, len(tasks)))
 
@@ -47,7 +47,11 @@ def words(task: Held | None, quality: Quality, tasks: int) -> str:
     change = f"{decision.estimate:+.3f} [{decision.low:+.3f}, {decision.high:+.3f}]".replace("-", "−")
     flips = f"{count(task.worse, 'items')} worse and {task.better:,} better of {task.items:,}"
     worse = " (worse, but within the margin)" if decision.worse_within_margin and decision.verdict == "HELD" else ""
-    needed = f"; about {count(decision.items_needed, 'items')} would decide" if decision.verdict == "INCONCLUSIVE" and decision.items_needed else ""
+    needed = (
+        f"; about {count(decision.items_needed, 'items')} would decide"
+        if decision.verdict == "INCONCLUSIVE" and decision.items_needed
+        else ""
+    )
     return f"{where}quality {said[decision.verdict]}{worse}: {task.metric} {change}, one-sided bounds, margin {given(quality.margin)}; {flips}{needed}"
 
 

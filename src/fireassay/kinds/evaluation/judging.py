@@ -7,6 +7,7 @@ was held at all of them, else INCONCLUSIVE.  Without one, PASS: every score has 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import show
@@ -17,6 +18,8 @@ from fireassay.verdict.judging import Evidence, Judging, nothing_to_pick
 from fireassay.verdict.status import forced
 from fireassay.verdict.types import DimensionResult, GateResult, Recommendation, Status, Verdict
 
+TIMES: Final = ("output_throughput", "ttft_p50", "e2e_p50")  # of the same requests
+COSTS: Final = ("cost", "cost_per_item")
 NOTHING_SENT = DimensionResult(status="NOT_MEASURED", sentence="the answers existed already; nothing was sent")
 
 
@@ -27,7 +30,7 @@ def status(evidence: Evidence, _: tuple[Recommendation, ...] = ()) -> Status:
     gates = {gate.status for gate in evidence.gates}
     if gates:
         order: tuple[Status, ...] = ("FAIL", "INCONCLUSIVE", "NOT_MEASURED")
-        worst = next((status for status in order if status in gates), "PASS")
+        worst: Status = next((status for status in order if status in gates), "PASS")
         return "INCONCLUSIVE" if worst == "NOT_MEASURED" else worst
     values = [value for name in requested(evidence.data) for value in evidence.results.get(name, {}).values()]
     return "PASS" if values and all(isinstance(value, Estimate) for value in values) else "INCONCLUSIVE"
@@ -38,8 +41,8 @@ def _dimensions(evidence: Evidence) -> Mapping[str, Mapping[str, DimensionResult
     return {
         name: {
             "correctness": _correctness(evidence, name, gates.get(name)),
-            "performance": NOTHING_SENT,
-            "cost": NOTHING_SENT,
+            "performance": _performance(evidence, name),
+            "cost": _cost(evidence, name),
             "reliability": _reliability(evidence, name),
         }
         for name in evidence.data.configurations
@@ -53,6 +56,28 @@ def _correctness(evidence: Evidence, name: str, gate: GateResult | None) -> Dime
     values = [evidence.results[metric][name] for metric in requested(evidence.data) if metric in evidence.results]
     measured = bool(values) and all(isinstance(value, Estimate) for value in values)
     return DimensionResult(status="PASS" if measured else "INCONCLUSIVE", sentence=told)
+
+
+def _performance(evidence: Evidence, name: str) -> DimensionResult:
+    """Times of the same requests, unless the load was not made as planned."""
+    if evidence.data.experiment.serving is None:
+        return NOTHING_SENT
+    spoiled = [finding for finding in evidence.findings if finding.of_times and finding.configuration in (None, name)]
+    if spoiled:
+        return DimensionResult(status="INVALID", sentence=f"the times do not count: {spoiled[0].evidence}")
+    return _told(evidence.results, name, TIMES, "no time was measured")
+
+
+def _cost(evidence: Evidence, name: str) -> DimensionResult:
+    if evidence.data.experiment.serving is None:
+        return NOTHING_SENT
+    return _told(evidence.results, name, COSTS, "no price was given")
+
+
+def _told(results: Results, name: str, metrics: tuple[str, ...], nothing: str) -> DimensionResult:
+    values = {metric: value for metric in metrics if isinstance(value := results.get(metric, {}).get(name), Estimate)}
+    words = ", ".join(f"{metric} {show(value).full}" for metric, value in values.items())
+    return DimensionResult(status="PASS" if values else "NOT_MEASURED", sentence=words or nothing)
 
 
 def _reliability(evidence: Evidence, name: str) -> DimensionResult:

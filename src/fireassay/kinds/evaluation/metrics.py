@@ -31,7 +31,9 @@ FEWEST = 2  # items of a score with an interval
 def of_task(scores: ItemScores, confidence: float) -> Value:
     """One score of one task, with its interval over items."""
     if len(scores.items) < FEWEST:
-        return Absent(reason="insufficient", detail=f"{count(len(scores.items), 'scored items')} carry no interval; score at least {FEWEST}")
+        return Absent(
+            reason="insufficient", detail=f"{count(len(scores.items), 'scored items')} carry no interval; score at least {FEWEST}"
+        )
     if scores.metric.corpus:
         return _of_corpus(scores, confidence)
     interval = of_items(scores.rows[:, 0], scores.weights, scores.labels, scores.metric.scale, confidence)
@@ -86,7 +88,8 @@ def _over_tasks(values: list[Value], name: str, confidence: float) -> Value:
     if len(known) < len(values):
         return next(value for value in values if isinstance(value, Absent))
     k, mean = len(known), sum(value.value for value in known) / len(known)
-    below, above = (math.hypot(*(side(value) for value in known)) / k for side in (lambda v: v.value - v.low, lambda v: v.high - v.value))
+    below = math.hypot(*(value.value - value.low for value in known)) / k
+    above = math.hypot(*(value.high - value.value for value in known)) / k
     return Estimate(
         value=mean,
         low=mean - below,
@@ -180,7 +183,11 @@ def _of_answers(name: str, title: str, which: Callable[[pl.DataFrame], int], for
 
 METRICS = (
     *(_metric(name) for name in catalog.names("scoring.metrics")),
-    _of_answers("failed_answers", "Items without an answer", unanswered, "items not answered / items asked", "A failure is neither right nor wrong."),
+    _of_answers(
+        "failed_answers", "Items without an answer", unanswered, "items not answered / items asked", "A failure is neither right nor wrong."
+    ),
     _of_answers("no_answer", "NO_ANSWER", without_answer, "answers in which nothing was found / items asked", "They count as wrong."),
-    _of_answers("cut_answers", "Answers cut at the limit", cut, "answers that ended at the token limit / items asked", "Unknown if not reported."),
+    _of_answers(
+        "cut_answers", "Answers cut at the limit", cut, "answers that ended at the token limit / items asked", "Unknown if not reported."
+    ),
 )

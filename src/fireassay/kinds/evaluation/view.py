@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from fireassay.estimates.estimate import Estimate
+from fireassay.frames.evaluation.item_scores import requested
 from fireassay.frames.record_data import RecordData
-from fireassay.reports.rows.types import Column
+from fireassay.reports.rows.types import Column, View
 from fireassay.reports.view import KindView
+from fireassay.verdict.judge import Judgement
 
 
 def _columns(measured: RecordData) -> tuple[Column, ...]:
@@ -15,4 +22,14 @@ def _columns(measured: RecordData) -> tuple[Column, ...]:
     )
 
 
-VIEW = KindView(columns=_columns)
+def _fields(view: View, measured: RecordData, _: Judgement) -> Mapping[str, Any]:
+    """Of the load's own numbers, those are shown first that were measured: nobody asked for an objective, a fault or a price."""
+    scores = set(requested(measured))
+    kept = tuple(
+        replace(row, primary=row.primary and (row.name in scores or any(isinstance(cell.value, Estimate) for cell in row.cells.values())))
+        for row in view.metrics
+    )
+    return {"metrics": kept}
+
+
+VIEW = KindView(columns=_columns, fields=_fields)

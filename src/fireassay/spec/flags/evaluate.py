@@ -11,8 +11,11 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from fireassay.clock import SystemClock
 from fireassay.errors import Problem
 from fireassay.spec.flags import of_verb
+from fireassay.spec.flags.texts import PRICE_SOURCE
+from fireassay.spec.rules.evaluation import LOAD
 
 if TYPE_CHECKING:
     import argparse
@@ -48,14 +51,16 @@ def experiment_from(namespace: argparse.Namespace) -> Experiment:
     data: dict[str, Any] = {
         "workload": {"runner": "evaluation", "work": "tokens"},
         "gates": {"efficiency": "none"},
-        "serving": {"targets": targets, "scenarios": ["dataset"], "concurrency": [8]},
+        "serving": {**LOAD, "targets": targets, "concurrency": [8]},
         "evaluation": {},
     }
     flags = of_verb.flags_of(VERB)
     of_verb.put_defaults(data, flags)
     problems = [*of_verb.put_all(data, of_verb.given(namespace, flags)), *_missing(data)]
     task = str(data["evaluation"].get("task", "task"))
-    data["serving"]["prompts"] = {"source": str(data["evaluation"].get("data") or task)}
+    data["serving"]["prompts"] = {"source": str(data["evaluation"].get("data") or task), "cache": "as_is"}
+    if "usd_per_worker_hour" in data.get("prices", {}):
+        data["prices"] = {"source": PRICE_SOURCE, "date": SystemClock().utc().date(), **data["prices"]}
     data.setdefault("name", Path(task).stem or "task")
     if "quality" in data:
         data["quality"]["metric"] = next(iter(data["evaluation"].get("metrics") or ("task",)))
@@ -82,5 +87,3 @@ def _target(text: str, index: int, count: int) -> dict[str, Any]:
 def as_flag(problem: Problem) -> Problem:
     """The problem under the name of the flag that sets its key."""
     return of_verb.as_flag(problem, of_verb.flags_of(VERB))
-
-

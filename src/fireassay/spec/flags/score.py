@@ -23,7 +23,9 @@ VERB: Final = "score"
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
     """Declare every flag; values stay text until `experiment_from`."""
-    parser.add_argument("files", nargs="+", metavar="[NAME=]FILE", help="JSONL or CSV with one answer per line; the first is the reference side")
+    parser.add_argument(
+        "files", nargs="+", metavar="[NAME=]FILE", help="JSONL or CSV with one answer per line; the first is the reference side"
+    )
     of_verb.declare(parser.add_argument_group("keys of the experiment"), of_verb.flags_of(VERB))
 
 

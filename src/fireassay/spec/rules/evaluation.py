@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import Any, Final
 
 from fireassay.errors import Problem
 from fireassay.spec.explain import NOTHING, shown
 from fireassay.spec.rules.data import Data, items, table, tables
 
 RUNNER: Final = "answers"
+# of [serving] in an evaluation: every item once, as it is, and as long as the model makes it
+LOAD: Final[dict[str, Any]] = {"scenarios": ["dataset"], "ignore_eos": False, "arrivals": {"warm_up_s": 0.0, "cold": 0}}
 
 
 def scores_answers(data: Data) -> bool:
@@ -51,4 +53,25 @@ def _one_pass(data: Data) -> Iterator[Problem]:
         yield Problem(where="launches.per_configuration", found=shown(launches), allowed="1, since a file holds the same answers", fix=fix)
 
 
-EVALUATION_RULES: tuple[Callable[[Data], Iterator[Problem]], ...] = (_files_with_their_runner, _names_once, _one_pass)
+def _load_of_items(data: Data) -> Iterator[Problem]:
+    """A load of items sends each once, as it is."""
+    if not data.get("evaluation") or not data.get("serving"):
+        return
+    serving = table(data, "serving")
+    found = {
+        "serving.scenarios": (serving.get("scenarios"), ["dataset"]),
+        "serving.ignore_eos": (serving.get("ignore_eos"), False),
+        "serving.arrivals.warm_up_s": (table(serving, "arrivals").get("warm_up_s"), 0.0),
+        "serving.arrivals.cold": (table(serving, "arrivals").get("cold"), 0),
+        "serving.prompts.cache": (table(serving, "prompts").get("cache"), "as_is"),
+    }
+    for where, (value, wanted) in found.items():
+        if value != wanted:
+            given = NOTHING if value is None else shown(value)
+            why = f"{shown(wanted)} in an evaluation: every item is sent once, as it is"
+            yield Problem(where=where, found=given, allowed=why, fix="`assay evaluate ... --toml` prints a complete file.")
+    if len(items(serving, "concurrency")) > 1:
+        yield Problem(where="serving.concurrency", found=shown(serving["concurrency"]), allowed="one number of requests in flight")
+
+
+EVALUATION_RULES: tuple[Callable[[Data], Iterator[Problem]], ...] = (_files_with_their_runner, _names_once, _one_pass, _load_of_items)

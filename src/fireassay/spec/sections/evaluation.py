@@ -61,7 +61,9 @@ class Evaluation(Model):
     )
     task_options: Annotated[
         dict[str, Option],
-        flag("--task-option", "NAME=VALUE", "an option of the layout, as shots=5; may be repeated", read=plain_option, many=True, evaluate=80),
+        flag(
+            "--task-option", "NAME=VALUE", "an option of the layout, as shots=5; may be repeated", read=plain_option, many=True, evaluate=80
+        ),
     ] = Field(default_factory=dict, description="Options of the layout, as shots = 5.")
     limit: Annotated[int | None, flag("--limit", "N", "ask the first N items of each task only", evaluate=90)] = Field(
         None, ge=1, description="Ask the first items of each task only. A condition: another limit is another task."

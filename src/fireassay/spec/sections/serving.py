@@ -64,7 +64,8 @@ class Target(Model):
         "", description="The environment variable that holds the API key. The key itself is never stored."
     )
     headers: Annotated[
-        dict[str, str], flag("--header", "H", 'a further header, as "NAME: TEXT"; may be repeated', read=header, many=True, load=310, evaluate=230)
+        dict[str, str],
+        flag("--header", "H", 'a further header, as "NAME: TEXT"; may be repeated', read=header, many=True, load=310, evaluate=230),
     ] = Field(
         default_factory=dict, description="Additional headers of every request. {env:NAME} is replaced by that variable and never stored."
     )
@@ -210,9 +211,9 @@ class Client(Model):
     connections: int | None = Field(
         None, ge=1, le=1_000_000, description="Maximum number of connections to one replica. Default: one per request in flight."
     )
-    timeout_s: Annotated[float, flag("--request-timeout", "T", "timeout of one request ({default:g}s)", read=seconds, load=340, evaluate=210)] = Field(
-        600.0, gt=0.0, le=LONGEST_S, description="Timeout of one request, from its sending; it then counts as failed."
-    )
+    timeout_s: Annotated[
+        float, flag("--request-timeout", "T", "timeout of one request ({default:g}s)", read=seconds, load=340, evaluate=210)
+    ] = Field(600.0, gt=0.0, le=LONGEST_S, description="Timeout of one request, from its sending; it then counts as failed.")
     first_byte_timeout_s: float | None = Field(
         None, gt=0.0, le=LONGEST_S, description="Timeout until the first response byte; the request then counts as failed."
     )
@@ -304,8 +305,8 @@ class Serving(Model):
     model: Annotated[str, flag("--model", "NAME", "the model's name in requests", load=10, evaluate=40)] = Field(
         "", description="The model's name in requests."
     )
-    tokenizer: Annotated[str, flag("--tokenizer", "PATH", "the model's own tokenizer.json, for exact lengths", load=170, evaluate=200)] = Field(
-        "", description="A folder or file with the model's own tokenizer.json, for exact lengths. Default: lengths are words."
+    tokenizer: Annotated[str, flag("--tokenizer", "PATH", "the model's own tokenizer.json, for exact lengths", load=170, evaluate=200)] = (
+        Field("", description="A folder or file with the model's own tokenizer.json, for exact lengths. Default: lengths are words.")
     )
     targets: Annotated[tuple[Target, ...], BeforeValidator(listed)] = Field(
         (), description="The engines to measure. Default: one at the URL of workload.script."
@@ -317,7 +318,9 @@ class Serving(Model):
         "I(512,512), A(100), dataset.",
     )
     concurrency: Annotated[
-        tuple[Concurrency, ...], BeforeValidator(listed), flag("--concurrency", "1,8,16", "loads: requests in flight", load=50, evaluate=130)
+        tuple[Concurrency, ...],
+        BeforeValidator(listed),
+        flag("--concurrency", "1,8,16", "loads: requests in flight", load=50, evaluate=130),
     ] = Field((), description="Loads of a closed loop: requests in flight.")
     rate: Annotated[tuple[Rate, ...], BeforeValidator(listed), flag("--rate", "5,10,20", "loads: requests per second", load=60)] = Field(
         (), description="Loads of an open loop: requests per second."
