@@ -1,8 +1,11 @@
 """How good are the answers to the items of a task?"""
 
+from dataclasses import replace
+
 from fireassay.spec.kind import STATUS_MEANINGS, Kind
 
 KIND = Kind(
+    variant=lambda experiment: ANSWERS if experiment.serving is None else None,
     name="evaluation",
     title="an evaluation of answers",
     precedence=50,
@@ -29,3 +32,4 @@ KIND = Kind(
     facts=("Workload", "Intervals", "Record", "Made"),
     quality_remedy="look at the items that flipped",
 )
+ANSWERS = replace(KIND, about=frozenset(), sends_requests=False)  # that existed already: nothing was sent

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 from fireassay.estimates.estimate import Estimate
+from fireassay.kinds.evaluation.metrics import NO_ANSWER
+from fireassay.metrics.cost import COST
+from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT
 from fireassay.reports import answering
 from fireassay.reports.page import Answer, Head, Interval, Line, Plot, Section, Table, Words
 from fireassay.reports.view import View
 
-SHARES: Final = ("failed_answers", "no_answer", "cut_answers")
-COSTS: Final = ("output_throughput", "e2e_p50", "cost_per_answer")  # of the same requests
+BESIDE: Final = (NO_ANSWER.name, OUTPUT_THROUGHPUT.name, COST.name)  # of the same requests
 MOST: Final = 3  # scores beside them in a narrow table
 
 
@@ -35,8 +37,8 @@ def brief(view: View) -> tuple[Section, ...]:
     """A row for each side: its scores, and the shares of items that have none."""
     if view.status == "INVALID":
         return ()
-    scores = [row.name for row in view.metrics if row.dimension == "correctness" and row.primary and row.name not in SHARES]
-    names = [*scores[:MOST], *(name for name in ("no_answer", *COSTS) if _measured(view, name))]
+    scores = [row.name for row in view.metrics if row.dimension == "correctness" and row.primary]
+    names = [*scores[:MOST], *(name for name in BESIDE if _measured(view, name))]
     rows = tuple((Words(text=column.label), *(answering.cell(view, name, column.key) for name in names)) for column in view.columns)
     titles = {row.name: row.title for row in view.metrics}
     heads = (Head(text="answers"), *(Head(text=titles[name]) for name in names))
@@ -51,7 +53,7 @@ def _measured(view: View, name: str) -> bool:
 
 def _plot(view: View) -> tuple[Plot, ...]:
     """The deciding score of each side."""
-    scores = [row for row in view.metrics if row.dimension == "correctness" and row.primary and row.name not in SHARES]
+    scores = [row for row in view.metrics if row.dimension == "correctness" and row.primary]
     if not scores or len(view.columns) < 2:
         return ()
     row = scores[0]

@@ -13,13 +13,16 @@ from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import show
 from fireassay.frames.evaluation.item_scores import requested
 from fireassay.frames.record_data import RecordData
+from fireassay.metrics.cost import COST
 from fireassay.metrics.metric import Results
+from fireassay.metrics.serving.latency import E2E_P50, TTFT_P50
+from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT
 from fireassay.verdict.judging import Evidence, Judging, nothing_to_pick
 from fireassay.verdict.status import forced
 from fireassay.verdict.types import DimensionResult, GateResult, Recommendation, Status, Verdict
 
-TIMES: Final = ("output_throughput", "ttft_p50", "e2e_p50")  # of the same requests
-COSTS: Final = ("cost", "cost_per_item")
+TIMES: Final = (OUTPUT_THROUGHPUT.name, TTFT_P50.name, E2E_P50.name)  # of the same requests
+COSTS: Final = (COST.name,)
 NOTHING_SENT = DimensionResult(status="NOT_MEASURED", sentence="the answers existed already; nothing was sent")
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from itertools import starmap
+from typing import Final
 
 import polars as pl
 
@@ -103,7 +105,7 @@ def _over_tasks(values: list[Value], name: str, confidence: float) -> Value:
     )
 
 
-def _metric(name: str) -> Metric:
+def _metric(rank: int, name: str) -> Metric:
     score: TextMetric = metric_named(name)
     return Metric(
         name=name,
@@ -119,7 +121,8 @@ def _metric(name: str) -> Metric:
         primary=True,
         question=f"What is {score.title} of the answers?",
         caveat=score.caveat,
-        rank=200,
+        decides=rank,
+        rank=rank,
     )
 
 
@@ -163,7 +166,7 @@ def cut(asked: pl.DataFrame) -> int:
     return asked.filter(pl.col("finish_reason") == "length").height
 
 
-def _of_answers(name: str, title: str, which: Callable[[pl.DataFrame], int], formula: str, caveat: str) -> Metric:
+def _of_answers(name: str, rank: int, title: str, which: Callable[[pl.DataFrame], int], formula: str, caveat: str) -> Metric:
     return Metric(
         name=name,
         title=title,
@@ -177,17 +180,22 @@ def _of_answers(name: str, title: str, which: Callable[[pl.DataFrame], int], for
         primary=True,
         question=f"{title}: how often?",
         caveat=caveat,
-        rank=300,
+        rank=rank,
     )
 
 
-METRICS = (
-    *(_metric(name) for name in catalog.names("scoring.metrics")),
-    _of_answers(
-        "failed_answers", "Items without an answer", unanswered, "items not answered / items asked", "A failure is neither right nor wrong."
-    ),
-    _of_answers("no_answer", "NO_ANSWER", without_answer, "answers in which nothing was found / items asked", "They count as wrong."),
-    _of_answers(
-        "cut_answers", "Answers cut at the limit", cut, "answers that ended at the token limit / items asked", "Unknown if not reported."
-    ),
+FAILED_ANSWERS: Final = _of_answers(
+    "failed_answers",
+    2000,
+    "Items without an answer",
+    unanswered,
+    "items not answered / items asked",
+    "A failure is neither right nor wrong.",
 )
+NO_ANSWER: Final = _of_answers(
+    "no_answer", 2001, "NO_ANSWER", without_answer, "answers in which nothing was found / items asked", "They count as wrong."
+)
+CUT_ANSWERS: Final = _of_answers(
+    "cut_answers", 2002, "Answers cut at the limit", cut, "answers that ended at the token limit / items asked", "Unknown if not reported."
+)
+METRICS = (*starmap(_metric, enumerate(catalog.names("scoring.metrics"), 1900)), FAILED_ANSWERS, NO_ANSWER, CUT_ANSWERS)

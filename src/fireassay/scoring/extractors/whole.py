@@ -1,4 +1,4 @@
-"""The whole text is the answer, without the white space around it."""
+"""What if the whole text is the answer?  It is, without the white space around it."""
 
 from __future__ import annotations
 
