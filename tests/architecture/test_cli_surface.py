@@ -27,6 +27,11 @@ SURFACE = {
     "compare": f"RECORDS --varying --force --primary --at --history --day-to-day {OUTPUT} --root",
     "demo": f"--folder --whole --list {OUTPUT}",
     "doctor": f"SUBJECT --seconds --show {OUTPUT}",
+    "evaluate": (
+        "--target --task --data --model --margin --repetitions --task-option --limit --metric --option --extract --concurrency "
+        "--temperature --backend --tokenizer --request-timeout --api-key-env --header --no-stream --price --price-date --price-source "
+        f"--confidence --seed --name --root --toml {OUTPUT}"
+    ),
     "import": f"FILE --tool --name {OUTPUT} --root",
     "list": f"ROOT --kind --verdict --workload --all --no-judge --store {OUTPUT}",
     "load": (
@@ -57,6 +62,10 @@ SURFACE = {
         f"{OUTPUT}"
     ),
     "schema": "--keys --claim --document",
+    "score": (
+        "FILES --metric --reference --answer --id --cluster --group --weight --extract --option --margin --confidence --seed --name "
+        f"--root --toml {OUTPUT}"
+    ),
     "serve": "--root --port --host --expose --title --no-judge",
     "sign": "RECORD --key --root",
     "simulate": (

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from fireassay.spec.kind import STATUS_MEANINGS, Kind
 
-KIND = Kind(
+KIND: Kind = Kind(
     variant=lambda experiment: ANSWERS if experiment.serving is None else None,
     name="evaluation",
     title="an evaluation of answers",
@@ -32,4 +32,4 @@ KIND = Kind(
     facts=("Workload", "Intervals", "Record", "Made"),
     quality_remedy="look at the items that flipped",
 )
-ANSWERS = replace(KIND, about=frozenset(), sends_requests=False)  # that existed already: nothing was sent
+ANSWERS: Kind = replace(KIND, about=frozenset(), sends_requests=False)  # that existed already: nothing was sent

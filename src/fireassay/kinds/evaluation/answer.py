@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from fireassay.estimates.estimate import Estimate
+from fireassay.estimates.format import given, show
 from fireassay.kinds.evaluation.metrics import NO_ANSWER
+from fireassay.kinds.evaluation.tables import SAID
 from fireassay.metrics.cost import COST
 from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT
 from fireassay.reports import answering
@@ -21,12 +23,25 @@ def answer(view: View) -> Answer:
     lines = () if view.status == "INVALID" else (*(line for line in (_reliability(view),) if line is not None), answering.doubts(view))
     return Answer(
         mark=answering.mark(view.status),
-        headline=answering.told(view),
+        headline=_headline(view),
         tiles=answering.tiles(view),
         lines=lines,
         next=answering.remedies(view, ("invalid", "fail", "warning")),
         record=answering.record_line(view, "over items"),
     )
+
+
+def _headline(view: View) -> str:
+    """The decision with its number; without a margin the scores."""
+    rows = view.evaluation
+    if view.status == "INVALID" or rows is None or not rows.held:
+        return answering.told(view)
+    worst = next((row for row in rows.held if row.status == view.status), rows.held[0])
+    if not isinstance(worst.change, Estimate):
+        return answering.told(view)
+    several = f" in {worst.task}" if len({row.task for row in rows.held}) > 1 else ""
+    number = show(worst.change).full
+    return f"{worst.column}: quality {SAID.get(worst.status, 'undecided')}{several}: {number} of {worst.metric}, margin {given(rows.margin or 0.0)}"
 
 
 def _reliability(view: View) -> Line | None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+from fireassay.kinds.evaluation import questions, tables
 from fireassay.kinds.evaluation.answer import answer as answer
 from fireassay.kinds.evaluation.answer import brief
 from fireassay.reports.charts.record_charts import Charts
@@ -11,12 +14,19 @@ from fireassay.reports.pages.record_sheets import sheets
 from fireassay.reports.pages.results import results
 from fireassay.reports.view import View
 
+COLUMNS: Final = record.TRAINING_COLUMNS
+
 
 def page(view: View) -> tuple[Section, ...]:
     """The sections of an evaluation."""
     return (
         record.dimensions(view),
         record.gates(view),
+        Section(key="scores", title="Scores", content=tables.scores(view)),
+        Section(key="held", title="Held or not", content=lambda: tuple(tables.forest(view))),
+        Section(key="groups", title="Subgroups", content=lambda: tables.groups(view)),
+        Section(key="outcomes", title="Outcomes", content=lambda: tables.outcomes(view), depth="detail"),
+        Section(key="flips", title="Items that changed", content=lambda: tables.flips(view), depth="appendix"),
         record.numbers(view, opens=True),
         record.findings(view),
         record.launches(view),
@@ -24,6 +34,7 @@ def page(view: View) -> tuple[Section, ...]:
         record.conditions(view),
         record.methods(view),
         *brief(view),
+        *questions.sections(view, COLUMNS),
         *sheets(view),
         *results(view),
     )

@@ -9,6 +9,7 @@ from typing import Any
 from fireassay.estimates.estimate import Estimate
 from fireassay.frames.evaluation.item_scores import requested
 from fireassay.frames.record_data import RecordData
+from fireassay.kinds.evaluation.rows import rows
 from fireassay.reports.rows.types import Column, View
 from fireassay.reports.view import KindView
 from fireassay.verdict.judge import Judgement
@@ -29,7 +30,8 @@ def _fields(view: View, measured: RecordData, _: Judgement) -> Mapping[str, Any]
         replace(row, primary=row.primary and (row.name in scores or any(isinstance(cell.value, Estimate) for cell in row.cells.values())))
         for row in view.metrics
     )
-    return {"metrics": kept}
+    labels = {column.key: column.label for column in view.columns}
+    return {"metrics": kept, "evaluation": rows(measured, labels)}
 
 
 VIEW = KindView(columns=_columns, fields=_fields)

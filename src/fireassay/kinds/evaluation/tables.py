@@ -1,0 +1,116 @@
+"""Which tables and plots show an evaluation?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from fireassay.estimates.estimate import Estimate
+from fireassay.estimates.format import count
+from fireassay.reports.answering import TONES
+from fireassay.reports.page import Block, Blocks, Edge, Figure, Interval, Mark, Plot, Prose, Table, Words, heads, number
+from fireassay.reports.rows.evaluation import EvaluationRows, HeldRow, ScoreRow
+from fireassay.reports.view import View
+from fireassay.reports.words import STATUS_WORDS
+
+SAID: Final = {"PASS": "held", "FAIL": "degraded", "INCONCLUSIVE": "undecided"}
+
+
+def of(view: View) -> EvaluationRows:
+    """The rows of an evaluation."""
+    assert view.evaluation is not None
+    return view.evaluation
+
+
+def scores(view: View) -> Blocks:
+    """A row for each task and score, a column for each side."""
+    return (_scores(view, "scores", of(view).scores, ("Task", "Score")),) if of(view).scores else ()
+
+
+def groups(view: View) -> Blocks:
+    """The same for each label of each group."""
+    return (_scores(view, "groups", of(view).groups, ("Task", "Subgroup")),) if of(view).groups else ()
+
+
+def _scores(view: View, name: str, rows: Sequence[ScoreRow], stub: tuple[str, str]) -> Table:
+    named = [(row, Words(text=f"{row.group}: {row.label}" if row.group else row.title)) for row in rows]
+    return Table(
+        name=name,
+        heads=heads(*stub, "Items", *(column.label for column in view.columns)),
+        rows=tuple(
+            (Words(text=row.task), second, row.items, *(number(row.values[column.key], bare=True) for column in view.columns))
+            for row, second in named
+        ),
+        stub=2,
+        opens=True,
+    )
+
+
+def forest(view: View) -> Iterator[Block]:
+    """The change of each task beside the margin, then the decisions in numbers."""
+    rows = of(view)
+    shown = [row for row in rows.held if isinstance(row.change, Estimate)]
+    if shown and rows.margin is not None:
+        several = len({row.task for row in shown}) > 1
+        yield Plot(
+            name="change",
+            title="change of the deciding score, one-sided bounds; better is to the right",
+            rows=tuple(
+                Interval(name=f"{row.column}, {row.task}" if several else row.column, number=number(row.change, bare=True), mark=mark(row))
+                for row in shown
+            ),
+            stub="against the reference",
+            edges=(Edge(value=-rows.margin, text="margin"), Edge(value=0.0, text="no change")),
+        )
+    if rows.held:
+        yield Table(
+            name="held",
+            heads=heads("Side", "Task", "Decision", "Change", "Items", "Worse", "Better"),
+            rows=tuple(
+                (Words(text=r.column), Words(text=r.task), mark(r), number(r.change, bare=True), r.items, r.worse, r.better)
+                for r in rows.held
+            ),
+            stub=2,
+            opens=True,
+        )
+
+
+def mark(row: HeldRow) -> Mark:
+    """Held, degraded or undecided."""
+    return Mark(word=SAID.get(row.status, STATUS_WORDS[row.status]), tone=TONES[row.status], why=row.sentence)
+
+
+def flips(view: View) -> Blocks:
+    """The items that changed, side by side; a filter of the page searches them."""
+    rows = of(view)
+    if not rows.flips:
+        return (Prose(text="No item scores otherwise than at the reference."),) if len(view.columns) > 1 else ()
+    table = Table(
+        name="flips",
+        heads=heads("Item", "Side", "Score", "Asked", "Reference", "Answer of the reference side", "Answer"),
+        rows=tuple(
+            (
+                Words(text=f"{flip.task} {flip.item}"),
+                Words(text=flip.column),
+                Figure(value=flip.score_after - flip.score_before, text=f"{flip.score_before:.3g} to {flip.score_after:.3g}"),
+                *(Words(text=text) for text in (flip.prompt, flip.reference, flip.before, flip.after)),
+            )
+            for flip in rows.flips
+        ),
+        notes=(f"The {len(rows.flips):,} largest changes of {rows.flips_in_all:,}.",) if rows.flips_in_all > len(rows.flips) else (),
+        folded=f"{count(rows.flips_in_all, 'items')} changed",
+        opened=True,
+    )
+    return (table,)
+
+
+def outcomes(view: View) -> Blocks:
+    """How the items ended: failures and NO_ANSWER beside the answered ones."""
+    rows = of(view).outcomes
+    table = Table(
+        name="outcomes",
+        heads=heads("Side", "Task", "Outcome", "Items"),
+        rows=tuple((Words(text=row.column), Words(text=row.task), Words(text=row.outcome), row.items) for row in rows),
+        stub=2,
+    )
+    return (table,) if rows else ()

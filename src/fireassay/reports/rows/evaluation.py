@@ -1,0 +1,75 @@
+"""What do reports show of an evaluation?  Scores by task and by subgroup, decisions, and the items that changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fireassay.estimates.estimate import Value
+from fireassay.verdict.types import Status
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreRow:
+    """One score of one task, or of one of its subgroups, at every configuration."""
+
+    task: str
+    metric: str
+    title: str
+    values: Mapping[str, Value]  # configuration -> value
+    items: int
+    group: str = ""  # "language"; empty: all items
+    label: str = ""  # "de"
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeldRow:
+    """The decision on one task at one configuration."""
+
+    task: str
+    column: str  # the configuration's label
+    metric: str
+    status: Status
+    change: Value  # score minus that of the reference, better is positive; one-sided bounds
+    worse: int
+    better: int
+    items: int
+    sentence: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flip:
+    """An item that scores otherwise at a configuration than at the base."""
+
+    task: str
+    item: str
+    column: str
+    prompt: str
+    reference: str
+    before: str  # what the base answered
+    after: str
+    score_before: float
+    score_after: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutcomeRow:
+    """How many items of a task ended in one way at a configuration."""
+
+    task: str
+    column: str
+    outcome: str  # "ok", "NO_ANSWER", "empty", "5xx" ...
+    items: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationRows:
+    """Everything that only an evaluation has."""
+
+    scores: tuple[ScoreRow, ...]
+    groups: tuple[ScoreRow, ...]
+    held: tuple[HeldRow, ...]
+    margin: float | None
+    flips: tuple[Flip, ...]  # the first of them, most changed first
+    flips_in_all: int
+    outcomes: tuple[OutcomeRow, ...]
