@@ -28,9 +28,9 @@ SURFACE = {
     "demo": f"--folder --whole --list {OUTPUT}",
     "doctor": f"SUBJECT --seconds --show {OUTPUT}",
     "evaluate": (
-        "--target --task --data --model --margin --repetitions --task-option --limit --metric --option --extract --concurrency "
+        "--target --task --data --model --margin --flips --explore --repetitions --task-option --limit --metric --option --extract --concurrency "
         "--temperature --backend --tokenizer --request-timeout --api-key-env --header --no-stream --price --price-date --price-source "
-        f"--confidence --seed --name --root --toml {OUTPUT}"
+        f"--confidence --seed --name --root --dry-run --toml {OUTPUT}"
     ),
     "import": f"FILE --tool --name {OUTPUT} --root",
     "list": f"ROOT --kind --verdict --workload --all --no-judge --store {OUTPUT}",

@@ -5,9 +5,14 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fireassay.cli.support.verb import Verb, add_root
 from fireassay.cli.verbs.report import VERDICTS
+from fireassay.printable import say
+
+if TYPE_CHECKING:
+    from fireassay.spec.experiment import Experiment
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -16,6 +21,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
     add_flags(parser)
     add_root(parser, "where the record is made (default: records)")
+    parser.add_argument("--dry-run", action="store_true", help="say what would be sent and what it can show; send nothing")
     parser.add_argument("--toml", action="store_true", help="print the experiment as a file for `assay run`; send nothing")
     add_display_flags(parser)
 
@@ -32,6 +38,9 @@ def _run(arguments: argparse.Namespace) -> int:
 
         print(to_toml(experiment), end="")
         return 0
+    planned(experiment, quiet=arguments.quiet)
+    if arguments.dry_run:
+        return 0
     from fireassay.cli.support.experiment_run import run
     from fireassay.cli.support.progress import display
     from fireassay.cli.verbs.report import judge_and_show
@@ -41,6 +50,42 @@ def _run(arguments: argparse.Namespace) -> int:
     with display(sys.stderr, quiet=arguments.quiet) as show:
         path = run(experiment, folder=Path(), root=arguments.root, on_progress=show)
     return judge_and_show(path, arguments)
+
+
+def planned(experiment: Experiment, *, quiet: bool) -> None:
+    """Say what will be sent and what it can show.
+
+    Raises:
+        SpecError: the items cannot show the margin, or the data cannot be read.
+    """
+    from fireassay.errors import SpecError
+    from fireassay.runners.evaluation import section, tasks_of
+    from fireassay.spec.flags.evaluate import as_flag
+    from fireassay.verdict.evaluation_plan import Asked, evaluation_plan, refusals, sentences
+
+    evaluation, _ = section(experiment)
+    asked = tuple(
+        Asked(
+            task=task.name,
+            items=len(task.items),
+            clusters=_units([item.cluster for item in task.items]),
+            characters=sum(len(item.prompt) + sum(len(message["content"]) for message in item.messages) for item in task.items),
+            most_tokens=task.max_tokens,
+        )
+        for task in tasks_of(evaluation, Path())
+    )
+    told = evaluation_plan(experiment, asked)
+    if not quiet:
+        for sentence in sentences(told):
+            say(sentence, file=sys.stderr)
+    if problems := refusals(experiment, told):
+        raise SpecError(tuple(as_flag(problem) for problem in problems), "the flags")
+
+
+def _units(clusters: list[str | None]) -> int | None:
+    """Clusters and items in none; None if no item has a cluster."""
+    named = {label for label in clusters if label is not None}
+    return len(named) + clusters.count(None) if named else None
 
 
 VERB = Verb(
@@ -55,7 +100,8 @@ VERB = Verb(
 
 Data is always yours, with its digest in the record; nothing is downloaded. The requests are timed: throughput, latency, tokens and cost
 of the same answers stand in the same record. A request that failed is never a wrong answer; too many of them make the record INVALID.
-With two targets, the first is the reference: quality was held, degraded, or the items are too few to say.
+Before anything is sent, the plan says how many items the margin needs for a power of 80 %; a margin that they cannot show is refused
+(--explore sends them all the same). With two targets, the first is the reference: quality was held, degraded, or the items are too few to say.
 Ctrl-C ends the pass cleanly and keeps all answers; `assay resume RECORD` continues.""",
     add_arguments=_add_arguments,
     run=_run,

@@ -92,6 +92,24 @@ class Evaluation(Model):
         description="How the answer is found in a text: the name of a file in fireassay/scoring/extractors. Default: the task's own; for "
         "files the whole text.",
     )
+    flips: Annotated[
+        float, flag("--flips", "P", "share of items expected to change between two sides, for the plan ({default:g})", evaluate=62)
+    ] = Field(
+        0.1,
+        ge=0.0,
+        le=1.0,
+        description="The share of items whose score is expected to change between two sides although none is better: for the plan of "
+        "how many items the margin needs. The reference asked twice shows it.",
+    )
+    alike: float = Field(
+        0.1,
+        ge=0.0,
+        le=1.0,
+        description="How far the items of a cluster are expected to change together (intraclass correlation), for the plan.",
+    )
+    explore: Annotated[
+        bool, flag("--explore", "", "evaluate although the items are too few for the margin; the verdict may stay undecided", evaluate=64)
+    ] = Field(False, description="Whether to evaluate although the items are too few for the margin. Without it that is refused.")
     resamples: int = Field(
         2000, ge=200, le=1_000_000, description="Resamples of items behind the interval of a score that is no mean, such as BLEU."
     )
