@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
+import marshal
 import os
 import select
 import subprocess
@@ -19,7 +20,7 @@ from typing import Any, Final, Self
 
 from fireassay.sandbox import inside
 from fireassay.sandbox.limits import Limits
-from fireassay.sandbox.tiers import Tier, command
+from fireassay.sandbox.tiers import Tier, command, plan
 
 MARK: Final = "FIREASSAY_SANDBOX"  # in the environment of every process, so that one left over could be found
 PIECE: Final = 65536
@@ -47,10 +48,13 @@ class OutputLimit(Exception):
     """It sent more than it may."""
 
 
+BOOTSTRAP: Final = 'import marshal, os, sys; questions = os.fdopen(int(sys.argv[1]), "rb"); exec(marshal.load(questions))'
+
+
 @functools.cache
-def source() -> str:
-    """The program inside."""
-    return Path(inside.__file__).read_text()
+def program() -> bytes:
+    """What runs inside, compiled."""
+    return marshal.dumps(compile(Path(inside.__file__).read_text(), "<sandbox>", "exec"))
 
 
 class Sandbox:
@@ -64,7 +68,8 @@ class Sandbox:
         pairs = [os.pipe() for _ in range(4)]  # questions, answers, status, life
         (theirs_0, self._questions), (self._answers, theirs_1), (self._status, theirs_2), (theirs_3, self._life) = pairs
         theirs = [theirs_0, theirs_1, theirs_2, theirs_3]
-        plan = {
+        whole = {
+            **plan(tier),
             "role": role,
             "pipes": theirs,
             "cpu_s": limits.test_cpu_s if role == "check" else limits.cpu_s,
@@ -74,7 +79,7 @@ class Sandbox:
         }
         try:
             self._process = subprocess.Popen(
-                command(tier, plan, source()),
+                command(tier, ["-c", BOOTSTRAP, str(theirs_0)], limits),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
@@ -92,10 +97,12 @@ class Sandbox:
                 os.close(number)
         os.set_blocking(self._questions, False)
         self.open = True  # may still answer
+        self._out += program()
+        self.send(whole)
 
     def send(self, message: Any) -> None:
         """Queue a message."""
-        self._out += json.dumps(message).encode() + b"\n"
+        self._out += marshal.dumps(message)
 
     def line(self) -> bytes | None:
         """The next message that is here, as sent."""

@@ -114,17 +114,16 @@ def _version() -> str:
     return told[-1] if told else "unknown"
 
 
-def command(tier: Tier, plan: dict[str, Any], source: str) -> list[str]:
-    """The command line of a sandbox; `plan` is completed to that of `inside.main`."""
-    import json
-
-    isolated = tier.name == "bubblewrap"
+def plan(tier: Tier) -> dict[str, Any]:
+    """What `inside.main` must know of the tier."""
     binds, links = surroundings()
-    whole = {**plan, "isolated": isolated, "seccomp": tier.seccomp.hex()}
-    if not isolated:
-        whole |= {"staging": tempfile.gettempdir(), "binds": binds, "links": links}
-    python = [os.path.realpath(sys.executable), "-s", "-S", "-P", "-X", "utf8", "-c", source, json.dumps(whole)]
-    return [*_bubblewrap(binds, links, plan["file_mib"]), *python] if isolated else python
+    return {"isolated": tier.name == "bubblewrap", "seccomp": tier.seccomp, "staging": tempfile.gettempdir(), "binds": binds, "links": links}
+
+
+def command(tier: Tier, python: list[str], limits: Limits) -> list[str]:
+    """The command line of a sandbox that runs this Python."""
+    whole = [os.path.realpath(sys.executable), "-s", "-S", "-P", *python]
+    return [*_bubblewrap(*surroundings(), limits.file_mib), *whole] if tier.name == "bubblewrap" else whole
 
 
 @functools.cache
