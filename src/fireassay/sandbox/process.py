@@ -32,7 +32,6 @@ class Ended:
     """How a sandbox ended; None: it did not say."""
 
     setup: str = ""  # why it could not be set up
-    killed: bool = False  # by the parent
     status: int | None = None  # exit code of the worker, or a signal as a negative number
     cpu_s: float | None = None  # of the worker with all its descendants
 
@@ -200,4 +199,4 @@ def _ended(report: bytes) -> Ended:
         return Ended()
     if "setup" in told:
         return Ended(setup=": ".join(told["setup"]))
-    return Ended(killed=told["killed"], status=told["status"], cpu_s=told["cpu_s"])
+    return Ended(status=told["status"], cpu_s=told["cpu_s"])
