@@ -75,9 +75,9 @@ def add(a, b):
     "patches the protocol": (
         """
 import sys, os
-main = sys.modules["__main__"]
-main.encode = lambda value, depth=0: True
-main.written = lambda message: '{"passed": true, "value": 5}'
+values, roles = (sys.modules["fireassay.sandbox.inside." + name] for name in ("values", "roles"))
+values.encode = roles.encode = lambda value, depth=0: True
+values.written = roles.written = lambda message: '{"passed": true, "value": 5}'
 def add(a, b):
     return 0
 """,
@@ -134,7 +134,10 @@ def add(a, b):
         ("failed",),
     ),
     "takes all memory": ("def add(a, b):\n    return len(bytearray(1 << 40))\n", ("failed",)),
-    "takes memory bit by bit": ("def add(a, b):\n    kept = []\n    while True:\n        kept.append(bytearray(1 << 24))\n", ("failed", "crash")),
+    "takes memory bit by bit": (
+        "def add(a, b):\n    kept = []\n    while True:\n        kept.append(bytearray(1 << 24))\n",
+        ("failed", "crash"),
+    ),
     "fills the disk": (
         """
 import os
@@ -176,7 +179,8 @@ def add(a, b):
 import os
 def add(a, b):
     found = []
-    for name in ("/proc/1/mem", "/proc/1/environ", "/proc/self/mem", "/proc/sys/kernel/core_pattern", "/proc/self/fd/3", "/sys/kernel", "/dev/vda", "/root/.ssh", "/home", "/etc/passwd", "/etc/shadow", "/var", "/run"):
+    kernel = ["/proc/1/mem", "/proc/1/environ", "/proc/self/mem", "/proc/sys/kernel/core_pattern", "/proc/self/fd/3", "/sys/kernel"]
+    for name in [*kernel, "/dev/vda", "/dev/shm", "/root/.ssh", "/home", "/etc/passwd", "/etc/shadow", "/var", "/run"]:
         if os.path.exists(name):
             found.append(name)
     if found:

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from fireassay.sandbox.inside import Untransferable, decode, encode
+from fireassay.sandbox.inside.values import Untransferable, decode, encode
 from fireassay.sandbox.limits import Limits
 from fireassay.sandbox.load import StretchedClock
 from fireassay.sandbox.outcomes import INVALID, CodeResult, Outcome, Replies, Reply
@@ -58,7 +58,9 @@ class _End(Exception):
         self.detail = detail
 
 
-def check_program(program: Program, limits: Limits | None = None, tier: Tier | None = None, stop: threading.Event | None = None) -> CodeResult:
+def check_program(
+    program: Program, limits: Limits | None = None, tier: Tier | None = None, stop: threading.Event | None = None
+) -> CodeResult:
     """The verdict on a program.
 
     Raises:
@@ -73,7 +75,11 @@ def check_program(program: Program, limits: Limits | None = None, tier: Tier | N
 
 
 def run_functions(
-    code: str, entry_point: str, calls: Sequence[tuple[Sequence[Any], Mapping[str, Any]]], limits: Limits | None = None, tier: Tier | None = None
+    code: str,
+    entry_point: str,
+    calls: Sequence[tuple[Sequence[Any], Mapping[str, Any]]],
+    limits: Limits | None = None,
+    tier: Tier | None = None,
 ) -> Replies:
     """What a function of untrusted code answers to calls (arguments, keywords), made in an order that it cannot know.
 

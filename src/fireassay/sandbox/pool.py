@@ -69,5 +69,7 @@ def _collect(places: dict[Future[CodeResult], int], results: dict[int, CodeResul
 
 def _finished(places: dict[Future[CodeResult], int]) -> dict[int, CodeResult]:
     """What had ended before the stop."""
-    ended = {place: future.result() for future, place in places.items() if future.done() and not future.cancelled() and not future.exception()}
+    ended = {
+        place: future.result() for future, place in places.items() if future.done() and not future.cancelled() and not future.exception()
+    }
     return {place: result for place, result in ended.items() if result.outcome != "stopped"}

@@ -47,13 +47,23 @@ class OutputLimit(Exception):
     """It sent more than it may."""
 
 
-BOOTSTRAP: Final = 'import marshal, os, sys; questions = os.fdopen(int(sys.argv[1]), "rb"); exec(marshal.load(questions))'
+MODULES: Final = ("values", "roles", "kernel", "launcher")  # of `inside`, in the order of their imports
+BOOTSTRAP: Final = """
+import marshal, os, sys
+questions = os.fdopen(int(sys.argv[1]), "rb")
+for name in marshal.load(questions):
+    sys.modules[name] = module = type(sys)(name)
+    exec(marshal.load(questions), module.__dict__)
+module.main(questions)
+"""
 
 
 @functools.cache
 def program() -> bytes:
     """What runs inside, compiled."""
-    return marshal.dumps(compile(Path(inside.__file__).read_text(), "<sandbox>", "exec"))
+    home = Path(inside.__file__).parent
+    codes = [compile((home / f"{name}.py").read_text(), f"<{name}>", "exec") for name in MODULES]
+    return marshal.dumps([f"{inside.__name__}.{name}" for name in MODULES]) + b"".join(map(marshal.dumps, codes))
 
 
 class Sandbox:
@@ -83,7 +93,13 @@ class Sandbox:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 cwd="/",
-                env={"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8", "PYTHONHASHSEED": "0", "HOME": "/tmp", MARK: str(os.getpid())},
+                env={
+                    "PATH": "/usr/local/bin:/usr/bin:/bin",
+                    "LC_ALL": "C.UTF-8",
+                    "PYTHONHASHSEED": "0",
+                    "HOME": "/tmp",
+                    MARK: str(os.getpid()),
+                },
                 pass_fds=theirs,
                 start_new_session=True,
             )

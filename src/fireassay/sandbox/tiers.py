@@ -1,6 +1,6 @@
 """How is untrusted code isolated on this machine, and does that hold?
 
-bubblewrap of the distribution if it is installed, else the same namespaces made by `inside.py`.  Both end in the same program, which drops
+bubblewrap of the distribution if it is installed, else the same namespaces made by `inside`.  Both end in the same program, which drops
 privileges and lowers limits.  A tier is used only after a look from the inside: what it should forbid is tried.  There is no
 weaker one: without namespaces, code is refused.
 """
@@ -20,15 +20,16 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from fireassay.errors import EnvironmentLacks
-from fireassay.sandbox import inside, seccomp
+from fireassay.sandbox import seccomp
+from fireassay.sandbox.inside.kernel import DEVICES, NOBODY
 from fireassay.sandbox.limits import Limits
 
 Name = Literal["bubblewrap", "unshare"]
 NAMES: Final[tuple[Name, ...]] = ("bubblewrap", "unshare")
 SYSTEM: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/etc/ld.so.cache")
-# Answers of `inside.look` without which nothing is run.
+# Answers of `launcher.look` without which nothing is run.
 SAFE: Final[dict[str, Any]] = {
-    "uid": inside.NOBODY,
+    "uid": NOBODY,
     "capabilities": False,
     "parent": 1,
     "proc": False,
@@ -115,9 +116,15 @@ def _version() -> str:
 
 
 def plan(tier: Tier) -> dict[str, Any]:
-    """What `inside.main` must know of the tier."""
+    """What `launcher.main` must know of the tier."""
     binds, links = surroundings()
-    return {"isolated": tier.name == "bubblewrap", "seccomp": tier.seccomp, "staging": tempfile.gettempdir(), "binds": binds, "links": links}
+    return {
+        "isolated": tier.name == "bubblewrap",
+        "seccomp": tier.seccomp,
+        "staging": tempfile.gettempdir(),
+        "binds": binds,
+        "links": links,
+    }
 
 
 def command(tier: Tier, python: list[str], limits: Limits) -> list[str]:
@@ -132,7 +139,13 @@ def surroundings() -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
     links = tuple((path, os.readlink(path)) for path in SYSTEM if os.path.islink(path))
     real = [path for path in SYSTEM if os.path.exists(path) and not os.path.islink(path)]
     paths = sysconfig.get_paths()
-    for path in (sys.base_prefix, sys.base_exec_prefix, paths["stdlib"], paths["platstdlib"], os.path.dirname(os.path.realpath(sys.executable))):
+    for path in (
+        sys.base_prefix,
+        sys.base_exec_prefix,
+        paths["stdlib"],
+        paths["platstdlib"],
+        os.path.dirname(os.path.realpath(sys.executable)),
+    ):
         whole = os.path.realpath(path)
         if not any(Path(whole).is_relative_to(known) for known in real):
             real.append(whole)
@@ -140,19 +153,28 @@ def surroundings() -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
 
 
 def _bubblewrap(binds: tuple[str, ...], links: tuple[tuple[str, str], ...], file_mib: int) -> list[str]:
-    words = ["bwrap", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try", "--die-with-parent", "--as-pid-1"]
+    words = [
+        "bwrap",
+        "--unshare-pid",
+        "--unshare-net",
+        "--unshare-ipc",
+        "--unshare-uts",
+        "--unshare-cgroup-try",
+        "--die-with-parent",
+        "--as-pid-1",
+    ]
     if os.geteuid() == 0:  # becomes nobody inside: for root the kernel counts no processes
         for capability in ("setuid", "setgid", "setpcap"):
             words += ["--cap-add", f"cap_{capability}"]
     else:
-        words += ["--unshare-user", "--uid", str(inside.NOBODY), "--gid", str(inside.NOBODY)]
+        words += ["--unshare-user", "--uid", str(NOBODY), "--gid", str(NOBODY)]
     for path in binds:
         for parent in [str(one) for one in reversed(Path(path).parents)][1:]:
             words += ["--perms", "0755", "--dir", parent]  # otherwise nobody may pass a folder that bubblewrap makes
         words += ["--ro-bind", path, path]
     for path, target in links:
         words += ["--symlink", target, path]
-    for name in inside.DEVICES:
+    for name in DEVICES:
         words += ["--dev-bind-try", f"/dev/{name}", f"/dev/{name}"]
     size = str(file_mib * 2**20)
     return [*words, "--perms", "1777", "--size", size, "--tmpfs", "/tmp", "--remount-ro", "/", "--chdir", "/tmp", "--"]
