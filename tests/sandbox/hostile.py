@@ -252,7 +252,7 @@ def add(a, b):
             try: os.write(fd, b"x" * 65536)
             except OSError: pass
 """,
-        ("output_limit",),
+        ("output_limit", "cpu_limit"),  # whichever it reaches first
     ),
     "returns more than may cross": ("def add(a, b):\n    return 'x' * (1 << 26)\n", ("output_limit",)),
     "returns an endless iterator": ("import itertools\ndef add(a, b):\n    return itertools.count()\n", ("failed", "cpu_limit")),

@@ -71,7 +71,8 @@ def test_an_error_fails_and_is_told(code: str, detail: str) -> None:
 
 
 def test_the_test_may_expect_an_error() -> None:
-    test = "def check(candidate):\n    try:\n        candidate(1, 2)\n    except ZeroDivisionError as error:\n        assert str(error) == 'x'\n    else:\n        assert False\n"
+    caught = "except ZeroDivisionError as error:\n        assert str(error) == 'x'\n    else:\n        assert False\n"
+    test = f"def check(candidate):\n    try:\n        candidate(1, 2)\n    {caught}"
     assert verdict("def add(a, b):\n    raise ZeroDivisionError('x')\n", test)[0] == "passed"
 
 
@@ -125,7 +126,8 @@ def test_processor_time_decides(seconds: str, outcome: str) -> None:
 
 def test_processor_time_of_children_counts() -> None:
     code = "import os\ndef add(a, b):\n    if os.fork() == 0:\n        while True: pass\n    os.wait()\n    return a + b\n"
-    assert verdict(code, limits=Limits(cpu_s=1, wall_s=4))[0] == "cpu_limit"
+    test = "def check(candidate):\n    assert candidate(1, 1) == 2\n"
+    assert verdict(code, test, limits=Limits(cpu_s=1, wall_s=30))[0] == "cpu_limit"
 
 
 def test_a_function_answers_calls_in_the_order_asked() -> None:

@@ -22,7 +22,13 @@ pytestmark = pytest.mark.survival
 LIMITS = Limits(cpu_s=1, wall_s=2)
 GONE_S = 10.0
 # Those that a filter of system calls stops before the other barriers are reached.
-FILTERED = ("opens connections", "traces its parent", "leaves processes that sleep", "links to files outside and writes them", "patches builtins")
+FILTERED = (
+    "opens connections",
+    "traces its parent",
+    "leaves processes that sleep",
+    "links to files outside and writes them",
+    "patches builtins",
+)
 
 
 def left_over() -> list[int]:

@@ -21,7 +21,7 @@ from typing import Any, Final, Literal
 
 from fireassay.errors import EnvironmentLacks
 from fireassay.sandbox import seccomp
-from fireassay.sandbox.inside.kernel import DEVICES, NOBODY
+from fireassay.sandbox.inside.kernel import DEVICES, NOBODY, may_become_nobody
 from fireassay.sandbox.limits import Limits
 
 Name = Literal["bubblewrap", "unshare"]
@@ -163,7 +163,7 @@ def _bubblewrap(binds: tuple[str, ...], links: tuple[tuple[str, str], ...], file
         "--die-with-parent",
         "--as-pid-1",
     ]
-    if os.geteuid() == 0:  # becomes nobody inside: for root the kernel counts no processes
+    if may_become_nobody():  # inside: for root the kernel counts no processes
         for capability in ("setuid", "setgid", "setpcap"):
             words += ["--cap-add", f"cap_{capability}"]
     else:

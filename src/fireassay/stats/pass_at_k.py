@@ -3,7 +3,7 @@
 Of n programs for a problem c are right: 1 - C(n-c, k)/C(n, k) = 1 - prod over i = n-c+1 ... n of (1 - k/i), the unbiased estimate
 (Chen et al., arXiv:2107.03374); 1 - (1 - c/n)^k is too low.  The score is its mean over problems.  Programs of one problem share its difficulty, so
 problems are the units: the bounds are Gaffke's of a mean between 0 and 1 (`bounded_mean`).  Student's t falls short where problems are few or
-mostly solved or mostly not: of 20 problems it covers 68 to 97 %, Gaffke's at least 95 % (`benchmarks/sandbox.py`).
+mostly solved or mostly not: of 20 problems it covers 65 to 98 %, Gaffke's at least 95 % (`benchmarks/sandbox.py`).
 Cannot tell: anything about problems of another sort, or whether the programs were known by heart.
 """
 

@@ -52,10 +52,19 @@ class Kernel:
         self("syscall", MOUNT_SETATTR, -100, target.encode(), RECURSIVE, attributes, self.ctypes.sizeof(attributes))
 
 
+def may_become_nobody() -> bool:
+    """Whether this is a root that has another user to become: not so in a user namespace of one user."""
+    if os.geteuid() != 0:
+        return False
+    with open("/proc/self/uid_map") as file:
+        ranges = [[int(word) for word in line.split()] for line in file]
+    return any(first <= NOBODY < first + count for first, _, count in ranges)
+
+
 def isolate(kernel: Kernel) -> None:
     """Enter new namespaces: as root directly, otherwise through a user namespace."""
     uid, gid = os.geteuid(), os.getegid()
-    if uid == 0:
+    if may_become_nobody():
         try:
             kernel("unshare", ISOLATED)
             return
@@ -145,6 +154,6 @@ def filter_calls(kernel: Kernel, program: bytes) -> None:
         rules = c.create_string_buffer(program, len(program))
 
         class Filter(c.Structure):  # type: ignore[name-defined, misc]  # struct sock_fprog
-            _fields_ = [("length", c.c_ushort), ("rules", c.c_void_p)]
+            _fields_ = (("length", c.c_ushort), ("rules", c.c_void_p))
 
         kernel("prctl", SECCOMP, 2, c.byref(Filter(len(program) // 8, c.addressof(rules))), 0, 0)
