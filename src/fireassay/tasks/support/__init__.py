@@ -1,0 +1,1 @@
+"""What do several layouts of benchmark files share?"""
