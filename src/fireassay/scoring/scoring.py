@@ -6,15 +6,15 @@ scored as an empty text.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from fireassay import catalog
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import EnvironmentLacks, Problem, SpecError
 from fireassay.scoring.items import Extraction, Extractor
-from fireassay.scoring.text_metric import Array, Options, Prepared, TextMetric
+from fireassay.scoring.text_metric import Array, Encoder, Options, Prepared, TextMetric
 from fireassay.spec.explain import did_you_mean, shown
 
 
@@ -41,8 +41,8 @@ def extractor(name: str) -> Extractor:
     return loaded
 
 
-def prepared(names: Sequence[str], options: Options) -> tuple[Score, ...]:
-    """The scores by name; options are named "rouge_l.stem".
+def prepared(names: Sequence[str], options: Options, encoder_of: Callable[[str], Encoder] | None = None) -> tuple[Score, ...]:
+    """The scores by name; options are named "rouge_l.stem", and `encoder_of` loads the model from the folder of option "bertscore.model".
 
     Raises:
         SpecError: an option of none of these scores.
@@ -62,7 +62,24 @@ def prepared(names: Sequence[str], options: Options) -> tuple[Score, ...]:
     ]
     if unknown:
         raise SpecError(tuple(unknown), "the options of scores")
-    return tuple(Score(metric=metric, prepared=metric.prepare(_of(name, metric, options))) for name, metric in metrics.items())
+    return tuple(
+        Score(metric=metric, prepared=_prepared(metric, _of(name, metric, options), encoder_of)) for name, metric in metrics.items()
+    )
+
+
+def _prepared(metric: TextMetric, options: Options, encoder_of: Callable[[str], Encoder] | None) -> Prepared:
+    if metric.prepare_with is None:
+        return metric.prepare(options)
+    folder = options["model"]
+    if not isinstance(folder, str) or not folder:
+        where = f"evaluation.options.{metric.name}.model"
+        problem = Problem(
+            where=where, found=shown(folder), allowed="the folder of an encoder", fix=f'{metric.name}.model = "path/to/model"'
+        )
+        raise SpecError((problem,), "the options of scores")
+    if encoder_of is None:
+        raise EnvironmentLacks(f"{metric.title} needs a model of language, which is not loaded here")
+    return metric.prepare_with(options, encoder_of(folder))
 
 
 def _of(name: str, metric: TextMetric, options: Options) -> Mapping[str, str | int | float | bool]:

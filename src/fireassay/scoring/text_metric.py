@@ -2,7 +2,7 @@
 
 A score is one file in `scoring/metrics/` with one `METRIC`.  Its library is imported by `prepare` only.  An item's score is one row of
 statistics; the score of many items is their mean, or a function of the statistics' sums (`of_totals`, a corpus metric such as
-BLEU) or of all rows (`of_rows`, such as a rank correlation).  So a score is resampled without scoring a text twice, and judged from
+BLEU) or of all rows (`of_rows`, `of_weighted`, such as a rank correlation).  So a score is resampled without scoring a text twice, and judged from
 the record alone, without its library.
 
 The signature names everything that moves the score, as sacrebleu's does: `metric:rouge_l|impl:rouge-score@0.1.2|stem:no|...`.  Scores
@@ -13,15 +13,36 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 Options = Mapping[str, str | int | float | bool]
-# Token embeddings of texts, one array [tokens, width] each; the signature names the model and its digest.
 Statistics = Callable[[Sequence[str], Sequence[Sequence[str]]], Array]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Encoded:
+    """One text as a model of language sees it."""
+
+    vectors: Array  # [tokens, width]: contextual embeddings, special tokens included
+    ids: tuple[int, ...]  # of the tokens
+    special: tuple[bool, ...]  # tokens that stand for no text, such as [CLS] and [SEP]
+
+
+class Encoder(Protocol):
+    """A model that gives every token of a text a vector; made elsewhere, since scoring loads no model."""
+
+    @property
+    def signature(self) -> str:
+        """Names everything that moves a vector: digests of weights and tokenizer, libraries; "weights:sha256:...|..."."""
+        ...
+
+    def encode(self, texts: Sequence[str], layer: int) -> Sequence[Encoded]:
+        """Vectors after hidden layer `layer`, counted from 1; 0: after the last."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +67,11 @@ class TextMetric:
     statistics: tuple[str, ...] = ("score",)  # names of the columns of a row
     of_totals: Callable[[Array], Array] | None = None  # [..., statistics] sums over items -> [...]; NaN: undefined
     of_rows: Callable[[Array], float] | None = None  # [items, statistics] -> score; NaN: undefined
+    # [items, statistics], [resamples, items] -> [resamples]; like `of_rows` with fractional weights and without a loop
+    of_weighted: Callable[[Array, Array], Array] | None = None
     scores: Callable[[Array], Array] | None = None  # [items, statistics] -> score of each item alone; None: the first column
+    prepare_with: Callable[[Options, Encoder], Prepared] | None = None  # instead of `prepare`, with the model of option `model`
+    undefined: str = ""  # when the score of many items is NaN: "all answers are equal"
     chance: float | None = None  # score of a guesser without knowledge, if the metric alone knows it
     source: str = ""  # where it is defined
     caveat: str = ""  # what it cannot tell
@@ -54,7 +79,7 @@ class TextMetric:
     @property
     def corpus(self) -> bool:
         """Whether the score of many items is not the mean of their scores."""
-        return self.of_totals is not None or self.of_rows is not None
+        return any(fold is not None for fold in (self.of_totals, self.of_rows, self.of_weighted))
 
     def item_scores(self, rows: Array) -> Array:
         """The score of each item alone, shape [items]."""
@@ -66,6 +91,8 @@ class TextMetric:
 
     def weighted(self, rows: Array, weights: Array) -> Array:
         """The score of each resample, shape [resamples], for `weights` of shape [resamples, items]: how often an item was drawn."""
+        if self.of_weighted is not None:
+            return self.of_weighted(rows, weights)
         if self.of_rows is not None:
             of_rows = self.of_rows
             return np.array([of_rows(np.repeat(rows, drawn.astype(np.int64), axis=0)) for drawn in weights])

@@ -6,18 +6,28 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from fireassay.scoring.support.normalise import plain_options
 from fireassay.scoring.text_metric import Array, Options, Prepared, TextMetric
 
 
-def statistics(answers: Sequence[str], references: Sequence[Sequence[str]]) -> Array:
-    """1 where an answer equals a reference, else 0; shape [items, 1]."""
-    pairs = zip(answers, references, strict=True)
-    return np.array([[float(answer.strip() in {reference.strip() for reference in wanted})] for answer, wanted in pairs]).reshape(-1, 1)
+def prepare(options: Options) -> Prepared:
+    """Options `strip`, `lower`, `nfkc`; no library."""
+    normalise, words = plain_options("exact_match", options)
+
+    def statistics(answers: Sequence[str], references: Sequence[Sequence[str]]) -> Array:
+        pairs = zip(answers, references, strict=True)
+        found = [float(normalise(answer) in map(normalise, wanted)) if wanted else np.nan for answer, wanted in pairs]
+        return np.array(found, dtype=np.float64).reshape(-1, 1)
+
+    return Prepared(signature=f"metric:exact_match|impl:fireassay@1|{words}|refs:any", statistics=statistics)
 
 
-def prepare(_: Options) -> Prepared:
-    """No options, no library."""
-    return Prepared(signature="metric:exact_match|impl:fireassay@1|strip:yes|case:mixed|refs:any", statistics=statistics)
-
-
-METRIC = TextMetric(name="exact_match", title="Exact match", better="higher", scale=(0.0, 1.0), prepare=prepare)
+METRIC = TextMetric(
+    name="exact_match",
+    title="Exact match",
+    better="higher",
+    scale=(0.0, 1.0),
+    prepare=prepare,
+    options={"strip": True, "lower": False, "nfkc": False},
+    caveat="A right answer in other words counts as wrong.",
+)
