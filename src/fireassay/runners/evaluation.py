@@ -15,23 +15,27 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
 from fireassay import catalog
 from fireassay.errors import Problem, SpecError
 from fireassay.runners import serving
-from fireassay.runners.evaluating.rows import PROPER, Asked, write_answers, write_scores
+from fireassay.runners.evaluating import code
+from fireassay.runners.evaluating.rows import PROPER, Asked, write_answers, write_scored, write_scores
 from fireassay.runners.experiment import launch_loop
 from fireassay.runners.experiment.context import Job, Made, Outcome, RunContext, Runner
 from fireassay.runners.experiment.lost_requests import request_batches
 from fireassay.runners.experiment.rows import check_written
 from fireassay.scoring import scoring
 from fireassay.scoring.items import Format, Item, Task
-from fireassay.scoring.scoring import Score
+from fireassay.scoring.scoring import Score, Scored
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.model import LONGEST_S
 from fireassay.spec.sections.evaluation import Evaluation
 from fireassay.spec.sections.serving import Serving
 
 OWN_TASK: Final = "file"  # the layout of an own task's TOML file
+CODE: Final = "code"  # the method of tasks whose answers are programs
 EMPTY: Final = "empty"  # the outcome of a request that succeeded without any text
 
 
@@ -61,10 +65,10 @@ def tasks_of(evaluation: Evaluation, folder: Path) -> tuple[Task, ...]:
     layout: Format = catalog.load("tasks", OWN_TASK if own else evaluation.task)
     path = folder / Path(evaluation.task if own else evaluation.data).expanduser()
     tasks = [_limited(task, evaluation) for task in layout.read(path, {**layout.options, **evaluation.task_options})]
-    methods = {task.method for task in tasks} - {"generation"}
+    methods = {task.method for task in tasks} - {"generation", "code"}
     if methods:
         found = f"a task of the method {', '.join(sorted(methods))}"
-        raise SpecError((Problem(where="evaluation.task", found=found, allowed="generation, in this release"),), "the evaluation")
+        raise SpecError((Problem(where="evaluation.task", found=found, allowed="generation or code, in this release"),), "the evaluation")
     return tuple(tasks)
 
 
@@ -85,9 +89,19 @@ def check(experiment: Experiment, folder: Path) -> None:
     """
     evaluation, _ = section(experiment)
     for task in tasks_of(evaluation, folder):
-        scoring.prepared(task.metrics, evaluation.options)
+        _signatures(task, _scores(task, evaluation))
         scoring.extractor(task.extractor)
     serving.check(experiment, folder)
+
+
+def _scores(task: Task, evaluation: Evaluation) -> tuple[Score, ...]:
+    """The scores of texts; programs are judged by their tests alone."""
+    return () if task.method == CODE else scoring.prepared(task.metrics, evaluation.options)
+
+
+def _signatures(task: Task, scores: Sequence[Score]) -> dict[str, str]:
+    """Everything that moves each score."""
+    return {code.METRIC: code.code_signature()} if task.method == CODE else {one.metric.name: one.prepared.signature for one in scores}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,9 +119,7 @@ class Evaluations(serving.Loads):
     def __init__(self, context: RunContext, folder: Path) -> None:
         evaluation, load = section(context.experiment)
         self.ready = {
-            task.name: Ready(
-                task=task, items={item.id: item for item in task.items}, scores=scoring.prepared(task.metrics, evaluation.options)
-            )
+            task.name: Ready(task=task, items={item.id: item for item in task.items}, scores=_scores(task, evaluation))
             for task in tasks_of(evaluation, context.folder)
         }
         self.order = [(name, item) for name, ready in self.ready.items() for item in ready.items]  # of the prompts' rows
@@ -141,7 +153,8 @@ class Evaluations(serving.Loads):
             missing = set(ready.items) - {answer["item"] for answer in mine}
             texts = [answer["text"] if answer["status"] == PROPER else None for answer in mine]
             items = [ready.items[answer["item"]] for answer in mine]
-            found = scoring.found(find, texts, [item.choices for item in items])
+            stops = () if ready.task.method == CODE else ready.task.stop
+            found = scoring.found(find, texts, [item.choices for item in items], stops)
             asked = [
                 Asked(
                     item=item,
@@ -155,9 +168,18 @@ class Evaluations(serving.Loads):
                 for item, answer, extraction in zip(items, mine, found, strict=True)
             ]
             asked += [Asked(item=ready.items[item], repetition=0, outcome="unsent", text=None, extraction=None) for item in sorted(missing)]
+            if ready.task.method == CODE:
+                asked, passed = code.judged(asked)
+                write_scored(writer, job.number, name, asked, _passed(passed))
             write_answers(writer, job.number, name, asked)
             write_scores(writer, job.number, name, asked, ready.scores)
         check_written(writer, path)
+
+
+def _passed(scores: Sequence[float | None]) -> Scored:
+    """Verdicts as scores; NaN: none."""
+    values = np.array([np.nan if score is None else score for score in scores])
+    return Scored(name=code.METRIC, rows=values.reshape(-1, 1), scores=values)
 
 
 def _sent(path: Path, launch: int, order: Sequence[tuple[str, str]]) -> Iterator[dict[str, Any]]:
@@ -189,7 +211,7 @@ def _identity(ready: Ready) -> dict[str, Any]:
     """Everything that identifies a task: its items are conditions, as are the template, the extraction and the scores."""
     task = ready.task
     return {
-        "metrics": {score.metric.name: score.prepared.signature for score in ready.scores},
+        "metrics": _signatures(task, ready.scores),
         "extractor": scoring.extractor(task.extractor).signature,
         "items": _digest([repr(item) for item in task.items]),
         "prompts": _digest([item.prompt or json.dumps(item.messages) for item in task.items]),

@@ -87,9 +87,17 @@ def _of(name: str, metric: TextMetric, options: Options) -> Mapping[str, str | i
     return {**metric.options, **mine}
 
 
-def found(extract: Extractor, texts: Sequence[str | None], choices: Sequence[Sequence[str]]) -> list[Extraction | None]:
-    """What the extractor finds in each text; None where there is no text."""
-    return [None if text is None else extract.extract(text, options) for text, options in zip(texts, choices, strict=True)]
+def found(
+    extract: Extractor, texts: Sequence[str | None], choices: Sequence[Sequence[str]], stops: Sequence[str] = ()
+) -> list[Extraction | None]:
+    """What the extractor finds in each text before the first of `stops`; None where there is no text."""
+    pairs = zip(texts, choices, strict=True)
+    return [None if text is None else extract.extract(until(text, stops), options) for text, options in pairs]
+
+
+def until(text: str, stops: Sequence[str]) -> str:
+    """The text before the first stop string: the same for an engine that was not told to stop."""
+    return text[: min((place for stop in stops if (place := text.find(stop)) >= 0), default=len(text))]
 
 
 def score_all(scores: Sequence[Score], answers: Sequence[str], references: Sequence[Sequence[str]]) -> tuple[Scored, ...]:

@@ -65,19 +65,24 @@ def write_scores(writer: StreamWriter, launch: int, task: str, asked: Sequence[A
     references = [one.item.references for one in answered]
     for score in scores:
         (scored,) = scoring.score_all((score,), answers, references)
-        for begin in range(0, len(answered), AT_ONCE):
-            part = answered[begin : begin + AT_ONCE]
-            values = scored.scores[begin : begin + AT_ONCE]
-            columns: dict[str, list[Any]] = {
-                "launch": [launch] * len(part),
-                "task": [task] * len(part),
-                "item": [one.item.id for one in part],
-                "repetition": [one.repetition for one in part],
-                "metric": [scored.name] * len(part),
-                "score": [None if np.isnan(value) else float(value) for value in values],
-                "statistics": scored.rows[begin : begin + AT_ONCE].tolist(),
-            }
-            writer.append_batch("scores", _batch("scores", columns))
+        write_scored(writer, launch, task, answered, scored)
+
+
+def write_scored(writer: StreamWriter, launch: int, task: str, answered: Sequence[Asked], scored: scoring.Scored) -> None:
+    """The rows of one score; NaN is no score."""
+    for begin in range(0, len(answered), AT_ONCE):
+        part = answered[begin : begin + AT_ONCE]
+        values = scored.scores[begin : begin + AT_ONCE]
+        columns: dict[str, list[Any]] = {
+            "launch": [launch] * len(part),
+            "task": [task] * len(part),
+            "item": [one.item.id for one in part],
+            "repetition": [one.repetition for one in part],
+            "metric": [scored.name] * len(part),
+            "score": [None if np.isnan(value) else float(value) for value in values],
+            "statistics": scored.rows[begin : begin + AT_ONCE].tolist(),
+        }
+        writer.append_batch("scores", _batch("scores", columns))
 
 
 def _parts(asked: Sequence[Asked]) -> Iterator[Sequence[Asked]]:
