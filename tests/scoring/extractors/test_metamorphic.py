@@ -19,10 +19,30 @@ NAMES = catalog.names("scoring.extractors")
 CHOICES = {"choice_letter": ABCD, "choice_text": TONE}
 FOUND = [row for row in GOLDEN if row.answer is not None]
 ANY = st.text(max_size=200) | st.text(alphabet=string.ascii_letters[:8] + "ABCD0123456789 .,:$#\\{}()[]*\n\r-/<>|\"'", max_size=200)
-PIECES = ["Answer: ", "A", "b.", "(C)", "<think>", "</think>", "####", "1,234", "\\boxed{", "}", "yes", "positive", "\n", "Question:", " is ", '"answer": ', "{"]
+PIECES = [
+    "Answer: ",
+    "A",
+    "b.",
+    "(C)",
+    "<think>",
+    "</think>",
+    "####",
+    "1,234",
+    "\\boxed{",
+    "}",
+    "yes",
+    "positive",
+    "\n",
+    "Question:",
+    " is ",
+    '"answer": ',
+    "{",
+]
 MADE = st.lists(st.sampled_from(PIECES) | st.text(max_size=5), max_size=40).map("".join)
 WORDS = st.text(alphabet=string.ascii_letters + " .,\n0123456789()", max_size=120)
-STOPS = st.sampled_from(["\nQuestion:", "\n\nQ:", "\nUser:", "\n**Question 2:**", "\n### Instruction:", "<|im_end|>", "</s>", "<|endoftext|>"])
+STOPS = st.sampled_from(
+    ["\nQuestion:", "\n\nQ:", "\nUser:", "\n**Question 2:**", "\n### Instruction:", "<|im_end|>", "</s>", "<|endoftext|>"]
+)
 WHOLE = "whole"  # leaves out nothing but reasoning
 
 
@@ -82,7 +102,10 @@ def test_reasoning_without_an_end_is_no_answer(row: Golden, reasoning: str) -> N
         assert found(row, f"<think>{reasoning}\n{row.text}").answer is None
 
 
-@given(letter=st.sampled_from("ABCD"), wording=st.sampled_from(["Answer: {}", "The answer is ({}).", "{}", "{}.", "({})", "Option {} is correct."]))
+@given(
+    letter=st.sampled_from("ABCD"),
+    wording=st.sampled_from(["Answer: {}", "The answer is ({}).", "{}", "{}.", "({})", "Option {} is correct."]),
+)
 def test_pleasantries_around_a_letter_change_nothing(letter: str, wording: str) -> None:
     text = f"Sure, I can help!\n{wording.format(letter)}\nLet me know if you have any other questions."
     assert extractor("choice_letter").extract(text, ABCD).answer == letter
@@ -94,7 +117,12 @@ def test_pleasantries_around_a_stated_number_change_nothing(value: int) -> None:
     assert extractor("final_number").extract(text, ()).answer == str(value)
 
 
-@given(value=st.integers(0, 10**12), places=st.integers(0, 4), money=st.sampled_from(["", "$", "€"]), tail=st.sampled_from(["", ".", "%", " km", "\n"]))
+@given(
+    value=st.integers(0, 10**12),
+    places=st.integers(0, 4),
+    money=st.sampled_from(["", "$", "€"]),
+    tail=st.sampled_from(["", ".", "%", " km", "\n"]),
+)
 def test_grouping_currency_units_and_zeros_change_no_number(value: int, places: int, money: str, tail: str) -> None:
     zeros = f".{'0' * places}" if places else ""
     for written in (f"{value}", f"{value:,}", f"{value:,}".replace(",", "{,}"), f"{value:,}".replace(",", "\u202f")):
@@ -114,7 +142,11 @@ def test_a_fraction_is_its_decimal_number(value: object) -> None:
     assert numbers.normalised(once) == once
 
 
-@given(row=st.sampled_from([row for row in FOUND if row.extractor in ("choice_letter", "last_number", "choice_text", "yes_no", "final_number")]))
+@given(
+    row=st.sampled_from(
+        [row for row in FOUND if row.extractor in ("choice_letter", "last_number", "choice_text", "yes_no", "final_number")]
+    )
+)
 def test_bold_type_changes_nothing(row: Golden) -> None:
     one = found(row, row.text)
     bold = f"{row.text[: one.begin]}**{row.text[one.begin : one.end]}**{row.text[one.end :]}"
@@ -162,7 +194,9 @@ def test_a_text_without_content_is_no_answer(name: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("text", ["\ud800", "A\ud800", "\x00", "１２", "٣", "𝟙", "ﬁ", "İ yes", "\u2028C\u2029", "1" * 5000, f"1e{'9' * 9}", "9/0"])
+@pytest.mark.parametrize(
+    "text", ["\ud800", "A\ud800", "\x00", "１２", "٣", "𝟙", "ﬁ", "İ yes", "\u2028C\u2029", "1" * 5000, f"1e{'9' * 9}", "9/0"]
+)
 def test_odd_characters_and_huge_numbers_are_read(name: str, text: str) -> None:
     one = extractor(name).extract(text, CHOICES.get(name, ()))
     assert one.begin <= one.end
