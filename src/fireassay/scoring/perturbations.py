@@ -22,40 +22,11 @@ GROUP: Final = "perturbation"
 NONE: Final = "none"  # the label of an item as it is
 _LABEL: Final = re.compile(r"[A-Z][A-Za-z]*(?: ?\d+)?:|[A-Z][.)]")
 _WORD: Final = re.compile(r"[^\W\d_]+")
-_NEIGHBOURS: Final = dict(
-    zip(
-        "qwertyuiopasdfghjklzxcvbnm",
-        [
-            "wa",
-            "qes",
-            "wrd",
-            "etf",
-            "ryg",
-            "tuh",
-            "yij",
-            "uok",
-            "ipl",
-            "ol",
-            "qsz",
-            "awdx",
-            "sefc",
-            "drgv",
-            "fthb",
-            "gyjn",
-            "hukm",
-            "jil",
-            "kop",
-            "asx",
-            "zdc",
-            "xfv",
-            "cgb",
-            "vhn",
-            "bjm",
-            "nk",
-        ],
-        strict=True,
-    )
-)
+_KEYS: Final = """
+    q:wa w:qes e:wrd r:etf t:ryg y:tuh u:yij i:uok o:ipl p:ol a:qsz s:awdx d:sefc
+    f:drgv g:fthb h:gyjn j:hukm k:jil l:kop z:asx x:zdc c:xfv v:cgb b:vhn n:bjm m:nk
+"""
+_NEIGHBOURS: Final = {key[0]: key[2:] for key in _KEYS.split()}
 _LONG: Final = {
     "are not": "aren't", "cannot": "can't", "could not": "couldn't", "did not": "didn't", "does not": "doesn't", "do not": "don't",
     "has not": "hasn't", "have not": "haven't", "is not": "isn't", "it is": "it's", "should not": "shouldn't", "that is": "that's",

@@ -69,8 +69,8 @@ def _rows(own: OwnTask, text: files.Text) -> Iterator[files.Row]:
         yield from files.table(text)
         return
     for row in files.tabbed(text):
-        if isinstance(row, str):
-            raise files.wrong(*row.split(": ", 1), "one value per column, separated by tabs")
+        if isinstance(row, files.Broken):
+            raise files.wrong(row.where, row.found, "one value per column, separated by tabs")
         yield row
 
 

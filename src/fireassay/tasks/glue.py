@@ -111,11 +111,11 @@ def _examples(
     examples, skipped = [], 0
     # CoLA's test file, alone of CoLA's, has a header.
     for row in files.tabbed(text, kind.columns if not text.text.startswith("index\t") else ()):
-        if isinstance(row, str):
+        if isinstance(row, files.Broken):
             skipped += 1
             if asked["broken_rows"] == "refuse":
                 fix = "Use broken_rows = skip, as the public reader does; the number of skipped rows is recorded."
-                raise files.wrong(*row.split(": ", 1), "one value per column, separated by tabs", fix)
+                raise files.wrong(row.where, row.found, "one value per column, separated by tabs", fix)
             continue
         key = str(row.number)
         examples.append(classes.example(kind, row, str(asked["form"]), key) if kind.labels else _scored(kind, row, key))

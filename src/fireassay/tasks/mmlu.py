@@ -64,10 +64,7 @@ def _subjects(path: Path, asked: Mapping[str, options.Option]) -> Sequence[str]:
     folder, end = path / split, f"_{split}.csv"
     if not folder.is_dir():
         raise files.wrong(
-            str(path),
-            f"no folder {split!r} in it",
-            "the folder that holds dev and test",
-            "Unpack the authors' data.tar, and give its folder data.",
+            str(path), f"no folder {split!r} in it", "the folder that holds dev and test", "Give the folder data of the authors' data.tar."
         )
     known = sorted(file.name.removesuffix(end) for file in folder.iterdir() if file.name.endswith(end))
     if not known:

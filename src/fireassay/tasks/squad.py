@@ -83,7 +83,7 @@ def _questions(name: str, whole: Any, cluster: str) -> Iterator[Example]:
 def _answers(row: files.Row) -> tuple[str, ...]:
     """The distinct gold answers, in order."""
     listed = row.values.get("answers")
-    texts = [one.get("text") for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    texts: list[Any] = [one.get("text") for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
     if not texts or not all(isinstance(text, str) and text for text in texts):
         fix = "A file without answers cannot be scored; give the dev file."
         raise files.wrong(row.where, f"{files.shown(listed)} in 'answers'", "a list of at least one {text, answer_start}", fix)

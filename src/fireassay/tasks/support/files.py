@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from fireassay.errors import Problem, SpecError
-from fireassay.spec.explain import closest, did_you_mean, shown
+from fireassay.spec.explain import closest
+from fireassay.spec.explain import did_you_mean as did_you_mean
+from fireassay.spec.explain import shown as shown
 
 MOST_BYTES: Final = 2 * 1024**3
 SOURCE: Final = "the task's data"
@@ -38,6 +40,14 @@ class Row:
     where: str  # "dev.tsv, line 12"
     number: int  # from 1, of the rows with data
     values: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Broken:
+    """A row that has not one value per column."""
+
+    where: str
+    found: str
 
 
 def wrong(where: str, found: str, allowed: str, fix: str = "") -> SpecError:
@@ -128,8 +138,8 @@ def table(file: Text, delimiter: str = ",", header: Sequence[str] = ()) -> Itera
         raise wrong(f"{file.name}, line {reader.line_num}", f"no CSV ({error})", "CSV, quotes inside a value doubled") from None
 
 
-def tabbed(file: Text, header: Sequence[str] = ()) -> Iterator[Row | str]:
-    """The rows of a TSV file in which quotes are ordinary characters; for a row of another width a message about it."""
+def tabbed(file: Text, header: Sequence[str] = ()) -> Iterator[Row | Broken]:
+    """The rows of a TSV file in which quotes are ordinary characters."""
     names, number = list(header), 0
     for line, text in enumerate(file.text.split("\n"), 1):
         text = text.removesuffix("\r")
@@ -141,7 +151,7 @@ def tabbed(file: Text, header: Sequence[str] = ()) -> Iterator[Row | str]:
             continue
         number += 1
         if len(values) != len(names):
-            yield f"{where}: {len(values)} columns instead of {len(names)} ({', '.join(names)})"
+            yield Broken(where=where, found=f"{len(values)} columns instead of {len(names)} ({', '.join(names)})")
         else:
             yield Row(where=where, number=number, values=dict(zip(names, values, strict=True)))
 

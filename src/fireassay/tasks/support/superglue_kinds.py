@@ -64,7 +64,8 @@ KINDS: Final = (
         name="multirc", folder="MultiRC", labels={0: "no", 1: "yes"}, metrics=("f1_binary", "accuracy"), prompt=_multirc, positive="1",
         template="{paragraph}\nQuestion: {question}\nProposed answer: {answer}\nIs the answer correct?\nAnswer:",
     ),
-    Kind(name="record", folder="ReCoRD", labels={}, metrics=("squad_exact_match", "f1"), prompt=_nothing, template="{passage}\n\n{query}\nQuestion: Who or what is @placeholder?\nAnswer:"),
+    Kind(name="record", folder="ReCoRD", labels={}, metrics=("squad_exact_match", "f1"), prompt=_nothing,
+        template="{passage}\n\n{query}\nQuestion: Who or what is @placeholder?\nAnswer:"),
     Kind(
         name="rte", folder="RTE", labels={"entailment": "True", "not_entailment": "False"}, metrics=("accuracy",), prompt=_rte,
         template="{premise}\nQuestion: {hypothesis} True or False?\nAnswer:",

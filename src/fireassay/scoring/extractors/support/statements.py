@@ -12,7 +12,8 @@ from fireassay.scoring.extractors.support.visible import Span
 _BETWEEN: Final = r"(?:[ \t]{1,4}(?:is|was|would[ ]be|should[ ]be|must[ ]be|will[ ]be)\b)?"
 _STATED: Final = re.compile(
     rf"\b(?:answer|choice|option|solution|label|conclusion)\b(?:[ \t]to[ \t](?:this|the|your)[ \t]question)?(?:\*\*)?{_BETWEEN}"
-    r"(?P<mark>[ \t]{0,4}[:=])?(?:\*\*)?(?:[ \t]{0,4}\n)?[ \t]{0,8}(?:(?:the[ \t])?(?:option|choice|letter)\b(?![ \t]{1,4}(?:is|was|would|should|must|will)\b|[ \t]{0,4}[:=])[ \t]{0,4})?",
+    r"(?P<mark>[ \t]{0,4}[:=])?(?:\*\*)?(?:[ \t]{0,4}\n)?[ \t]{0,8}(?:(?:the[ \t])?(?:option|choice|letter)\b"
+    r"(?![ \t]{1,4}(?:is|was|would|should|must|will)\b|[ \t]{0,4}[:=])[ \t]{0,4})?",
     re.IGNORECASE,
 )
 
