@@ -16,8 +16,14 @@ def glue(tmp_path: Path) -> Path:
     six = range(6)
     tsv(tmp_path / "CoLA" / "dev.tsv", [("gj04", n % 2, "*" if n % 2 == 0 else "", f'He said "go {n}.') for n in six])
     tsv(tmp_path / "SST-2" / "dev.tsv", [("sentence", "label"), *((f'a "fine film {n}', n % 2) for n in six)])
-    tsv(tmp_path / "MRPC" / "dev.tsv", [("Quality", "#1 ID", "#2 ID", "#1 String", "#2 String"), *((n % 2, n, n, f"One {n}.", f"Two {n}.") for n in six)])
-    tsv(tmp_path / "QQP" / "dev.tsv", [("id", "qid1", "qid2", "question1", "question2", "is_duplicate"), *((n, n, n, f"Q{n}?", f"R{n}?", n % 2) for n in six)])
+    tsv(
+        tmp_path / "MRPC" / "dev.tsv",
+        [("Quality", "#1 ID", "#2 ID", "#1 String", "#2 String"), *((n % 2, n, n, f"One {n}.", f"Two {n}.") for n in six)],
+    )
+    tsv(
+        tmp_path / "QQP" / "dev.tsv",
+        [("id", "qid1", "qid2", "question1", "question2", "is_duplicate"), *((n, n, n, f"Q{n}?", f"R{n}?", n % 2) for n in six)],
+    )
     header = ("index", "genre", "filename", "year", "old_index", "source1", "source2", "sentence1", "sentence2", "score")
     tsv(tmp_path / "STS-B" / "dev.tsv", [header, *((n, "g", "f", "y", n, "s", "s", f"A {n}.", f"B {n}.", f"{n * 0.8:.3f}") for n in six)])
     labels = ("entailment", "neutral", "contradiction")
@@ -26,7 +32,9 @@ def glue(tmp_path: Path) -> Path:
         tsv(tmp_path / "MNLI" / f"dev_{end}.tsv", [("index", "genre", "sentence1", "sentence2", "gold_label"), *rows])
     pairs = [(n, f"Q {n}?", f"S {n}.", "entailment" if n % 2 else "not_entailment") for n in six]
     tsv(tmp_path / "QNLI" / "dev.tsv", [("index", "question", "sentence", "label"), *pairs])
-    tsv(tmp_path / "RTE" / "dev.tsv", INFERENCE + [(str(n), f"P {n}.", f"H {n}.", "entailment" if n % 2 else "not_entailment") for n in six])
+    tsv(
+        tmp_path / "RTE" / "dev.tsv", INFERENCE + [(str(n), f"P {n}.", f"H {n}.", "entailment" if n % 2 else "not_entailment") for n in six]
+    )
     tsv(tmp_path / "WNLI" / "dev.tsv", INFERENCE + [(str(n), f"P {n}.", f"H {n}.", str(n % 2)) for n in six])
     return tmp_path
 

@@ -8,7 +8,10 @@ import pytest
 
 from tests.tasks.made import digest, lines, refused, tasks, write
 
-ROWS = [{"question": f"Tom has {n} bags of 12 pens. How many pens?", "answer": f"{n} * 12 = <<{n}*12={n * 12}>>{n * 12}\n#### {n * 12:,}"} for n in range(1, 101)]
+ROWS = [
+    {"question": f"Tom has {n} bags of 12 pens. How many pens?", "answer": f"{n} * 12 = <<{n}*12={n * 12}>>{n * 12}\n#### {n * 12:,}"}
+    for n in range(1, 101)
+]
 
 
 @pytest.fixture

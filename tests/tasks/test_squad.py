@@ -20,7 +20,11 @@ def squad(path: Path, *paragraphs: list[dict[str, Any]], **rest: Any) -> Path:
 
 
 def test_a_question_has_all_of_its_answers_once(tmp_path: Path) -> None:
-    path = squad(tmp_path / "dev.json", [qa("a", ["x", "the x", "x"]), qa("b", ["y"]), qa("c", ["z"])], [qa("d", ["v"]), qa("e", ["w"]), qa("f", ["u"])])
+    path = squad(
+        tmp_path / "dev.json",
+        [qa("a", ["x", "the x", "x"]), qa("b", ["y"]), qa("c", ["z"])],
+        [qa("d", ["v"]), qa("e", ["w"]), qa("f", ["u"])],
+    )
     (task,) = tasks("squad", path)
     assert task.items[0].references == ("x", "the x")
     assert task.items[3].prompt == "Title: Some 1\n\nBackground: Text 1.\n\nQuestion: Which d?\n\nAnswer:"

@@ -13,21 +13,38 @@ from tests.tasks.made import lines, refused, tasks
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     six = range(6)
-    lines(tmp_path / "BoolQ" / "val.jsonl", [{"question": f"is {n} odd", "passage": f"P{n // 2}", "idx": n, "label": n % 2 == 1} for n in six])
+    lines(
+        tmp_path / "BoolQ" / "val.jsonl", [{"question": f"is {n} odd", "passage": f"P{n // 2}", "idx": n, "label": n % 2 == 1} for n in six]
+    )
     labels = ("entailment", "contradiction", "neutral")
     lines(tmp_path / "CB" / "val.jsonl", [{"premise": f"P{n}", "hypothesis": "H", "label": labels[n % 3], "idx": n} for n in six])
     copa = {"premise": "It rained.", "choice1": "The road got wet.", "choice2": "The sun shone."}
     lines(tmp_path / "COPA" / "val.jsonl", [{**copa, "question": ("effect", "cause")[n % 2], "label": n % 2, "idx": n} for n in six])
     questions = [{"question": f"Q{q}", "idx": q, "answers": [{"text": f"a{a}", "label": a, "idx": a} for a in (0, 1)]} for q in (0, 1)]
-    lines(tmp_path / "MultiRC" / "val.jsonl", [{"idx": n, "version": 1.1, "passage": {"text": f"P{n}", "questions": questions}} for n in six])
+    lines(
+        tmp_path / "MultiRC" / "val.jsonl", [{"idx": n, "version": 1.1, "passage": {"text": f"P{n}", "questions": questions}} for n in six]
+    )
     passage = {"text": "Ann met Bob.\n@highlight\nThey talked", "entities": [{"start": 0, "end": 2}, {"start": 8, "end": 10}]}
-    qas = [{"query": "@placeholder met Bob", "idx": n, "answers": [{"start": 0, "end": 2, "text": "Ann"}, {"start": 0, "end": 2, "text": "Annie"}]} for n in (0, 1)]
+    qas = [
+        {
+            "query": "@placeholder met Bob",
+            "idx": n,
+            "answers": [{"start": 0, "end": 2, "text": "Ann"}, {"start": 0, "end": 2, "text": "Annie"}],
+        }
+        for n in (0, 1)
+    ]
     lines(tmp_path / "ReCoRD" / "val.jsonl", [{"source": "x", "passage": passage, "qas": qas, "idx": n} for n in six])
-    lines(tmp_path / "RTE" / "val.jsonl", [{"premise": "P", "hypothesis": "H", "label": ("entailment", "not_entailment")[n % 2], "idx": n} for n in six])
+    lines(
+        tmp_path / "RTE" / "val.jsonl",
+        [{"premise": "P", "hypothesis": "H", "label": ("entailment", "not_entailment")[n % 2], "idx": n} for n in six],
+    )
     wic = {"word": "place", "sentence1": "a place", "sentence2": "to place", "start1": 2, "start2": 3, "end1": 7, "end2": 8}
     lines(tmp_path / "WiC" / "val.jsonl", [{**wic, "idx": n, "label": n % 2 == 0} for n in six])
     target = {"span1_text": "Mark", "span1_index": 0, "span2_text": "He", "span2_index": 4}
-    lines(tmp_path / "WSC" / "val.jsonl", [{"text": "Mark told Pete lies. He laughed.", "target": target, "idx": n, "label": n % 2 == 0} for n in six])
+    lines(
+        tmp_path / "WSC" / "val.jsonl",
+        [{"text": "Mark told Pete lies. He laughed.", "target": target, "idx": n, "label": n % 2 == 0} for n in six],
+    )
     return tmp_path
 
 
@@ -44,7 +61,11 @@ def test_every_task_has_its_items_and_official_metrics(data: Path) -> None:
 def test_every_task_can_be_put_as_choices(data: Path) -> None:
     read = {task.name.removeprefix("superglue/"): task for task in tasks("superglue", data, form="choices")}
     copa = read["copa"].items
-    assert (copa[0].prompt, copa[0].choices, copa[0].references) == ("It rained therefore", (" the road got wet.", " the sun shone."), ("0",))
+    assert (copa[0].prompt, copa[0].choices, copa[0].references) == (
+        "It rained therefore",
+        (" the road got wet.", " the sun shone."),
+        ("0",),
+    )
     assert copa[1].prompt == "It rained because"
     assert read["record"].items[0].choices == ("  - Ann met Bob", "  - Bob met Bob")
     assert read["record"].items[0].references == ("0",)

@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from fireassay.scoring.extractors.support.numbers import normalised
 from fireassay.scoring.items import Format, Task
 from fireassay.tasks.support import classes, files, options, prompts
 from fireassay.tasks.support.classes import Kind, Read
@@ -134,7 +135,7 @@ def _scored(kind: Kind, row: files.Row, key: str) -> Example:
     if not 0.0 <= value <= 5.0:
         found = f"no label in {kind.label!r}" if label is None else f"{files.shown(label)} in {kind.label!r}"
         raise files.wrong(row.where, found, "a number from 0 to 5", "Use split = dev: the labels of test are hidden.")
-    return Example(id=key, prompt=kind.prompt(row), answer=f" {label}", references=(str(label),))
+    return Example(id=key, prompt=kind.prompt(row), answer=f" {label}", references=(normalised(str(label)) or str(label),))
 
 
 def _similarity(task: Task, asked: Mapping[str, options.Option]) -> Task:
