@@ -25,6 +25,7 @@ def data(tmp_path: Path) -> Path:
         tmp_path / "MultiRC" / "val.jsonl", [{"idx": n, "version": 1.1, "passage": {"text": f"P{n}", "questions": questions}} for n in six]
     )
     passage = {"text": "Ann met Bob.\n@highlight\nThey talked", "entities": [{"start": 0, "end": 2}, {"start": 8, "end": 10}]}
+    aliases = [{"start": 0, "end": 2, "text": text} for text in ("Ann", "Annie")]
     qas = [
         {
             "query": "@placeholder met Bob",

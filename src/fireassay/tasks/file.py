@@ -108,17 +108,21 @@ def _references(own: OwnTask, row: files.Row, texts: tuple[str, ...]) -> tuple[s
     given = files.texts_of(row, own.fields.reference)
     if own.method != "loglikelihood":
         return given
-    return tuple(_index(row, one, texts, own.fields.reference) for one in given)
+    found = row.values[own.fields.reference]
+    return tuple(_index(row, one, texts, own.fields.reference) for one in (found if isinstance(found, list) else [found]))
 
 
-def _index(row: files.Row, given: str, texts: tuple[str, ...], name: str) -> str:
-    letters = LETTERS[: len(texts)]
-    if given in texts:
-        return str(texts.index(given))
-    if given.isdecimal() and int(given) < len(texts):
-        return str(int(given))
-    if len(given) == 1 and given in letters:
-        return str(letters.index(given))
+def _index(row: files.Row, given: object, texts: tuple[str, ...], name: str) -> str:
+    """A whole number is an index; a text is a choice's own before it is a letter or an index, since tables hold only texts."""
+    letters, number = LETTERS[: len(texts)], given if isinstance(given, int) and not isinstance(given, bool) else None
+    if isinstance(given, str):
+        if given in texts:
+            return str(texts.index(given))
+        if len(given) == 1 and given in letters:
+            return str(letters.index(given))
+        number = int(given) if given.isdecimal() and len(given) < 4 else None
+    if number is not None and 0 <= number < len(texts):
+        return str(number)
     raise files.wrong(
         row.where, f"{files.shown(given)} in {name!r}", f"a choice's text, its letter, or its index from 0 to {len(texts) - 1}"
     )

@@ -16,7 +16,7 @@ from fireassay.scoring.extractors.support.visible import NO_ANSWER, Span, lines
 from fireassay.scoring.items import Extraction
 
 _DECORATION: Final = " \t\r\n*_`\"'“”‘’.,;:!()[]{}$"
-_ASKED: Final = re.compile(r"[ ]?(?:or\b|/)", re.IGNORECASE)  # "positive or negative?" answers nothing
+_ASKED: Final = re.compile(r"[ ]?(?:or\b|and\b|/)", re.IGNORECASE)  # "positive or negative?" answers nothing
 _DENIED: Final = re.compile(r"(?:\bnot|\bneither|\bnor|\bnever|n['’]t)(?:[ ](?:a|an|the))?[ ]{1,2}\Z", re.IGNORECASE)
 MOST: Final = 4000  # characters of a choice that is looked for
 
