@@ -26,14 +26,7 @@ def data(tmp_path: Path) -> Path:
     )
     passage = {"text": "Ann met Bob.\n@highlight\nThey talked", "entities": [{"start": 0, "end": 2}, {"start": 8, "end": 10}]}
     aliases = [{"start": 0, "end": 2, "text": text} for text in ("Ann", "Annie")]
-    qas = [
-        {
-            "query": "@placeholder met Bob",
-            "idx": n,
-            "answers": [{"start": 0, "end": 2, "text": "Ann"}, {"start": 0, "end": 2, "text": "Annie"}],
-        }
-        for n in (0, 1)
-    ]
+    qas = [{"query": "@placeholder met Bob", "idx": n, "answers": aliases} for n in (0, 1)]
     lines(tmp_path / "ReCoRD" / "val.jsonl", [{"source": "x", "passage": passage, "qas": qas, "idx": n} for n in six])
     lines(
         tmp_path / "RTE" / "val.jsonl",

@@ -1,4 +1,4 @@
-r"""What stands in the last \boxed{...}?  Braces may be nested; a number is given in canonical notation, everything else as written."""
+"""What stands in the last \\boxed{...}?  Braces may be nested; a number is given in canonical notation, everything else as written."""
 
 from __future__ import annotations
 

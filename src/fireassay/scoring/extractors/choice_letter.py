@@ -1,6 +1,6 @@
-r"""Which choice's letter does a text give as its answer?
+"""Which choice's letter does a text give as its answer?
 
-"Answer: C", "The answer is (C).", "\boxed{C}", "#### C", "(C) is correct", "I choose C": the last explicit statement wins.  Without one a
+"Answer: C", "The answer is (C).", "\\boxed{C}", "#### C", "(C) is correct", "I choose C": the last explicit statement wins.  Without one a
 line that is nothing but the letter, or a letter in bold, the last of them; without those the only letter that begins a line ("C. mitosis")
 or that stands in brackets.  Letters stand alone, never in words, and are those of the item's choices.  A statement of two letters
 ("A or B"), of the article ("the answer is a cell") or of what is not the answer is none.  A block of choices that follows a statement

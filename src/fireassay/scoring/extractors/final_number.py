@@ -1,4 +1,4 @@
-r"""Which number is the final answer?  Behind "####", in the last \boxed{}, behind the last "the answer is", or else the last one.
+"""Which number is the final answer?  Behind "####", in the last \\boxed{}, behind the last "the answer is", or else the last one.
 
 The rule that found it is part of the result, so that it can be counted how often a model kept to the asked notation.
 """
