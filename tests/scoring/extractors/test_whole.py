@@ -1,15 +1,22 @@
-"""Is the whole text the answer, and white space none?"""
+"""Is the whole text the answer, without reasoning?"""
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
+import pytest
 
-from fireassay.scoring.extractors.whole import EXTRACTOR
+from fireassay.scoring.scoring import extractor
 
 
-@given(st.text())
-def test_the_span_holds_the_answer(text: str) -> None:
-    found = EXTRACTOR.extract(text, ())
-    assert (found.answer is None) == (not text.strip())
-    assert text[found.begin : found.end] == (found.answer or "")
+@pytest.mark.parametrize(
+    ("text", "answer", "rule"),
+    [
+        (" a\nQ: b ", "a\nQ: b", "whole"),
+        ("<THINK>x</THINK> y", "y", "whole"),
+        ("x</think>y", "y", "whole"),
+        ("<think>x", None, "none"),
+        ("y <think>x</think>", "y", "whole"),
+    ],
+)
+def test_nothing_but_reasoning_and_white_space_is_left_out(text: str, answer: str | None, rule: str) -> None:
+    found = extractor("whole").extract(text, ())
+    assert (found.answer, found.rule) == (answer, rule)

@@ -1,1 +1,1 @@
-"""What do several layouts of benchmark files share?"""
+"""How are files of benchmarks read, and prompts made of their rows?  Shared by the layouts."""
