@@ -13,7 +13,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from fireassay.errors import EnvironmentLacks, WorkloadError
+from fireassay.instruments.calls.generation import quiet
 from fireassay.scoring.text_metric import Encoded
 
 BATCH = 32
@@ -40,10 +43,11 @@ class LocalEncoder:
         if not (home / CONFIGURATION).is_file() or not weights:
             raise WorkloadError(f"no encoder in {str(folder)!r}: give a folder with config.json, a tokenizer and weights in *.safetensors")
         try:
-            self._tokenizer: Any = transformers.AutoTokenizer.from_pretrained(home, local_files_only=True, trust_remote_code=False)
-            model: Any = transformers.AutoModel.from_pretrained(
-                home, local_files_only=True, trust_remote_code=False, use_safetensors=True, dtype=torch.float32
-            )
+            with quiet():
+                self._tokenizer: Any = transformers.AutoTokenizer.from_pretrained(home, local_files_only=True, trust_remote_code=False)
+                model: Any = transformers.AutoModel.from_pretrained(
+                    home, local_files_only=True, trust_remote_code=False, use_safetensors=True, dtype=torch.float32
+                )
         except (OSError, ValueError, KeyError, AttributeError) as error:
             raise WorkloadError(f"no encoder could be loaded from {str(folder)!r}: {error}") from error
         self._model = model.eval()
@@ -86,9 +90,7 @@ class LocalEncoder:
     def _vectors(self, batch: Sequence[Sequence[int]], layer: int) -> list[Any]:
         torch = self._torch
         longest = max(map(len, batch))
-        if longest == 0:
-            import numpy as np
-
+        if longest == 0:  # empty texts to a tokenizer without special tokens
             return [np.zeros((0, int(self._model.config.hidden_size))) for _ in batch]
         pad = self._tokenizer.pad_token_id or 0
         ids = torch.tensor([[*row, *[pad] * (longest - len(row))] for row in batch])

@@ -6,6 +6,7 @@ exactly or by their Porter stems only ("exact+stem").  Neither is METEOR 1.5, th
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from hashlib import sha256
@@ -73,12 +74,18 @@ def _wordnet(folder: str) -> tuple[Any, str]:
 
 @lru_cache(maxsize=2)
 def _loaded(folder: str) -> tuple[Any, str]:
+    import nltk
     from nltk.corpus.reader import WordNetCorpusReader
 
+    if folder not in nltk.data.path:
+        nltk.data.path.append(folder)  # nltk opens files below these folders only
     digest = sha256()
     for path in sorted(path for path in Path(folder).iterdir() if path.is_file()):
         digest.update(path.name.encode() + b"\0" + sha256(path.read_bytes()).digest())
-    return WordNetCorpusReader(folder, None), f"exact+stem+synonyms|wordnet:sha256:{digest.hexdigest()}"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # other languages, which METEOR does not look up
+        reader = WordNetCorpusReader(folder, None)
+    return reader, f"exact+stem+synonyms|wordnet:sha256:{digest.hexdigest()}"
 
 
 METRIC = TextMetric(

@@ -28,6 +28,8 @@ def prepare_with(options: Options, encoder: Encoder) -> Prepared:
 
 def cosine(answer: Encoded, reference: Encoded) -> tuple[float]:
     """Of the mean vectors of two texts."""
+    if not len(answer.ids) or not len(reference.ids):
+        return (0.0,)
     one, other = (directions(text.vectors.mean(axis=0)) for text in (answer, reference))
     return (float(one @ other),)
 
