@@ -70,6 +70,12 @@ def test_an_error_fails_and_is_told(code: str, detail: str) -> None:
     assert told.startswith(detail)
 
 
+def test_no_control_character_of_a_program_reaches_the_terminal() -> None:
+    outcome, told = verdict("def add(a, b):\n    raise ValueError('\\x1b[2J\\npassed')\n")
+    assert outcome == "failed"
+    assert told.isprintable()
+
+
 def test_the_test_may_expect_an_error() -> None:
     caught = "except ZeroDivisionError as error:\n        assert str(error) == 'x'\n    else:\n        assert False\n"
     test = f"def check(candidate):\n    try:\n        candidate(1, 2)\n    {caught}"
@@ -93,6 +99,10 @@ def test_a_test_that_calls_nothing_is_no_verdict() -> None:
         ("x = 1\n", "the test itself failed: KeyError: 'check'"),
         ("def check(candidate):\n    candidate(lambda: 0, 1)\n", "the test itself failed: Untransferable: a value of type function"),
         ("import os\ndef check(candidate):\n    os._exit(3)\n", "the process of the test ended with exit code 3"),
+        (
+            "import os\ndef check(candidate):\n    for fd in range(3, 64):\n        try: os.write(fd, b'[1]\\n')\n        except OSError: pass\n",
+            "the test broke the protocol",
+        ),
     ],
 )
 def test_a_broken_test_is_no_verdict(test: str, detail: str) -> None:
@@ -128,6 +138,14 @@ def test_processor_time_of_children_counts() -> None:
     code = "import os\ndef add(a, b):\n    if os.fork() == 0:\n        while True: pass\n    os.wait()\n    return a + b\n"
     test = "def check(candidate):\n    assert candidate(1, 1) == 2\n"
     assert verdict(code, test, limits=Limits(cpu_s=1, wall_s=30))[0] == "cpu_limit"
+
+
+@pytest.mark.parametrize("name", TIERS)
+def test_a_program_holds_no_other_descriptor_than_its_two_pipes(name: Name) -> None:
+    code = "import os\ndef kinds():\n    return [os.fstat(n).st_mode >> 12 for n in range(64) if _open(n)]\n"
+    code += "def _open(n):\n    try: os.fstat(n)\n    except OSError: return False\n    return True\n"
+    (reply,) = run_functions(code, "kinds", [((), {})], LIMITS, tier(name)).replies
+    assert reply.value == [2, 2, 2, 1, 1]  # /dev/null three times, then pipes
 
 
 def test_a_function_answers_calls_in_the_order_asked() -> None:

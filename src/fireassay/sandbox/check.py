@@ -19,7 +19,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from fireassay.sandbox.inside.values import Untransferable, decode, encode
+from fireassay.printable import one_line
+from fireassay.sandbox.inside.values import TEXT, Untransferable, decode, encode
 from fireassay.sandbox.limits import Limits
 from fireassay.sandbox.load import StretchedClock
 from fireassay.sandbox.outcomes import INVALID, CodeResult, Outcome, Replies, Reply
@@ -124,21 +125,37 @@ def _relayed(program: Program, run: _Run) -> _End:
     while True:
         told = run.trusted()
         if "args" in told:
-            run.send("check", run.ask({"args": told["args"], "kwargs": told["kwargs"]}))
+            run.send("check", run.ask(_question(told)))
         elif "broken" in told:
-            return _End("sandbox_error", f"the test itself failed: {': '.join(told['broken'])}")
+            return _End("sandbox_error", f"the test itself failed: {_words(told['broken'])}")
         elif "failed" in told:
             return _End("failed", _why(program.test, told))
+        elif "passed" not in told:
+            return _End("sandbox_error", "the test said nothing")
         elif run.calls == 0:
             return _End("sandbox_error", f"the test never called {program.entry_point}")
         else:
             return _End("passed", "")
 
 
+def _question(told: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        return {name: encode(decode(told.get(name))) for name in ("args", "kwargs")}
+    except (Untransferable, RecursionError):
+        raise _End("sandbox_error", "the test passed what is no value") from None
+
+
+def _words(told: Any) -> str:
+    """Name and text of an error, on one line and without control characters."""
+    parts = told if isinstance(told, list) else []
+    return one_line(": ".join(str(part)[:TEXT] for part in parts if part))
+
+
 def _why(test: str, told: Mapping[str, Any]) -> str:
     lines = test.splitlines()
-    where = f" at {lines[told['line'] - 1].strip()!r}" if 0 < told["line"] <= len(lines) else ""
-    return f"{': '.join(part for part in told['failed'] if part)}{where}"
+    line = told.get("line")
+    where = f" at {lines[line - 1].strip()!r}" if isinstance(line, int) and 0 < line <= len(lines) else ""
+    return f"{_words(told['failed'])}{where}"
 
 
 class _Run:
@@ -165,7 +182,7 @@ class _Run:
         self.send("candidate", job)
         told = self._candidates()
         if told != {"ready": True}:
-            raise _End("failed", ": ".join(_error(told.get("error"))))
+            raise _End("failed", _words(_error(told.get("error"))))
 
     def ask(self, question: Mapping[str, Any]) -> dict[str, Any]:
         """One call: {"value": ...} or {"error": [name, text]}, checked and rebuilt."""
@@ -200,7 +217,12 @@ class _Run:
         text = self._line("check")
         if text is None:
             raise _End("sandbox_error", "")
-        told: dict[str, Any] = json.loads(text)
+        try:
+            told = json.loads(text)
+        except (ValueError, RecursionError):
+            told = None
+        if not isinstance(told, dict):
+            raise _End("sandbox_error", "the test broke the protocol")
         return told
 
     def _line(self, role: str) -> bytes | None:
@@ -262,5 +284,5 @@ class _Run:
 def _error(told: Any) -> list[str]:
     """Name and text of an error that untrusted code sent."""
     if isinstance(told, list) and len(told) == 2 and all(isinstance(part, str) for part in told):
-        return [part[:1000] for part in told]
+        return [part[:TEXT] for part in told]
     raise _End("crash", "its answer is no error")

@@ -69,7 +69,7 @@ def program() -> bytes:
 class Sandbox:
     """One sandboxed process: messages out and in."""
 
-    def __init__(self, tier: Tier, limits: Limits, role: str) -> None:
+    def __init__(self, tier: Tier, limits: Limits, role: str, errors: int = subprocess.DEVNULL) -> None:
         self._out, self._in = bytearray(), bytearray()
         self._left = limits.output_mib * 2**20
         self._report = bytearray()
@@ -91,7 +91,7 @@ class Sandbox:
                 command(tier, ["-c", BOOTSTRAP, str(theirs_0)], limits),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
+                stderr=errors,
                 cwd="/",
                 env={
                     "PATH": "/usr/local/bin:/usr/bin:/bin",

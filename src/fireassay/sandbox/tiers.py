@@ -27,6 +27,7 @@ from fireassay.sandbox.limits import Limits
 Name = Literal["bubblewrap", "unshare"]
 NAMES: Final[tuple[Name, ...]] = ("bubblewrap", "unshare")
 SYSTEM: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/etc/ld.so.cache")
+LOOK_S: Final = 120.0
 # Answers of `launcher.look` without which nothing is run.
 SAFE: Final[dict[str, Any]] = {
     "uid": NOBODY,
@@ -96,11 +97,13 @@ def examined(name: Name) -> Tier:
     from fireassay.sandbox.process import Sandbox
 
     tier = Tier(name=name, version=_version() if name == "bubblewrap" else "", seccomp=seccomp.program())
-    with Sandbox(tier, Limits(), "look") as one:
-        seen = one.receive(30.0)
+    with tempfile.TemporaryFile("w+") as errors, Sandbox(tier, Limits(), "look", errors.fileno()) as one:
+        seen = one.receive(LOOK_S)
         ended = one.close()
+        errors.seek(0)
+        last = (errors.read(10_000).splitlines() or [""])[-1]
     if not isinstance(seen, dict):
-        raise EnvironmentLacks(f"{name}: {ended.setup or ended.words}")
+        raise EnvironmentLacks(f"{name}: {ended.setup or last or ended.words}")
     safe = SAFE | ({"filtered": True} if tier.seccomp else {})
     if wrong := [f"{key} is {seen.get(key)!r}" for key, value in safe.items() if seen.get(key) != value]:
         raise EnvironmentLacks(f"{name} does not isolate: {', '.join(wrong)}")
