@@ -48,6 +48,7 @@ class TextMetric:
     of_rows: Callable[[Array], float] | None = None  # [items, statistics] -> score; NaN: undefined
     scores: Callable[[Array], Array] | None = None  # [items, statistics] -> score of each item alone; None: the first column
     chance: float | None = None  # score of a guesser without knowledge, if the metric alone knows it
+    reads: Literal["texts", "likelihoods"] = "texts"  # what an answer is: a text, or the log probabilities of an item's choices as JSON
     source: str = ""  # where it is defined
     caveat: str = ""  # what it cannot tell
 

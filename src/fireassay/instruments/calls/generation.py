@@ -130,17 +130,31 @@ class Generator:
         import torch
 
         begin = clock()
-        ids, first = self._divided(context, continuation)
+        ids, first = self.divided(context, continuation)
         after = clock()
-        self._fits(len(ids), 0)
-        with torch.inference_mode():
-            logits = self._model(input_ids=torch.tensor([ids], device=self._device), use_cache=False).logits[0, first - 1 : -1]
-            wanted = torch.tensor(ids[first:], device=logits.device)
-            logprobs = torch.log_softmax(logits.float(), -1).gather(1, wanted[:, None])[:, 0].tolist()
+        every = self.log_probabilities(ids, first)
+        logprobs = every.gather(1, torch.tensor(ids[first:], device=every.device)[:, None])[:, 0].tolist()
         return Scoring(tokens_in=len(ids), tokenize_ns=after - begin, forward_ns=clock() - after, logprobs=logprobs)
 
-    def _divided(self, context: str, continuation: str) -> tuple[list[int], int]:
-        """The tokens of both texts, and which is the first that counts. Without a context the model's own first token is it."""
+    def log_probabilities(self, ids: Sequence[int], first: int) -> Any:
+        """The log probabilities of all tokens, at the positions of `ids[first:]`: a tensor of shape [positions, vocabulary], float32.
+
+        Raises:
+            WorkloadError: the tokens exceed the model's context.
+        """
+        import torch
+
+        self._fits(len(ids), 0)
+        with torch.inference_mode():
+            logits = self._model(input_ids=torch.tensor([list(ids)], device=self._device), use_cache=False).logits[0, first - 1 : -1]
+            return torch.log_softmax(logits.float(), -1)
+
+    def divided(self, context: str, continuation: str) -> tuple[list[int], int]:
+        """The tokens of both texts, and which is the first that counts. Without a context, the mark of a beginning comes before it.
+
+        Raises:
+            WorkloadError: the continuation has no tokens, or the tokenizer reports no offsets.
+        """
         if not self._tokenizer.is_fast:
             raise WorkloadError("the model's tokenizer reports no offsets (it is a slow one), so continuations cannot be scored")
         encoding = self._tokenizer(context + continuation, return_offsets_mapping=True)

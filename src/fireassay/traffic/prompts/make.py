@@ -46,7 +46,12 @@ CANARY: Final = KINDS.index("canary")
 NORMAL: Final = KINDS.index("normal")
 FIXED: Final = frozenset(KINDS.index(kind) for kind in ("identity", "rerun", "needle"))
 TOOLS: Final = frozenset(PAUSES.index(pause) for pause in ("tool", "retrieval"))
-FRAMES: Final = {"completions": Frame(special=True), "embeddings": Frame(special=True), "rerank": Frame(), "loglikelihood": Frame(special=True)}
+FRAMES: Final = {
+    "completions": Frame(special=True),
+    "embeddings": Frame(special=True),
+    "rerank": Frame(),
+    "loglikelihood": Frame(special=True),
+}
 SILENT: Final = ("embeddings", "rerank", "loglikelihood")  # tasks whose answers are not text
 SEED_BITS: Final = 53  # seeds are below 2**53; higher bits number the parts of a request
 QUERY: Final = 2047  # part number of the query
