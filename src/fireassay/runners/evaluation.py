@@ -26,6 +26,7 @@ from fireassay.runners.experiment.lost_requests import request_batches
 from fireassay.runners.experiment.rows import check_written
 from fireassay.scoring import scoring
 from fireassay.scoring.items import Format, Item, Task
+from fireassay.scoring.likelihoods import METHOD
 from fireassay.scoring.scoring import Score
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.model import LONGEST_S
@@ -33,7 +34,7 @@ from fireassay.spec.sections.evaluation import Evaluation
 from fireassay.spec.sections.serving import Serving
 
 OWN_TASK: Final = "file"  # the layout of an own task's TOML file
-METHODS: Final = ("generation", likelihood.METHOD)
+METHODS: Final = ("generation", METHOD)
 EMPTY: Final = "empty"  # the outcome of a request that succeeded without any text
 
 
@@ -98,7 +99,7 @@ def check(experiment: Experiment, folder: Path) -> None:
 
 
 def _likelihoods(tasks: Sequence[Task]) -> bool:
-    return any(task.method == likelihood.METHOD for task in tasks)
+    return any(task.method == METHOD for task in tasks)
 
 
 def _as_requests(experiment: Experiment, tasks: Sequence[Task]) -> Experiment:
@@ -131,7 +132,7 @@ class Evaluations(serving.Loads):
             (name, item.id, choice)
             for name, ready in self.ready.items()
             for item in ready.items.values()
-            for choice in range(len(item.choices) if ready.task.method == likelihood.METHOD else 1)
+            for choice in range(len(item.choices) if ready.task.method == METHOD else 1)
         ]
         prompts = folder / "items.jsonl"
         prompts.write_text("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in self._rows()), encoding="utf-8")
@@ -145,7 +146,7 @@ class Evaluations(serving.Loads):
     def _rows(self) -> Iterator[dict[str, Any]]:
         for name, key, choice in self.order:
             item = self.ready[name].items[key]
-            if self.ready[name].task.method == likelihood.METHOD:
+            if self.ready[name].task.method == METHOD:
                 yield likelihood.row(item, choice)
                 continue
             yield {"prompt": [dict(message) for message in item.messages] if item.messages else item.prompt}
@@ -164,7 +165,7 @@ class Evaluations(serving.Loads):
         for name, ready in self.ready.items():
             find = scoring.extractor(ready.task.extractor)
             mine = [answer for answer in sent if answer["task"] == name]
-            mine = list(likelihood.folded(mine, ready.items)) if ready.task.method == likelihood.METHOD else list(map(_with_text, mine))
+            mine = list(likelihood.folded(mine, ready.items)) if ready.task.method == METHOD else list(map(_with_text, mine))
             missing = set(ready.items) - {answer["item"] for answer in mine}
             texts = [answer["text"] if answer["status"] == PROPER else None for answer in mine]
             items = [ready.items[answer["item"]] for answer in mine]

@@ -103,7 +103,7 @@ def first_counted(tokens: Sequence[str], offsets: Sequence[int], text: str, bord
     # A token that is part of a character spells nothing; the offsets of the text still hold, if they lie within it.
     ends = (*offsets[1:], len(text))
     if max(offsets) < len(text) and any(_HOLE in token or token.startswith("bytes:") for token in tokens):
-        return next(index for index, after in enumerate(ends) if after > border)
+        return next(index for index, after in enumerate(ends) if after > border or offsets[index] >= border)
     raise ValueError("the echoed tokens do not spell the continuation")
 
 
