@@ -32,7 +32,9 @@ OPTIONS: Final[Mapping[str, Option]] = {
     "path": PATH,
     "omit": OMIT,
     "max_tokens_key": Option(meaning="the key that limits an answer's length; default: max_tokens"),
-    "echo_tokens": Option(meaning="tokens generated after an echoed prompt: 0, or 1 for engines that refuse 0", kind=int),
+}
+ECHO: Final[Mapping[str, Option]] = {  # of engines that score given texts
+    "echo_tokens": Option(meaning="tokens generated after an echoed prompt: 0, or 1 for engines that refuse 0", kind=int)
 }
 OWN_KEYS: Final = (
     *("model", "messages", "prompt", "input", "documents", "query", "stream", "stream_options", "temperature", "seed", "max_tokens"),
@@ -78,6 +80,7 @@ def backend_of(
 ) -> Backend:
     """The backend of an engine with OpenAI's dialect, and a `native` one for completions if it has one, whose replies `read` parses too."""
     openai = wire_of(dialect)
+    options = {**OPTIONS, **(ECHO if "loglikelihood" in tasks else {})}
     return Backend(
         name=name,
         tasks=tasks,
@@ -87,7 +90,7 @@ def backend_of(
         prepare=with_headers,
         cached_tokens=cached_tokens,
         tokenize=tokenize,
-        options=OPTIONS if native is None else {**OPTIONS, "native": NATIVE},
+        options=options if native is None else {**options, "native": NATIVE},
         own_keys=(*OWN_KEYS, *own_keys),
     )
 
