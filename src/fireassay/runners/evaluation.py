@@ -20,7 +20,7 @@ import numpy as np
 from fireassay import catalog
 from fireassay.errors import Problem, SpecError
 from fireassay.runners import serving
-from fireassay.runners.evaluating import code
+from fireassay.runners.evaluating import code, echo_probe, likelihood
 from fireassay.runners.evaluating.rows import PROPER, Asked, write_answers, write_scored, write_scores
 from fireassay.runners.experiment import launch_loop
 from fireassay.runners.experiment.context import Job, Made, Outcome, RunContext, Runner
@@ -28,6 +28,7 @@ from fireassay.runners.experiment.lost_requests import request_batches
 from fireassay.runners.experiment.rows import check_written
 from fireassay.scoring import scoring
 from fireassay.scoring.items import Format, Item, Task
+from fireassay.scoring.likelihoods import METHOD
 from fireassay.scoring.scoring import Score, Scored
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.model import LONGEST_S
@@ -36,6 +37,7 @@ from fireassay.spec.sections.serving import Serving
 
 OWN_TASK: Final = "file"  # the layout of an own task's TOML file
 CODE: Final = "code"  # the method of tasks whose answers are programs
+METHODS: Final = ("generation", METHOD, CODE)
 EMPTY: Final = "empty"  # the outcome of a request that succeeded without any text
 
 
@@ -65,11 +67,8 @@ def tasks_of(evaluation: Evaluation, folder: Path) -> tuple[Task, ...]:
     layout: Format = catalog.load("tasks", OWN_TASK if own else evaluation.task)
     path = folder / Path(evaluation.task if own else evaluation.data).expanduser()
     tasks = [_limited(task, evaluation) for task in layout.read(path, {**layout.options, **evaluation.task_options})]
-    methods = {task.method for task in tasks} - {"generation", "code"}
-    if methods:
-        found = f"a task of the method {', '.join(sorted(methods))}"
-        raise SpecError((Problem(where="evaluation.task", found=found, allowed="generation or code, in this release"),), "the evaluation")
-    return tuple(tasks)
+    likelihood.one_method(tasks, METHODS)
+    return tuple(likelihood.checked(task) for task in tasks)
 
 
 def _limited(task: Task, evaluation: Evaluation) -> Task:
@@ -88,15 +87,31 @@ def check(experiment: Experiment, folder: Path) -> None:
         SpecError, EnvironmentLacks: the data, a score, or an engine.
     """
     evaluation, _ = section(experiment)
-    for task in tasks_of(evaluation, folder):
+    tasks = tasks_of(evaluation, folder)
+    for task in tasks:
         _signatures(task, _scores(task, evaluation))
         scoring.extractor(task.extractor)
+    experiment = _as_requests(experiment, tasks)
     serving.check(experiment, folder)
+    if _likelihoods(tasks):
+        echo_probe.probed(experiment)
+
+
+def _likelihoods(tasks: Sequence[Task]) -> bool:
+    return any(task.method == METHOD for task in tasks)
+
+
+def _as_requests(experiment: Experiment, tasks: Sequence[Task]) -> Experiment:
+    """The experiment with requests of the kind that its tasks need."""
+    load = experiment.serving
+    if load is None or not _likelihoods(tasks):
+        return experiment
+    return experiment.model_copy(update={"serving": load.model_copy(update={"task": likelihood.REQUEST})})
 
 
 def _scores(task: Task, evaluation: Evaluation) -> tuple[Score, ...]:
     """The scores of texts; programs are judged by their tests alone."""
-    return () if task.method == CODE else scoring.prepared(task.metrics, evaluation.options)
+    return () if task.method == CODE else likelihood.fitting(task, scoring.prepared(task.metrics, evaluation.options))
 
 
 def _signatures(task: Task, scores: Sequence[Score]) -> dict[str, str]:
@@ -122,18 +137,27 @@ class Evaluations(serving.Loads):
             task.name: Ready(task=task, items={item.id: item for item in task.items}, scores=_scores(task, evaluation))
             for task in tasks_of(evaluation, context.folder)
         }
-        self.order = [(name, item) for name, ready in self.ready.items() for item in ready.items]  # of the prompts' rows
+        self.order = [  # of the prompts' rows: task, item, choice
+            (name, item.id, choice)
+            for name, ready in self.ready.items()
+            for item in ready.items.values()
+            for choice in range(len(item.choices) if ready.task.method == METHOD else 1)
+        ]
         prompts = folder / "items.jsonl"
         prompts.write_text("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in self._rows()), encoding="utf-8")
-        super().__init__(replace(context, experiment=_as_load(context.experiment, load, prompts, self._tasks())))
+        experiment = _as_requests(_as_load(context.experiment, load, prompts, self._tasks(), len(self.order)), self._tasks())
+        super().__init__(replace(context, experiment=echo_probe.probed(experiment) if _likelihoods(self._tasks()) else experiment))
         context.note_environment(evaluation={"tasks": {name: _identity(ready) for name, ready in self.ready.items()}})
 
     def _tasks(self) -> list[Task]:
         return [ready.task for ready in self.ready.values()]
 
     def _rows(self) -> Iterator[dict[str, Any]]:
-        for name, key in self.order:
+        for name, key, choice in self.order:
             item = self.ready[name].items[key]
+            if self.ready[name].task.method == METHOD:
+                yield likelihood.row(item, choice)
+                continue
             yield {"prompt": [dict(message) for message in item.messages] if item.messages else item.prompt}
 
     def make(self, job: Job) -> Made:
@@ -150,6 +174,7 @@ class Evaluations(serving.Loads):
         for name, ready in self.ready.items():
             find = scoring.extractor(ready.task.extractor)
             mine = [answer for answer in sent if answer["task"] == name]
+            mine = list(likelihood.folded(mine, ready.items)) if ready.task.method == METHOD else list(map(_with_text, mine))
             missing = set(ready.items) - {answer["item"] for answer in mine}
             texts = [answer["text"] if answer["status"] == PROPER else None for answer in mine]
             items = [ready.items[answer["item"]] for answer in mine]
@@ -182,27 +207,29 @@ def _passed(scores: Sequence[float | None]) -> Scored:
     return Scored(name=code.METRIC, rows=values.reshape(-1, 1), scores=values)
 
 
-def _sent(path: Path, launch: int, order: Sequence[tuple[str, str]]) -> Iterator[dict[str, Any]]:
-    """What happened to each request of a launch, with its task and item; `order`: those of the prompts' rows."""
+def _sent(path: Path, launch: int, order: Sequence[tuple[str, str, int]]) -> Iterator[dict[str, Any]]:
+    """What happened to each request of a launch, with its task, item and choice; `order`: those of the prompts' rows."""
     rows = {
         row["request"]: int(row["example"])
         for batch in request_batches(path, launch, "arrivals")
         for row in batch.select(["request", "example"]).to_pylist()
     }
     for batch in request_batches(path, launch):
-        for row in batch.select(["request", "status", "text", "finish_reason"]).to_pylist():
-            task, item = order[rows[row["request"]]]
-            outcome = EMPTY if row["status"] == PROPER and not row["text"] else row["status"]
-            yield {**row, "status": outcome, "task": task, "item": item}
+        for row in batch.select(["request", "status", "text", "finish_reason", "logprobs"]).to_pylist():
+            task, item, choice = order[rows[row["request"]]]
+            yield {**row, "task": task, "item": item, "choice": choice}
 
 
-def _as_load(experiment: Experiment, load: Serving, prompts: Path, tasks: Sequence[Task]) -> Experiment:
+def _with_text(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """The answer, which has failed if it has no text."""
+    return {**answer, "status": EMPTY if answer["status"] == PROPER and not answer["text"] else answer["status"]}
+
+
+def _as_load(experiment: Experiment, load: Serving, prompts: Path, tasks: Sequence[Task], requests: int) -> Experiment:
     """The experiment with its items as the prompts of a closed loop that ends after the last one."""
-    items = sum(len(task.items) for task in tasks)
-    asked = load.prompts.model_copy(
-        update={"source": str(prompts), "format": "jsonl", "field": "prompt", "answer_tokens": max(task.max_tokens for task in tasks)}
-    )
-    arrivals = load.arrivals.model_copy(update={"requests": items, "duration_s": LONGEST_S / 2})
+    longest = None if _likelihoods(tasks) else max(task.max_tokens for task in tasks)
+    asked = load.prompts.model_copy(update={"source": str(prompts), "format": "jsonl", "field": "prompt", "answer_tokens": longest})
+    arrivals = load.arrivals.model_copy(update={"requests": requests, "duration_s": LONGEST_S / 2})
     update = {"prompts": asked, "arrivals": arrivals}
     return experiment.model_copy(update={"serving": load.model_copy(update=update)})
 

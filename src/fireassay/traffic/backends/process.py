@@ -3,7 +3,7 @@
 In the client's own process, step by step, one answer at a time.  Tokenisation, the first forward pass over the prompt and every later
 token are timed separately (`fireassay.instruments.calls.generation`): a chunk is a token, and `Answer.tokenize_ns` and `Answer.prefill_ns`
 time the steps before the first.  The end-of-sequence token is a chunk without text and counts as a token, as on servers.  A prompt that
-does not fit is an error, as on a server.
+does not fit is an error, as on a server.  A given text is scored in one forward pass (task loglikelihood).
 
 The model is a local folder: the option `folder`, else the target's model, else the ask's; nothing is downloaded.
 
@@ -14,6 +14,7 @@ Options: `folder`, `device` ("cpu", "cuda", "cuda:1" ...; default cpu), `dtype` 
 from __future__ import annotations
 
 from collections.abc import Callable
+from time import monotonic_ns
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from fireassay.errors import WorkloadError
@@ -62,6 +63,8 @@ def _load(folder: str, target: Target) -> Generator:
 
 def answer(generator: Generator, ask: Ask) -> Answer:
     """Answer one ask, with times."""
+    if ask.task == "loglikelihood":
+        return _scored(generator, ask)
     try:
         generation = generator.generate(
             ask.prompt,
@@ -75,6 +78,24 @@ def answer(generator: Generator, ask: Ask) -> Answer:
     except WorkloadError as error:
         return Answer(status="error", error=str(error))
     return _answer_of(generation)
+
+
+def _scored(generator: Generator, ask: Ask) -> Answer:
+    """The probabilities of a given continuation."""
+    try:
+        scoring = generator.score(*ask.documents)
+    except WorkloadError as error:
+        return Answer(status="error", error=str(error))
+    return Answer(
+        status="ok",
+        tokens_in=scoring.tokens_in,
+        chunk_ns=[monotonic_ns()],
+        chunk_kind=[int(Kind.OTHER)],
+        chunk_chars=[0],
+        logprobs=scoring.logprobs,
+        tokenize_ns=scoring.tokenize_ns,
+        prefill_ns=scoring.forward_ns,
+    )
 
 
 def _answer_of(generation: Generation) -> Answer:
@@ -112,7 +133,7 @@ def read(reply: Reply, ask: Ask) -> Answer:
 
 BACKEND = Backend(
     name="process",
-    tasks=("chat", "completions"),
+    tasks=("chat", "completions", "loglikelihood"),
     wire=wire,
     read=read,
     process=process,
