@@ -111,7 +111,10 @@ def _as_requests(experiment: Experiment, tasks: Sequence[Task]) -> Experiment:
 
 def _scores(task: Task, evaluation: Evaluation) -> tuple[Score, ...]:
     """The scores of texts; programs are judged by their tests alone."""
-    return () if task.method == CODE else likelihood.fitting(task, scoring.prepared(task.metrics, evaluation.options))
+    if task.method == CODE:
+        return ()
+    own = {name: value for name, value in {**task.options, **evaluation.options}.items() if name.partition(".")[0] in task.metrics}
+    return likelihood.fitting(task, scoring.prepared(task.metrics, own))
 
 
 def _signatures(task: Task, scores: Sequence[Score]) -> dict[str, str]:
@@ -197,7 +200,7 @@ class Evaluations(serving.Loads):
                 asked, passed = code.judged(asked)
                 write_scored(writer, job.number, name, asked, _passed(passed))
             write_answers(writer, job.number, name, asked)
-            write_scores(writer, job.number, name, asked, ready.scores)
+            write_scores(writer, job.number, name, asked, ready.scores, likelihoods=ready.task.method == METHOD)
         check_written(writer, path)
 
 

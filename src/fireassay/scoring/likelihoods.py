@@ -83,7 +83,7 @@ def of_text(text: str) -> tuple[Likelihood, ...]:
 
 
 def right_choices(item: Item) -> tuple[str, ...]:
-    """The indices of an item's right choices. A reference is a choice's text, its letter (A is the first), or its index from 0.
+    """The indices of an item's right choices. A reference is an index from 0; if it is no number a choice's text, or its letter (A is the first).
 
     A single choice without references is a given text, and right.
 
@@ -115,14 +115,14 @@ def _index(item: Item, reference: str) -> int:
 
 
 def _meant(reference: str, choices: Sequence[str]) -> set[int]:
-    """Every choice that a reference may mean: by its text, its letter or its index."""
+    """Every choice that a reference may mean: a number is an index, whatever the choices say; else a text or a letter."""
     texts = [choice.strip() for choice in choices]
     wanted = reference.strip()
+    if wanted.isdecimal():
+        return {int(wanted)} if int(wanted) < len(texts) else set()
     found = {index for index, text in enumerate(texts) if text == wanted}
     if len(wanted) == 1 and wanted in ascii_uppercase[: len(texts)]:
         found.add(ascii_uppercase.index(wanted))
-    if wanted.isdecimal() and int(wanted) < len(texts):
-        found.add(int(wanted))
     return found
 
 
@@ -133,6 +133,11 @@ def chosen_right(answers: Sequence[str], references: Sequence[Sequence[str]], le
         for answer, wanted in zip(answers, references, strict=True)
     ]
     return np.array(rows).reshape(-1, 1)
+
+
+def predicted(answers: Sequence[str]) -> list[str]:
+    """The index of the most probable choice of each answer, as a text: what scores of labels read."""
+    return [str(int(np.argmax([choice.logprob for choice in of_text(answer)]))) for answer in answers]
 
 
 def right_texts(answers: Sequence[str], references: Sequence[Sequence[str]]) -> Array:

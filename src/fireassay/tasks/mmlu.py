@@ -45,7 +45,7 @@ def read(path: Path, given: Mapping[str, options.Option]) -> tuple[Task, ...]:
     task = Task(
         name="mmlu",
         items=tuple(items),
-        metrics=("exact_match",) if generation else ("accuracy",),
+        metrics=("exact_match",) if generation else ("acc", "acc_norm"),
         method="generation" if generation else "loglikelihood",
         extractor="choice_letter" if generation else "whole",
         max_tokens=int(asked["max_tokens"]),

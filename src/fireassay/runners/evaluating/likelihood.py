@@ -51,19 +51,15 @@ def one_method(tasks: Sequence[Task], known: Sequence[str]) -> None:
 
 
 def fitting(task: Task, scores: Sequence[Score]) -> tuple[Score, ...]:
-    """The scores, if they read what the task's method gives.
+    """The scores, if they read what the task's method gives: of choices also which one is the most probable, as a label.
 
     Raises:
-        SpecError: a score of texts for log probabilities, or the reverse.
+        SpecError: a score of log probabilities for texts.
     """
-    gives = "likelihoods" if task.method == METHOD else "texts"
     for score in scores:
-        if score.metric.reads != gives:
-            found = f"{score.metric.name}, a score of {score.metric.reads}, for {task.name} of the method {task.method}"
-            allowed = f"a score of {gives}"
-            raise _wrong(
-                "evaluation.metrics", found, allowed, "For example acc, acc_norm or bits_per_byte." if task.method == METHOD else ""
-            )
+        if score.metric.reads == "likelihoods" and task.method != METHOD:
+            found = f"{score.metric.name}, a score of log probabilities, for {task.name} of the method {task.method}"
+            raise _wrong("evaluation.metrics", found, "a score of texts")
     return tuple(scores)
 
 
