@@ -179,7 +179,8 @@ class Evaluations(serving.Loads):
             texts = [answer["text"] if answer["status"] == PROPER else None for answer in mine]
             items = [ready.items[answer["item"]] for answer in mine]
             stops = () if ready.task.method == CODE else ready.task.stop
-            found = scoring.found(find, texts, [item.choices for item in items], stops)
+            chosen = ready.task.method == METHOD
+            found = list(map(likelihood.chosen, texts)) if chosen else scoring.found(find, texts, [item.choices for item in items], stops)
             asked = [
                 Asked(
                     item=item,

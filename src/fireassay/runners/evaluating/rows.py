@@ -64,7 +64,8 @@ def write_scores(writer: StreamWriter, launch: int, task: str, asked: Sequence[A
     answers = [(one.extraction.answer if one.extraction is not None else None) or "" for one in answered]
     references = [one.item.references for one in answered]
     for score in scores:
-        (scored,) = scoring.score_all((score,), answers, references)
+        texts = [one.text or "" for one in answered] if score.metric.reads == "likelihoods" else answers
+        (scored,) = scoring.score_all((score,), texts, references)
         write_scored(writer, launch, task, answered, scored)
 
 
