@@ -22,6 +22,7 @@ from fireassay.frames.evaluation.item_scores import ItemScores, answers_of, item
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Metric, Results
 from fireassay.scoring.text_metric import TextMetric
+from fireassay.stats.intervals import item_bootstrap
 from fireassay.stats.intervals.intervals import Interval
 from fireassay.stats.intervals.item_means import of_items, wilson
 from fireassay.units import FRACTION, SCORE
@@ -30,14 +31,16 @@ ABOUT = ("evaluation",)
 FEWEST = 2  # items of a score with an interval
 
 
-def of_task(scores: ItemScores, confidence: float) -> Value:
+def of_task(measured: RecordData, scores: ItemScores) -> Value:
     """One score of one task, with its interval over items."""
+    confidence, evaluation = measured.confidence, measured.experiment.evaluation
     if len(scores.items) < FEWEST:
         return Absent(
             reason="insufficient", detail=f"{count(len(scores.items), 'scored items')} carry no interval; score at least {FEWEST}"
         )
     if scores.metric.corpus:
-        return _of_corpus(scores, confidence)
+        assert evaluation is not None
+        return _of_corpus(scores, confidence, evaluation.resamples, measured.experiment.launches.seed)
     interval = of_items(scores.rows[:, 0], scores.weights, scores.labels, scores.metric.scale, confidence)
     units = len(scores.items) if scores.labels is None else len({label for label in scores.clusters if label is not None})
     how = "Wilson's interval" if interval.low > 0.0 and _binary(scores) else "Student t, cluster-robust" if scores.labels else "Student t"
@@ -49,10 +52,16 @@ def _binary(scores: ItemScores) -> bool:
     return scores.labels is None and set(scores.rows[:, 0]) <= {0.0, 1.0}
 
 
-def _of_corpus(scores: ItemScores, confidence: float) -> Value:
-    if math.isnan(scores.value):
-        return Absent(reason="undefined", detail=f"{scores.metric.title} is undefined for these items")
-    return Absent(reason="not_measured", detail="the interval of this score is not computed yet")
+def _of_corpus(scores: ItemScores, confidence: float, draws: int, seed: int) -> Value:
+    items = item_bootstrap.Items(weights=scores.weights, clusters=scores.labels)
+    found = item_bootstrap.of_score(lambda weights: scores.metric.weighted(scores.rows, weights), items, confidence, draws=draws, seed=seed)
+    if math.isnan(found.value):
+        why = f": {scores.metric.undefined}" if scores.metric.undefined else ""
+        return Absent(reason="undefined", detail=f"{scores.metric.title} is undefined for these items{why}")
+    if found.reason:
+        return Absent(reason="insufficient", detail=f"{scores.metric.title} is {found.value:.4g}, without an interval: {found.reason}")
+    interval = Interval(value=found.value, low=found.low, high=found.high)
+    return _estimate(scores, interval, confidence, f"{count(len(scores.items), 'items')}: {item_bootstrap.METHOD}, {draws:,} draws")
 
 
 def _estimate(scores: ItemScores, interval: Interval, confidence: float, method: str) -> Estimate:
@@ -78,7 +87,7 @@ def score_of(measured: RecordData, configuration: str, name: str) -> Value:
     if measured.timed.filter(pl.col("configuration") == configuration).height == 0:
         return no_launch(configuration)
     scored = [item_scores(measured, configuration, task, name) for task in tasks(measured) if name in metrics_of(measured, task)]
-    values = [of_task(scores, measured.confidence) for scores in scored if scores.items]
+    values = [of_task(measured, scores) for scores in scored if scores.items]
     if not values:
         return Absent(reason="not_measured", detail="no item was answered")
     return values[0] if len(values) == 1 else _over_tasks(values, name, measured.confidence)

@@ -47,7 +47,7 @@ def _scores(measured: RecordData) -> Iterator[ScoreRow]:
 
 
 def _row(measured: RecordData, task: str, metric: str, sides: Mapping[str, ItemScores]) -> ScoreRow:
-    values: dict[str, Value] = {name: of_task(side, measured.confidence) for name, side in sides.items()}
+    values: dict[str, Value] = {name: of_task(measured, side) for name, side in sides.items()}
     title = next(iter(sides.values())).metric.title
     return ScoreRow(task=task, metric=metric, title=title, values=values, items=max(len(side.items) for side in sides.values()))
 
