@@ -14,9 +14,11 @@ from fireassay.frames.record_data import RecordData, from_record
 from fireassay.instruments.calls.generation import quiet
 from fireassay.record.reader import open_record
 from fireassay.record.sealing.verify import verify
-from fireassay.runners.evaluating import echo_probe
+from fireassay.runners.evaluating import echo_probe, likelihood
 from fireassay.runners.evaluation import check
 from fireassay.runners.experiment.run import run
+from fireassay.scoring import scoring
+from fireassay.scoring.items import Task
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.load import from_mapping
 from fireassay.spec.rules.evaluation import LOAD
@@ -73,7 +75,9 @@ def test_every_choice_is_one_request_that_nothing_is_generated_for(tmp_path: Pat
     assert {(body["max_tokens"], body["echo"], body["logprobs"], body["stream"]) for body in items} == {(0, True, 1, False)}
     # The short choice always costs less, in all and per character: half of the items are right.
     assert scores(measured, "acc") == {str(number): float(a % 2 == 0) for number, a in enumerate(range(12), 1)}
-    answer = json.loads(measured.table("answers").filter(item="1")["answer"][0])
+    (first,) = measured.table("answers").filter(item="1").to_dicts()
+    assert (first["answer"], first["rule"], first["references"]) == ("0", "most_probable", '["0"]')
+    answer = json.loads(first["text"])
     assert [(entry["logprob"], entry["tokens"]) for entry in answer] == [(-1.5, 2), (-8.5, 9)]
     assert judge(measured).verdict.status == "PASS"
 
@@ -128,12 +132,15 @@ def test_a_dialect_without_echo_is_refused_by_name(tmp_path: Path) -> None:
     assert engine.bodies == []
 
 
-@pytest.mark.parametrize(
-    ("evaluation", "words"), [({"metrics": ["exact_match"]}, "a score of texts"), ({"extractor": "last_number"}, "nothing is found")]
-)
-def test_scores_and_extractors_of_texts_are_refused(evaluation: dict[str, Any], words: str, tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match=words):
-        check(experiment(tmp_path, CHOICES, [{"name": "a", "urls": ["http://127.0.0.1:9"]}], **evaluation), tmp_path)
+def test_extractors_of_texts_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="nothing is found"):
+        check(experiment(tmp_path, CHOICES, [{"name": "a", "urls": ["http://127.0.0.1:9"]}], extractor="last_number"), tmp_path)
+
+
+def test_scores_of_probabilities_are_refused_for_texts() -> None:
+    task = Task(name="t", items=(), metrics=("acc",), method="generation")
+    with pytest.raises(SpecError, match="acc for t.*generation"):
+        likelihood.fitting(task, scoring.prepared(("exact_match", "acc"), {}))
 
 
 @pytest.mark.slow
@@ -144,6 +151,7 @@ def test_a_record_in_process_has_the_scores_of_lm_evaluation_harness(tmp_path: P
     with quiet():
         folder = byte_models.save(tmp_path / "model")
     target = {"name": "a", "backend": "process", "model": str(folder), "options": {"threads": 1}}
-    measured = evaluated(tmp_path, rows, [target], metrics=["acc", "acc_norm", "acc_bytes"])
+    measured = evaluated(tmp_path, rows, [target], metrics=["acc", "acc_norm", "acc_bytes", "exact_match"])
+    assert scores(measured, "exact_match") == scores(measured, "acc")  # a score of texts reads the most probable choice
     for name in ("acc", "acc_norm", "acc_bytes"):
         assert scores(measured, name) == {str(number): item[name] for number, item in enumerate(golden, 1)}

@@ -50,6 +50,12 @@ def test_the_plan_counts_every_pass() -> None:
     assert sentences(told)[0] == "984 requests, 6,000 characters of prompts, at most 503,808 tokens of answers"
 
 
+def test_every_choice_is_a_request_and_nothing_is_generated() -> None:
+    choices = Asked(task="mmlu", items=10, clusters=None, characters=500, most_tokens=0, choices=40)
+    told = evaluation_plan(experiment(margin=None), (choices,))
+    assert sentences(told)[0] == "80 requests, 1,000 characters of prompts, nothing is generated"
+
+
 def test_clusters_that_change_together_need_more_items() -> None:
     alone = evaluation_plan(experiment(margin=0.1), (PROBLEMS,)).tasks[0].power
     shared = evaluation_plan(experiment(margin=0.1), (Asked(task="x", items=164, clusters=20, characters=1, most_tokens=1),)).tasks[0].power

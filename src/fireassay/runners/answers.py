@@ -12,6 +12,7 @@ from pathlib import Path
 
 from fireassay.errors import Problem, SpecError
 from fireassay.record.writer import StreamWriter
+from fireassay.runners.evaluating.likelihood import of_texts
 from fireassay.runners.evaluating.rows import Asked, write_answers, write_scores
 from fireassay.runners.experiment import launch_loop
 from fireassay.runners.experiment.context import Job, Made, Outcome, RunContext, Runner
@@ -47,7 +48,7 @@ def check(experiment: Experiment, folder: Path) -> None:
         EnvironmentLacks: the library of a score is missing.
     """
     evaluation = section(experiment)
-    scoring.prepared(evaluation.metrics or METRICS, evaluation.options)
+    of_texts(scoring.prepared(evaluation.metrics or METRICS, evaluation.options), "files of answers")
     first, *others = [(file, _answers(file, evaluation, folder)) for file in evaluation.answers]
     for file, answers in others:
         _same_items(first, (file, answers), evaluation)

@@ -182,7 +182,8 @@ class Evaluations(serving.Loads):
             texts = [answer["text"] if answer["status"] == PROPER else None for answer in mine]
             items = [ready.items[answer["item"]] for answer in mine]
             stops = () if ready.task.method == CODE else ready.task.stop
-            found = scoring.found(find, texts, [item.choices for item in items], stops)
+            chosen = ready.task.method == METHOD
+            found = list(map(likelihood.chosen, texts)) if chosen else scoring.found(find, texts, [item.choices for item in items], stops)
             asked = [
                 Asked(
                     item=item,
@@ -200,7 +201,7 @@ class Evaluations(serving.Loads):
                 asked, passed = code.judged(asked)
                 write_scored(writer, job.number, name, asked, _passed(passed))
             write_answers(writer, job.number, name, asked)
-            write_scores(writer, job.number, name, asked, ready.scores, likelihoods=ready.task.method == METHOD)
+            write_scores(writer, job.number, name, asked, ready.scores)
         check_written(writer, path)
 
 

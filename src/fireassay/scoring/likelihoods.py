@@ -83,12 +83,12 @@ def of_text(text: str) -> tuple[Likelihood, ...]:
 
 
 def right_choices(item: Item) -> tuple[str, ...]:
-    """The indices of an item's right choices. A reference is an index from 0; if it is no number a choice's text, or its letter (A is the first).
+    """The indices of an item's right choices. A reference is an index from 0, whatever the choices say; else a letter or a text.
 
     A single choice without references is a given text, and right.
 
     Raises:
-        SpecError: an item without choices, a reference that is none of them, or one that is two of them.
+        SpecError: an item without choices, a reference to none of them, or to two.
     """
     if not item.choices or not all(item.choices):
         raise _wrong(item, "an item without choices" if not item.choices else "an empty choice", "at least one choice, each with a text")
@@ -99,31 +99,17 @@ def right_choices(item: Item) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(_index(item, reference)) for reference in item.references))
 
 
-def reference_to(index: int, choices: Sequence[str]) -> str:
-    """A reference to a choice that cannot be mistaken for another's text: its letter, else its index."""
-    letter = ascii_uppercase[index : index + 1]
-    return letter if letter and _meant(letter, choices) == {index} else str(index)
-
-
 def _index(item: Item, reference: str) -> int:
-    found = _meant(reference, item.choices)
-    if len(found) != 1:
-        what = f"{shown(reference)}, which is {'no choice' if not found else 'the text of one choice and the index or letter of another'}"
-        texts = ", ".join(shown(choice.strip()) for choice in item.choices[:8])
-        raise _wrong(item, what, f"one of the choices {texts}, its letter, or its index from 0")
-    return found.pop()
-
-
-def _meant(reference: str, choices: Sequence[str]) -> set[int]:
-    """Every choice that a reference may mean: a number is an index, whatever the choices say; else a text or a letter."""
-    texts = [choice.strip() for choice in choices]
-    wanted = reference.strip()
-    if wanted.isdecimal():
-        return {int(wanted)} if int(wanted) < len(texts) else set()
+    texts, wanted = [choice.strip() for choice in item.choices], reference.strip()
+    if wanted.isdecimal() and int(wanted) < len(texts):
+        return int(wanted)
     found = {index for index, text in enumerate(texts) if text == wanted}
     if len(wanted) == 1 and wanted in ascii_uppercase[: len(texts)]:
         found.add(ascii_uppercase.index(wanted))
-    return found
+    if len(found) != 1:
+        what = f"{shown(reference)}, which is {'no choice' if not found else 'two of the choices, by text or by letter'}"
+        raise _wrong(item, what, f"the index of a choice from 0, its letter, or its text: {', '.join(map(shown, texts[:8]))}")
+    return found.pop()
 
 
 def chosen_right(answers: Sequence[str], references: Sequence[Sequence[str]], length: Callable[[Likelihood], float]) -> Array:
@@ -133,11 +119,6 @@ def chosen_right(answers: Sequence[str], references: Sequence[Sequence[str]], le
         for answer, wanted in zip(answers, references, strict=True)
     ]
     return np.array(rows).reshape(-1, 1)
-
-
-def predicted(answers: Sequence[str]) -> list[str]:
-    """The index of the most probable choice of each answer, as a text: what scores of labels read."""
-    return [str(int(np.argmax([choice.logprob for choice in of_text(answer)]))) for answer in answers]
 
 
 def right_texts(answers: Sequence[str], references: Sequence[Sequence[str]]) -> Array:

@@ -17,7 +17,6 @@ from typing import Any
 
 from fireassay.errors import Problem, SpecError
 from fireassay.scoring.items import Format, Item, Task
-from fireassay.scoring.likelihoods import reference_to
 from fireassay.spec.explain import shown
 
 KEYS = ("prompt", "continuation", "choices", "label", "id", "cluster")
@@ -88,11 +87,11 @@ def _choices(where: str, row: Mapping[str, Any]) -> tuple[str, ...]:
 def _label(where: str, row: Mapping[str, Any], choices: Sequence[str]) -> str:
     label = row.get("label")
     if type(label) is int and 0 <= label < len(choices):
-        return reference_to(label, choices)
+        return str(label)
     right = [index for index, choice in enumerate(choices) if isinstance(label, str) and choice.strip() == label.strip()]
     if len(right) != 1:
         raise _wrong(where, f"label {shown(label)}", f"an index from 0 to {len(choices) - 1}, or the text of one choice")
-    return reference_to(right[0], choices)
+    return str(right[0])
 
 
 def _text(where: str, row: Mapping[str, Any], key: str) -> str:

@@ -23,6 +23,7 @@ class Asked:
     clusters: int | None  # None: every item is a unit
     characters: int  # of all prompts
     most_tokens: int  # of one answer
+    choices: int | None = None  # of all items together, where each is a request; None: an item is one
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +55,7 @@ def evaluation_plan(experiment: Experiment, asked: tuple[Asked, ...]) -> Evaluat
     passes = len(plan(experiment))
     return EvaluationPlan(
         tasks=tuple(TaskPlan(asked=task, power=_power(experiment, task)) for task in asked),
-        requests=passes * sum(task.items for task in asked),
+        requests=passes * sum(task.items if task.choices is None else task.choices for task in asked),
         characters=passes * sum(task.characters for task in asked),
         most_tokens=passes * sum(task.items * task.most_tokens for task in asked),
         margin=None if experiment.quality is None else experiment.quality.margin,
@@ -72,8 +73,9 @@ def _power(experiment: Experiment, task: Asked) -> ItemPower | None:
 
 def sentences(told: EvaluationPlan) -> tuple[str, ...]:
     """The plan in words, before the first request."""
+    tokens = f"at most {told.most_tokens:,} tokens of answers" if told.most_tokens else "nothing is generated"
     words = [
-        f"{count(told.requests, 'requests')}, {told.characters:,} characters of prompts, at most {told.most_tokens:,} tokens of answers",
+        f"{count(told.requests, 'requests')}, {told.characters:,} characters of prompts, {tokens}",
         *(_words(task, told.margin or 0.0) for task in told.tasks if task.power is not None),
     ]
     return tuple(words)

@@ -12,6 +12,7 @@ from fireassay.cli.verbs.report import VERDICTS
 from fireassay.printable import say
 
 if TYPE_CHECKING:
+    from fireassay.scoring.items import Item
     from fireassay.spec.experiment import Experiment
 
 
@@ -60,6 +61,7 @@ def planned(experiment: Experiment, *, quiet: bool) -> None:
     """
     from fireassay.errors import SpecError
     from fireassay.runners.evaluation import section, tasks_of
+    from fireassay.scoring.likelihoods import METHOD
     from fireassay.spec.flags.evaluate import as_flag
     from fireassay.verdict.evaluation_plan import Asked, evaluation_plan, refusals, sentences
 
@@ -69,8 +71,9 @@ def planned(experiment: Experiment, *, quiet: bool) -> None:
             task=task.name,
             items=len(task.items),
             clusters=_units([item.cluster for item in task.items]),
-            characters=sum(len(item.prompt) + sum(len(message["content"]) for message in item.messages) for item in task.items),
-            most_tokens=task.max_tokens,
+            characters=sum(map(_characters, task.items)) if task.method != METHOD else sum(map(_of_choices, task.items)),
+            most_tokens=task.max_tokens if task.method != METHOD else 0,
+            choices=sum(len(item.choices) for item in task.items) if task.method == METHOD else None,
         )
         for task in tasks_of(evaluation, Path())
     )
@@ -80,6 +83,15 @@ def planned(experiment: Experiment, *, quiet: bool) -> None:
             say(sentence, file=sys.stderr)
     if problems := refusals(experiment, told):
         raise SpecError(tuple(as_flag(problem) for problem in problems), "the flags")
+
+
+def _characters(item: Item) -> int:
+    return len(item.prompt) + sum(len(message["content"]) for message in item.messages)
+
+
+def _of_choices(item: Item) -> int:
+    """Every choice is sent with the whole prompt."""
+    return sum(len(item.prompt) + len(choice) for choice in item.choices)
 
 
 def _units(clusters: list[str | None]) -> int | None:

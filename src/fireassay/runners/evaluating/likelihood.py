@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from fireassay.errors import Problem, SpecError
 from fireassay.runners.evaluating.rows import PROPER
-from fireassay.scoring.items import Item, Task
-from fireassay.scoring.likelihoods import METHOD, of_choice, right_choices, to_text
+from fireassay.scoring.items import Extraction, Item, Task
+from fireassay.scoring.likelihoods import METHOD, of_choice, of_text, right_choices, to_text
 from fireassay.scoring.scoring import Score
 
 REQUEST: Final = "loglikelihood"  # the task of the load
@@ -51,16 +51,34 @@ def one_method(tasks: Sequence[Task], known: Sequence[str]) -> None:
 
 
 def fitting(task: Task, scores: Sequence[Score]) -> tuple[Score, ...]:
-    """The scores, if they read what the task's method gives: of choices also which one is the most probable, as a label.
+    """The scores, if they read what the task's method gives. A score of texts reads the index of the most probable choice.
 
     Raises:
         SpecError: a score of log probabilities for texts.
     """
-    for score in scores:
-        if score.metric.reads == "likelihoods" and task.method != METHOD:
-            found = f"{score.metric.name}, a score of log probabilities, for {task.name} of the method {task.method}"
-            raise _wrong("evaluation.metrics", found, "a score of texts")
+    return tuple(scores) if task.method == METHOD else of_texts(scores, f"{task.name}, a task of the method {task.method}")
+
+
+def of_texts(scores: Sequence[Score], what: str) -> tuple[Score, ...]:
+    """The scores, if they read texts.
+
+    Raises:
+        SpecError: one reads log probabilities.
+    """
+    wrong = [score.metric.name for score in scores if score.metric.reads != "texts"]
+    if wrong:
+        found = f"{', '.join(wrong)} for {what}"
+        raise _wrong("evaluation.metrics", found, f"scores of texts; these need a task of the method {METHOD}")
     return tuple(scores)
+
+
+def chosen(text: str | None) -> Extraction | None:
+    """The index of the most probable choice, by the sum over its tokens; None without an answer."""
+    if text is None:
+        return None
+    choices = of_text(text)
+    best = max(range(len(choices)), key=lambda index: choices[index].logprob)  # the first of equal ones
+    return Extraction(answer=str(best), rule="most_probable", begin=0, end=len(text))
 
 
 def row(item: Item, choice: int) -> dict[str, Any]:

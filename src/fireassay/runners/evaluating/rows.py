@@ -12,7 +12,6 @@ import numpy as np
 from fireassay.record.writer import StreamWriter
 from fireassay.scoring import scoring
 from fireassay.scoring.items import Extraction, Item
-from fireassay.scoring.likelihoods import predicted
 
 if TYPE_CHECKING:
     import pyarrow
@@ -59,16 +58,14 @@ def write_answers(writer: StreamWriter, launch: int, task: str, asked: Sequence[
         writer.append_batch("answers", _batch("answers", columns))
 
 
-def write_scores(
-    writer: StreamWriter, launch: int, task: str, asked: Sequence[Asked], scores: Sequence[scoring.Score], *, likelihoods: bool = False
-) -> None:
-    """One row for every score of an answered item; what failed has none. `likelihoods`: the answers are log probabilities."""
+def write_scores(writer: StreamWriter, launch: int, task: str, asked: Sequence[Asked], scores: Sequence[scoring.Score]) -> None:
+    """One row for every score of an answered item; what failed has none."""
     answered = [one for one in asked if one.outcome == PROPER]
     answers = [(one.extraction.answer if one.extraction is not None else None) or "" for one in answered]
     references = [one.item.references for one in answered]
-    labels = predicted(answers) if likelihoods else answers  # of choices, scores of labels read which one is the most probable
     for score in scores:
-        (scored,) = scoring.score_all((score,), answers if score.metric.reads == "likelihoods" else labels, references)
+        texts = [one.text or "" for one in answered] if score.metric.reads == "likelihoods" else answers
+        (scored,) = scoring.score_all((score,), texts, references)
         write_scored(writer, launch, task, answered, scored)
 
 
