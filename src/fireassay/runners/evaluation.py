@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from fireassay import catalog
 from fireassay.errors import Problem, SpecError
+from fireassay.instruments import encoder
 from fireassay.runners import serving
 from fireassay.runners.evaluating.rows import PROPER, Asked, write_answers, write_scores
 from fireassay.runners.experiment import launch_loop
@@ -85,7 +86,7 @@ def check(experiment: Experiment, folder: Path) -> None:
     """
     evaluation, _ = section(experiment)
     for task in tasks_of(evaluation, folder):
-        scoring.prepared(task.metrics, evaluation.options)
+        scoring.prepared(task.metrics, evaluation.options, encoder.load)
         scoring.extractor(task.extractor)
     serving.check(experiment, folder)
 
@@ -106,7 +107,9 @@ class Evaluations(serving.Loads):
         evaluation, load = section(context.experiment)
         self.ready = {
             task.name: Ready(
-                task=task, items={item.id: item for item in task.items}, scores=scoring.prepared(task.metrics, evaluation.options)
+                task=task,
+                items={item.id: item for item in task.items},
+                scores=scoring.prepared(task.metrics, evaluation.options, encoder.load),
             )
             for task in tasks_of(evaluation, context.folder)
         }

@@ -21,6 +21,7 @@ from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Metric, Results
 from fireassay.scoring.text_metric import TextMetric
 from fireassay.stats.intervals.intervals import Interval
+from fireassay.stats.intervals.item_bootstrap import METHOD, Items, of_score
 from fireassay.stats.intervals.item_means import of_items, wilson
 from fireassay.units import FRACTION, SCORE
 
@@ -49,11 +50,19 @@ def _binary(scores: ItemScores) -> bool:
 
 def _of_corpus(scores: ItemScores, confidence: float) -> Value:
     if math.isnan(scores.value):
-        return Absent(reason="undefined", detail=f"{scores.metric.title} is undefined for these items")
-    return Absent(reason="not_measured", detail="the interval of this score is not computed yet")
+        why = f": {scores.metric.undefined}" if scores.metric.undefined else ""
+        return Absent(reason="undefined", detail=f"{scores.metric.title} is undefined for these items{why}")
+    found = of_score(
+        lambda weights: scores.metric.weighted(scores.rows, weights), Items(weights=scores.weights, clusters=scores.labels), confidence
+    )
+    if found.reason:
+        return Absent(reason="insufficient", detail=found.reason)
+    interval = Interval(value=found.value, low=found.low, high=found.high)
+    return _estimate(scores, interval, confidence, f"{METHOD}, {found.draws:,} draws of {count(found.units, 'units')}")
 
 
 def _estimate(scores: ItemScores, interval: Interval, confidence: float, method: str) -> Estimate:
+    fold = "all items at once" if scores.metric.corpus else "mean over items"
     return Estimate(
         value=interval.value,
         low=interval.low,
@@ -63,7 +72,7 @@ def _estimate(scores: ItemScores, interval: Interval, confidence: float, method:
         n_launches=scores.launches,
         n_trials=len(scores.items),
         method=method,
-        signature=f"{scores.metric.name}|agg:mean over items|items:{len(scores.items)}|repetitions:{scores.repetitions}|v:1",
+        signature=f"{scores.metric.name}|agg:{fold}|items:{len(scores.items)}|repetitions:{scores.repetitions}|v:1",
     )
 
 
