@@ -112,7 +112,7 @@ def _over_tasks(values: list[Value], name: str, confidence: float) -> Value:
     )
 
 
-def _metric(name: str) -> Metric:
+def _metric(place: int, name: str) -> Metric:
     score: TextMetric = metric_named(name)
     return Metric(
         name=name,
@@ -128,7 +128,7 @@ def _metric(name: str) -> Metric:
         primary=True,
         question=f"What is {score.title} of the answers?",
         caveat=score.caveat,
-        rank=200,
+        rank=200 + place,
     )
 
 
@@ -191,7 +191,7 @@ def _of_answers(name: str, title: str, which: Callable[[pl.DataFrame], int], for
 
 
 METRICS = (
-    *(_metric(name) for name in catalog.names("scoring.metrics")),
+    *(_metric(place, name) for place, name in enumerate(catalog.names("scoring.metrics"))),
     _of_answers(
         "failed_answers", "Items without an answer", unanswered, "items not answered / items asked", "A failure is neither right nor wrong."
     ),
