@@ -128,7 +128,7 @@ def _metric(place: int, name: str) -> Metric:
         primary=True,
         question=f"What is {score.title} of the answers?",
         caveat=score.caveat,
-        rank=200 + place,
+        rank=2000 + place,
     )
 
 
