@@ -60,7 +60,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(("layer", "idf"), EXPECTED)
 def test_bertscore_is_that_of_bert_score(folder: Path, layer: int, idf: bool) -> None:
-    options = {"bertscore.model": str(folder), "bertscore.layer": layer, "bertscore.idf": idf}
+    options: dict[str, str | int | bool] = {"bertscore.model": str(folder), "bertscore.layer": layer, "bertscore.idf": idf}
     (ready,) = scoring.prepared(["bertscore"], options, load)
     (found,) = scoring.score_all((ready,), ANSWERS, [[reference] for reference in REFERENCES])
     assert found.rows == pytest.approx(np.array(EXPECTED[layer, idf]), abs=2e-6)

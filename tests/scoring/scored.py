@@ -57,10 +57,10 @@ def score(
 
 def value(name: str, answers: Sequence[str], references: Sequence[Sequence[str]], **options: str | int | bool) -> float:
     """The score of all these answers."""
-    declared, scored = score(name, answers, references, **options)
+    declared, scored = score(name, answers, references, None, **options)
     return declared.score(scored.rows)
 
 
 def items(name: str, answers: Sequence[str], references: Sequence[Sequence[str]], **options: str | int | bool) -> list[float]:
     """The score of each answer alone."""
-    return [float(one) for one in score(name, answers, references, **options)[1].scores]
+    return [float(one) for one in score(name, answers, references, None, **options)[1].scores]

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fireassay.errors import Problem, SpecError
+from fireassay.instruments import encoder
 from fireassay.record.writer import StreamWriter
 from fireassay.runners.evaluating.likelihood import of_texts
 from fireassay.runners.evaluating.rows import Asked, write_answers, write_scores
@@ -48,7 +49,7 @@ def check(experiment: Experiment, folder: Path) -> None:
         EnvironmentLacks: the library of a score is missing.
     """
     evaluation = section(experiment)
-    of_texts(scoring.prepared(evaluation.metrics or METRICS, evaluation.options), "files of answers")
+    of_texts(scoring.prepared(evaluation.metrics or METRICS, evaluation.options, encoder.load), "files of answers")
     first, *others = [(file, _answers(file, evaluation, folder)) for file in evaluation.answers]
     for file, answers in others:
         _same_items(first, (file, answers), evaluation)
@@ -82,7 +83,7 @@ class Scorings:
     def __init__(self, context: RunContext) -> None:
         self.context, self.evaluation = context, section(context.experiment)
         self.extractor = scoring.extractor(self.evaluation.extractor or WHOLE)
-        self.scores = scoring.prepared(self.evaluation.metrics or METRICS, self.evaluation.options)
+        self.scores = scoring.prepared(self.evaluation.metrics or METRICS, self.evaluation.options, encoder.load)
         self.answers: dict[str, Answers] = {}
 
     def absences(self) -> Mapping[str, str]:
@@ -113,7 +114,7 @@ class Scorings:
 
 def signatures(evaluation: Evaluation) -> dict[str, str]:
     """The signature of each score."""
-    scores = scoring.prepared(evaluation.metrics or METRICS, evaluation.options)
+    scores = scoring.prepared(evaluation.metrics or METRICS, evaluation.options, encoder.load)
     return {score.metric.name: score.prepared.signature for score in scores}
 
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from fireassay import catalog
 from fireassay.errors import Problem, SpecError
+from fireassay.instruments import encoder
 from fireassay.runners import serving
 from fireassay.runners.evaluating import code, echo_probe, likelihood
 from fireassay.runners.evaluating.rows import PROPER, Asked, write_answers, write_scored, write_scores
@@ -114,7 +115,7 @@ def _scores(task: Task, evaluation: Evaluation) -> tuple[Score, ...]:
     if task.method == CODE:
         return ()
     own = {name: value for name, value in {**task.options, **evaluation.options}.items() if name.partition(".")[0] in task.metrics}
-    return likelihood.fitting(task, scoring.prepared(task.metrics, own))
+    return likelihood.fitting(task, scoring.prepared(task.metrics, own, encoder.load))
 
 
 def _signatures(task: Task, scores: Sequence[Score]) -> dict[str, str]:

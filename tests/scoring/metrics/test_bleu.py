@@ -8,7 +8,7 @@ from itertools import zip_longest
 import numpy as np
 import pytest
 from hypothesis import given
-from sacrebleu.metrics import BLEU
+from sacrebleu.metrics.bleu import BLEU
 
 from fireassay.errors import SpecError
 from tests.scoring.scored import metric, pairs, score, value

@@ -6,7 +6,7 @@ from itertools import zip_longest
 
 import pytest
 from hypothesis import given
-from sacrebleu.metrics import CHRF
+from sacrebleu.metrics.chrf import CHRF
 
 from fireassay.errors import SpecError
 from tests.scoring.scored import metric, pairs, score, value

@@ -6,7 +6,7 @@ from itertools import zip_longest
 
 import pytest
 from hypothesis import given
-from sacrebleu.metrics import TER
+from sacrebleu.metrics.ter import TER
 
 from tests.scoring.scored import metric, pairs, score, value
 

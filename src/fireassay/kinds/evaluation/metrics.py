@@ -65,6 +65,7 @@ def _of_corpus(scores: ItemScores, confidence: float, draws: int, seed: int) -> 
 
 
 def _estimate(scores: ItemScores, interval: Interval, confidence: float, method: str) -> Estimate:
+    fold = "all items at once" if scores.metric.corpus else "mean over items"
     return Estimate(
         value=interval.value,
         low=interval.low,
@@ -74,7 +75,7 @@ def _estimate(scores: ItemScores, interval: Interval, confidence: float, method:
         n_launches=scores.launches,
         n_trials=len(scores.items),
         method=method,
-        signature=f"{scores.metric.name}|agg:mean over items|items:{len(scores.items)}|repetitions:{scores.repetitions}|v:1",
+        signature=f"{scores.metric.name}|agg:{fold}|items:{len(scores.items)}|repetitions:{scores.repetitions}|v:1",
     )
 
 

@@ -77,6 +77,12 @@ def _loaded(folder: str) -> tuple[Any, str]:
     import nltk
     from nltk.corpus.reader import WordNetCorpusReader
 
+    class English(WordNetCorpusReader):  # type: ignore[misc]
+        """Without the translation to other languages' numbers, for which nltk wants a second WordNet."""
+
+        def map_wn(self, version: str = "") -> None:
+            """None."""
+
     if folder not in nltk.data.path:
         nltk.data.path.append(folder)  # nltk opens files below these folders only
     digest = sha256()
@@ -84,7 +90,7 @@ def _loaded(folder: str) -> tuple[Any, str]:
         digest.update(path.name.encode() + b"\0" + sha256(path.read_bytes()).digest())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # other languages, which METEOR does not look up
-        reader = WordNetCorpusReader(folder, None)
+        reader = English(folder, None)
     return reader, f"exact+stem+synonyms|wordnet:sha256:{digest.hexdigest()}"
 
 
