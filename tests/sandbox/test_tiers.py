@@ -39,7 +39,7 @@ def test_a_tier_that_does_not_hold_is_refused(monkeypatch: pytest.MonkeyPatch, k
 
 
 def test_without_namespaces_code_is_refused_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiers.shutil, "which", lambda _: None)
+    monkeypatch.setattr("shutil.which", lambda _: None)
     monkeypatch.setattr(process, "command", lambda *_: ["/bin/false"])  # as where the launcher is killed
     with pytest.raises(EnvironmentLacks) as caught:
         tiers.first_of(tiers.NAMES)
@@ -58,7 +58,7 @@ def test_a_failing_mount_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_another_system_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiers.sys, "platform", "darwin")
+    monkeypatch.setattr("sys.platform", "darwin")
     with pytest.raises(EnvironmentLacks, match="Linux namespaces, which darwin does not have"):
         tiers.first_of(tiers.NAMES)
 
