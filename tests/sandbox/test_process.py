@@ -24,7 +24,7 @@ PARENT = """
 import sys, time
 from fireassay.sandbox.check import Program, check_program
 from fireassay.sandbox.limits import Limits
-from fireassay.sandbox.tiers import examined
+from fireassay.sandbox.probing import examined
 tier = examined(sys.argv[1])
 print("ready", flush=True)
 check_program(Program(code=sys.argv[2], entry_point="add", test="def check(candidate): candidate(1, 2)"), Limits(wall_s=3000), tier)

@@ -32,6 +32,6 @@ def test_without_the_library_there_is_none(monkeypatch: pytest.MonkeyPatch) -> N
     def missing(_: str) -> None:
         raise OSError("no such library")
 
-    monkeypatch.setattr(seccomp.ctypes, "CDLL", missing)
+    monkeypatch.setattr("ctypes.CDLL", missing)
     assert seccomp.program() == b""
     seccomp.program.cache_clear()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections import Counter, OrderedDict, namedtuple
-from typing import Any
+from collections import Counter, OrderedDict
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given
@@ -72,6 +72,11 @@ def test_what_equals_no_value_or_holds_state_crosses_too() -> None:
     assert list(generated) == [0, 1, 4]
 
 
+class Pair(NamedTuple):
+    a: int
+    b: int
+
+
 class Forged(int):
     def __eq__(self, other: object) -> bool:
         return True
@@ -86,7 +91,7 @@ class Forged(int):
         (True, True),
         (Counter("aab"), {"a": 2, "b": 1}),
         (OrderedDict(a=1), {"a": 1}),
-        (namedtuple("Pair", "a b")(1, 2), (1, 2)),
+        (Pair(1, 2), (1, 2)),
         (type("Name", (str,), {"__str__": lambda _: "other"})("x"), "x"),
     ],
 )

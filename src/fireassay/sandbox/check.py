@@ -24,8 +24,9 @@ from fireassay.sandbox.inside.values import TEXT, Untransferable, decode, encode
 from fireassay.sandbox.limits import Limits
 from fireassay.sandbox.load import StretchedClock
 from fireassay.sandbox.outcomes import INVALID, CodeResult, Outcome, Replies, Reply
+from fireassay.sandbox.probing import probe
 from fireassay.sandbox.process import OutputLimit, Sandbox, turn
-from fireassay.sandbox.tiers import Tier, probe
+from fireassay.sandbox.tiers import Tier
 
 TURN_S: Final = 0.25  # between two readings of the clock
 ATTEMPTS: Final = 2

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from fireassay.sandbox.check import Program, check_program
 from fireassay.sandbox.limits import Limits
 from fireassay.sandbox.outcomes import CodeResult
-from fireassay.sandbox.tiers import Tier, probe, signature
+from fireassay.sandbox.probing import probe
+from fireassay.sandbox.tiers import Tier, signature
 
 Progress = Callable[[int, int], None]  # how many are done, of how many
 

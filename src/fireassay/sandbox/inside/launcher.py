@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def look(kernel: Kernel, plan: dict[str, Any]) -> dict[str, Any]:
-    """What the worker can still do, for the probe: every value must be as `tiers.SAFE` says."""
+    """What the worker can still do, for the probe: every value must be as `probing.SAFE` says."""
     import errno
     import socket
 
