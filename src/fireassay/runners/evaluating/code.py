@@ -12,7 +12,8 @@ from fireassay.runners.evaluating.rows import PROPER, Asked
 from fireassay.sandbox.assemble import program
 from fireassay.sandbox.limits import Limits
 from fireassay.sandbox.pool import check_all
-from fireassay.sandbox.tiers import probe, signature
+from fireassay.sandbox.probing import probe
+from fireassay.sandbox.tiers import signature
 
 METRIC: Final = "pass_at_1"
 Progress = Callable[[int, int], None]
