@@ -44,14 +44,23 @@ Continue with `assay report`, `assay audit` and `assay compare`; `assay verify` 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", metavar="FILE", nargs="+", type=Path, help="the tool's output file, or a folder of them")
-    parser.add_argument("--from", "--tool", dest="tool", metavar="NAME", default="", help="the tool that wrote it (default: recognised from the file)")
+    parser.add_argument(
+        "--from", "--tool", dest="tool", metavar="NAME", default="", help="the tool that wrote it (default: recognised from the file)"
+    )
     parser.add_argument("--name", metavar="NAME", default="", help="the record's name (default: from the names of tool and file)")
     harness = parser.add_argument_group("results of an evaluation harness")
-    harness.add_argument("--margin", metavar="M", type=float, help="with two sides or more: largest loss of the first score that still counts as held")
-    harness.add_argument("--metric", metavar="NAME", default="", help="the score that decides, by the harness's name (its first)")
-    harness.add_argument("--varying", action="append", default=[], metavar="NAME", help="what may differ between sides, as an error names it; repeatable")
     harness.add_argument(
-        "--most-failed", metavar="F", type=float, help="largest share of items without an answer, or with an empty one that was scored (0.01)"
+        "--margin", metavar="M", type=float, help="with two sides or more: largest loss of the first score that still counts as held"
+    )
+    harness.add_argument("--metric", metavar="NAME", default="", help="the score that decides, by the harness's name (its first)")
+    harness.add_argument(
+        "--varying", action="append", default=[], metavar="NAME", help="what may differ between sides, as an error names it; repeatable"
+    )
+    harness.add_argument(
+        "--most-failed",
+        metavar="F",
+        type=float,
+        help="largest share of items without an answer, or with an empty one that was scored (0.01)",
     )
     add_formats(parser)
     add_root(parser, "the folder for the record (default: records)")
@@ -74,7 +83,7 @@ def _run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _imported(arguments: argparse.Namespace, advance: Callable[[int, int], None]) -> tuple[Imported, ...]:
+def _imported(arguments: argparse.Namespace, advance: Callable[[int, int], None] | None) -> tuple[Imported, ...]:
     """The records; the flags of a harness are wrong for a load generator, which has one file or folder."""
     from fireassay.clock import SystemClock
     from fireassay.runners.foreign.evaluations.support.importing import Wanted, import_evaluations, recognised

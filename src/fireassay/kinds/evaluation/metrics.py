@@ -160,6 +160,8 @@ def _share_of(measured: RecordData, configuration: str, which: Callable[[pl.Data
     asked = answers_of(measured, configuration)
     if asked.height == 0:
         return no_launch(configuration)
+    if which is cut and asked["finish_reason"].null_count() == asked.height:
+        return Absent(reason="not_measured", detail="how the answers ended was not reported")
     interval = wilson(float(which(asked)), float(asked.height), measured.confidence)
     return Estimate(
         value=interval.value,

@@ -81,7 +81,13 @@ def write_scores(writer: StreamWriter, launch: int, task: str, asked: Sequence[A
 
 
 def write_recorded_scores(
-    writer: StreamWriter, launch: int, task: str, metric: str, recorded: Sequence[tuple[str, int, tuple[float, ...]]], *, ratio: bool = False
+    writer: StreamWriter,
+    launch: int,
+    task: str,
+    metric: str,
+    recorded: Sequence[tuple[str, int, tuple[float, ...]]],
+    *,
+    ratio: bool = False,
 ) -> None:
     """One row for every (item, repetition, statistics) that another program scored; of a ratio the statistics are its two terms."""
     if not recorded:

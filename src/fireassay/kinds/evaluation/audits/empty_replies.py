@@ -33,7 +33,8 @@ def examine(measured: RecordData, _: Results) -> Iterator[Finding]:
             rule="empty_replies",
             severity="invalid" if too_many else "warning",
             configuration=configuration,
-            evidence=f"{number:,} of {count(asked, 'replies')} are empty{limit}, and {foreign.get('title')} scored them: it gives a failed request no other mark",
+            evidence=f"{number:,} of {count(asked, 'replies')} are empty{limit}, and {foreign.get('title')} scored them: it gives a failed "
+            "request no other mark",
             remedy=REMEDY,
         )
 

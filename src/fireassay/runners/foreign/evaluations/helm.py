@@ -23,10 +23,11 @@ from fireassay.runners.foreign.evaluations.support.helm_instances import (
     answered,
     collect,
     disturbed,
+    entries,
     states,
 )
 from fireassay.runners.foreign.support.base import clean, inner, mapping
-from fireassay.runners.foreign.support.documents import Place, Spool, Words, documents
+from fireassay.runners.foreign.support.documents import Place, Words, documents
 
 SPEC: Final = "run_spec.json"
 ITEMS: Final = "per_instance_stats.json"
@@ -35,12 +36,14 @@ TOTALS: Final = "stats.json"
 LONGEST: Final = 4000  # characters of a setting
 OF_MODEL: Final = ("model", "model_deployment")
 # What a run counts beside what it scores: never first (helm/benchmark/metrics/basic_metrics.py, efficiency_metrics.py)
-COUNTED: Final = frozenset(
-    "num_references num_train_trials num_prompt_tokens num_completion_tokens num_output_tokens num_train_instances prompt_truncated "
-    "inference_runtime batch_size finish_reason_length finish_reason_stop finish_reason_endoftext finish_reason_unknown num_completions "
-    "num_bytes training_co2_cost training_energy_cost inference_denoised_runtime inference_idealized_runtime "
-    "inference_runtime_discrepancy max_prob logprob".split()
-)
+# fmt: off
+COUNTED: Final = frozenset({
+    "num_references", "num_train_trials", "num_prompt_tokens", "num_completion_tokens", "num_output_tokens", "num_train_instances",
+    "prompt_truncated", "inference_runtime", "batch_size", "finish_reason_length", "finish_reason_stop", "finish_reason_endoftext",
+    "finish_reason_unknown", "num_completions", "num_bytes", "training_co2_cost", "training_energy_cost", "inference_denoised_runtime",
+    "inference_idealized_runtime", "inference_runtime_discrepancy", "max_prob", "logprob",
+})
+# fmt: on
 LOWER: Final = frozenset({"inference_runtime", "ece_10_bin", "ece_1_bin", "bits_per_byte", "perplexity", "toxic_frac"})
 
 
@@ -134,31 +137,25 @@ def _totals(path: Path, seen: Collected, stack: ExitStack) -> Iterator[Total]:
     """HELM's own means, each with the score and the group of ours that must equal it."""
     if not path.is_file():
         return
-    for _, document in documents(path, [()], stack):
-        for line, entry in document if isinstance(document, Spool) else ():
-            place = Place(path.name, line)
-            stat = mapping(entry, place)
-            said = mapping(stat.get("name"), place.at("name"))
-            value, name = score_of(stat.get("mean")), said.get("name")
-            if value is None or not isinstance(name, str):
-                continue
-            perturbation = said.get("perturbation")
-            whole = not isinstance(perturbation, Mapping) or perturbation.get("computed_on", "perturbed") == "perturbed"
-            group = {"perturbation": disturbed(perturbation)} if seen.perturbed else {}
-            if (split := said.get("split")) is not None:
-                group["split"] = clean(str(split), 80)
-            same = name in seen.scores and whole and seen.balanced(name) and not said.get("sub_split")
-            words = [str(name), *(f"{key} {label}" for key, label in group.items()), *([] if whole else [str(perturbation)[:200]])]
-            yield Total(
-                name=clean(", ".join(words), 200), value=value, score=name if name in seen.scores else "", same=same, group=group
-            )
+    for place, stat in entries(path, stack):
+        said = mapping(stat.get("name"), place.at("name"))
+        value, name = score_of(stat.get("mean")), said.get("name")
+        if value is None or not isinstance(name, str):
+            continue
+        perturbation = said.get("perturbation")
+        whole = not isinstance(perturbation, Mapping) or perturbation.get("computed_on", "perturbed") == "perturbed"
+        group = {"perturbation": disturbed(perturbation)} if seen.perturbed else {}
+        if (split := said.get("split")) is not None:
+            group["split"] = clean(str(split), 80)
+        known = name in seen.scores
+        same = known and whole and seen.balanced(name) and not said.get("sub_split")
+        words = [name, *(f"{key} {label}" for key, label in group.items()), *([] if whole else [str(perturbation)[:200]])]
+        yield Total(name=clean(", ".join(words), 200), value=value, score=name if known else "", same=same, group=group)
 
 
 def _doubts(seen: Collected) -> Iterator[str]:
     if seen.failed:
         yield f"{seen.failed:,} requests failed; HELM scored them, and they have no score here"
-    if seen.empty:
-        yield f"{seen.empty:,} replies are empty, and scored"
 
 
 HARNESS = Harness(

@@ -18,7 +18,7 @@ from typing import Any, Final
 from fireassay.runners.foreign.evaluations.support.base import ForeignScore, Harness, Run, TaskRun, Total, digest, named, score_of
 from fireassay.runners.foreign.evaluations.support.inspect_samples import Collected, Samples, answered, collect, in_json, in_zip
 from fireassay.runners.foreign.support.base import clean, inner, mapping
-from fireassay.runners.foreign.support.documents import Place, Words, head
+from fireassay.runners.foreign.support.documents import Words, head
 
 LONGEST: Final = 4000  # characters of a setting
 MEANS: Final = ("accuracy", "mean")
@@ -70,7 +70,7 @@ def _run(path: Path, stack: ExitStack) -> Run:
         rows=partial(answered, source, seen, scores[0].name),
         totals=tuple(_totals(header, seen)),
         missing=tuple(f"a score of each sample for {name}: {why}" for name, why in seen.left.items()),
-        doubts=tuple(_doubts(header, seen, source)),
+        doubts=tuple(_doubts(header, seen)),
     )
     return Run(
         model=clean(str(spec.get("model") or "model"), 200),
@@ -85,7 +85,9 @@ def _run(path: Path, stack: ExitStack) -> Run:
 def _score(name: str, spec: Mapping[str, Any], version: str) -> ForeignScore:
     scorer = name.partition("/")[0]
     entries = spec.get("scorers")
-    entry = next((one for one in entries if isinstance(one, Mapping) and one.get("name") == scorer), {}) if isinstance(entries, list) else {}
+    entry = (
+        next((one for one in entries if isinstance(one, Mapping) and one.get("name") == scorer), {}) if isinstance(entries, list) else {}
+    )
     options = digest([json.dumps(entry.get("options"), sort_keys=True, default=str)])[:16]
     return ForeignScore(name=name, signature=f"metric:{name}|impl:inspect_ai@{version}|options:{options}")
 
@@ -143,13 +145,13 @@ def _clustered(metric: Mapping[str, Any]) -> bool:
     return any(parameters.get(key) not in (None, {}) for key in ("cluster", "finite_population"))
 
 
-def _doubts(header: Mapping[str, Any], seen: Collected, source: Samples) -> Iterator[str]:
+def _doubts(header: Mapping[str, Any], seen: Collected) -> Iterator[str]:
     status = header.get("status")
     if status != "success":
         yield f"the run ended with the status {clean(str(status), 40)}: samples may be missing"
     total = score_of(inner(header, "results").get("total_samples"))
-    if total is not None and total != len(seen.samples):
-        yield f"it reports {total:,.0f} samples, and {len(seen.samples):,} are logged"
+    if total is not None and total != len(seen.seen):
+        yield f"it reports {total:,.0f} samples, epochs counted, and {len(seen.seen):,} are logged"
     if seen.unscored:
         yield f"{seen.unscored:,} samples ended without an error and without a score"
 

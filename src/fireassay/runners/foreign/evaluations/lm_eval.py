@@ -13,11 +13,12 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from fireassay.runners.foreign.evaluations.support.base import Harness, Run, TaskRun, Total, named, score_of
+from fireassay.runners.foreign.evaluations.support.base import Harness, Of, Run, TaskRun, Total, named, score_of
 from fireassay.runners.foreign.evaluations.support.lm_eval_rows import Collected, answered, collect
 from fireassay.runners.foreign.evaluations.support.lm_eval_scores import Kept, kept_scores
 from fireassay.runners.foreign.support.base import clean, inner, mapping, number, time_of_day
@@ -27,7 +28,7 @@ RESULTS: Final = re.compile(r"results_(?P<date>.+)\.json", re.DOTALL)
 SAMPLES: Final = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT.+)\.jsonl", re.DOTALL)
 AGAIN: Final = "Evaluate again with --log_samples and --output_path."
 SETTINGS: Final = ("model", "model_args", "model_revision", "model_sha", "model_dtype", "model_num_parameters", "batch_size", "device")
-CONDITIONS: Final = ("gen_kwargs", "limit", "bootstrap_iters", "random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
+CONDITIONS: Final = ("gen_kwargs", "limit", "random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
 OF_TASK: Final = ("output_type", "repeats", "generation_kwargs", "fewshot_delimiter", "target_delimiter", "doc_to_text", "doc_to_target")
 LONGEST: Final = 4000  # characters of a setting
 
@@ -141,7 +142,7 @@ def _task(task: str, file: Path, results: Mapping[str, Any], totals: Mapping[str
     return TaskRun(
         name=task,
         file=file.name,
-        scores=tuple(score if seen.forms[score.name] == "mean" else _ratio(score) for score in scores),
+        scores=tuple(replace(score, form=seen.forms[score.name]) for score in scores),
         facts=_facts(task, results, config, seen, chosen),
         rows=partial(answered, file, seen, chosen),
         totals=tuple(_totals(totals, kept, seen)),
@@ -149,12 +150,6 @@ def _task(task: str, file: Path, results: Mapping[str, Any], totals: Mapping[str
         doubts=tuple(_doubts(task, results, seen)),
         empty=seen.empty,
     )
-
-
-def _ratio(score: Any) -> Any:
-    from dataclasses import replace
-
-    return replace(score, form="ratio")
 
 
 def _facts(task: str, results: Mapping[str, Any], config: Mapping[str, Any], seen: Collected, chosen: str) -> dict[str, Any]:
@@ -185,20 +180,17 @@ def _totals(totals: Mapping[str, Any], kept: Kept, seen: Collected) -> Iterator[
         metric, _, by = key.rpartition(",")
         if reported is None or not metric or len(key) > 200:
             continue
-        of, metric = ("stderr", metric.removesuffix("_stderr")) if metric.endswith("_stderr") else ("mean", metric)
-        name = kept.name(metric, by)
+        of: Of = "stderr" if metric.endswith("_stderr") else "mean"
+        name = kept.name(metric.removesuffix("_stderr"), by)
         form = seen.forms.get(name)
-        same = form is not None and name in kept.means and (of == "mean" or form == "mean")
-        same = same or (form == "ratio" and of == "mean")
-        yield Total(name=key, value=reported, score=name if form else "", of=of, same=same)  # type: ignore[arg-type]
+        same = (form == "mean" and name in kept.means) or (form == "ratio" and of == "mean")
+        yield Total(name=clean(key, 200), value=reported, score=name if form else "", of=of, same=same)
 
 
 def _doubts(task: str, results: Mapping[str, Any], seen: Collected) -> Iterator[str]:
     effective = score_of(inner(results, "n-samples", task).get("effective"))
     if effective is not None and effective != len(seen.items):
         yield f"{task}: it reports {effective:,.0f} items, and {len(seen.items):,} are logged"
-    if seen.empty:
-        yield f"{task}: {seen.empty:,} of {len(seen.items):,} replies are empty, and scored: lm-eval gives a failed request an empty reply"
 
 
 HARNESS = Harness(

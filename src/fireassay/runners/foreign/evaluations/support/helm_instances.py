@@ -77,6 +77,20 @@ def states(path: Path, stack: ExitStack) -> Spool:
     return requests
 
 
+def entries(path: Path, stack: ExitStack) -> Iterator[tuple[Place, Mapping[str, Any]]]:
+    """The objects of a file that is one list.
+
+    Raises:
+        SpecError: it is no list, or an element is no object.
+    """
+    document = next((document for _, document in documents(path, [()], stack)), None)
+    if not isinstance(document, Spool):
+        raise Place(path.name).wrong(Words("no list"), "a list of objects")
+    for line, entry in document:
+        place = Place(path.name, line)
+        yield place, mapping(entry, place)
+
+
 def collect(path: Path, asked: Spool | None, stack: ExitStack) -> Collected:
     """The statistics of every instance, and digests of what was asked.
 
@@ -84,13 +98,9 @@ def collect(path: Path, asked: Spool | None, stack: ExitStack) -> Collected:
         SpecError: an entry is invalid, or an instance occurs twice in one trial.
     """
     seen = Collected()
-    for _, document in documents(path, [()], stack):
-        if not isinstance(document, Spool):
-            raise Place(path.name).wrong(Words("no list"), "a list of instances")
-        for line, entry in document:
-            place = Place(path.name, line)
-            _take(seen, mapping(entry, place), place)
-    failed = {}
+    for place, entry in entries(path, stack):
+        _take(seen, entry, place)
+    failed: dict[Key, bool] = {}
     for place, state, key in _each(asked):
         failed[key] = failed.get(key, False) or _failed(state)
         _digests(seen, key[0], state, place)

@@ -109,7 +109,9 @@ def _sides(read: Sequence[tuple[Path, Sequence[Run]]]) -> list[Side]:
     sides: list[Side] = []
     for (index, model), runs in grouped.items():
         path = read[index][0]
-        proposed = model if by_model else path.parent.name if path.stem.startswith("results_") else path.name.rpartition(".")[0] or path.name
+        proposed = (
+            model if by_model else path.parent.name if path.stem.startswith("results_") else path.name.rpartition(".")[0] or path.name
+        )
         sides.append(Side(name=_free(proposed, [side.name for side in sides]), path=path, runs=tuple(runs)))
         _each_once(sides[-1])
     return sides
@@ -181,9 +183,7 @@ class _Counts:
     scored: dict[str, int] = field(default_factory=dict)
 
 
-def _record(
-    harness: Harness, sides: Sequence[Side], tasks: Mapping[str, TaskRun], root: Path, clock: Clock, wanted: Wanted
-) -> Imported:
+def _record(harness: Harness, sides: Sequence[Side], tasks: Mapping[str, TaskRun], root: Path, clock: Clock, wanted: Wanted) -> Imported:
     first_path = sides[0].path
     name = record_name(wanted.name or f"{harness.name}-{first_path.stem if first_path.is_file() else first_path.name}", harness.name, 0, 1)
     experiment = _experiment(sides, tasks, name, wanted)
@@ -222,7 +222,7 @@ def _imported(harness: Harness, record: RecordFolder, sides: Sequence[Side], cou
         failed=counts.failed,
         has_requests=True,
         missing=tuple(manifest["missing"]),
-        doubts=tuple(manifest["doubts"]),
+        doubts=(*manifest["doubts"], *_empty(sides)),
         unit="answers",
     )
 
@@ -307,6 +307,14 @@ def _told(sides: Sequence[Side], which: str) -> Iterator[str]:
         for sentence in sentences:
             everywhere = all(sentence in other for other in said.values())
             yield sentence if everywhere else f"{name}: {sentence}"
+
+
+def _empty(sides: Sequence[Side]) -> Iterator[str]:
+    """Of each side; the record says so in an audit of its own."""
+    for side in sides:
+        for task in side.tasks.values():
+            if task.empty:
+                yield f"{side.name}: {task.empty:,} replies of {task.name} are empty, and scored as answers; a failed request may look alike"
 
 
 def _reported(sides: Sequence[Side]) -> Iterator[dict[str, Any]]:

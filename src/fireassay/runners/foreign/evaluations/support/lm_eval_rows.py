@@ -79,7 +79,7 @@ def _take(seen: Collected, scores: dict[str, tuple[float, ...]], name: str, valu
     """A document's score: a number, or a list of verdicts, of which many documents make the share that is true."""
     if isinstance(value, list) and value and all(isinstance(one, bool) for one in value):
         form: Form = "ratio"
-        statistics = (float(sum(value)), float(len(value)))
+        statistics: tuple[float, ...] = (float(sum(value)), float(len(value)))
     elif isinstance(value, list | dict | str):
         seen.left[name] = "its lines hold no number but what the aggregate is made of"
         return
@@ -128,6 +128,8 @@ def _arguments(value: object) -> list[list[Any]]:
 
 
 def _words(value: object) -> str:
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str):  # a conversation, as JSON in a list
+        return value[0]
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
