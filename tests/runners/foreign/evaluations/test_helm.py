@@ -1,4 +1,4 @@
-"""Are HELM's statistics of every instance, and its means, ours?  Runs by hand from HELM's source: helm_runs.py."""
+"""Are HELM's statistics of every instance, and its means, ours?  A real run, and others by hand from HELM's source: helm_runs.py."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fireassay.errors import SpecError
 from fireassay.kinds.evaluation.imported import reported
 from fireassay.verdict.judge import judge
 from tests.runners.foreign.evaluations.helm_runs import helm_run
-from tests.runners.foreign.evaluations.reading import imported, nothing_left, scores
+from tests.runners.foreign.evaluations.read_back import LOGS, imported, nothing_left, scores
 
 pytestmark = pytest.mark.slow
 
@@ -25,7 +25,7 @@ def test_every_statistic_of_every_instance_is_helms(tmp_path: Path) -> None:
     for (task, item, _), row in found.items():
         right = RIGHT[int(item.removeprefix("id"))]
         assert task == "sums:subject=small"
-        assert row == {"exact_match": float(right), "f1_score": 0.25 + right / 2, "num_references": 2.0}
+        assert row == {"exact_match": float(right), "f1_score": 0.25 + right / 2}
 
 
 def test_its_means_are_computed_from_the_instances_by_perturbation(tmp_path: Path) -> None:
@@ -45,9 +45,27 @@ def test_perturbed_copies_are_groups_in_the_cluster_of_their_instance(tmp_path: 
     assert {json.loads(groups)["perturbation"] for groups in rows["groups"]} == {"none", "dialect(prob=1.0)"}
 
 
-def test_what_a_run_counts_never_decides(tmp_path: Path) -> None:
-    tasks = imported(tmp_path, helm_run(tmp_path / "run", RIGHT)).before["evaluation"]["tasks"]
-    assert next(iter(tasks["sums:subject=small"]["metrics"])) == "exact_match"
+def test_what_a_run_counts_is_no_score_but_reported(tmp_path: Path) -> None:
+    measured = imported(tmp_path, helm_run(tmp_path / "run", RIGHT))
+    assert list(measured.before["evaluation"]["tasks"]["sums:subject=small"]["metrics"]) == ["exact_match", "f1_score"]
+    (row,) = [row for row in reported(measured) if row.name.startswith("num_references")]
+    assert (row.theirs, row.ours, row.same) == (2.0, None, False)
+
+
+def test_a_real_run_is_read_instance_by_instance(tmp_path: Path) -> None:
+    """20 instances and their perturbed copies, made by crfm-helm 0.5.16: logs/README.md."""
+    measured = imported(tmp_path, LOGS / "helm")
+    wanted: dict[tuple[str, str, int], dict[str, float]] = {}
+    for entry in json.loads((LOGS / "helm" / "per_instance_stats.json").read_text()):
+        item = entry["instance_id"] + (" extra_space(num_spaces=2)" if "perturbation" in entry else "")
+        told = {stat["name"]["name"]: stat["mean"] for stat in entry["stats"] if "exact_match" in stat["name"]["name"]}
+        wanted.setdefault(("sums", item, 0), {}).update(told)
+    assert len(wanted) == 40
+    assert scores(measured) == wanted
+    same = [row for row in reported(measured) if row.same]
+    assert len(same) == 4
+    assert [row.ours for row in same] == [pytest.approx(row.theirs, abs=1e-9) for row in same]
+    assert not [found for found in judge(measured).verdict.findings if found.rule == "reported_totals"]
 
 
 def test_train_trials_are_repetitions(tmp_path: Path) -> None:

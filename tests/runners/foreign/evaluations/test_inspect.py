@@ -15,7 +15,7 @@ from fireassay.errors import SpecError
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.imported import reported
 from fireassay.verdict.judge import judge
-from tests.runners.foreign.evaluations.reading import LOGS, imported, nothing_left, scores
+from tests.runners.foreign.evaluations.read_back import LOGS, imported, nothing_left, scores
 
 pytestmark = pytest.mark.slow
 

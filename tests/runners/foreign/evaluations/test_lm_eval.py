@@ -18,7 +18,7 @@ from fireassay.estimates.estimate import Estimate
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.imported import reported
 from fireassay.verdict.judge import Judgement, judge
-from tests.runners.foreign.evaluations.reading import LOGS, Scores, imported, nothing_left, scores
+from tests.runners.foreign.evaluations.read_back import LOGS, Scores, imported, nothing_left, scores
 
 REAL = LOGS / "lm_eval"
 RUNS = ("tiny", "tiny-damaged", "answering", "failing")

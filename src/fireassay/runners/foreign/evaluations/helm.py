@@ -35,13 +35,13 @@ STATES: Final = "scenario_state.json"
 TOTALS: Final = "stats.json"
 LONGEST: Final = 4000  # characters of a setting
 OF_MODEL: Final = ("model", "model_deployment")
-# What a run counts beside what it scores: never first (helm/benchmark/metrics/basic_metrics.py, efficiency_metrics.py)
+# What a run counts beside what it scores: kept as reported numbers (helm/benchmark/metrics/basic_metrics.py, efficiency_metrics.py)
 # fmt: off
 COUNTED: Final = frozenset({
     "num_references", "num_train_trials", "num_prompt_tokens", "num_completion_tokens", "num_output_tokens", "num_train_instances",
     "prompt_truncated", "inference_runtime", "batch_size", "finish_reason_length", "finish_reason_stop", "finish_reason_endoftext",
     "finish_reason_unknown", "num_completions", "num_bytes", "training_co2_cost", "training_energy_cost", "inference_denoised_runtime",
-    "inference_idealized_runtime", "inference_runtime_discrepancy", "max_prob", "logprob",
+    "inference_idealized_runtime", "inference_runtime_discrepancy", "max_prob", "num_perplexity_tokens", "logprob",
 })
 # fmt: on
 LOWER: Final = frozenset({"inference_runtime", "ece_10_bin", "ece_1_bin", "bits_per_byte", "perplexity", "toxic_frac"})
@@ -76,15 +76,15 @@ def _run(folder: Path, stack: ExitStack) -> Run:
     seen = collect(folder / ITEMS, asked, stack)
     if not seen.scores:
         raise Place(ITEMS).wrong(Words("no statistic of an instance"), "a run with per-instance statistics")
-    order = sorted(seen.scores, key=lambda name: (name in COUNTED, list(seen.scores).index(name)))
+    scores = [name for name in seen.scores if name not in COUNTED] or list(seen.scores)
     task = _task(spec, place)
     made = TaskRun(
         name=task,
         file=ITEMS,
-        scores=tuple(_score(name, spec) for name in order),
+        scores=tuple(_score(name, spec) for name in scores),
         facts=_facts(spec, seen),
         rows=partial(answered, asked, seen),
-        totals=tuple(_totals(folder / TOTALS, seen, stack)),
+        totals=tuple(_totals(folder / TOTALS, seen, scores, stack)),
         missing=() if asked is not None else (f"the replies: there is no {STATES}",),
         doubts=tuple(_doubts(seen)),
         empty=seen.empty,
@@ -133,7 +133,7 @@ def _facts(spec: Mapping[str, Any], seen: Collected) -> dict[str, Any]:
     return {key: value for key, value in facts.items() if value}
 
 
-def _totals(path: Path, seen: Collected, stack: ExitStack) -> Iterator[Total]:
+def _totals(path: Path, seen: Collected, scores: Sequence[str], stack: ExitStack) -> Iterator[Total]:
     """HELM's own means, each with the score and the group of ours that must equal it."""
     if not path.is_file():
         return
@@ -147,7 +147,7 @@ def _totals(path: Path, seen: Collected, stack: ExitStack) -> Iterator[Total]:
         group = {"perturbation": disturbed(perturbation)} if seen.perturbed else {}
         if (split := said.get("split")) is not None:
             group["split"] = clean(str(split), 80)
-        known = name in seen.scores
+        known = name in scores
         same = known and whole and seen.balanced(name) and not said.get("sub_split")
         words = [name, *(f"{key} {label}" for key, label in group.items()), *([] if whole else [str(perturbation)[:200]])]
         yield Total(name=clean(", ".join(words), 200), value=value, score=name if known else "", same=same, group=group)
@@ -167,7 +167,12 @@ HARNESS = Harness(
         "scores": "the mean of each statistic of an instance",
         "failures": "a request that HELM marks as failed was not answered",
     },
-    missing=("the harness's version", "when each token came", "the machine, the engine and its flags"),
+    missing=(
+        "the harness's version",
+        "as scores what a run counts (tokens, run times, ends): its means are reported numbers",
+        "when each token came",
+        "the machine, the engine and its flags",
+    ),
     recognises=recognises,
     read=read,
 )
