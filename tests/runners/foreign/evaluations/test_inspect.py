@@ -95,6 +95,12 @@ def test_a_reply_at_the_token_limit_counts_as_cut(real: Callable[[str], RecordDa
     assert value.value == 1 / 20  # type: ignore[union-attr]
 
 
+def test_a_reply_without_text_is_no_answer_and_scored_as_inspect_does(real: Callable[[str], RecordData]) -> None:
+    measured = real("good.eval")
+    assert judge(measured).results["no_answer"]["answers=sums-good"].value == 1 / 20  # type: ignore[union-attr]
+    assert scores(measured)["sums", "s4-5", 0]["graded"] == 0.0
+
+
 def test_two_logs_are_compared_sample_by_sample(tmp_path: Path) -> None:
     measured = imported(tmp_path, REAL / "good.eval", REAL / "worse.json", margin=0.05, metric="graded")
     (gate,) = judge(measured).verdict.gates

@@ -158,7 +158,8 @@ def answered(source: Samples, seen: Collected, deciding: str) -> Iterator[Answer
         failed = _failed(sample)
         scores = {} if failed else {name: (value,) for name, value in _values(sample) if isinstance(value, float)}
         text = _reply(sample)
-        answer = _answer(sample, deciding) if not failed else None
+        given = None if failed else _answer(sample, deciding)
+        answer = "" if failed else text.strip() if given is None else given
         target = sample.get("target")
         yield Answered(
             item=item,
@@ -167,8 +168,8 @@ def answered(source: Samples, seen: Collected, deciding: str) -> Iterator[Answer
             references=tuple(plain(_asked(one, sample)) for one in (target if isinstance(target, list) else [target]) if one is not None),
             outcome="error" if failed else "ok",
             text=None if failed else plain(text),
-            answer=None if failed else plain(text if answer is None else answer),
-            rule="none" if failed else "reply" if answer is None else f"scorer {deciding}"[:80],
+            answer=plain(answer) or None,
+            rule="none" if not answer else "reply" if given is None else f"scorer {deciding}"[:80],
             finish_reason=_end(sample),
             scores={name: value for name, value in scores.items() if name in seen.scores},
         )
