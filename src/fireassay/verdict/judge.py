@@ -65,7 +65,7 @@ def about(measured: RecordData) -> dict[str, Metric]:
         return known
     of_kinds: Mapping[str, OfRecord] = catalog.parts("kinds", "recorded", "OF_RECORD")
     of_record = of_kinds.get(measured.kind.name)
-    return known if of_record is None else {**of_record(measured), **known}
+    return known if of_record is None else {**known, **of_record(measured)}
 
 
 def compute(

@@ -322,3 +322,24 @@ def test_a_key_in_the_models_arguments_is_not_recorded(tmp_path: Path) -> None:
     key = "sk-" + "a1B2" * 12
     folder = with_results(copied(tmp_path, "tiny"), lambda found: found["config"]["model_args"].update(api_key=key))
     assert key not in json.dumps(dict(imported(tmp_path, folder).foreign or {}))
+
+
+@pytest.mark.parametrize("huge", [1e99, -1e99, 1e-320])
+def test_scores_at_the_edge_of_doubles_are_judged_without_an_error(huge: float, tmp_path: Path) -> None:
+    changed = copied(tmp_path, "tiny", lambda row: row.update(acc=huge))
+    judgement = judge(imported(tmp_path, changed, copied(tmp_path, "tiny", name="b"), margin=0.1))
+    assert any(found.rule == "reported_totals" for found in judgement.verdict.findings)
+
+
+def test_a_score_that_cannot_be_summed_is_none(tmp_path: Path) -> None:
+    measured = imported(tmp_path, copied(tmp_path, "tiny", lambda row: row.update(acc=1e308) if row["doc_id"] else None))
+    assert sum("acc" in row for row in scores(measured).values()) == 1
+    assert any(found.rule == "reported_totals" for found in judge(measured).verdict.findings)
+
+
+def test_a_score_named_as_a_metric_of_ours_is_theirs(tmp_path: Path) -> None:
+    folder = copied(tmp_path, "tiny", lambda row: row.update(no_answer=1.0))
+    measured = imported(tmp_path, with_results(folder, lambda found: found["results"]["sums_mc"].update({"no_answer,none": 1.0})))
+    judgement = judge(measured)
+    assert value(judgement, "no_answer", "tiny") == 1.0
+    assert "lm-evaluation-harness" in judgement.metrics["no_answer"].caveat

@@ -21,7 +21,7 @@ from typing import Any, Final
 from fireassay.runners.foreign.evaluations.support.base import Harness, Of, Run, TaskRun, Total, named, score_of
 from fireassay.runners.foreign.evaluations.support.lm_eval_rows import Collected, answered, collect
 from fireassay.runners.foreign.evaluations.support.lm_eval_scores import Kept, kept_scores
-from fireassay.runners.foreign.support.base import clean, inner, mapping, number, time_of_day
+from fireassay.runners.foreign.support.base import clean, inner, mapping, time_of_day
 from fireassay.runners.foreign.support.documents import Place, Words, documents, head
 
 RESULTS: Final = re.compile(r"results_(?P<date>.+)\.json", re.DOTALL)
@@ -30,6 +30,7 @@ AGAIN: Final = "Evaluate again with --log_samples and --output_path."
 SETTINGS: Final = ("model", "model_args", "model_revision", "model_sha", "model_dtype", "model_num_parameters", "batch_size", "device")
 CONDITIONS: Final = ("gen_kwargs", "limit", "random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
 OF_TASK: Final = ("output_type", "repeats", "generation_kwargs", "fewshot_delimiter", "target_delimiter", "doc_to_text", "doc_to_target")
+LAST_S: Final = 1e11  # since 1970: the year 5138
 LONGEST: Final = 4000  # characters of a setting
 
 
@@ -87,7 +88,7 @@ def _run(path: Path, only: str, stack: ExitStack) -> Run:
         tasks=tuple(tasks),
         files=tuple(files),
         version=_text(results, "lm_eval_version"),
-        begin_utc=time_of_day(seconds) if (seconds := number(results, "date", place, most=1e11)) else "",
+        begin_utc=time_of_day(seconds) if 0.0 < (seconds := score_of(results.get("date")) or 0.0) < LAST_S else "",
         duration_s=_seconds(results),
         missing=tuple(f"the items of {task}: it has a result and no samples (a group, or it was not logged)" for task in without),
     )

@@ -21,6 +21,7 @@ from fireassay.runners.foreign.support.documents import Place, Words
 Form = Literal["mean", "ratio"]  # of item scores; ratio: the sum of the first statistic over the sum of the second
 Better = Literal["higher", "lower"]
 Of = Literal["mean", "stderr"]
+GREATEST: Final = 1e100  # of a score
 LONGEST_NAME: Final = 200  # characters of a score's or task's name
 
 
@@ -130,10 +131,10 @@ def named(value: object, place: Place, what: str = "a name") -> str:
 
 
 def score_of(value: object) -> float | None:
-    """A score in a log: a finite number, or true or false; None for everything else, NaN included."""
+    """A score in a log: true, false or a number whose square can be summed; None for everything else, NaN included."""
     if isinstance(value, bool):
         return float(value)
-    return float(value) if is_number(value) else None
+    return float(value) if is_number(value) and abs(value) <= GREATEST else None
 
 
 def digest(parts: Sequence[str]) -> str:
