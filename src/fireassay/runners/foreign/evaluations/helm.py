@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from fireassay.runners.foreign.evaluations.support.base import ForeignScore, Harness, Run, TaskRun, Total, digest, named, score_of
+from fireassay.runners.foreign.evaluations.support.base import ForeignScore, Harness, Run, TaskRun, Total, digest, named, score_of, setting
 from fireassay.runners.foreign.evaluations.support.helm_instances import (
     UNPERTURBED,
     Collected,
@@ -33,7 +33,6 @@ SPEC: Final = "run_spec.json"
 ITEMS: Final = "per_instance_stats.json"
 STATES: Final = "scenario_state.json"
 TOTALS: Final = "stats.json"
-LONGEST: Final = 4000  # characters of a setting
 OF_MODEL: Final = ("model", "model_deployment")
 # What a run counts beside what it scores: kept as reported numbers (helm/benchmark/metrics/basic_metrics.py, efficiency_metrics.py)
 # fmt: off
@@ -92,7 +91,7 @@ def _run(folder: Path, stack: ExitStack) -> Run:
     )
     return Run(
         model=clean(str(adapter.get("model_deployment") or adapter.get("model") or "model"), 200),
-        settings={key: _text(adapter.get(key)) for key in OF_MODEL if adapter.get(key)},
+        settings={key: setting(adapter.get(key)) for key in OF_MODEL if adapter.get(key)},
         tasks=(made,),
         files=tuple(file for name in (SPEC, ITEMS, STATES, TOTALS) if (file := folder / name).is_file()),
     )
@@ -106,12 +105,6 @@ def _task(spec: Mapping[str, Any], place: Place) -> str:
     return f"{scenario}:{','.join(kept)}" if kept else scenario
 
 
-def _text(value: object) -> str:
-    if value is None or value in ("", {}, []):
-        return ""
-    return clean(value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str), LONGEST)
-
-
 def _score(name: str, spec: Mapping[str, Any]) -> ForeignScore:
     made = digest([json.dumps(spec.get("metric_specs"), sort_keys=True, default=str)])[:16]
     return ForeignScore(name=name, signature=f"metric:{name}|impl:helm|settings:{made}", better="lower" if name in LOWER else "higher")
@@ -122,9 +115,9 @@ def _facts(spec: Mapping[str, Any], seen: Collected) -> dict[str, Any]:
     adapter = {key: value for key, value in inner(spec, "adapter_spec").items() if key not in OF_MODEL}
     facts = {
         "harness": "helm",
-        "scenario": _text(spec.get("scenario_spec")),
-        "adapter": _text(adapter),
-        "perturbations": _text(spec.get("data_augmenter_spec")),
+        "scenario": setting(spec.get("scenario_spec")),
+        "adapter": setting(adapter),
+        "perturbations": setting(spec.get("data_augmenter_spec")),
         "docs": seen.digest("inputs"),
         "prompts": seen.digest("prompts"),
         "targets": seen.digest("references"),

@@ -15,12 +15,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from fireassay.runners.foreign.evaluations.support.base import ForeignScore, Harness, Run, TaskRun, Total, digest, named, score_of
+from fireassay.runners.foreign.evaluations.support.base import ForeignScore, Harness, Run, TaskRun, Total, digest, named, score_of, setting
 from fireassay.runners.foreign.evaluations.support.inspect_samples import Collected, Samples, answered, collect, in_json, in_zip
 from fireassay.runners.foreign.support.base import clean, inner, mapping
 from fireassay.runners.foreign.support.documents import Words, head
 
-LONGEST: Final = 4000  # characters of a setting
 MEANS: Final = ("accuracy", "mean")
 ERRORS: Final = ("stderr",)
 HEAD: Final = '"eval"'
@@ -92,14 +91,8 @@ def _score(name: str, spec: Mapping[str, Any], version: str) -> ForeignScore:
     return ForeignScore(name=name, signature=f"metric:{name}|impl:inspect_ai@{version}|options:{options}")
 
 
-def _text(value: object) -> str:
-    if value is None or value in ("", {}, []):
-        return ""
-    return clean(value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str), LONGEST)
-
-
 def _settings(spec: Mapping[str, Any]) -> dict[str, str]:
-    given = {key: _text(spec.get(key)) for key in ("model", "model_args", "model_base_url", "model_roles")}
+    given = {key: setting(spec.get(key)) for key in ("model", "model_args", "model_base_url", "model_roles")}
     return {key: value for key, value in given.items() if value}
 
 
@@ -108,15 +101,15 @@ def _facts(spec: Mapping[str, Any], header: Mapping[str, Any], seen: Collected, 
     config = inner(spec, "config")
     facts = {
         "harness": f"inspect_ai@{version}",
-        "version": _text(spec.get("task_version")),
-        "arguments": _text(spec.get("task_args")),
-        "solver": _text(inner(header, "plan").get("steps")) or _text([spec.get("solver"), spec.get("solver_args")]),
-        "generation": _text({**inner(spec, "model_generate_config"), **inner(header, "plan", "config")}),
+        "version": setting(spec.get("task_version")),
+        "arguments": setting(spec.get("task_args")),
+        "solver": setting(inner(header, "plan").get("steps")) or setting([spec.get("solver"), spec.get("solver_args")]),
+        "generation": setting({**inner(spec, "model_generate_config"), **inner(header, "plan", "config")}),
         "docs": seen.digest("inputs"),
         "targets": seen.digest("targets"),
         "choices": seen.digest("choices"),
-        "epochs": _text(config.get("epochs")),
-        **{key: _text(config.get(key)) for key in ("message_limit", "token_limit", "time_limit", "working_limit", "score_on_error")},
+        "epochs": setting(config.get("epochs")),
+        **{key: setting(config.get(key)) for key in ("message_limit", "token_limit", "time_limit", "working_limit", "score_on_error")},
     }
     return {key: value for key, value in facts.items() if value}
 

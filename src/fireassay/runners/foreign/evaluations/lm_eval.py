@@ -9,7 +9,6 @@ lm-eval gives a failed request an empty text and scores it; empty replies are co
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -18,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from fireassay.runners.foreign.evaluations.support.base import Harness, Of, Run, TaskRun, Total, named, score_of
+from fireassay.runners.foreign.evaluations.support.base import Harness, Of, Run, TaskRun, Total, named, score_of, setting
 from fireassay.runners.foreign.evaluations.support.lm_eval_rows import Collected, answered, collect
 from fireassay.runners.foreign.evaluations.support.lm_eval_scores import Kept, kept_scores
 from fireassay.runners.foreign.support.base import clean, inner, mapping, time_of_day
@@ -31,7 +30,6 @@ SETTINGS: Final = ("model", "model_args", "model_revision", "model_sha", "model_
 CONDITIONS: Final = ("gen_kwargs", "limit", "random_seed", "numpy_seed", "torch_seed", "fewshot_seed")
 OF_TASK: Final = ("output_type", "repeats", "generation_kwargs", "fewshot_delimiter", "target_delimiter", "doc_to_text", "doc_to_target")
 LAST_S: Final = 1e11  # since 1970: the year 5138
-LONGEST: Final = 4000  # characters of a setting
 
 
 def recognises(path: Path) -> bool:
@@ -111,10 +109,7 @@ def _model(results: Mapping[str, Any], path: Path) -> str:
 
 def _text(source: Mapping[str, Any], key: str) -> str:
     """A setting as text, redacted; empty if there is none."""
-    value = source.get(key)
-    if value is None or value in ("", {}, []):
-        return ""
-    return clean(value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str), LONGEST)
+    return setting(source.get(key))
 
 
 def _settings(results: Mapping[str, Any]) -> dict[str, str]:

@@ -7,7 +7,7 @@ harness made of them (`Total`) is kept beside it, and compared with ours.
 
 from __future__ import annotations
 
-import math
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -15,13 +15,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from fireassay.runners.foreign.support.base import is_number
+from fireassay.runners.foreign.support.base import clean, is_number
 from fireassay.runners.foreign.support.documents import Place, Words
 
 Form = Literal["mean", "ratio"]  # of item scores; ratio: the sum of the first statistic over the sum of the second
 Better = Literal["higher", "lower"]
 Of = Literal["mean", "stderr"]
 GREATEST: Final = 1e100  # of a score
+LONGEST: Final = 4000  # characters of a setting
 LONGEST_NAME: Final = 200  # characters of a score's or task's name
 
 
@@ -146,8 +147,8 @@ def digest(parts: Sequence[str]) -> str:
     return made.hexdigest()
 
 
-def total(source: Mapping[str, Any], key: str, **facts: Any) -> Iterator[Total]:
-    """The harness's number at `key`, if there is a finite one."""
-    value = score_of(source.get(key))
-    if value is not None and math.isfinite(value):
-        yield Total(name=key, value=value, **facts)
+def setting(value: object) -> str:
+    """A setting as text, redacted and cut; empty if there is none."""
+    if value is None or value in ("", {}, []):
+        return ""
+    return clean(value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str), LONGEST)
