@@ -22,6 +22,7 @@ PLUG_INS: dict[str, str] = {
     "metrics": "METRIC",
     "runners": "RUNNER",
     "runners.foreign": "FOREIGN",
+    "runners.foreign.evaluations": "HARNESS",
     "launchers": "LAUNCHER",
     "faults": "FAULT",
     "traffic.backends": "BACKEND",

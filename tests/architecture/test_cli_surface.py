@@ -32,7 +32,7 @@ SURFACE = {
         "--temperature --backend --tokenizer --request-timeout --api-key-env --header --no-stream --price --price-date --price-source "
         f"--confidence --seed --name --root --dry-run --toml {OUTPUT}"
     ),
-    "import": f"FILE --tool --name {OUTPUT} --root",
+    "import": f"FILES --from --tool --name --margin --metric --varying --most-failed {OUTPUT} --root",
     "list": f"ROOT --kind --verdict --workload --all --no-judge --store {OUTPUT}",
     "load": (
         "URLS --model --backend --task --scenario --concurrency --rate --arrival --cv --duration --warm-up --requests --cold "

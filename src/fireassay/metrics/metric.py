@@ -70,3 +70,6 @@ class Metric:
     decides: int = 0  # its priority as a comparison's metric, from 1; 0: it never decides
     tool: str = ""  # the tool with this definition; empty: ours
     rank: int = LAST  # position in tables, within its dimension; ties are ordered by name
+
+
+OfRecord = Callable[[RecordData], Mapping[str, Metric]]  # metrics whose names only the record knows

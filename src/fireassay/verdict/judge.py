@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from fireassay import catalog
 from fireassay.estimates.estimate import Value
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.metric import Metric, Results
+from fireassay.metrics.metric import Metric, OfRecord, Results
 from fireassay.metrics.needs import values
 from fireassay.spec.kind import EVERY
 from fireassay.verdict.audits.support.audit import Audit
@@ -60,7 +60,12 @@ def conclude(evidence: Evidence) -> Verdict:
 def about(measured: RecordData) -> dict[str, Metric]:
     """The metrics defined for this record."""
     every: Mapping[str, Metric] = catalog.load_all("metrics")
-    return {name: metric for name, metric in every.items() if measured.kind.concerns(metric.about) and metric.asked(measured)}
+    known = {name: metric for name, metric in every.items() if measured.kind.concerns(metric.about) and metric.asked(measured)}
+    if measured.foreign is None:
+        return known
+    of_kinds: Mapping[str, OfRecord] = catalog.parts("kinds", "recorded", "OF_RECORD")
+    of_record = of_kinds.get(measured.kind.name)
+    return known if of_record is None else {**known, **of_record(measured)}
 
 
 def compute(

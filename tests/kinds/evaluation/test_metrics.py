@@ -46,7 +46,9 @@ def test_failures_and_no_answers_are_counted_apart(tmp_path: Path) -> None:
     results = judge(scored(tmp_path, {"a": rows([None, "  ", "yes", "no"])})).results
     assert value(results, FAILED_ANSWERS.name).value == 0.25
     assert value(results, NO_ANSWER.name).value == 0.25
-    assert value(results, CUT_ANSWERS.name).value == 0.0
+    cut = results[CUT_ANSWERS.name]["answers=a"]
+    assert isinstance(cut, Absent)  # a file does not say how its answers ended
+    assert cut.detail == "how the answers ended was not reported"
 
 
 def test_a_score_that_nobody_asked_for_is_not_missing(tmp_path: Path) -> None:

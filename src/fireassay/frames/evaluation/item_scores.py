@@ -2,10 +2,13 @@
 
 A repetition (another answer to the same item, in the same launch or in another) is no further item: an item's rows are averaged first.
 An item without a score in any repetition is left out of a mean, and counted by `unscored`.
+A record imported from another harness holds that harness's scores: they are means over items (or a ratio of sums) under their own names,
+whatever our score of that name is, on the scale 0 to 1 if none was seen outside of it, else on an unknown one.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -16,7 +19,7 @@ import polars as pl
 
 from fireassay import catalog
 from fireassay.frames.record_data import RecordData
-from fireassay.scoring.text_metric import Array, TextMetric
+from fireassay.scoring.text_metric import Array, Options, Prepared, TextMetric
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +51,45 @@ def metric_named(name: str) -> TextMetric:
     """A score's declaration; loads no library."""
     metric: TextMetric = catalog.load("scoring.metrics", name)
     return metric
+
+
+def metric_of(measured: RecordData, name: str) -> TextMetric:
+    """The declaration of a score of this record; of an imported one made from what the record says."""
+    return metric_named(name) if measured.foreign is None else measured.once(f"foreign score {name}", lambda data: _foreign(data, name))
+
+
+def foreign_scores(measured: RecordData) -> tuple[str, ...]:
+    """The scores that another harness gave; none in our own records."""
+    return requested(measured) if measured.foreign is not None else ()
+
+
+def _foreign(measured: RecordData, name: str) -> TextMetric:
+    told = ((measured.foreign or {}).get("scores") or {}).get(name) or {}
+    tool = str((measured.foreign or {}).get("title") or "another program")
+    ratio = told.get("form") == "ratio"
+    scores = measured.table("scores").filter(pl.col("metric") == name)["score"]
+    within = bool(scores.is_between(0.0, 1.0).all())  # nulls are ignored
+    return TextMetric(
+        name=name,
+        title=name,
+        better="lower" if told.get("better") == "lower" else "higher",
+        scale=(0.0, 1.0) if within else (-math.inf, math.inf),
+        prepare=_never,
+        statistics=("sum", "count") if ratio else ("score",),
+        of_totals=_ratio if ratio else None,
+        scores=_ratio if ratio else None,
+        source=tool,
+        caveat=f"As {tool} scored it. Its scale is unknown." if not within else f"As {tool} scored it.",
+    )
+
+
+def _ratio(totals: Array) -> Array:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(totals[..., 0] / totals[..., 1])
+
+
+def _never(_: Options) -> Prepared:
+    raise ValueError("a score of another program is read, not computed")
 
 
 def identity(measured: RecordData) -> Mapping[str, Mapping[str, Any]]:
@@ -92,7 +134,7 @@ def item_scores(measured: RecordData, configuration: str, task: str, metric: str
 
 
 def _item_scores(measured: RecordData, configuration: str, task: str, name: str) -> ItemScores:
-    metric, keys = metric_named(name), ["launch", "task", "item", "repetition"]
+    metric, keys = metric_of(measured, name), ["launch", "task", "item", "repetition"]
     asked = answers_of(measured, configuration).filter(pl.col("task") == task).select(*keys, "cluster", "weight")
     scored = measured.table("scores").filter((pl.col("metric") == name) & pl.col("score").is_not_null())
     answered = asked.join(scored.select(*keys, "statistics"), on=keys, how="left")

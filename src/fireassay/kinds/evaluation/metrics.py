@@ -1,6 +1,7 @@
 """How good are the answers, and how many items have none?
 
-One metric for each score of `fireassay.scoring.metrics`, with the score's own name, computed where it was requested.  Over several tasks it is
+One metric for each score of `fireassay.scoring.metrics`, with the score's own name, computed where it was requested; of an imported record
+one for each score that its harness gave, without a file of its own.  Over several tasks it is
 the mean of their scores, each task counting alike.  A score that is no mean of item scores (BLEU, MCC) is resampled over items, whole
 clusters together.  The interval covers the items, not the engine: another start of it is another launch.
 """
@@ -18,7 +19,17 @@ from fireassay import catalog
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.format import count
 from fireassay.estimates.over_launches import no_launch
-from fireassay.frames.evaluation.item_scores import ItemScores, answers_of, item_scores, metric_named, metrics_of, requested, tasks
+from fireassay.frames.evaluation.item_scores import (
+    ItemScores,
+    answers_of,
+    foreign_scores,
+    item_scores,
+    metric_named,
+    metric_of,
+    metrics_of,
+    requested,
+    tasks,
+)
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Metric, Results
 from fireassay.scoring.text_metric import TextMetric
@@ -29,6 +40,7 @@ from fireassay.units import FRACTION, SCORE
 
 ABOUT = ("evaluation",)
 FEWEST = 2  # items of a score with an interval
+FIRST: Final = 1900  # rank of the first score
 
 
 def of_task(measured: RecordData, scores: ItemScores) -> Value:
@@ -115,8 +127,19 @@ def _over_tasks(values: list[Value], name: str, confidence: float) -> Value:
     )
 
 
-def _metric(rank: int, name: str) -> Metric:
-    score: TextMetric = metric_named(name)
+def of_record(measured: RecordData) -> Mapping[str, Metric]:
+    """The scores that an imported record holds, each a metric under the name that its harness gave it."""
+    names = foreign_scores(measured)
+    return {name: _metric(FIRST + rank, metric_of(measured, name), lambda _: True) for rank, name in enumerate(names)}
+
+
+def _own(rank: int, name: str) -> Metric:
+    """One of our scores, where it was computed by us."""
+    return _metric(rank, metric_named(name), lambda measured: measured.foreign is None and name in requested(measured))
+
+
+def _metric(rank: int, score: TextMetric, asked: Callable[[RecordData], bool]) -> Metric:
+    name = score.name
     return Metric(
         name=name,
         title=score.title,
@@ -127,7 +150,7 @@ def _metric(rank: int, name: str) -> Metric:
         formula="mean over items of the score" if not score.corpus else "function of the sums over items",
         compute=_computed(name),
         about=ABOUT,
-        asked=lambda measured: name in requested(measured),
+        asked=asked,
         primary=True,
         question=f"What is {score.title} of the answers?",
         caveat=score.caveat,
@@ -147,6 +170,8 @@ def _share_of(measured: RecordData, configuration: str, which: Callable[[pl.Data
     asked = answers_of(measured, configuration)
     if asked.height == 0:
         return no_launch(configuration)
+    if which is cut and asked["finish_reason"].null_count() == asked.height:
+        return Absent(reason="not_measured", detail="how the answers ended was not reported")
     interval = wilson(float(which(asked)), float(asked.height), measured.confidence)
     return Estimate(
         value=interval.value,
@@ -208,4 +233,4 @@ NO_ANSWER: Final = _of_answers(
 CUT_ANSWERS: Final = _of_answers(
     "cut_answers", 2002, "Answers cut at the limit", cut, "answers that ended at the token limit / items asked", "Unknown if not reported."
 )
-METRICS = (*starmap(_metric, enumerate(catalog.names("scoring.metrics"), 1900)), FAILED_ANSWERS, NO_ANSWER, CUT_ANSWERS)
+METRICS = (*starmap(_own, enumerate(catalog.names("scoring.metrics"), FIRST)), FAILED_ANSWERS, NO_ANSWER, CUT_ANSWERS)

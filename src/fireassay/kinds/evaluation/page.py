@@ -29,6 +29,7 @@ def page(view: View) -> tuple[Section, ...]:
         Section(key="flips", title="Items that changed", content=lambda: tables.flips(view), depth="appendix"),
         record.numbers(view, opens=True),
         record.findings(view),
+        *record.imported(view),
         record.launches(view),
         *record.environment(view),
         record.conditions(view),

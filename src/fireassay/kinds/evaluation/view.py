@@ -9,6 +9,7 @@ from typing import Any
 from fireassay.estimates.estimate import Estimate
 from fireassay.frames.evaluation.item_scores import requested
 from fireassay.frames.record_data import RecordData
+from fireassay.kinds.evaluation.origin import facts
 from fireassay.kinds.evaluation.rows import rows
 from fireassay.reports.rows.types import Column, View
 from fireassay.reports.view import KindView
@@ -31,7 +32,8 @@ def _fields(view: View, measured: RecordData, _: Judgement) -> Mapping[str, Any]
         for row in view.metrics
     )
     labels = {column.key: column.label for column in view.columns}
-    return {"metrics": kept, "evaluation": rows(measured, labels)}
+    foreign = (*view.foreign, *facts(measured)) if measured.foreign is not None else ()
+    return {"metrics": kept, "evaluation": rows(measured, labels), "foreign": foreign}
 
 
 VIEW = KindView(columns=_columns, fields=_fields)

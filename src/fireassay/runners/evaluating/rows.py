@@ -86,6 +86,30 @@ def write_scored(writer: StreamWriter, launch: int, task: str, answered: Sequenc
         writer.append_batch("scores", _batch("scores", columns))
 
 
+def write_recorded_scores(
+    writer: StreamWriter,
+    launch: int,
+    task: str,
+    metric: str,
+    recorded: Sequence[tuple[str, int, tuple[float, ...]]],
+    *,
+    ratio: bool = False,
+) -> None:
+    """One row for every (item, repetition, statistics) that another program scored; of a ratio the statistics are its two terms."""
+    if not recorded:
+        return
+    columns: dict[str, list[Any]] = {
+        "launch": [launch] * len(recorded),
+        "task": [task] * len(recorded),
+        "item": [item for item, _, _ in recorded],
+        "repetition": [repetition for _, repetition, _ in recorded],
+        "metric": [metric] * len(recorded),
+        "score": [(row[0] / row[1] if row[1] else None) if ratio else row[0] for _, _, row in recorded],
+        "statistics": [list(row) for _, _, row in recorded],
+    }
+    writer.append_batch("scores", _batch("scores", columns))
+
+
 def _parts(asked: Sequence[Asked]) -> Iterator[Sequence[Asked]]:
     return (asked[begin : begin + AT_ONCE] for begin in range(0, len(asked), AT_ONCE))
 
