@@ -72,6 +72,7 @@ class TextMetric:
     scores: Callable[[Array], Array] | None = None  # [items, statistics] -> score of each item alone; None: the first column
     prepare_with: Callable[[Options, Encoder], Prepared] | None = None  # instead of `prepare`, with the model of option `model`
     undefined: str = ""  # when the score of many items is NaN: "all answers are equal"
+    timed: bool = False  # whether a load's own answers can have it: a mean of item scores, computed when judging, without a library
     chance: float | None = None  # score of a guesser without knowledge, if the metric alone knows it
     reads: Literal["texts", "likelihoods"] = "texts"  # what an answer is: a text, or the log probabilities of an item's choices as JSON
     source: str = ""  # where it is defined

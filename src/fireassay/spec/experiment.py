@@ -139,7 +139,7 @@ class Quality(Model):
     metric: Annotated[
         str,
         flag("--quality-metric", "NAME", "the score that decides whether quality was preserved", run=180),
-        flag("--quality-metric", "NAME", "judge answers: exact_match, accuracy or contains", load=210),
+        flag("--quality-metric", "NAME", "judge answers: exact_match, contains, f1, rouge_l ...", load=210),
     ] = Field("accuracy", min_length=1, description="The deciding per-example score, by the name that the script gives it.")
     direction: Annotated[Literal["higher", "lower"], flag("--quality-direction", "DIR", "higher or lower is better", run=190)] = Field(
         "higher", description="Whether a higher or a lower score is better."

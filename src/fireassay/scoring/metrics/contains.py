@@ -38,6 +38,7 @@ METRIC = TextMetric(
     title="Contains the answer",
     better="higher",
     scale=(0.0, 1.0),
+    timed=True,
     prepare=prepare,
     options={"strip": True, "lower": True, "nfkc": False, "words": False},
     caveat="A long answer that names everything contains the right one, also where it denies it.",

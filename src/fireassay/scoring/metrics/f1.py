@@ -53,6 +53,7 @@ METRIC = TextMetric(
     title="Token F1 (SQuAD)",
     better="higher",
     scale=(0.0, 1.0),
+    timed=True,
     prepare=prepare,
     options={"no_answer": True, "nfkc": False},
     statistics=("f1", "precision", "recall"),

@@ -12,6 +12,7 @@ METRIC = TextMetric(
     title="ROUGE-1",
     better="higher",
     scale=(0.0, 1.0),
+    timed=True,
     prepare=partial(rouge.prepare, "rouge_1", prepared=rouge.unigrams, matches=rouge.in_common),
     options={"stem": False},
     statistics=rouge.COLUMNS,

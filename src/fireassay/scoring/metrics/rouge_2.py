@@ -12,6 +12,7 @@ METRIC = TextMetric(
     title="ROUGE-2",
     better="higher",
     scale=(0.0, 1.0),
+    timed=True,
     prepare=partial(rouge.prepare, "rouge_2", prepared=rouge.bigrams, matches=rouge.in_common),
     options={"stem": False},
     statistics=rouge.COLUMNS,

@@ -12,6 +12,7 @@ METRIC = TextMetric(
     title="ROUGE-L",
     better="higher",
     scale=(0.0, 1.0),
+    timed=True,
     prepare=partial(rouge.prepare, "rouge_l", prepared=rouge.words, matches=rouge.in_order),
     options={"stem": False},
     statistics=rouge.COLUMNS,

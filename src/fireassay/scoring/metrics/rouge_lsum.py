@@ -12,6 +12,7 @@ METRIC = TextMetric(
     title="ROUGE-Lsum",
     better="higher",
     scale=(0.0, 1.0),
+    timed=True,
     prepare=partial(rouge.prepare, "rouge_lsum", prepared=rouge.sentences, matches=rouge.in_sentences),
     options={"stem": False},
     statistics=rouge.COLUMNS,

@@ -31,6 +31,7 @@ METRIC = TextMetric(
     title="Exact match (SQuAD)",
     better="higher",
     scale=(0.0, 1.0),
+    timed=True,
     prepare=prepare,
     options={"nfkc": False},
     source="evaluation script of SQuAD 2.0; Rajpurkar et al., Know what you don't know, 2018",
