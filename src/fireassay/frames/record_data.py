@@ -55,7 +55,7 @@ class RecordData(RecordTables):
     @cached_property
     def communicated(self) -> Communicated:
         """Communication time of each step: see `fireassay.frames.training.communication.step_communication`."""
-        return fold(self.tables, effective_steps(self.tables["steps"]), self.steady_steps.select("launch", "step"))
+        return fold(self.tables, self.effective_steps, self.steady_steps.select("launch", "step"))
 
     @cached_property
     def served(self) -> Served:
