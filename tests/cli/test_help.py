@@ -83,6 +83,17 @@ def test_the_help_of_a_verb_is_one_screen_and_comes_from_its_declarations(verb: 
     assert lines[-1].endswith(f"assay {verb} --help-all")
 
 
+@pytest.mark.parametrize(("verb", "flags"), [("compare", ["--at"]), ("check", ["--confirm", "--baseline-folder", "--blocks"])])
+def test_the_short_help_has_the_flags_of_the_readme_and_the_how_tos(verb: str, flags: list[str]) -> None:
+    own = catalog.load("cli.verbs", verb)
+    assert [flag for flag in flags if f" {flag} " not in brief(own, cli.parser(own))] == []
+
+
+def test_only_verbs_that_judge_trainings_exit_with_no_gain() -> None:
+    verbs = {verb for verb in VERBS if 9 in catalog.load("cli.verbs", verb).exits}
+    assert verbs == {"report", "resume", "run"}, "a load and collectives have no base to keep"
+
+
 def test_help_all_has_every_flag_with_its_key() -> None:
     short, long = assay("run", "--help").stdout, assay("run", "--help-all").stdout
     assert "--rendezvous-id" not in short
