@@ -219,10 +219,11 @@ def _differing_now(measured: RecordData, folder: Path) -> tuple[Mismatch, ...]:
     from fireassay.record import machine_fitness
     from fireassay.record.environment import capture
     from fireassay.record.secrets.redact import secret_values
+    from fireassay.runners.experiment.script import script_identity
     from fireassay.verdict.comparison.comparability import differences_now
 
     seen = capture(secret_values(measured.experiment.workload.environment), folder=folder)
-    return differences_now(measured, {"doctor": machine_fitness.carried(SystemClock().utc()), **seen})
+    return differences_now(measured, {"doctor": machine_fitness.carried(SystemClock().utc()), **seen, "script": script_identity(fixed(measured), folder)})
 
 
 def _condition_lines(measured: RecordData, differing: Sequence[Mismatch], *, force: bool) -> list[str]:
