@@ -134,7 +134,7 @@ def parser(verb: Verb) -> Parser:
 
 def questions() -> str:
     """The output of `assay` alone: what people come for, and the command for it."""
-    demo = "Nothing at hand? `assay demo` gives a verdict in 90 s on two idle cores, in 165 s\non busy ones. "
+    demo = "Nothing at hand? `assay demo` gives a verdict in 90 s on two idle cores,\nin 165 s on busy ones. "
     return f"{QUESTIONS}{demo if 'demo' in catalog.names('cli.verbs') else ''}All verbs: assay --help"
 
 

@@ -223,7 +223,9 @@ def _differing_now(measured: RecordData, folder: Path) -> tuple[Mismatch, ...]:
     from fireassay.verdict.comparison.comparability import differences_now
 
     seen = capture(secret_values(measured.experiment.workload.environment), folder=folder)
-    return differences_now(measured, {"doctor": machine_fitness.carried(SystemClock().utc()), **seen, "script": script_identity(fixed(measured), folder)})
+    return differences_now(
+        measured, {"doctor": machine_fitness.carried(SystemClock().utc()), **seen, "script": script_identity(fixed(measured), folder)}
+    )
 
 
 def _condition_lines(measured: RecordData, differing: Sequence[Mismatch], *, force: bool) -> list[str]:
