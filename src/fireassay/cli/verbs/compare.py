@@ -40,7 +40,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="CONFIGURATION",
-        help="of one record: two configurations to compare, for example workers=4, or the load at which to compare its engines. Of several records: "
+        help="of one record: two or more to compare, for example workers=4, or the load at which to compare its engines. Of several records: "
         "the one that decides (default: the largest common one), or one for each, in their order",
     )
     add_days(parser)

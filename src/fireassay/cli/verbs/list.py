@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from fireassay import catalog
 from fireassay.cli.support.output import TERMINAL, Output, add_formats, emit
 from fireassay.cli.support.verb import Verb
 from fireassay.printable import json_text
@@ -30,7 +31,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--kind",
         action="append",
         metavar="KIND",
-        help="only records of this kind: training, serving, calls, collectives or network; repeatable",
+        help=f"only records of this kind: {', '.join(catalog.names('kinds'))}; repeatable",
     )
     add(
         "--verdict",
@@ -92,7 +93,6 @@ def _refuse_unknown(arguments: argparse.Namespace, found: Sequence[Entry]) -> No
     """Refuse a kind or verdict that does not exist, and a name that no record here has: an empty list would hide the slip."""
     if not (arguments.kind or arguments.verdict or arguments.workload):
         return
-    from fireassay import catalog
     from fireassay.cli.support.records.survey import NOT_JUDGED
     from fireassay.errors import Problem, SpecError
     from fireassay.record.manifest import STATES
