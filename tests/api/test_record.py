@@ -51,6 +51,22 @@ def test_every_table_has_its_declared_columns_even_without_rows(record: fireassa
     assert (frame.height > 0) == (name in record.tables)
 
 
+@pytest.mark.parametrize("name", ["good", "before", "after", "worse_accuracy"])
+def test_steps_without_warm_up_have_the_step_time_of_the_report(name: str) -> None:
+    """Geometric mean over launches of a launch's median; so is the metric: `fireassay.metrics.training.time`."""
+    record = fireassay.open(GOOD.parent / name)
+    launches = record.steps().group_by("configuration", "launch").agg(pl.col("step_s").median())
+    by_route = dict(launches.group_by("configuration").agg(pl.col("step_s").log().mean().exp()).iter_rows())
+    printed = record.metrics.filter(metric="step_time").select("configuration", "value")
+    assert by_route == pytest.approx(dict(printed.iter_rows()))
+
+
+def test_steps_of_the_warm_up_are_marked_and_left_out(record: fireassay.Record) -> None:
+    every = record.steps(warm_up=True)
+    assert every["warm_up"].any()
+    assert every.filter(~pl.col("warm_up")).drop("warm_up").equals(record.steps())
+
+
 def test_the_metrics_are_tidy_and_an_absent_number_is_null_with_its_reason(record: fireassay.Record) -> None:
     frame = record.metrics
     absent, known = frame.filter(pl.col("reason").is_not_null()), frame.filter(pl.col("reason").is_null())

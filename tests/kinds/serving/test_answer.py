@@ -114,9 +114,10 @@ def test_every_number_is_that_of_the_metric(knee: View) -> None:
     metrics = {
         "output tokens/s": "output_throughput",
         "goodput, requests/s": "goodput",
-        "$ per 1M tokens": "cost_per_token",
+        "$ / 1M good tokens": "cost_per_good_token",
         **{f"{stem.upper()} {p}, ms": f"{stem}_{p}" for stem in ("ttft", "tpot") for p in ("p50", "p95", "p99")},
     }
+    assert "$ / 1M good tokens" in {head.text for table in tables for head in table.heads}
     seen = 0
     for table in tables:
         for row, column in zip(table.rows, knee.columns, strict=True):

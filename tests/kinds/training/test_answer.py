@@ -10,7 +10,7 @@ import pytest
 from fireassay.kinds.training.answer import answer, brief
 from fireassay.reports.page import Plot, Sum, Table
 from fireassay.reports.view import View, build
-from fireassay.spec.experiment import Gates
+from fireassay.spec.experiment import Gates, Quality
 from fireassay.verdict.judge import judge
 from tests.handmade import Handmade
 from tests.reports.written import written
@@ -68,6 +68,33 @@ def test_an_undecided_count_gets_a_command_that_decides_it() -> None:
     said = answer(view)
     assert said.headline == "keep 1 worker for now; 2 workers may or may not pass"
     assert said.next[0].command == "assay run 77ab01 --workers 1,2 --launches 10"
+
+
+def undecided(view: View, needed: int) -> View:
+    """Quality undecided at two workers until so many launches are made."""
+    gates = [replace(gate, launches_needed=needed) if gate.configuration == "workers=2" else gate for gate in view.gates]
+    return replace(view, gates=tuple(gates), record="handmade-20261126T000000Z-77ab01")
+
+
+def test_the_advice_is_as_many_launches_as_quality_needs() -> None:
+    (step,) = answer(undecided(viewed(good(quality=Quality(margin=0.05))), 112)).next
+    assert step.command == "assay run 77ab01 --workers 1,2 --launches 112"
+    assert step.reason == "decide on 2 workers: accuracy takes 112 launches, or more held-out examples"
+
+
+def test_what_only_more_examples_decide_gets_no_command_with_more_launches() -> None:
+    """Unchanged answers, and a margin of 0.05: ln 0.05 / ln 0.95 = 58.4, so 59 examples; there are 40."""
+    (step,) = answer(viewed(good(quality=Quality(margin=0.05)))).next
+    assert (step.reason, step.command) == ("decide on 2 workers: score about 59 held-out examples; launches of the same ones cannot", "")
+
+
+def test_fewer_launches_than_the_noise_needs_are_advised_with_the_reason() -> None:
+    """The mean is a ten-thousandth from the gate of 0.7: thousands of launches would be needed."""
+    made = good(levels=(1, 2), efficiency={2: 0.6999})
+    (step,) = answer(replace(viewed(made), record="handmade-20261126T000000Z-77ab01")).next
+    assert step.command == "assay run 77ab01 --workers 1,2 --launches 10"
+    assert "quieten the machine first, then fewer decide than the " in step.reason
+    assert "that its noise seen here takes" in step.reason
 
 
 def test_the_levels_are_those_of_the_metrics_and_the_plot_those_of_the_gate() -> None:

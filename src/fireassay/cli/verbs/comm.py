@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from fireassay.cli.support.output import JSON
 from fireassay.cli.support.verb import Verb, add_root
-from fireassay.cli.verbs.report import VERDICTS
+from fireassay.cli.verbs.report import WITHOUT_NO_GAIN
 from fireassay.printable import say
 
 if TYPE_CHECKING:
@@ -85,7 +85,8 @@ def _run(arguments: argparse.Namespace) -> int:
         return 0
     show_notes(experiment)
     if arguments.dry_run:
-        say(dry_run_json(experiment, arguments.root) if arguments.form == JSON else dry_run(experiment, arguments.root))
+        as_json = arguments.form == JSON
+        say(dry_run_json(experiment, arguments.root) if as_json else dry_run(experiment, arguments.root, full=arguments.full))
         return 0
     _agreed(experiment, arguments)
     from fireassay.cli.support.experiment_run import run
@@ -121,5 +122,5 @@ Ctrl-C ends the launch cleanly and keeps all measurements; `assay resume RECORD`
     add_arguments=add_arguments,
     run=_run,
     usual={"measure": ("--workers", "--ops", "--sizes", "--launches"), "network": ("--net",), "plan": ("--yes", "--dry-run")},
-    exits=VERDICTS,
+    exits=WITHOUT_NO_GAIN,
 )

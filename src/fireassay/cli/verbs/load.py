@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from fireassay.cli.support.experiment_of_record import recorded_load, secrets_from_here
 from fireassay.cli.support.output import JSON, Output, emit, plain_stdout
 from fireassay.cli.support.verb import Verb, add_root
-from fireassay.cli.verbs.report import VERDICTS
+from fireassay.cli.verbs.report import WITHOUT_NO_GAIN
 from fireassay.printable import say
 
 if TYPE_CHECKING:
@@ -51,7 +51,8 @@ def _run(arguments: argparse.Namespace) -> int:
         say(f"note: {note}", file=sys.stderr)
     show_notes(experiment)
     if arguments.dry_run:
-        say(dry_run_json(experiment, arguments.root) if arguments.form == JSON else dry_run(experiment, arguments.root))
+        as_json = arguments.form == JSON
+        say(dry_run_json(experiment, arguments.root) if as_json else dry_run(experiment, arguments.root, full=arguments.full))
         return 0
     from fireassay.record.arrow_import import without_pandas
 
@@ -125,5 +126,5 @@ Ctrl-C ends the load cleanly and keeps all measurements; `assay resume RECORD` c
         "judge": ("--slo", "--attainment", "--price"),
         "before": ("--check", "--dry-run"),
     },
-    exits=VERDICTS,
+    exits=WITHOUT_NO_GAIN,
 )

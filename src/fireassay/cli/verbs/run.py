@@ -50,7 +50,8 @@ def _run(arguments: argparse.Namespace) -> int:
     show_notes(experiment)
     refuse_secrets(experiment)  # before any of it is printed
     if arguments.dry_run:
-        say(dry_run_json(experiment, arguments.root) if arguments.form == JSON else dry_run(experiment, arguments.root))
+        as_json = arguments.form == JSON
+        say(dry_run_json(experiment, arguments.root) if as_json else dry_run(experiment, arguments.root, full=arguments.full))
         return 0
     return run_and_judge(experiment, folder, arguments.root, arguments)
 
@@ -91,30 +92,12 @@ def stored(text: str | None, root: Path) -> Stored | None:
     return Stored(data=tomllib.loads(to_toml(with_secrets(record.experiment))), folder=folder)
 
 
-def dry_run(experiment: Experiment, root: Path) -> str:
-    """The plan in order with seeds, the expected time, and the detectable differences, as plain text."""
-    from fireassay.cli.support.progress import duration
-    from fireassay.estimates.format import count
-    from fireassay.runners.experiment.progress import planned_seconds
-    from fireassay.spec.plan import PLAN_COLUMNS, plan_table
+def dry_run(experiment: Experiment, root: Path, *, full: bool = False) -> str:
+    """The plan with its time and limits, the detectable differences, and the order of the launches, as plain text."""
+    from fireassay.cli.support.dry_run import text
 
-    rows = [PLAN_COLUMNS, *plan_table(experiment)]
-    widths = [max(len(row[index]) for row in rows) for index in range(len(PLAN_COLUMNS))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     earlier = earlier_record(experiment, root)
-    expected = _expected_seconds(experiment, earlier)
-    most = "at most " if experiment.launches.precision is not None else ""
-    seconds = planned_seconds(experiment)
-    estimate = (
-        f"{most}about {duration(expected)}, as in an earlier record"
-        if expected is not None
-        else f"{most}{duration(seconds * (len(rows) - 1))}{' of load, plus starts and ends' if experiment.serving else ' or so'}"
-        if seconds is not None
-        else f"unknown: no complete record in {root} ran this workload at all these levels"
-    )
-    shows = [f"  {expectation.subject}: {expectation.sentence}" for expectation in _foreseen(experiment, earlier)]
-    plan = f"{most}{count(len(rows) - 1, 'launches')}; expected time: {estimate}"
-    return "\n".join([lines[0], "", *lines[1:], "", plan, "", "Detectable differences:", "", *shows])
+    return text(experiment, _foreseen(experiment, earlier), _expected_seconds(experiment, earlier), root, full=full)
 
 
 def dry_run_json(experiment: Experiment, root: Path) -> str:

@@ -51,6 +51,7 @@ PROCESSORS: Final = "bottleneck_processors"  # the audit that explains computing
 TIMES: Final = (STEP_TIME.name, WALL_TIME.name)
 PRICES: Final = (COST_PER_ITEM.name, COST.name)
 T_QUANTILE: Final = 2.1  # of Student t at 95 % with some twenty launches
+USUAL_LAUNCHES: Final = 10
 MOST_LAUNCHES: Final = 30  # that are advised to decide; with more noise than that, quieten the machine first
 LAYER_HEADS: Final = {"ledger": "samples", "gradient": "gradient, one step", "hashes": "replicas", "trajectory": "losses"}
 STATES: Final = {"pass": mark("PASS", "right"), "fail": mark("FAIL", "wrong"), "not run": mark("NOT_MEASURED", "not run")}
@@ -413,15 +414,35 @@ def _next(view: View) -> tuple[Next, ...]:
         )
     if open_ := _others(view, "open"):
         levels = ",".join(str(column.workers) for column in (_base(view), *open_))
-        needed = max((_needed(view, column) for column in open_), default=0)
-        if needed > MOST_LAUNCHES:
-            reason = f"decide on {_numbers(open_)}: quieten the machine first (its noise would take {needed:,} launches)"
-        else:
-            reason = f"decide on {_numbers(open_)} with as many launches as the noise seen here needs"
-        usual = max(2 * answering.timed(view), 10)
-        launches = usual if needed > MOST_LAUNCHES else max(needed, usual)
-        return (Next(reason=reason, command=f"assay run {record} --workers {levels} --launches {launches}"),)
+        if examples := _only_examples(view, open_):
+            reason = f"decide on {_numbers(open_)}: score about {examples:,} held-out examples; launches of the same ones cannot"
+            return (Next(reason=reason),)
+        launches, why = _launches_to_decide(view, open_)
+        return (Next(reason=f"decide on {_numbers(open_)}{why}", command=f"assay run {record} --workers {levels} --launches {launches}"),)
     return _explain(view, record)
+
+
+def _only_examples(view: View, open_: Sequence[Column]) -> int:
+    """The held-out examples that decide, if nothing but quality is open and more launches cannot decide it; else 0."""
+    keys = {column.key for column in open_}
+    gates = [gate for gate in view.gates if gate.configuration in keys and gate.status == "INCONCLUSIVE"]
+    several = all(gate.examples_needed and not gate.launches_needed for gate in gates)
+    return max((gate.examples_needed or 0 for gate in gates), default=0) if several else 0
+
+
+def _launches_to_decide(view: View, open_: Sequence[Column]) -> tuple[int, str]:
+    """How many launches decide, and why: as many as quality takes, but no more than pay where the machine's noise is the cause."""
+    usual = max(2 * answering.timed(view), USUAL_LAUNCHES)
+    keys = {column.key for column in open_}
+    quality = max((gate.launches_needed or 0 for gate in view.gates if gate.configuration in keys), default=0)
+    noise = max((_needed(view, column) for column in open_), default=0)
+    if noise > max(MOST_LAUNCHES, quality):
+        return max(
+            quality, usual
+        ), f": quieten the machine first, then fewer decide than the {noise:,} launches that its noise seen here takes"
+    if quality > max(usual, noise):
+        return quality, f": {view.quality_metric} takes {quality:,} launches, or more held-out examples"
+    return max(noise, usual), " with as many launches as the noise seen here needs"
 
 
 def _needed(view: View, column: Column) -> int:

@@ -89,6 +89,8 @@ class GateRow:
     status: Status
     word: str
     sentence: str
+    launches_needed: int | None = None
+    examples_needed: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
