@@ -27,12 +27,7 @@ MOST: Final = 20  # rows on a terminal, without --all
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("root", nargs="?", type=Path, default=Path("records"), metavar="ROOT", help="the folder of the records (default: records)")
-    add(
-        "--kind",
-        action="append",
-        metavar="KIND",
-        help=f"only records of this kind: {', '.join(catalog.names('kinds'))}; repeatable",
-    )
+    add("--kind", action="append", metavar="KIND", help=f"only records of this kind: {', '.join(catalog.names('kinds'))}; repeatable")
     add(
         "--verdict",
         action="append",
