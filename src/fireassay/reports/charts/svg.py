@@ -37,7 +37,6 @@ SHAPES: Final = {
     "plus": '<path class="d" d="M-1.8-5.4h3.6v3.6h3.6v3.6h-3.6v3.6h-3.6v-3.6h-3.6v-3.6h3.6z"/>',
     "cross": '<path class="e" d="M-5-5 5 5M-5 5 5-5"/>',
 }
-HOLLOW: Final = '<circle class="d hollow" r="4.5"/>'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,7 +206,7 @@ class _Frame:
         x, y = self.x(mark.x), self.y(mark.y)
         parts = [self._upright(mark, x), self._level(mark, y)]
         exact = mark.low == mark.high and mark.left == mark.right and not mark.hollow and mark.shape == "circle"
-        shape = HOLLOW if mark.hollow else SHAPES["diamond" if exact else mark.shape]
+        shape = SHAPES["diamond" if exact else mark.shape].replace('class="d"', 'class="d hollow"' if mark.hollow else 'class="d"')
         hit = '<rect class="hit" x="-13" y="-13" width="26" height="26"/>'
         title = f"<title>{escape(tip(mark.reading))}</title>" if mark.reading is not None else ""
         here = f'<svg x="{x:.2f}%" y="{y:.1f}" overflow="visible">{"".join(parts[:1])}{shape}{hit}{title}</svg>'
