@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from fireassay.estimates.estimate import Absent, Estimate, Value
-from fireassay.estimates.format import bracketed, count, percent, reading, scale_for, show, with_interval
+from fireassay.estimates.format import Scale, bracketed, count, percent, reading, scale_for, show, with_interval
 from fireassay.reports.answering import shortened
 from fireassay.reports.answers.changes import doubts
 from fireassay.reports.page import Answer, Edge, Head, Interval, Line, Mark, Plot, Section, Table, Tile, Tone, Words, number
@@ -46,7 +46,7 @@ def brief(summaries: Sequence[Summary]) -> tuple[Section, ...]:
     known = [(name, summary.time) for name, summary in _named(summaries) if isinstance(summary.time, Estimate)]
     if len(known) < 2:
         return (section,)
-    scale = scale_for(SECONDS, [time.value for _, time in known])
+    scale = _scale(summaries)
     drawn = tuple(Interval(name=name, number=number(time, scale)) for name, time in known[:MOST_ROWS])
     plot = Plot(name="times-drawn", title=f"time, {scale.label}", rows=drawn, edges=(Edge(value=0.0),))
     return (section, Section(key="drawn", title="Times", depth="first", content=(plot,)))
@@ -59,10 +59,11 @@ def _named(summaries: Sequence[Summary]) -> list[tuple[str, Summary]]:
 
 
 def _tiles(summaries: Sequence[Summary]) -> Iterator[Tile]:
-    """The time of each command; of one alone also its processor time."""
+    """The time of each command, all in one unit."""
     timed, missing = Mark(word="timed", tone="good"), Mark(word="not measured", tone="absent")
+    scale = _scale(summaries)
     for name, summary in _named(summaries)[:MOST_TILES]:
-        shown = show(summary.time)
+        shown = show(summary.time, scale)
         told = f"{count(summary.launches, 'rounds')}, {count(summary.trials, summary.trial)}"
         yield Tile(
             title=name,
@@ -72,6 +73,10 @@ def _tiles(summaries: Sequence[Summary]) -> Iterator[Tile]:
             text=f"{told}; processor time {show(summary.processor).full}" if shown.measured else shown.note,
             target=f"command-{_place(name, summaries)}",
         )
+
+
+def _scale(summaries: Sequence[Summary]) -> Scale:
+    return scale_for(SECONDS, [summary.time.value for summary in summaries if isinstance(summary.time, Estimate)])
 
 
 def _place(name: str, summaries: Sequence[Summary]) -> str:

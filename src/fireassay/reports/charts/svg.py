@@ -27,6 +27,7 @@ MOST_STOPS: Final = 40  # points of a panel that a keyboard stops at; more are r
 MOST_ROWS: Final = 400  # of the table behind a chart
 MOST_SERIES: Final = 8  # that can be switched off
 LONGEST: Final = 48  # letters of a row's name; the table behind the chart has all of it
+LONGEST_RULE: Final = 28  # letters beside a line
 LETTER: Final = 1.9  # per cent of a narrow chart's width
 SHAPES: Final = {
     "circle": '<circle class="d" r="4.5"/>',
@@ -328,10 +329,10 @@ class _Frame:
         return f'<rect class="f bk"{shade} x="{left:.2f}%" {size}>{title}</rect>{text}'
 
     def _rule(self, mark: Rule) -> str:
-        look, text = "e" + " dashed" * mark.dashed, escape(_shortened(mark.text, LONGEST // 2))
+        look, text = "e" + " dashed" * mark.dashed, escape(_shortened(mark.text, LONGEST_RULE))
         if mark.x is not None:
             x = self.x(mark.x)
-            across, anchor = (-5, "end") if x > 70 else (5, "start")
+            across, anchor = (-5, "end") if x > 50 else (5, "start")  # half of a phone's width has room for any text
             words = f'<text x="{x:.2f}%" dx="{across}" y="{11 if self._rows else self._top + 10}" text-anchor="{anchor}">{text}</text>'
             return f'<line class="{look}" x1="{x:.2f}%" x2="{x:.2f}%" y1="{self._top}" y2="{self._bottom}"/>{words if text else ""}'
         assert mark.y is not None

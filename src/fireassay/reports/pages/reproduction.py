@@ -107,11 +107,10 @@ def _tiles(reproduction: Reproduction) -> Iterator[Tile]:
         text = f"at {row.configuration}" if drawn else shortened(row.sentence.partition(";")[0])
         yield changes.tile(row.title, _agreement(row), _percent(row) if drawn else None, text)
     if rows := list(reproduction.rows):
-        agreeing = sum(TONES.get(row.agreement) == "good" for row in rows)
-        text = f"{agreeing} of {count(len(rows), 'metrics')} agree"
-        differing = any(TONES.get(row.agreement) == "bad" for row in rows)
-        mark = Mark(word="differs", tone="bad") if differing else Mark(word="none differs", tone="good")
-        yield Tile(title="All metrics", mark=mark, text=text, target="metrics")
+        worst = min((_agreement(row) for row in rows), key=lambda mark: ("bad", "open", "good").index(mark.tone))
+        words = [row.agreement.replace("_", " ") for row in rows]
+        text = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
+        yield Tile(title=count(len(rows), "metrics"), mark=worst, text=text, target="metrics")
 
 
 def _percent(row: Row) -> Number | None:
