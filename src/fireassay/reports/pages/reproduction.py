@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from fireassay.estimates.format import count
 from fireassay.reports.answering import shortened
 from fireassay.reports.answers import changes
 from fireassay.reports.answers.changes import name_of
@@ -27,6 +28,7 @@ from fireassay.reports.page import (
     Plot,
     Section,
     Table,
+    Tile,
     Tone,
     heads,
     notes,
@@ -38,6 +40,7 @@ from fireassay.verdict.comparison.phrases import UNKNOWN
 from fireassay.verdict.comparison.types import Mismatch
 from fireassay.verdict.reproduction import Reproduction, Row
 
+MOST_TILES: Final = 4
 MOST_ROWS: Final = 6  # drawn
 MOST_TOLD: Final = 4  # in words
 LONGEST: Final = 220  # characters of the sentence
@@ -65,6 +68,7 @@ def _answer(reproduction: Reproduction) -> Answer:
     return Answer(
         mark=Mark(word=reproduction.state.replace("_", " "), tone=tone),
         headline=_headline(reproduction),
+        tiles=tuple(_tiles(reproduction)),
         lines=tuple(_lines(reproduction)),
         record=f"{reproduction.first}, {reproduction.second}; --full shows every metric and condition",
     )
@@ -93,6 +97,20 @@ def _brief(reproduction: Reproduction) -> tuple[Section, ...]:
     )
     plot = Plot(name="changes", title="change, %", stub="metric", rows=shown, edges=(Edge(value=0.0),))
     return (*(changes.sections(plot) if shown else ()), *words)
+
+
+def _tiles(reproduction: Reproduction) -> Iterator[Tile]:
+    """What decides, and how many metrics agree."""
+    rows = sorted((row for row in reproduction.rows if row.decides), key=lambda row: row.difference is None)
+    for row in rows[: MOST_TILES - 1]:
+        drawn = row.difference is not None and row.difference.scale == "ratio"
+        text = f"at {row.configuration}" if drawn else shortened(row.sentence.partition(";")[0])
+        yield changes.tile(row.title, _agreement(row), _percent(row) if drawn else None, text)
+    if rows := list(reproduction.rows):
+        worst = min((_agreement(row) for row in rows), key=lambda mark: ("bad", "open", "good").index(mark.tone))
+        words = [row.agreement.replace("_", " ") for row in rows]
+        text = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
+        yield Tile(title=count(len(rows), "metrics"), mark=worst, text=text, target="metrics")
 
 
 def _percent(row: Row) -> Number | None:

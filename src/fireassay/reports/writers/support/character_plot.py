@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
+from fireassay.estimates.rounding import limit
+
 STEPS: Final = (1.0, 2.0, 2.5, 5.0)
 ROOM: Final = 2  # cells beside the outermost value, for readable ends
 NARROWEST: Final = 12  # columns, below which a plot says nothing
@@ -160,7 +162,7 @@ def ticks(over: Axis, edges: Mapping[float, str], marks: Marks = UNICODE, room: 
     for edge in edges:
         place = next((index for index, cell in enumerate(over.cells) if cell.edge and cell.low == edge), None)
         if place is not None:
-            label = f"{marks.edge}{edge:g}"
+            label = f"{marks.edge}{limit(edge):g}"
             if not (edges[edge] and _put(line, place, f"{label} {edges[edge]}")):
                 _put(line, place, label)
     every = _spacing(over)
