@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -182,3 +183,33 @@ def test_what_a_fork_would_change_is_refused(section: str, key: str, value: obje
     assert contradictions(data) == ()
     data.setdefault(section, {})[key] = value
     assert f"{section}.{key}" in [problem.where for problem in contradictions(data)]
+
+
+def test_a_server_that_has_ended_is_replaced_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers: list[int | None] = [None, 7, None, None]
+    made: list[object] = []
+
+    class Ended:
+        def fork(self, *_: object) -> int | None:
+            return answers.pop(0)
+
+        def close(self) -> None:
+            made.remove(self)
+
+    def prepared(_: Request) -> None:
+        made.append(Ended())
+        monkeypatch.setattr(fork_client, "_server", made[-1])
+
+    monkeypatch.setattr(fork_client, "prepare", prepared)
+    assert fork_client._forked(forked(tmp_path, ""), []) == 7
+    with pytest.raises(EnvironmentLacks, match="ended twice"):
+        fork_client._forked(forked(tmp_path, ""), [])
+    assert len(made) == 1
+
+
+def test_a_server_that_is_gone_forks_nothing() -> None:
+    server = object.__new__(fork_client.Server)
+    server.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    theirs.close()
+    assert server.fork("mark", []) is None
+    server.socket.close()

@@ -9,18 +9,20 @@ import tomllib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from fireassay.estimates.estimate import Absent, Estimate
-from fireassay.kinds.serving.answer import answer
+from fireassay.kinds.serving.answer import _client, answer
 from fireassay.kinds.serving.brief import brief
 from fireassay.reports.page import Answer, Line, Number, Plot, Table
 from fireassay.reports.view import View, build
 from fireassay.spec.flags.load import Recorded, add_flags, experiment_from
 from fireassay.spec.load import to_toml
 from fireassay.verdict.judge import judge
+from tests.builders import estimate
 from tests.reports.conftest import judged
 from tests.reports.written import written
 from tests.runners.foreign import samples
@@ -238,3 +240,10 @@ def test_every_command_that_is_printed_can_be_run(name: str) -> None:
         assert again != made.experiment
         assert again.serving is not None
         assert again.serving.model == "tiny"
+
+
+def test_a_percentile_of_the_client_s_uncertainty_is_not_called_its_largest() -> None:
+    column = SimpleNamespace(key="rate=8")
+    values = {"ttft_uncertainty_p99": 0.00012, "e2e_uncertainty_p99": 0.0001, "achieved_rate": 8.0, "offered_rate": 8.0}
+    view = SimpleNamespace(columns=(column,), load_word="rate", estimate=lambda name, _: estimate(values[name], 0.0, "s"))
+    assert list(_client(cast("View", view))) == ["client kept 100 % of the load", "99 % of its times are known to 120 µs"]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from fireassay.kinds.training.answer import answer, brief
+from fireassay.reports.answering import standing, timed
 from fireassay.reports.page import Plot, Sum, Table
 from fireassay.reports.view import View, build
 from fireassay.spec.experiment import Gates, Quality
@@ -139,3 +140,51 @@ def test_more_than_eight_counts_keep_the_first_the_recommended_and_the_last() ->
     assert len(shown) == 8
     assert {1, 10} <= set(shown)
     assert len(screen(view)) <= ROWS + 6
+
+
+def test_the_name_of_a_score_stays_as_it_is_written() -> None:
+    made = good(levels=(1, 2), quality=Quality(metric="val_Top1", margin=0.10))
+    view = viewed(made)
+    assert "Accuracy is held at every worker count." in answer(viewed(good(levels=(1, 2)))).evidence
+    named = replace(view, quality_metric="val_Top1", vector=viewed(good(levels=(1, 2))).vector)
+    assert "val_Top1 is held at every worker count." in answer(named).evidence
+
+
+def test_a_run_of_weak_scaling_is_no_faster_step_and_costs_what_a_run_costs() -> None:
+    view = viewed(good(levels=(1, 2), efficiency={2: 0.4}, prices=1.0))
+    assert "A step with 2 workers is" in answer(view).evidence
+    costs = [view.estimate("cost", key) for key in ("workers=1", "workers=2")]
+    assert costs[0] is not None
+    assert costs[1] is not None
+    assert f"a run costs {costs[1].value / costs[0].value:.2g} times as much" in answer(view).evidence
+    conditions = tuple(replace(fact, text="weak; relative to 1") if fact.name == "Scaling" else fact for fact in view.conditions)
+    assert "The same work with 2 workers is" in answer(replace(view, conditions=conditions)).evidence
+
+
+def test_noise_is_named_only_where_efficiency_is_undecided() -> None:
+    view = viewed(MADE["INCONCLUSIVE"]())
+    assert "noise" in answer(view).next[0].reason
+    decided = tuple(replace(gate, status="PASS") if gate.gate == "efficiency" else gate for gate in view.gates)
+    assert answer(replace(view, gates=decided)).next[0].reason == "decide on 2 workers with more launches"
+
+
+def test_without_a_measured_transfer_computing_holds_the_communication() -> None:
+    view = viewed(MADE["NO GAIN"]())
+    assert view.estimate("lost_transfer", "workers=2") is None
+    (why,) = [block for section in brief(view) for block in section.blocks if isinstance(block, Sum)]
+    assert "computing and communication" in [part.text for part in why.parts]
+
+
+def test_launches_that_failed_are_not_behind_a_number() -> None:
+    view = viewed(good(levels=(1, 2)))
+    first = replace(view.launches[0], status="failed")
+    assert timed(view) == 5
+    assert timed(replace(view, launches=(first, *view.launches[1:]))) == 4
+
+
+def test_what_was_not_measured_does_not_hold() -> None:
+    view = viewed(good(levels=(1, 2)))
+    none = tuple(
+        replace(row, cells={name: replace(cell, status="NOT_MEASURED") for name, cell in row.cells.items()}) for row in view.vector
+    )
+    assert standing(replace(view, vector=none, recommendations=()), "workers=2").tone == "absent"

@@ -45,7 +45,7 @@ MOST_ROWS: Final = 6  # drawn
 MOST_TOLD: Final = 4  # in words
 LONGEST: Final = 220  # characters of the sentence
 CLASSES: Final = ("identity", "hardware", "condition", "context")
-TONES: Final[dict[str, Tone]] = {"reproduced": "good", "agrees": "good", "identical": "good", "differs": "bad", "another_experiment": "bad"}
+TONES: Final[dict[str, Tone]] = {"reproduced": "good", "agrees": "good", "identical": "good", "differs": "bad", "not_comparable": "void"}
 OUTCOMES: Final[dict[Tone, Outcome]] = {"good": "passed", "bad": "failure"}
 
 
@@ -53,7 +53,7 @@ def page(reproduction: Reproduction) -> Page:
     """The page of a reproduction."""
     return Page(
         title=f"{reproduction.first} again as {reproduction.second}",
-        mark=Mark(word=reproduction.state.replace("_", " "), tone=TONES.get(reproduction.state, "open")),
+        mark=_mark(reproduction),
         lead=reproduction.sentence,
         sections=(*_brief(reproduction), *_sections(reproduction)),
         answer=_answer(reproduction),
@@ -62,11 +62,14 @@ def page(reproduction: Reproduction) -> Page:
     )
 
 
+def _mark(reproduction: Reproduction) -> Mark:
+    return Mark(word=reproduction.state.replace("_", " "), tone=TONES.get(reproduction.state, "open"))
+
+
 def _answer(reproduction: Reproduction) -> Answer:
     """Whether the numbers agree, and which conditions differ."""
-    tone = "void" if reproduction.state == "not_comparable" else TONES.get(reproduction.state, "open")
     return Answer(
-        mark=Mark(word=reproduction.state.replace("_", " "), tone=tone),
+        mark=_mark(reproduction),
         headline=_headline(reproduction),
         tiles=tuple(_tiles(reproduction)),
         lines=tuple(_lines(reproduction)),

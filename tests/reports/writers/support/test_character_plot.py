@@ -104,3 +104,16 @@ def test_a_value_on_an_edge_stands_behind_it() -> None:
     assert over is not None
     text = draw(over, 99.0, 97.0, 99.0)
     assert text.index("┊") < text.index("●")
+
+
+def test_more_edges_than_columns_make_no_plot() -> None:
+    edges = [0.01 * index for index in range(7)]
+    assert axis([(1.0, 0.9, 1.1)], edges, 13) is None
+    assert axis([(1.0, 0.9, 1.1)], edges, 17) is not None
+    assert axis([(1.0, 0.9, 1.1)], [0.5] * 9, 13) is not None
+
+
+def test_ends_that_differ_by_rounding_alone_are_equal() -> None:
+    over = axis([(5.0, 5.0, 5.0 + 1e-13)], [], WIDTH)
+    assert over is not None
+    assert over.low < 5.0 < over.high
