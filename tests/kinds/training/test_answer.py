@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pytest
@@ -37,16 +38,22 @@ MADE = {
 }
 
 
+@cache
+def shown(word: str) -> View:
+    """Judged once: the answer only reads it."""
+    return viewed(MADE[word]())
+
+
 @pytest.mark.parametrize("word", MADE)
 def test_every_status_fits_a_screen_and_says_itself_first(word: str) -> None:
-    lines = screen(viewed(MADE[word]()))
+    lines = screen(shown(word))
     assert lines[0].startswith(f"{word}  handmade: ")
     assert len(lines) <= ROWS
     assert all(len(line) <= WIDTH for line in lines if not line.startswith("  assay "))
 
 
 def test_a_pass_says_what_to_use_and_how_much_faster_it_is() -> None:
-    view = viewed(MADE["PASS"]())
+    view = shown("PASS")
     said = answer(view)
     speedup = view.metric("speedup")
     assert speedup is not None
@@ -54,7 +61,7 @@ def test_a_pass_says_what_to_use_and_how_much_faster_it_is() -> None:
 
 
 def test_no_gain_names_the_counts_and_the_gate_that_they_miss() -> None:
-    said = answer(viewed(MADE["NO GAIN"]()))
+    said = answer(shown("NO GAIN"))
     assert said.headline == "keep 1 worker; 2 and 4 workers miss the efficiency gate of 70 %"
     assert said.mark.word == "no gain"
 
@@ -65,7 +72,7 @@ def test_a_loss_of_quality_is_named_as_such() -> None:
 
 
 def test_an_undecided_count_gets_a_command_that_decides_it() -> None:
-    view = replace(viewed(MADE["INCONCLUSIVE"]()), record="handmade-20261126T000000Z-77ab01")
+    view = replace(shown("INCONCLUSIVE"), record="handmade-20261126T000000Z-77ab01")
     said = answer(view)
     assert said.headline == "keep 1 worker for now; 2 workers may or may not pass"
     assert said.next[0].command == "assay run 77ab01 --workers 1,2 --launches 10"
@@ -99,7 +106,7 @@ def test_fewer_launches_than_the_noise_needs_are_advised_with_the_reason() -> No
 
 
 def test_the_levels_are_those_of_the_metrics_and_the_plot_those_of_the_gate() -> None:
-    view = viewed(MADE["NO GAIN"]())
+    view = shown("NO GAIN")
     blocks = [block for section in brief(view) for block in section.blocks]
     levels = next(block for block in blocks if isinstance(block, Table))
     plot = next(block for block in blocks if isinstance(block, Plot))
@@ -109,14 +116,14 @@ def test_the_levels_are_those_of_the_metrics_and_the_plot_those_of_the_gate() ->
 
 
 def test_why_not_faster_is_a_sum_of_the_first_count_that_misses_its_gate() -> None:
-    view = viewed(MADE["NO GAIN"]())
+    view = shown("NO GAIN")
     why = next(block for section in brief(view) for block in section.blocks if isinstance(block, Sum))
     assert why.title.startswith("why not faster: 2 workers take ")
     assert why.parts[-1].text == "not explained"
 
 
 def test_what_nobody_asked_for_is_not_listed_as_missing() -> None:
-    view = viewed(MADE["PASS"]())
+    view = shown("PASS")
     text = "\n".join(screen(view))
     assert "not measured" not in text
     assert "not asked: cost, reliability" in " ".join(text.split())
@@ -124,7 +131,7 @@ def test_what_nobody_asked_for_is_not_listed_as_missing() -> None:
 
 def test_a_terminal_without_unicode_gets_plain_signs() -> None:
     """The same lines, sign by sign; each has a plain form of the same width."""
-    view = viewed(MADE["NO GAIN"]())
+    view = shown("NO GAIN")
     marks, plain = screen(view), screen(view, plain=True)
     assert "".join(plain).isascii()
     assert [len(line) for line in plain] == [len(line) for line in marks]
