@@ -5,14 +5,22 @@ from __future__ import annotations
 import math
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 import fireassay
+from fireassay.api.chart import Chart
+from fireassay.api.comparison import Comparison
+from fireassay.api.estimate import of
+from fireassay.api.timing import Timed
+from fireassay.api.verdict import Verdict
 from fireassay.errors import RecordError, SpecError
+from fireassay.estimates.estimate import Absent
 from fireassay.record.tables import TABLES, arrow_schema
+from fireassay.reports.charts.chart import Missing
 from tests.api.conftest import GOOD
 
 
@@ -148,3 +156,15 @@ def test_hostile_text_stays_text(tmp_path: Path) -> None:
     value = fireassay.Absent(reason="not_measured", detail=name)
     assert "<script" not in value._repr_html_()
     assert "\x1b" not in f"{value._repr_html_()}{value}"
+
+
+def test_a_hostile_sentence_does_not_steer_the_terminal(record: fireassay.Record) -> None:
+    steering = "\x1b]0;owned\x07"
+    verdict = record.judge()
+    hostile = Verdict(verdict.name, replace(verdict._judged, sentence=steering))
+    compared = fireassay.compare(record, at=["workers=1", "workers=2"])
+    named = Comparison(replace(compared._compared, sentence=steering, sides=(steering, "b")), compared._view)
+    chart = Chart("x", Missing(title=steering, reason=steering))
+    timed = Timed(estimate=of(Absent(reason="not_measured", detail="")), record=record, text=steering)
+    for text in (str(hostile), str(named), repr(named), repr(chart), str(timed)):
+        assert not {"\x1b", "\x07"} & set(text)

@@ -9,8 +9,10 @@ import pytest
 
 from fireassay.cli import main
 from fireassay.cli.verbs.report import EXIT_OF_STATUS, judged
+from fireassay.cli.verbs.run import stored
 from fireassay.record import machine_fitness
 from fireassay.record.reader import open_record
+from tests.cli.support.records.several import again
 
 pytestmark = pytest.mark.slow
 
@@ -191,3 +193,11 @@ def test_a_dry_run_expects_the_time_that_the_same_workload_took_before(capsys: p
     assert "Detectable differences:" in shown
     main([*WORDS, "--dry-run", "--", "train.py", "--epochs", "9"])
     assert "expected time: unknown" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("folder", [None, "/no/such/folder"])
+def test_a_record_whose_folder_is_unknown_or_gone_runs_in_the_working_folder(tmp_path: Path, folder: str | None) -> None:
+    again("unsynced", tmp_path, "aaaaaa", 1, environment={"before": {"script": {"folder": folder}}})
+    found = stored("aaaaaa", tmp_path)
+    assert found is not None
+    assert found.folder == Path()

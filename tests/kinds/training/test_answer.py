@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pytest
 
 from fireassay.kinds.training.answer import answer, brief
+from fireassay.reports.answering import standing, timed
 from fireassay.reports.page import Plot, Sum, Table
 from fireassay.reports.view import View, build
 from fireassay.spec.experiment import Gates, Quality
@@ -36,16 +38,22 @@ MADE = {
 }
 
 
+@cache
+def shown(word: str) -> View:
+    """Judged once: the answer only reads it."""
+    return viewed(MADE[word]())
+
+
 @pytest.mark.parametrize("word", MADE)
 def test_every_status_fits_a_screen_and_says_itself_first(word: str) -> None:
-    lines = screen(viewed(MADE[word]()))
+    lines = screen(shown(word))
     assert lines[0].startswith(f"{word}  handmade: ")
     assert len(lines) <= ROWS
     assert all(len(line) <= WIDTH for line in lines if not line.startswith("  assay "))
 
 
 def test_a_pass_says_what_to_use_and_how_much_faster_it_is() -> None:
-    view = viewed(MADE["PASS"]())
+    view = shown("PASS")
     said = answer(view)
     speedup = view.metric("speedup")
     assert speedup is not None
@@ -53,7 +61,7 @@ def test_a_pass_says_what_to_use_and_how_much_faster_it_is() -> None:
 
 
 def test_no_gain_names_the_counts_and_the_gate_that_they_miss() -> None:
-    said = answer(viewed(MADE["NO GAIN"]()))
+    said = answer(shown("NO GAIN"))
     assert said.headline == "keep 1 worker; 2 and 4 workers miss the efficiency gate of 70 %"
     assert said.mark.word == "no gain"
 
@@ -64,7 +72,7 @@ def test_a_loss_of_quality_is_named_as_such() -> None:
 
 
 def test_an_undecided_count_gets_a_command_that_decides_it() -> None:
-    view = replace(viewed(MADE["INCONCLUSIVE"]()), record="handmade-20261126T000000Z-77ab01")
+    view = replace(shown("INCONCLUSIVE"), record="handmade-20261126T000000Z-77ab01")
     said = answer(view)
     assert said.headline == "keep 1 worker for now; 2 workers may or may not pass"
     assert said.next[0].command == "assay run 77ab01 --workers 1,2 --launches 10"
@@ -98,7 +106,7 @@ def test_fewer_launches_than_the_noise_needs_are_advised_with_the_reason() -> No
 
 
 def test_the_levels_are_those_of_the_metrics_and_the_plot_those_of_the_gate() -> None:
-    view = viewed(MADE["NO GAIN"]())
+    view = shown("NO GAIN")
     blocks = [block for section in brief(view) for block in section.blocks]
     levels = next(block for block in blocks if isinstance(block, Table))
     plot = next(block for block in blocks if isinstance(block, Plot))
@@ -108,14 +116,14 @@ def test_the_levels_are_those_of_the_metrics_and_the_plot_those_of_the_gate() ->
 
 
 def test_why_not_faster_is_a_sum_of_the_first_count_that_misses_its_gate() -> None:
-    view = viewed(MADE["NO GAIN"]())
+    view = shown("NO GAIN")
     why = next(block for section in brief(view) for block in section.blocks if isinstance(block, Sum))
     assert why.title.startswith("why not faster: 2 workers take ")
     assert why.parts[-1].text == "not explained"
 
 
 def test_what_nobody_asked_for_is_not_listed_as_missing() -> None:
-    view = viewed(MADE["PASS"]())
+    view = shown("PASS")
     text = "\n".join(screen(view))
     assert "not measured" not in text
     assert "not asked: cost, reliability" in " ".join(text.split())
@@ -123,7 +131,7 @@ def test_what_nobody_asked_for_is_not_listed_as_missing() -> None:
 
 def test_a_terminal_without_unicode_gets_plain_signs() -> None:
     """The same lines, sign by sign; each has a plain form of the same width."""
-    view = viewed(MADE["NO GAIN"]())
+    view = shown("NO GAIN")
     marks, plain = screen(view), screen(view, plain=True)
     assert "".join(plain).isascii()
     assert [len(line) for line in plain] == [len(line) for line in marks]
@@ -139,3 +147,51 @@ def test_more_than_eight_counts_keep_the_first_the_recommended_and_the_last() ->
     assert len(shown) == 8
     assert {1, 10} <= set(shown)
     assert len(screen(view)) <= ROWS + 6
+
+
+def test_the_name_of_a_score_stays_as_it_is_written() -> None:
+    made = good(levels=(1, 2), quality=Quality(metric="val_Top1", margin=0.10))
+    view = viewed(made)
+    assert "Accuracy is held at every worker count." in answer(viewed(good(levels=(1, 2)))).evidence
+    named = replace(view, quality_metric="val_Top1", vector=viewed(good(levels=(1, 2))).vector)
+    assert "val_Top1 is held at every worker count." in answer(named).evidence
+
+
+def test_a_run_of_weak_scaling_is_no_faster_step_and_costs_what_a_run_costs() -> None:
+    view = viewed(good(levels=(1, 2), efficiency={2: 0.4}, prices=1.0))
+    assert "A step with 2 workers is" in answer(view).evidence
+    costs = [view.estimate("cost", key) for key in ("workers=1", "workers=2")]
+    assert costs[0] is not None
+    assert costs[1] is not None
+    assert f"a run costs {costs[1].value / costs[0].value:.2g} times as much" in answer(view).evidence
+    conditions = tuple(replace(fact, text="weak; relative to 1") if fact.name == "Scaling" else fact for fact in view.conditions)
+    assert "The same work with 2 workers is" in answer(replace(view, conditions=conditions)).evidence
+
+
+def test_noise_is_named_only_where_efficiency_is_undecided() -> None:
+    view = viewed(MADE["INCONCLUSIVE"]())
+    assert "noise" in answer(view).next[0].reason
+    decided = tuple(replace(gate, status="PASS") if gate.gate == "efficiency" else gate for gate in view.gates)
+    assert answer(replace(view, gates=decided)).next[0].reason == "decide on 2 workers with more launches"
+
+
+def test_without_a_measured_transfer_computing_holds_the_communication() -> None:
+    view = viewed(MADE["NO GAIN"]())
+    assert view.estimate("lost_transfer", "workers=2") is None
+    (why,) = [block for section in brief(view) for block in section.blocks if isinstance(block, Sum)]
+    assert "computing and communication" in [part.text for part in why.parts]
+
+
+def test_launches_that_failed_are_not_behind_a_number() -> None:
+    view = viewed(good(levels=(1, 2)))
+    first = replace(view.launches[0], status="failed")
+    assert timed(view) == 5
+    assert timed(replace(view, launches=(first, *view.launches[1:]))) == 4
+
+
+def test_what_was_not_measured_does_not_hold() -> None:
+    view = viewed(good(levels=(1, 2)))
+    none = tuple(
+        replace(row, cells={name: replace(cell, status="NOT_MEASURED") for name, cell in row.cells.items()}) for row in view.vector
+    )
+    assert standing(replace(view, vector=none, recommendations=()), "workers=2").tone == "absent"

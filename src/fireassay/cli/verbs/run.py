@@ -82,6 +82,7 @@ def stored(text: str | None, root: Path) -> Stored | None:
         return None
     import tomllib
 
+    from fireassay.cli.support.experiment_of_record import folder_of
     from fireassay.errors import RecordError
     from fireassay.record.lookup import resolve
     from fireassay.record.reader import open_record
@@ -94,9 +95,7 @@ def stored(text: str | None, root: Path) -> Stored | None:
     except RecordError:
         return None  # reported as a missing file, which it is too
     record = open_record(path)
-    before = (record.manifest["environment"] or {}).get("before") or {}
-    folder = Path((before.get("script") or {}).get("folder", Path.cwd()))
-    return Stored(data=tomllib.loads(to_toml(with_secrets(record.experiment))), folder=folder)
+    return Stored(data=tomllib.loads(to_toml(with_secrets(record.experiment))), folder=folder_of(record.manifest))
 
 
 def show_dry_run(experiment: Experiment, arguments: argparse.Namespace) -> int:
