@@ -100,6 +100,8 @@ def test_it_is_run_again_with_the_same_seeds_into_a_new_record(
     assert not differ["cpu.model"]
     assert main(["reproduce", str(first), "--dry-run", "--force"]) == 0
     assert "nothing that differs now refuses the comparison" in capsys.readouterr().out
+    assert main(["reproduce", str(first), "--dry-run", "--folder", str(tmp_path / "records")]) == 0
+    assert "the script is not there: give the folder of the code with --folder" in capsys.readouterr().out
 
 
 def test_a_dry_run_of_a_changed_record_is_refused_before_anything_else(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

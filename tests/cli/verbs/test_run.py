@@ -10,6 +10,7 @@ import pytest
 from fireassay.cli import main
 from fireassay.cli.verbs.report import EXIT_OF_STATUS, judged
 from fireassay.cli.verbs.run import stored
+from fireassay.record import machine_fitness
 from fireassay.record.reader import open_record
 from tests.cli.support.records.several import again
 
@@ -149,6 +150,27 @@ def test_a_dry_run_of_adaptive_launches_gives_a_bound(capsys: pytest.CaptureFixt
     words = ["run", "--workers", "1", "--precision", "0.02", "--at-most", "7", "--dry-run", "--", "train.py"]
     assert main(words) == 0
     assert capsys.readouterr().out.startswith("at most 7 launches; expected time: unknown")
+
+
+def test_detect_asks_a_dry_run_for_the_number_of_launches(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["run", "--workers", "1,2", "--detect", "0.02"]
+    assert main([*words, "--dry-run", "--", "train.py"]) == 0
+    assert capsys.readouterr().out.count("; 2 % needs ") == 3  # one for each assumed spread
+    assert main([*words, "--dry-run", "--json", "--", "train.py"]) == 0
+    assert sum("2 % needs" in one["sentence"] for one in json.loads(capsys.readouterr().out)["able_to_show"]) == 3
+    assert main([*words, "--", "train.py"]) == 2
+    assert "Add --dry-run" in capsys.readouterr().err
+    assert not Path("records").exists()
+
+
+def test_the_noise_floor_of_a_dry_run_is_that_of_interleaved_launches(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine_fitness, "carried", lambda now: {"noise_floor": 0.03, "noise_floor_apart": 0.73})
+    assert main(["run", "--workers", "1,2", "--detect", "0.02", "--dry-run", "--", "train.py"]) == 0
+    out = capsys.readouterr().out
+    assert out.count("2 % is not above this machine's noise floor, 3 %, so no number of launches shows it") == 3
+    assert "73 %" not in out
 
 
 def test_a_dry_run_as_json_holds_the_same_plan(capsys: pytest.CaptureFixture[str]) -> None:

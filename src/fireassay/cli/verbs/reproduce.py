@@ -207,11 +207,18 @@ def _dry_run(arguments: argparse.Namespace, path: Path) -> int:
     say("the record is as it was sealed" if record.sealed else "the record is not sealed: nothing shows that it is unchanged")
     say(f"{launches} launches of {script['path']}, with the seeds of {path.name}")
     say(f"expected time: about {duration(seconds)}, as the timed launches of the record took")
-    unknown = "the record does not say which script was measured"
-    say(unknown if then is None else f"the script is {'' if same else 'NOT '}the one that was measured")
+    say(_script_line(then, script["sha256"]))
     for line in _condition_lines(measured, differing, force=arguments.force):
         say(line)
     return 0
+
+
+def _script_line(then: object, now: object) -> str:
+    if then is None:
+        return "the record does not say which script was measured"
+    if now is None:
+        return "the script is not there: give the folder of the code with --folder"
+    return f"the script is {'' if then == now else 'NOT '}the one that was measured"
 
 
 def _differing_now(measured: RecordData, folder: Path) -> tuple[Mismatch, ...]:
