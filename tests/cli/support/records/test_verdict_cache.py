@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +17,10 @@ from tests.cli.support.records.test_summary import ESTIMATE, SUMMARY
 
 
 @pytest.fixture(autouse=True)
-def forget() -> None:
+def forget() -> Iterator[None]:
+    """The digest of a made-up source must not outlive its test: other tests of this process list records by it."""
+    judge_digest.cache_clear()
+    yield
     judge_digest.cache_clear()
 
 
