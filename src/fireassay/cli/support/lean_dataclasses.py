@@ -66,7 +66,7 @@ def _repr_fn(fields: Fields, _globals: object) -> Callable[[object], str]:
     return __repr__
 
 
-def _frozen_get_del_attr(cls: type, fields: Fields, _globals: object) -> tuple[Callable[..., None], Callable[..., None]]:
+def _frozen_get_del_attr(cls: Any, fields: Fields, _globals: object) -> tuple[Callable[..., None], Callable[..., None]]:
     names = _names(fields)
 
     def __setattr__(self: object, name: str, value: object) -> None:
