@@ -53,9 +53,14 @@ def main(arguments: list[str] | None = None) -> int:
     from fireassay.cli.support.stopping import heard
 
     words = sys.argv[1:] if arguments is None else arguments
+    reads = arguments is None and bool(words) and words[0] in catalog.names("cli.verbs") and _card(words[0])["group"] == "judge"
+    if reads:
+        from fireassay.cli.support import lean_dataclasses
+
+        lean_dataclasses.compile_less()
     with heard() as stop:
         code = _run(words, stop)
-    if arguments is None and words and words[0] in catalog.names("cli.verbs") and _card(words[0])["group"] == "judge":
+    if reads:
         _leave(code)
     return code
 
