@@ -22,7 +22,7 @@ def rivals(gaps: Mapping[str, Mapping[int, float]], *, blocks: int = 5, seconds:
         for engine, by_load in gaps.items():
             for load, gap in by_load.items():
                 luck = 1.0 + 0.01 * block + 0.003 * ((7 * block + 3 * load + (engine == "b")) % 5)
-                launch = made.launch(f"engine={engine} concurrency={load}", block=block)
+                launch = made.launch(f"engine={engine} concurrency={load}" if len(gaps) > 1 else f"concurrency={load}", block=block)
                 _launch(made, launch, load, gap * luck, seconds)
     return made
 

@@ -79,6 +79,8 @@ def test_every_wrong_argument_of_a_load_is_named_before_anything_is_sent() -> No
     ]
     with pytest.raises(SpecError, match=r"--concurrency: found many"):
         fireassay.load("http://localhost:1", concurrency="many")
+    with pytest.raises(SpecError, match="--goodput: found 3"):
+        fireassay.load("http://localhost:1", model="tiny", goodput=3)
     with pytest.raises(SpecError, match="urls: found nothing"):
         fireassay.load()
 

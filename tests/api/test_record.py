@@ -5,14 +5,22 @@ from __future__ import annotations
 import math
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 import fireassay
+from fireassay.api.chart import Chart
+from fireassay.api.comparison import Comparison
+from fireassay.api.estimate import of
+from fireassay.api.timing import Timed
+from fireassay.api.verdict import Verdict
 from fireassay.errors import RecordError, SpecError
+from fireassay.estimates.estimate import Absent
 from fireassay.record.tables import TABLES, arrow_schema
+from fireassay.reports.charts.chart import Missing
 from tests.api.conftest import GOOD
 
 
@@ -49,6 +57,22 @@ def test_every_table_has_its_declared_columns_even_without_rows(record: fireassa
     frame = record.table(name)
     assert frame.columns == arrow_schema(name).names
     assert (frame.height > 0) == (name in record.tables)
+
+
+@pytest.mark.parametrize("name", ["good", "before", "after", "worse_accuracy"])
+def test_steps_without_warm_up_have_the_step_time_of_the_report(name: str) -> None:
+    """Geometric mean over launches of a launch's median; so is the metric: `fireassay.metrics.training.time`."""
+    record = fireassay.open(GOOD.parent / name)
+    launches = record.steps().group_by("configuration", "launch").agg(pl.col("step_s").median())
+    by_route = dict(launches.group_by("configuration").agg(pl.col("step_s").log().mean().exp()).iter_rows())
+    printed = record.metrics.filter(metric="step_time").select("configuration", "value")
+    assert by_route == pytest.approx(dict(printed.iter_rows()))
+
+
+def test_steps_of_the_warm_up_are_marked_and_left_out(record: fireassay.Record) -> None:
+    every = record.steps(warm_up=True)
+    assert every["warm_up"].any()
+    assert every.filter(~pl.col("warm_up")).drop("warm_up").equals(record.steps())
 
 
 def test_the_metrics_are_tidy_and_an_absent_number_is_null_with_its_reason(record: fireassay.Record) -> None:
@@ -132,3 +156,15 @@ def test_hostile_text_stays_text(tmp_path: Path) -> None:
     value = fireassay.Absent(reason="not_measured", detail=name)
     assert "<script" not in value._repr_html_()
     assert "\x1b" not in f"{value._repr_html_()}{value}"
+
+
+def test_a_hostile_sentence_does_not_steer_the_terminal(record: fireassay.Record) -> None:
+    steering = "\x1b]0;owned\x07"
+    verdict = record.judge()
+    hostile = Verdict(verdict.name, replace(verdict._judged, sentence=steering))
+    compared = fireassay.compare(record, at=["workers=1", "workers=2"])
+    named = Comparison(replace(compared._compared, sentence=steering, sides=(steering, "b")), compared._view)
+    chart = Chart("x", Missing(title=steering, reason=steering))
+    timed = Timed(estimate=of(Absent(reason="not_measured", detail="")), record=record, text=steering)
+    for text in (str(hostile), str(named), repr(named), repr(chart), str(timed)):
+        assert not {"\x1b", "\x07"} & set(text)

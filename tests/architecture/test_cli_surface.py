@@ -21,7 +21,7 @@ SURFACE = {
     "comm": (
         "--workers --ops --sizes --factor --dtype --backend --placement --warm-up --seconds --calls --memory --root-rank --group-size --launches "
         "--seed --confidence --threads --pin --launcher --nodes --node-rank --rendezvous-endpoint --rendezvous-id --timeout --name "
-        "--matrix --interface --net --root --dry-run --toml --yes "
+        "--matrix --interface --net --root --dry-run --toml --yes --detect "
         f"{OUTPUT}"
     ),
     "compare": f"RECORDS --varying --force --primary --at --history --day-to-day {OUTPUT} --root",
@@ -40,7 +40,7 @@ SURFACE = {
         "--cluster-field --prefix-tokens --cache --turns "
         "--think --canaries --identity --api-key-env --header --metrics --processes --request-timeout --temperature --launches "
         "--seed --confidence --precision --name --price --price-date --price-source --watts --no-stream --no-verify-tls --search "
-        "--goodput --root --check --dry-run --toml "
+        "--goodput --root --check --dry-run --toml --detect "
         f"{OUTPUT}"
     ),
     "profile": (
@@ -58,7 +58,7 @@ SURFACE = {
         "--quality-metric --quality-direction --margin --chance --efficiency --deadline --budget --only "
         "--required-workers --price --price-date --price-source --energy --watts "
         "--fault --launcher --max-restarts --threads --pin --start --nodes --node-rank "
-        "--rendezvous-endpoint --rendezvous-id --timeout --total-timeout --root --dry-run "
+        "--rendezvous-endpoint --rendezvous-id --timeout --total-timeout --root --dry-run --detect "
         f"{OUTPUT}"
     ),
     "schema": "--keys --claim --document",

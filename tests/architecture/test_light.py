@@ -1,4 +1,4 @@
-"""Is `import fireassay` cheap, and does `assay --help` import no verb?"""
+"""Is `import fireassay` cheap, and does `assay --help` import no verb, and the keys of faults nothing that strikes?"""
 
 from __future__ import annotations
 
@@ -25,3 +25,9 @@ def test_help_imports_no_verb_and_no_argument_parser(repository: Path, python: R
     lines = python(code, repository).stdout.splitlines()
     assert lines[-1] == "[]"
     assert lines[0].startswith("usage: assay VERB")
+
+
+def test_the_keys_of_all_faults_load_no_network_client_and_no_redaction(repository: Path, python: Run) -> None:
+    loaded = 'print(sorted({"http.client", "ssl", "fireassay.record.secrets.redact"} & set(sys.modules)))'
+    code = f"import sys\nfrom fireassay.spec.sections.faults import Fault\nprint('share' in Fault.complete().model_fields)\n{loaded}"
+    assert python(code, repository).stdout == "True\n[]\n"

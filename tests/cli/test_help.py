@@ -65,6 +65,7 @@ def test_no_word_at_all_asks_four_questions_and_counts_as_bad_input() -> None:
     questions = [line.partition("?") for line in lines if "? " in line and "   assay " in line]
     assert [command.split()[1] for _, _, command in questions] == ["run", "load", "check", "audit"]
     assert all(len(line) <= 80 for line in lines)
+    assert "gives a verdict in 90 s on two idle cores, in 165 s on busy ones" in " ".join(lines), "a time has its condition"
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -81,6 +82,17 @@ def test_the_help_of_a_verb_is_one_screen_and_comes_from_its_declarations(verb: 
     assert f"\nexit     {next(iter(own.exits))} " in text
     assert set(own.exits) <= set(EXIT_CODES)
     assert lines[-1].endswith(f"assay {verb} --help-all")
+
+
+@pytest.mark.parametrize(("verb", "flags"), [("compare", ["--at"]), ("check", ["--confirm", "--baseline-folder", "--blocks"])])
+def test_the_short_help_has_the_flags_of_the_readme_and_the_how_tos(verb: str, flags: list[str]) -> None:
+    own = catalog.load("cli.verbs", verb)
+    assert [flag for flag in flags if f" {flag} " not in brief(own, cli.parser(own))] == []
+
+
+def test_only_verbs_that_judge_trainings_exit_with_no_gain() -> None:
+    verbs = {verb for verb in VERBS if 9 in catalog.load("cli.verbs", verb).exits}
+    assert verbs == {"report", "resume", "run"}, "a load and collectives have no base to keep"
 
 
 def test_help_all_has_every_flag_with_its_key() -> None:

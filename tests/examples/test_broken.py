@@ -17,7 +17,6 @@ import pytest
 from fireassay.frames.record_data import RecordData, from_record
 from fireassay.kinds.training.layers import layers
 from fireassay.record.reader import open_record
-from fireassay.runners.experiment.run import run
 from fireassay.spec.experiment import Quality
 from fireassay.spec.load import load
 from fireassay.verdict.evidence.training_faults import diagnose
@@ -27,6 +26,7 @@ from fireassay.verdict.types import Finding
 from tests.handmade import Handmade
 from tests.launched import Launched
 from tests.launched import run as run_script
+from tests.launchers.helpers import recorded
 from tests.limits import TRAININGS_S
 from tests.once import once
 from tests.records.make import experiment
@@ -229,7 +229,7 @@ def test_the_evidence_is_what_the_fault_must_leave(workers: int, several: Path) 
 
 
 def test_a_broken_trainer_goes_through_the_whole_of_assay(repository: Path, tmp_path: Path) -> None:
-    record = open_record(run(experiment("unsynced", levels=(2,)), folder=repository, root=tmp_path))
+    record = open_record(recorded(experiment("unsynced", levels=(2,)), folder=repository, root=tmp_path))
     check("unsynced", judge(from_record(record)))
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fireassay.frames.noise import COLUMNS, disturbed, fold
+from fireassay.frames.noise import COLUMNS, disturbances, disturbed, fold
 from fireassay.spec.sections.noise import Noise
 from tests.handmade import Handmade
 
@@ -196,3 +196,9 @@ def test_the_unit_of_the_sentinel_does_not_matter(readings: list[float], factor:
     sentinels(again, *((value * factor, value * factor) for value in readings))
     for one, other in zip(fold(once.measured()).to_dicts(), fold(again.measured()).to_dicts(), strict=True):
         assert other["sentinel_ratio"] == pytest.approx(one["sentinel_ratio"])
+
+
+def test_every_disturbed_launch_is_named_with_its_rules() -> None:
+    record = made(3)
+    counted(record, 1, busy=12, idle=8, own=9.9, psi_io=0.6)
+    assert {launch: list(rules) for launch, rules in disturbances(record.measured()).items()} == {1: ["foreign_load", "pressure_io"]}

@@ -8,12 +8,24 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import ModuleType
 
-from fireassay.launchers.support import supervisor
+from fireassay.launchers import local
+from fireassay.launchers.support import fork_client, supervisor
 from fireassay.launchers.support.base import Ending, Handle, Request, worker_environment
+from fireassay.runners.experiment.run import run as run_experiment
+from fireassay.spec.experiment import Experiment
 from fireassay.spec.sections.launcher import Launcher as Settings
 from tests.limits import PROCESS_S
 
 DEADLINE_S = PROCESS_S
+
+
+def recorded(experiment: Experiment, *, folder: Path, root: Path) -> Path:
+    """Its record, made of forked launches where they are possible: for tests of what a launch does, not of how it starts."""
+    launcher = experiment.launcher.model_copy(update={"start": "exec" if local.no_fork() else "fork"})
+    try:
+        return run_experiment(experiment.model_copy(update={"launcher": launcher}), folder=folder, root=root)
+    finally:
+        fork_client.end()
 
 
 def request(folder: Path, source: str, **changes: object) -> Request:

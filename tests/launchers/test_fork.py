@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -39,9 +40,10 @@ print("said", os.environ["RANK"])
 """
 
 
-@pytest.fixture(autouse=True)
-def _no_server_is_left() -> Iterator[None]:
-    yield
+@pytest.fixture(scope="module", autouse=True)
+def cwd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A working folder for all: launches that share it share a server, which imports torch for 2.5 s. None is left at the end."""
+    yield tmp_path_factory.mktemp("cwd")
     fork_client.end()
 
 
@@ -89,22 +91,22 @@ def test_a_forked_worker_is_as_one_that_was_started_anew(tmp_path: Path) -> None
         ("import threading, time\nthreading.Thread(target=lambda: (time.sleep(0.05), print('later'))).start()", 0, "later"),
     ],
 )
-def test_it_ends_as_python_ends(tmp_path: Path, source: str, code: int, told: str) -> None:
-    asked = forked(tmp_path, source)
+def test_it_ends_as_python_ends(tmp_path: Path, cwd: Path, source: str, code: int, told: str) -> None:
+    asked = forked(tmp_path, source, cwd=cwd)
     assert run(local, asked).exit_code == code
     log = asked.log.read_text()
     assert told in log
     assert "fork_server.py" not in log  # no line of assay in a traceback
 
 
-def test_workers_that_fail_are_restarted(tmp_path: Path) -> None:
+def test_workers_that_fail_are_restarted(tmp_path: Path, cwd: Path) -> None:
     source = "import os, sys; print('incarnation', os.environ['TORCHELASTIC_RESTART_COUNT']); sys.exit(os.environ['TORCHELASTIC_RESTART_COUNT'] == '0')"
-    asked = forked(tmp_path, source, workers=2, max_restarts=1)
+    asked = forked(tmp_path, source, workers=2, max_restarts=1, cwd=cwd)
     assert run(local, asked).exit_code == 0
     assert asked.log.read_text().count("incarnation 1") == 2
 
 
-SLEEPS = "import os, time; open(f'pid{os.environ[\"RANK\"]}', 'w').write(str(os.getpid())); time.sleep(600)"
+SLEEPS = "import os, sys, time; open(f'{sys.path[0]}/pid{os.environ[\"RANK\"]}', 'w').write(str(os.getpid())); time.sleep(600)"
 
 
 def workers_of(folder: Path, count: int) -> list[int]:
@@ -113,8 +115,8 @@ def workers_of(folder: Path, count: int) -> list[int]:
     return [int(file.read_text()) for file in files]
 
 
-def test_nothing_is_left_when_the_launch_is_killed(tmp_path: Path) -> None:
-    asked = forked(tmp_path, SLEEPS, workers=2)
+def test_nothing_is_left_when_the_launch_is_killed(tmp_path: Path, cwd: Path) -> None:
+    asked = forked(tmp_path, SLEEPS, workers=2, cwd=cwd)
     handle = local.start(asked)
     workers = workers_of(tmp_path, 2)
     assert set(workers) <= set(handle.pids())
@@ -122,9 +124,9 @@ def test_nothing_is_left_when_the_launch_is_killed(tmp_path: Path) -> None:
     assert all(is_gone(pid) for pid in workers)
 
 
-def test_nothing_is_left_when_the_supervisor_is_killed(tmp_path: Path) -> None:
+def test_nothing_is_left_when_the_supervisor_is_killed(tmp_path: Path, cwd: Path) -> None:
     """It is found by its mark, which a fork carries as a new process would."""
-    asked = forked(tmp_path, SLEEPS, workers=2)
+    asked = forked(tmp_path, SLEEPS, workers=2, cwd=cwd)
     handle = local.start(asked)
     workers = workers_of(tmp_path, 2)
     os.kill(handle.pids()[0], signal.SIGKILL)
@@ -182,3 +184,33 @@ def test_what_a_fork_would_change_is_refused(section: str, key: str, value: obje
     assert contradictions(data) == ()
     data.setdefault(section, {})[key] = value
     assert f"{section}.{key}" in [problem.where for problem in contradictions(data)]
+
+
+def test_a_server_that_has_ended_is_replaced_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers: list[int | None] = [None, 7, None, None]
+    made: list[object] = []
+
+    class Ended:
+        def fork(self, *_: object) -> int | None:
+            return answers.pop(0)
+
+        def close(self) -> None:
+            made.remove(self)
+
+    def prepared(_: Request) -> None:
+        made.append(Ended())
+        monkeypatch.setattr(fork_client, "_server", made[-1])
+
+    monkeypatch.setattr(fork_client, "prepare", prepared)
+    assert fork_client._forked(forked(tmp_path, ""), []) == 7
+    with pytest.raises(EnvironmentLacks, match="ended twice"):
+        fork_client._forked(forked(tmp_path, ""), [])
+    assert len(made) == 1
+
+
+def test_a_server_that_is_gone_forks_nothing() -> None:
+    server = object.__new__(fork_client.Server)
+    server.socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    theirs.close()
+    assert server.fork("mark", []) is None
+    server.socket.close()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fireassay.errors import Problem, SpecError
-from fireassay.spec.claim import Claim, Number, claim_from, load_claim
+from fireassay.spec.claim import Claim, Number, load_claim
 from fireassay.spec.keys import keys
 
 SMALLEST: dict[str, Any] = {"claim": {"text": "fast", "source": "a slide"}, "number": [{"metric": "speedup", "value": 8}]}
@@ -16,7 +16,7 @@ SMALLEST: dict[str, Any] = {"claim": {"text": "fast", "source": "a slide"}, "num
 
 def problems(**sections: Any) -> tuple[Problem, ...]:
     with pytest.raises(SpecError) as caught:
-        claim_from(SMALLEST | sections)
+        Claim.model_validate(SMALLEST | sections)
     return caught.value.problems
 
 
@@ -26,7 +26,7 @@ def only(**sections: Any) -> Problem:
 
 
 def test_the_smallest_claim_says_nothing_else() -> None:
-    (number,) = claim_from(SMALLEST).number
+    (number,) = Claim.model_validate(SMALLEST).number
     said = number.model_dump(exclude_unset=True)
     assert said == {"metric": "speedup", "value": 8.0}
     silent = [name for name in Number.model_fields if name not in said and name != "conditions"]
@@ -35,7 +35,7 @@ def test_the_smallest_claim_says_nothing_else() -> None:
 
 def test_a_claim_is_frozen() -> None:
     with pytest.raises(Exception, match="frozen"):
-        claim_from(SMALLEST).number[0].value = 9.0  # type: ignore[misc]
+        Claim.model_validate(SMALLEST).number[0].value = 9.0  # type: ignore[misc]
 
 
 def test_a_misspelt_key_is_named_with_the_closest_one() -> None:
@@ -79,8 +79,8 @@ def test_a_condition_is_one_plain_value(value: object) -> None:
 
 def test_conditions_keep_their_types() -> None:
     side = {"batch": 256, "rate": 0.5, "compile": True, "precision": "fp16"}
-    assert claim_from(SMALLEST | {"conditions": {"baseline": side}}).conditions.baseline == side
-    assert type(claim_from(SMALLEST | {"conditions": {"baseline": side}}).conditions.baseline["compile"]) is bool
+    assert Claim.model_validate(SMALLEST | {"conditions": {"baseline": side}}).conditions.baseline == side
+    assert type(Claim.model_validate(SMALLEST | {"conditions": {"baseline": side}}).conditions.baseline["compile"]) is bool
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_a_missing_file_is_told_as_a_claims(tmp_path: Path) -> None:
 
 def test_something_that_is_no_table_is_told_so() -> None:
     with pytest.raises(SpecError) as caught:
-        claim_from([1])  # type: ignore[arg-type]
+        Claim.model_validate([1])  # type: ignore[arg-type]
     assert caught.value.problems[0].where == "the claim"
 
 

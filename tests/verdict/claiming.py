@@ -9,7 +9,7 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from fireassay.spec.claim import Claim, claim_from
+from fireassay.spec.claim import Claim
 from fireassay.verdict.claims.claim import Audited, audit_claim
 from fireassay.verdict.types import Finding
 
@@ -74,7 +74,7 @@ def claim(
     }
     for name, section in sections.items():
         data[name] = _changed(data.get(name) or {}, section) if section is not None else NOTHING
-    return claim_from({name: section for name, section in data.items() if section is not NOTHING})
+    return Claim.model_validate({name: section for name, section in data.items() if section is not NOTHING})
 
 
 def _changed(data: Mapping[str, Any], changes: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from scipy import stats
 
 from fireassay.spec.experiment import Experiment, Factor, Launches, Quality
 from fireassay.spec.sections.workload import Workload
+from fireassay.stats.comparing.comparison import detectable_effect
 from fireassay.verdict.power import Expectation, foresee
 from tests.handmade import Handmade
 from tests.verdict.making import MARGIN, good, judged
@@ -133,3 +134,35 @@ def test_the_cheapest_length_of_a_launch_is_that_of_kalibera_and_jones() -> None
     told = length_of(pilot(0.05, 0.01)).sentence
     assert "about 4 steady steps per launch (it had 20); beyond that, add launches" in told
     assert told.startswith("0.33 % of the variance between launches")
+
+
+def needed(cv: float, wanted: float) -> int:
+    """The fewest launches that find `wanted` in 4 of 5 cases, by trying each number."""
+    least = math.log1p(0.01)  # the default of comparison.smallest_effect
+    return next(k for k in range(3, 1000) if detectable_effect(cv * math.sqrt(2 / k), k - 1, 0.95, least) <= math.log1p(wanted))
+
+
+def test_a_wanted_change_has_its_number_of_launches() -> None:
+    found = by_subject(foresee(asked(), detect=0.02))
+    for cv in (0.01, 0.02, 0.05):
+        sentence = found[f"launches, if they vary by {cv:.0%}".replace("%", " %")].sentence
+        assert sentence.startswith("5 show ")
+        assert sentence.endswith(f"; 2 % needs {needed(cv, 0.02)} (--launches {needed(cv, 0.02)})"), sentence
+
+
+def test_the_configuration_that_varies_most_sets_the_number() -> None:
+    made = good()
+    found = foresee(asked(), made.measured(), judged(made).results)
+    (only,) = (expectation for expectation in found if expectation.subject.startswith("launches, "))
+    assert only.subject.startswith("launches, step time at workers=")
+    assert only.sentence.endswith("; --detect 0.02 says how many 2 % needs")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "floor", "why"),
+    [(0.01, None, "1 % is not above comparison.smallest_effect = 0.01"), (0.02, 0.03, "2 % is not above this machine's noise floor, 3 %")],
+)
+def test_a_change_that_no_launches_show_says_why(wanted: float, floor: float | None, why: str) -> None:
+    found = by_subject(foresee(asked(), floor=floor, detect=wanted))["launches, if they vary by 5 %"]
+    assert not found.possible
+    assert why in found.sentence

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from fireassay.api import html
 from fireassay.api.figure import colour, figure
 from fireassay.errors import EnvironmentLacks, Problem, RecordError, SpecError
+from fireassay.printable import printable
 
 if TYPE_CHECKING:
     from fireassay.reports.charts.chart import Drawing, Missing
@@ -88,7 +89,7 @@ class Chart:
         return target
 
     def __repr__(self) -> str:
-        return f"Chart({self.name!r}: {self._drawing.title})"
+        return printable(f"Chart({self.name!r}: {self._drawing.title})")
 
     def _repr_svg_(self) -> str | None:
         return None if self.absent else self.svg

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fireassay.api import html
 from fireassay.api.record import ROOT, Record, open, remarks_as_warnings
 from fireassay.estimates.estimate import Estimate, Value
+from fireassay.printable import printable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -97,10 +98,10 @@ class Comparison:
 
     def __repr__(self) -> str:
         answers = dict.fromkeys(self.outcomes.values()) or (self.state,)
-        return f"Comparison({', '.join(self.sides)}: {', '.join(answers)})"
+        return printable(f"Comparison({', '.join(self.sides)}: {', '.join(answers)})")
 
     def __str__(self) -> str:
-        return self.sentence
+        return printable(self.sentence)
 
     def _repr_html_(self) -> str:
         rows = (

@@ -125,7 +125,7 @@ def _namespace(urls: tuple[str, ...], flags: Mapping[str, object]) -> argparse.N
     goodput = flags.get(GOODPUT)
     texts: dict[str, Any] = {item.attribute: None for item in known.values()}
     texts |= {known[name].attribute: _text(known[name], value) for name, value in flags.items() if name in known}
-    return argparse.Namespace(urls=list(urls), goodput="" if goodput is True else goodput or None, **texts)
+    return argparse.Namespace(urls=list(urls), goodput=_switch(goodput), **texts)
 
 
 def _unknown(name: str, value: object, names: tuple[str, ...]) -> Problem:
@@ -134,6 +134,11 @@ def _unknown(name: str, value: object, names: tuple[str, ...]) -> Problem:
     match = closest(name, names)
     fix = f"Did you mean {match}?" if match else f"There are {', '.join(names)}."
     return Problem(where=name, found=repr(value), allowed="a flag of `assay load`", fix=fix)
+
+
+def _switch(value: object) -> str | None:
+    """--goodput as text: without objectives if True."""
+    return None if value is None or value is False else "" if value is True else str(value)
 
 
 def _text(item: KeyFlag, value: object) -> Any:

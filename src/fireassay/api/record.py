@@ -1,7 +1,8 @@
 """What can a program do with a record?  Read its tables, judge it, take its metrics and charts.
 
     record = fireassay.open("latest")
-    record.table("steps")                    a Polars frame
+    record.table("steps")                    a Polars frame, as recorded
+    record.steps()                           the steps that count, without warm-up
     record.judge()                           the verdict
     record.metrics                           every metric as a tidy frame
     record.metric("speedup", workers=4)      one estimate with its interval
@@ -108,6 +109,30 @@ class Record:
         if name not in TABLES:
             raise unknown("table", name, tuple(TABLES))
         return self._opened.table(name)
+
+    def steps(self, *, warm_up: bool = False) -> pl.DataFrame:
+        """The training steps that count, one per row: of timed launches, as slow as the slowest rank, without warm-up.
+
+        `step_s` is the time without the saving of checkpoints; beside it configuration, launch, block, step, the phases of the
+        slowest rank (data_s, forward_s, backward_s, optimizer_s, the rest unknown_s), items and ranks.
+        The report's step time is the geometric mean over launches of a launch's median:
+
+        >>> import fireassay, polars as pl
+        >>> record = fireassay.open("digits")
+        >>> launches = record.steps().group_by("configuration", "launch").agg(pl.col("step_s").median())
+        >>> by_workers = launches.group_by("configuration").agg(pl.col("step_s").log().mean().exp())
+        >>> seconds = by_workers.filter(configuration="workers=2")["step_s"].item()
+        >>> round(seconds / record.metric("step_time", workers=2).value, 9)
+        1.0
+
+        Args:
+            warm_up: also those of the warm-up, marked in the column `warm_up`.
+
+        Raises:
+            RecordError: it is damaged.
+        """
+        measured = self._side.measured
+        return measured.timed_steps if warm_up else measured.steady_steps
 
     def judge(self) -> Verdict:
         """The verdict, as `assay report` gives it.

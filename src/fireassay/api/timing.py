@@ -11,6 +11,7 @@ from typing import Any
 from fireassay.api import html
 from fireassay.api.estimate import Absent, Estimate
 from fireassay.api.record import ROOT, Record
+from fireassay.printable import printable
 from fireassay.spec.sections.timing import ROUNDS
 
 
@@ -20,10 +21,10 @@ class Timed:
 
     estimate: Estimate | Absent  # seconds per call with interval, or why there is none
     record: Record  # the sealed record
-    text: str  # the same as text
+    text: str  # as `assay time` shows it
 
     def __str__(self) -> str:
-        return self.text
+        return printable(self.text)
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.text(self.text)}</pre>"

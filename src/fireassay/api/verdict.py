@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fireassay.api import html
+from fireassay.printable import printable
 
 if TYPE_CHECKING:
     from fireassay.verdict import types
@@ -74,7 +75,7 @@ class Verdict:
         return f"Verdict({self.name!r}: {self.status})"
 
     def __str__(self) -> str:
-        return f"{self.status}  {self.sentence}"
+        return printable(f"{self.status}  {self.sentence}")
 
     def _repr_html_(self) -> str:
         rows = (

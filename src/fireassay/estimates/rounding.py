@@ -50,6 +50,11 @@ class Rounded:
     high: Decimal
 
 
+def limit(value: float) -> float:
+    """A limit as it is written: as given, or three digits if it was computed, such as the reciprocal of one."""
+    return value if float(f"{value:.{MOST_DIGITS - 1}g}") == float(f"{value:.12g}") else float(f"{value:.3g}")
+
+
 def rounded(value: float, decimals: int, way: Way = "nearest", beside: Iterable[float] = ()) -> Decimal:
     """The value at a decimal, or at the first further one that puts it on the right side of every limit in `beside`."""
     if not math.isfinite(value):

@@ -22,7 +22,6 @@ from pydantic import Field
 from fireassay.errors import Problem, SpecError
 from fireassay.faults.support.base import Fault, Struck, Undo, Victim, of_kind
 from fireassay.launchers.support import launch_log, supervisor
-from fireassay.record.secrets.redact import redact, secret_values
 from fireassay.spec.explain import NOTHING
 from fireassay.spec.plan import PlannedFault
 from fireassay.spec.sections.faults import Fault as FaultSpec
@@ -123,6 +122,9 @@ def run(line: str, struck: Struck | Victim, *, longest_s: float = LONGEST_S) -> 
         start_new_session=True,
         env={**os.environ, supervisor.MARK: f"{struck.mark}act."} if struck.mark else None,
     )
+    # with hundreds of expressions: not for every report, which loads the faults
+    from fireassay.record.secrets.redact import redact, secret_values
+
     assert process.stdout is not None
     with process.stdout:
         output, timed_out = _until_the_end(process, process.stdout.fileno(), longest_s)

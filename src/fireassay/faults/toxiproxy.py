@@ -20,7 +20,6 @@ from pydantic import Field
 from fireassay.errors import EnvironmentLacks, Problem, SpecError
 from fireassay.faults.support.base import Fault, Struck, Undo
 from fireassay.faults.support.own_proxy import Delayed
-from fireassay.instruments.engines.deadline import within
 from fireassay.spec.sections.serving import Target
 
 DEFAULT_API = "http://127.0.0.1:8474"
@@ -100,7 +99,10 @@ class Toxiproxy:
         Raises:
             RuntimeError: no answer, an error status, or neither JSON nor text.
         """
-        import http.client  # with TLS and e-mail headers: not for every report, which loads the faults
+        # with TLS and e-mail headers: not for every report, which loads the faults
+        import http.client
+
+        from fireassay.instruments.engines.deadline import within
 
         connection = http.client.HTTPConnection(self._host, self._port, timeout=TIMEOUT_S)
         try:

@@ -10,7 +10,7 @@ Shares are differences of counters between a launch's first and last reading. Pe
 * sentinel: the slower of the readings before and after it; sentinel_ratio: that / the median of all readings;
   deviations: (sentinel - median) / (1.4826 MAD), in robust standard deviations.
 
-`disturbed` applies the experiment's `noise` limits, fixed before anything ran, and ignores the measured values. Waiting for
+`disturbances` applies the experiment's `noise` limits, fixed before anything ran, and ignores the measured values. Waiting for
 a processor (psi_cpu) and involuntary switches are reported without a limit: four workers on two cores wait for each other,
 and that is the measurement; load from others shows as `foreign`. Cannot tell: whose load causes waits for disk and memory; a
 workload that reads a lot is flagged in every launch, and its limit should be raised. Nor what happened between two
@@ -19,8 +19,9 @@ samples of a GPU. A gap in the counters is null, never 0.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
 
@@ -30,6 +31,7 @@ from fireassay.spec.sections.noise import Noise
 from fireassay.units import FRACTION
 
 MAD_TO_SIGMA: Final = 1.4826  # of the normal distribution
+SLOW_SENTINEL: Final = "slow_sentinel"  # name of the finding
 LEAST_SLOWER: Final = 1.05  # a sentinel within 5 % of the median is no disturbance, however quiet the others are
 _TOTALS: Final = {
     ("cpu", "busy"): "busy",
@@ -141,18 +143,23 @@ def disturbed(measured: RecordData, launch: int) -> str:
 
     All launches recorded so far contribute to the median of the sentinel.
     """
-    row = fold(measured).filter(pl.col("launch") == launch)
-    if row.height == 0:
-        return ""
-    noise = measured.experiment.noise
-    reasons = [
-        f"{limit.words.format(value=reading(value, FRACTION))} (at most {reading(limit.most, FRACTION)})"
-        for limit in limits(noise)
-        if (value := row[limit.column][0]) is not None and value > limit.most
-    ]
-    if slow(row, noise).height:
-        reasons.append(sentinel_words(float(row["sentinel_ratio"][0]), float(row["deviations"][0])))
-    return "; ".join(reasons)
+    return "; ".join(disturbances(measured).get(launch, {}).values())
+
+
+def disturbances(measured: RecordData) -> Mapping[int, Mapping[str, str]]:
+    """Launch -> rule -> why, for every launch disturbed by the experiment's limits."""
+    folded, noise = fold(measured), measured.experiment.noise
+    slowed = set(slow(folded, noise)["launch"])
+    found = {row["launch"]: dict(_exceeded(row, noise, slow=row["launch"] in slowed)) for row in folded.iter_rows(named=True)}
+    return {launch: reasons for launch, reasons in found.items() if reasons}
+
+
+def _exceeded(row: Mapping[str, Any], noise: Noise, *, slow: bool) -> Iterator[tuple[str, str]]:
+    for limit in limits(noise):
+        if (value := row[limit.column]) is not None and value > limit.most:
+            yield limit.rule, f"{limit.words.format(value=reading(value, FRACTION))} (at most {reading(limit.most, FRACTION)})"
+    if slow:
+        yield SLOW_SENTINEL, sentinel_words(row["sentinel_ratio"], row["deviations"])
 
 
 def slow(folded: pl.DataFrame, noise: Noise) -> pl.DataFrame:

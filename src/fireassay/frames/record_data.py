@@ -55,7 +55,7 @@ class RecordData(RecordTables):
     @cached_property
     def communicated(self) -> Communicated:
         """Communication time of each step: see `fireassay.frames.training.communication.step_communication`."""
-        return fold(self.tables, effective_steps(self.tables["steps"]), self.steady_steps.select("launch", "step"))
+        return fold(self.tables, self.effective_steps, self.steady_steps.select("launch", "step"))
 
     @cached_property
     def served(self) -> Served:
@@ -117,16 +117,21 @@ class RecordData(RecordTables):
         groups = levelled(self.global_steps, self.tables["communication"]).partition_by("launch", maintain_order=True)
         return [(int(group["launch"][0]), group["step_s"]) for group in groups]
 
-    @cached_property
-    def steady_steps(self) -> pl.DataFrame:
-        """`global_steps` of the timed launches without their warm-up."""
+    @property
+    def timed_steps(self) -> pl.DataFrame:
+        """`global_steps` of the timed launches; `warm_up` marks those at the beginning of a launch that do not count."""
         steps = self.global_steps.join(self.timed.select("launch", "configuration", "block"), on="launch")
         first = pl.DataFrame(
             {"launch": list(self.steady), "_warm": [state.warmup for state in self.steady.values()]},
             schema={"launch": pl.Int32, "_warm": pl.Int64},
         )
         ranked = steps.with_columns(pl.int_range(pl.len()).over("launch").alias("_i"))
-        return ranked.join(first, on="launch").filter(pl.col("_i") >= pl.col("_warm")).drop("_i", "_warm")
+        return ranked.join(first, on="launch").with_columns(warm_up=pl.col("_i") < pl.col("_warm")).drop("_i", "_warm")
+
+    @cached_property
+    def steady_steps(self) -> pl.DataFrame:
+        """`timed_steps` without their warm-up."""
+        return self.timed_steps.filter(~pl.col("warm_up")).drop("warm_up")
 
 
 def from_record(record: Record) -> RecordData:

@@ -13,6 +13,7 @@ from typing import Any, Self, TypeVar
 
 import polars as pl
 
+from fireassay.frames.training.effective_steps import effective_steps
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.kind import Kind, kind_of
 from fireassay.spec.plan import Configuration, configuration_name, configurations
@@ -130,6 +131,11 @@ class RecordTables:
         """configuration -> (launch, block) of its timed launches, in the order of the blocks."""
         ordered = self.timed.select("configuration", "launch", "block").sort("block")
         return {name: tuple(pairs) for name, pairs in ordered.rows_by_key("configuration").items()}
+
+    @cached_property
+    def effective_steps(self) -> pl.DataFrame:
+        """The table of steps without those that a restart repeated."""
+        return effective_steps(self.tables["steps"])
 
     @cached_property
     def _kept(self) -> dict[str, Any]:

@@ -35,7 +35,7 @@ def standing(view: View, key: str) -> Mark:
     """How a configuration stands over all dimensions: recommended, holds, does not hold, undecided or void."""
     row = next(row for row in view.vector if row.column.key == key)
     statuses = {cell.status for dimension, cell in row.cells.items() if dimension in view.dimensions}
-    status: Status = next((status for status in WORST if status in statuses), "PASS")
+    status: Status = next((status for status in (*WORST, "NO_GAIN", "PASS") if status in statuses), "NOT_MEASURED")
     if key == view.recommended:
         return Mark(word="recommended", tone="gain")
     return mark(status, {"PASS": "holds", "FAIL": "misses a gate", "INCONCLUSIVE": "undecided"}.get(status, ""))
@@ -123,8 +123,9 @@ def short(view: View) -> str:
 
 
 def timed(view: View) -> int:
-    """The launches of each configuration, if all have the same number; else the smallest."""
-    numbers = [sum(launch.configuration == column.key and launch.role == "timed" for launch in view.launches) for column in view.columns]
+    """The timed launches of each configuration that ended well, if all have the same number; else the smallest."""
+    counted = [launch.configuration for launch in view.launches if launch.role == "timed" and launch.status == "ok"]
+    numbers = [counted.count(column.key) for column in view.columns]
     return min(numbers, default=0)
 
 

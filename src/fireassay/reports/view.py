@@ -170,6 +170,8 @@ def _gate_rows(gates: tuple[GateResult, ...], labels: Mapping[str, str]) -> tupl
             word=STATUS_WORDS[gate.status],
             label=labels.get(gate.configuration, place_of(gate.configuration)),
             sentence=gate.sentence,
+            launches_needed=gate.launches_needed,
+            examples_needed=gate.examples_needed,
         )
         for gate in gates
     )

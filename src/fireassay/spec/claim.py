@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -213,15 +212,6 @@ def load_claim(path: str | Path) -> Claim:
         return Claim.model_validate(data)
     except SpecError as error:
         raise SpecError(with_lines(error.problems, text), str(path)) from None
-
-
-def claim_from(data: Mapping[str, Any]) -> Claim:
-    """A claim from nested mappings, as `tomllib` gives them.
-
-    Raises:
-        SpecError: all problems at once.
-    """
-    return Claim.model_validate(data)
 
 
 def _worded(problem: Problem) -> Problem:

@@ -12,6 +12,7 @@ Cannot tell: whether the machine will be as quiet as it was then.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -41,6 +42,8 @@ from fireassay.verdict.comparison.rules import deciding_metrics
 SUPPOSED_SPREADS = (0.01, 0.02, 0.05)  # of launches, without an earlier record
 SUPPOSING = "if launches vary by"
 FEWEST_LAUNCHES = 3
+LAUNCHES_SHOWN = (5, 10, 20, 40)  # per configuration, each with the smallest change that it shows
+MOST_LAUNCHES = 1000  # the most that launches.per_configuration allows
 WINDOWS = 10  # into which a pilot's steps are divided, per launch
 TIMES = (STEP_TIME.name, TRIAL_TIME.name, WALL_TIME.name)
 
@@ -55,7 +58,11 @@ class Expectation:
 
 
 def foresee(
-    experiment: Experiment, earlier: RecordData | None = None, results: Results | None = None, floor: float | None = None
+    experiment: Experiment,
+    earlier: RecordData | None = None,
+    results: Results | None = None,
+    floor: float | None = None,
+    detect: float | None = None,
 ) -> tuple[Expectation, ...]:
     """All expectations before the run.
 
@@ -63,12 +70,15 @@ def foresee(
         experiment: the experiment to run.
         earlier: a complete record of the same workload, if any.
         results: metrics of `earlier`.
-        floor: the smallest relative difference that this machine resolves, from its last `assay doctor`.
+        floor: the smallest relative difference that this machine resolves between interleaved launches, from its last `assay doctor`.
+        detect: a relative change; how many launches show it?
     """
-    return tuple(_all(experiment, earlier, results or {}, floor))
+    return tuple(_all(experiment, earlier, results or {}, floor, detect))
 
 
-def _all(experiment: Experiment, earlier: RecordData | None, results: Results, floor: float | None) -> Iterator[Expectation]:
+def _all(
+    experiment: Experiment, earlier: RecordData | None, results: Results, floor: float | None, detect: float | None
+) -> Iterator[Expectation]:
     k = experiment.launches.per_configuration
     if k < FEWEST_LAUNCHES and experiment.launches.precision is None:
         yield Expectation(
@@ -78,6 +88,7 @@ def _all(experiment: Experiment, earlier: RecordData | None, results: Results, f
         )
     else:
         yield from _performance(experiment, earlier, results, floor)
+        yield from _launch_numbers(experiment, earlier, results, floor, detect)
     if experiment.serving is not None:
         yield from _loads(experiment, experiment.serving, earlier)
         return
@@ -90,12 +101,11 @@ def _all(experiment: Experiment, earlier: RecordData | None, results: Results, f
 
 
 def _performance(experiment: Experiment, earlier: RecordData | None, results: Results, floor: float | None) -> Iterator[Expectation]:
-    kind = kind_of(experiment)
+    spreads = _spreads(experiment, results) if earlier is not None else {}
     for configuration in configurations(experiment) if earlier is not None else ():
         name, level = configuration.name, configuration.workers
-        metric, values = _values(results, deciding_metrics(kind) if kind.sends_requests else TIMES, name)
-        if values is not None and len(values) >= 2:
-            yield _time(experiment, f"{metric.replace('_', ' ')} at {name}", _spread(values), floor)
+        if name in spreads:
+            yield _time(experiment, *spreads[name], floor)
         _, ratios = _values(results, ("speedup",), name)
         if ratios is not None and len(ratios) >= 2 and level != experiment.base_level:
             yield _speedup(experiment, name, _spread(ratios))
@@ -104,19 +114,64 @@ def _performance(experiment: Experiment, earlier: RecordData | None, results: Re
             yield _time(experiment, f"{SUPPOSING} {percent(cv, 12)}", cv, floor)
 
 
+def _spreads(experiment: Experiment, results: Results) -> dict[str, tuple[str, float]]:
+    """By configuration: the time or rate that decides, and its spread over launches."""
+    kind = kind_of(experiment)
+    names = deciding_metrics(kind) if kind.sends_requests else TIMES
+    found = ((configuration.name, _values(results, names, configuration.name)) for configuration in configurations(experiment))
+    return {
+        name: (f"{metric.replace('_', ' ')} at {name}", _spread(values)) for name, (metric, values) in found if values and len(values) >= 2
+    }
+
+
 def _time(experiment: Experiment, subject: str, cv: float, floor: float | None) -> Expectation:
     k, confidence = _launches(experiment, cv), _confidence(experiment)
-    error = cv * math.sqrt(2.0 / k)
-    effect = detectable_effect(error, k - 1, confidence, least=math.log1p(experiment.comparison.smallest_effect))
+    change = _smallest_change(experiment, cv, k)
     sentence = (
         f"{_precision(experiment, cv)}interval about ±{percent(_half(cv, k, confidence))}; against as many interleaved "
-        f"launches, a change of {percent(math.expm1(effect), way='up')} is detected in 4 of 5 cases; variation between sessions is extra"
+        f"launches, a change of {percent(change, way='up')} is detected in 4 of 5 cases; variation between sessions is extra"
     )
     if not subject.startswith(SUPPOSING):
         sentence += f" (launches vary by {percent(cv)})"
-    if floor is not None and floor > math.expm1(effect):
+    if floor is not None and floor > change:
         sentence += f"; this machine's noise floor, {percent(floor)}, is larger and sets the limit"
     return Expectation(subject=subject, sentence=sentence)
+
+
+def _smallest_change(experiment: Experiment, cv: float, k: int, floor: float = 0.0) -> float:
+    """Shown with power 80 % between two sides of k interleaved launches each, as a fraction."""
+    least = math.log1p(max(experiment.comparison.smallest_effect, floor))
+    return math.expm1(detectable_effect(cv * math.sqrt(2.0 / k), k - 1, _confidence(experiment), least=least))
+
+
+def _launch_numbers(
+    experiment: Experiment, earlier: RecordData | None, results: Results, floor: float | None, detect: float | None
+) -> Iterator[Expectation]:
+    """Which change do 5, 10, 20 and 40 launches show, and how many show `detect`?  At the configuration that varies most."""
+    spreads = _spreads(experiment, results).values() if earlier is not None else ()
+    cases = [max(spreads, key=lambda spread: spread[1])] if spreads else []
+    if earlier is None:
+        cases = [(f"if they vary by {percent(cv, 12)}", cv) for cv in SUPPOSED_SPREADS]
+    for subject, cv in cases:
+        shown = ", ".join(f"{k} show {percent(_smallest_change(experiment, cv, k, floor or 0.0), way='up')}" for k in LAUNCHES_SHOWN)
+        words, possible = (
+            _needed(experiment, cv, floor or 0.0, detect) if detect is not None else ("--detect 0.02 says how many 2 % needs", True)
+        )
+        yield Expectation(subject=f"launches, {subject}", sentence=f"{shown}; {words}", possible=possible)
+
+
+def _needed(experiment: Experiment, cv: float, floor: float, detect: float) -> tuple[str, bool]:
+    """The fewest launches per configuration that show this change, or why none do."""
+    wanted, least = percent(detect, 12), experiment.comparison.smallest_effect
+    if detect <= least:
+        return f"{wanted} is not above comparison.smallest_effect = {given(least)}, so no number of launches shows it", False
+    if detect <= floor:
+        return f"{wanted} is not above this machine's noise floor, {percent(floor)}, so no number of launches shows it", False
+    counts = range(FEWEST_LAUNCHES, MOST_LAUNCHES + 1)
+    index = bisect_left(counts, True, key=lambda k: _smallest_change(experiment, cv, k, floor) <= detect)
+    if index == len(counts):
+        return f"{wanted} needs more than {MOST_LAUNCHES:,}: quiet the machine", False
+    return f"{wanted} needs {counts[index]} (--launches {counts[index]})", True
 
 
 def _speedup(experiment: Experiment, name: str, cv: float) -> Expectation:

@@ -81,7 +81,7 @@ def reproduction(comparison: Comparison, first: Side, second: Side, *, force: bo
     `force`: judge even if a condition of class identity differs; `days`: variation between sessions.
     """
     mismatches = comparison.mismatches
-    identity = [m for m in comparison.refused if m.kind == "identity" and not (force and m.override)]
+    identity = [m for m in comparison.refused if another_experiment(m, force=force)]
     if identity:
         shown = "; ".join(f"{m.field} ({' against '.join(m.values)})" for m in identity)
         sentence = f"NOT COMPARABLE: this is not the same experiment: {shown}."
@@ -104,6 +104,11 @@ def reproduction(comparison: Comparison, first: Side, second: Side, *, force: bo
         notes=_notes(comparison),
         sentence=_sentence(state, rows, first, mismatches),
     )
+
+
+def another_experiment(mismatch: Mismatch, *, force: bool = False) -> bool:
+    """Whether this difference refuses the comparison; any other is only listed."""
+    return mismatch.kind == "identity" and mismatch.refuses and not mismatch.declared and not (force and bool(mismatch.override))
 
 
 # ---- numbers ---------------------------------------------------------------------------------------------------------

@@ -37,6 +37,8 @@ class GateResult:
     configuration: str
     status: Status
     sentence: str  # "efficiency 0.87 [0.83, 0.91] is above 0.70"
+    launches_needed: int | None = None  # that would decide what is undecided, if the gate knows
+    examples_needed: int | None = None  # likewise
 
 
 @dataclass(frozen=True, kw_only=True)

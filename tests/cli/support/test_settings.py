@@ -70,6 +70,19 @@ def test_a_wrong_key_and_a_condition_are_told_below_their_line(own: Path, line: 
     assert told in text
 
 
+def test_a_home_that_nobody_has_is_a_missing_file_and_no_defect(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SpecError, match="~nobody-here/own.toml: found no such file"):
+        read({settings.VARIABLE: "~nobody-here/own.toml"})
+    own.write_text('records = "~nobody-here/records"\n')
+    assert main(["list"]) == 6
+    assert "~nobody-here/records" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("base", ["/" + "a" * 5000, "/etc/hostname"])
+def test_a_configuration_folder_that_cannot_be_is_no_file(base: str) -> None:
+    assert read({"XDG_CONFIG_HOME": base}) == Settings()
+
+
 def test_all_problems_are_told_at_once_and_every_verb_refuses_them(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
     own.write_text("seed = 1\nwidth = 3\n")
     assert main(["list"]) == 2

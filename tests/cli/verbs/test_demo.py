@@ -93,3 +93,14 @@ def test_where_nothing_can_be_forked_torch_is_imported_anew(
     monkeypatch.setattr(local, "no_fork", lambda: "/dev/kfd exists")
     assert demo.startable(experiment).launcher.start == "exec"
     assert "imports torch anew, which takes longer: /dev/kfd exists" in capsys.readouterr().err
+
+
+def test_with_quiet_there_is_no_note(ran: list[tuple[Experiment, Path, Path]], capsys: pytest.CaptureFixture[str]) -> None:
+    main(["demo"])
+    Path("fireassay-demo/digits/DIGITS.md").write_text("mine")
+    capsys.readouterr()
+    main(["demo"])
+    assert "differs from the packaged one" in capsys.readouterr().err
+    main(["demo", "--quiet"])
+    assert capsys.readouterr().err == ""
+    assert len(ran) == 3

@@ -105,6 +105,25 @@ def test_a_filter_that_fits_nothing_says_what_there_is(root: Path, capsys: pytes
     assert "No record of 3 fits. Found kinds: training (2); workloads: interrupted (1), complete (1)." in out
 
 
+@pytest.mark.parametrize(
+    ("flag", "allowed"),
+    [
+        ("--kind", "calls, collectives, network, serving, training"),
+        ("--verdict", "damaged, fail, failed, inconclusive, interrupted, invalid, no gain, not judged, not measured, pass, running"),
+        ("--workload", "complete, interrupted"),
+    ],
+)
+def test_a_filter_that_can_fit_nothing_is_bad_input(root: Path, capsys: pytest.CaptureFixture[str], flag: str, allowed: str) -> None:
+    assert main(["list", str(root), flag, "bogus"]) == 2
+    out, err = capsys.readouterr()
+    assert (out, err) == ("", f"error: {flag}: found 'bogus'; allowed: {allowed}.\n")
+
+
+def test_an_empty_folder_has_no_name_to_misspell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert json.loads(shown(tmp_path, capsys, "--workload", "bogus", "--json")) == []
+    assert main(["list", str(tmp_path), "--kind", "bogus"]) == 2
+
+
 def test_a_terminal_shows_the_newest_twenty_and_json_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for number in range(22):
         create(tmp_path, experiment(f"run{number}"), "", clock=FakeClock(ns=number * 10**9)).finish("interrupted")

@@ -32,6 +32,23 @@ def test_a_dry_run_shows_the_plan_and_sends_nothing(capsys: pytest.CaptureFixtur
     assert "no tokenizer was given" in err
 
 
+def test_a_dry_run_shows_engines_loads_objectives_and_price_first(capsys: pytest.CaptureFixture[str]) -> None:
+    flags = ["--concurrency", "8,16,32", "--slo", "ttft=0.5", "--attainment", "0.95", "--price", "2.50", "--dry-run"]
+    assert cli.main(["load", f"a={URL}", "b=http://127.0.0.1:9", *flags]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:7] == [
+        "54 launches; expected time: 10 min 48 s of load, plus starts and ends",
+        "",
+        "  engines     a, b",
+        "  loads       concurrency 8, 16, 32",
+        "  launches    9 of each of 6 configurations, in blocks of random order",
+        "  objectives  TTFT ≤ 500 ms, for 95 % of the requests (--attainment)",
+        "  price       $2.5 per replica-hour",
+    ]
+    assert sum(" timed " in line for line in lines) == 6
+    assert lines[-1] == "  and 48 more: --full lists all"
+
+
 def test_the_dry_run_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["load", URL, "--rate", "2.5", "--launches", "4", "--dry-run", "--json"]) == 0
     plan = json.loads(capsys.readouterr().out)["launches"]

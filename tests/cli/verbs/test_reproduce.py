@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -88,13 +89,38 @@ def test_it_is_run_again_with_the_same_seeds_into_a_new_record(
     write(tmp_path, tmp_path / "day", 7)
     assert main(["reproduce", str(first), "--root", str(tmp_path / "records")]) == 2
     assert "changed since the record was made" in capsys.readouterr().err
-    _on_another_machine(first)
+    _on_another_machine(monkeypatch)
     assert main(["reproduce", str(first), "--dry-run"]) == 0
-    assert "  cpu.model: Difference Engine, now " in capsys.readouterr().out
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "the record is as it was sealed"
+    refuse = next(number for number, line in enumerate(lines) if line.startswith("these refuse the comparison (exit 3)"))
+    listed = lines.index("these are listed in the result, and refuse nothing:")
+    differ = {line.split(":")[0].strip(): refuse < number < listed for number, line in enumerate(lines) if line.startswith("  ")}
+    assert differ["workload.script_sha256"]
+    assert not differ["cpu.model"]
+    assert main(["reproduce", str(first), "--dry-run", "--force"]) == 0
+    assert "nothing that differs now refuses the comparison" in capsys.readouterr().out
+    assert main(["reproduce", str(first), "--dry-run", "--folder", str(tmp_path / "records")]) == 0
+    assert "the script is not there: give the folder of the code with --folder" in capsys.readouterr().out
 
 
-def _on_another_machine(record: Path) -> None:
-    path = record / "manifest.json"
-    manifest = json.loads(path.read_bytes())
-    manifest["environment"]["before"]["cpu"]["model"] = "Difference Engine"
-    path.write_text(json.dumps(manifest))
+def test_a_dry_run_of_a_changed_record_is_refused_before_anything_else(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first = stored(made(10.0, day=1), tmp_path)
+    path = first / "manifest.json"
+    path.write_text(path.read_text().replace("handmade", "handmode"))
+    assert main(["reproduce", str(first), "--dry-run"]) == 6
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "is damaged" in err
+
+
+def _on_another_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    from fireassay.record import environment
+
+    here = environment.capture
+
+    def elsewhere(*given: Any, **more: Any) -> dict[str, Any]:
+        seen = here(*given, **more)
+        return {**seen, "cpu": {**seen["cpu"], "model": "Difference Engine"}}
+
+    monkeypatch.setattr(environment, "capture", elsewhere)

@@ -9,7 +9,10 @@ import pytest
 
 from fireassay.cli import main
 from fireassay.cli.verbs.report import EXIT_OF_STATUS, judged
+from fireassay.cli.verbs.run import stored
+from fireassay.record import machine_fitness
 from fireassay.record.reader import open_record
+from tests.cli.support.records.several import again
 
 pytestmark = pytest.mark.slow
 
@@ -108,25 +111,66 @@ def test_a_missing_script_gives_exit_code_2_and_no_record(capsys: pytest.Capture
 def test_a_dry_run_shows_the_plan_in_order_and_starts_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--workers", "2,1", "--launches", "2", "--fault", "kill", "--dry-run", "--", "train.py"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split() == ["slot", "block", "order", "configuration", "role", "seed", "fault"]
-    rows = [line.split() for line in lines[2:7]]
+    assert lines[0] == "5 launches; expected time: unknown: no complete record in records ran this workload at all these levels"
+    head = next(number for number, line in enumerate(lines) if line.split()[:1] == ["slot"])
+    assert lines[head].split() == ["slot", "block", "order", "configuration", "role", "seed", "fault"]
+    rows = [line.split() for line in lines[head + 1 :]]
     assert [row[0] for row in rows] == ["0", "1", "2", "3", "4"]
     assert [row[1] for row in rows] == ["0", "0", "1", "1", "2"]
     assert sorted(row[3] for row in rows[:2]) == ["workers=1", "workers=2"]
     assert rows[0][5] == rows[1][5]  # one seed for a block
     assert rows[4][3:5] == ["workers=2", "fault"]
     assert rows[4][6] == "kill"
-    assert lines[8] == ("5 launches; expected time: unknown: no complete record in records ran this workload at all these levels")
-    assert lines[10] == "Detectable differences:"
-    assert lines[12].startswith("  verdict: 2 launches per configuration cannot decide anything")
+    at = lines.index("Detectable differences:")
+    assert lines[at + 2].startswith("  verdict: 2 launches per configuration cannot decide anything")
     assert not Path("records").exists()
+
+
+def test_a_dry_run_begins_with_what_is_measured_and_its_limits(capsys: pytest.CaptureFixture[str]) -> None:
+    quality = ["--quality-metric", "accuracy", "--margin", "0.03", "--price", "2.50", "--budget", "9"]
+    assert main(["run", "--workers", "2,1", "--launches", "7", "--fault", "kill", *quality, "--dry-run", "--", "train.py"]) == 0
+    out = capsys.readouterr().out
+    assert out.splitlines()[2:8] == [
+        "  script    train.py",
+        "  workers   1, 2",
+        "  launches  7 of each of 2 configurations, in blocks of random order; 1 fault",
+        "  quality   accuracy, margin 0.03",
+        "  gates     efficiency at least 0.7, budget $9",
+        "  price     $2.5 per worker-hour",
+    ]
+    assert out.splitlines()[-3:-1] == [line for line in out.splitlines() if " timed " in line], "the first block"
+    assert out.splitlines()[-1] == "  and 13 more: --full lists all"
+    main(["run", "--workers", "2,1", "--launches", "7", "--fault", "kill", "--full", "--dry-run", "--", "train.py"])
+    out = capsys.readouterr().out
+    assert sum(" timed " in line or " fault " in line for line in out.splitlines()) == 15
+    assert "more:" not in out
 
 
 def test_a_dry_run_of_adaptive_launches_gives_a_bound(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["run", "--workers", "1", "--precision", "0.02", "--at-most", "7", "--dry-run", "--", "train.py"]
     assert main(words) == 0
-    assert "\nat most 7 launches; expected time: at most unknown" not in (shown := capsys.readouterr().out)
-    assert "\nat most 7 launches; expected time: unknown" in shown
+    assert capsys.readouterr().out.startswith("at most 7 launches; expected time: unknown")
+
+
+def test_detect_asks_a_dry_run_for_the_number_of_launches(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["run", "--workers", "1,2", "--detect", "0.02"]
+    assert main([*words, "--dry-run", "--", "train.py"]) == 0
+    assert capsys.readouterr().out.count("; 2 % needs ") == 3  # one for each assumed spread
+    assert main([*words, "--dry-run", "--json", "--", "train.py"]) == 0
+    assert sum("2 % needs" in one["sentence"] for one in json.loads(capsys.readouterr().out)["able_to_show"]) == 3
+    assert main([*words, "--", "train.py"]) == 2
+    assert "Add --dry-run" in capsys.readouterr().err
+    assert not Path("records").exists()
+
+
+def test_the_noise_floor_of_a_dry_run_is_that_of_interleaved_launches(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine_fitness, "carried", lambda now: {"noise_floor": 0.03, "noise_floor_apart": 0.73})
+    assert main(["run", "--workers", "1,2", "--detect", "0.02", "--dry-run", "--", "train.py"]) == 0
+    out = capsys.readouterr().out
+    assert out.count("2 % is not above this machine's noise floor, 3 %, so no number of launches shows it") == 3
+    assert "73 %" not in out
 
 
 def test_a_dry_run_as_json_holds_the_same_plan(capsys: pytest.CaptureFixture[str]) -> None:
@@ -149,3 +193,11 @@ def test_a_dry_run_expects_the_time_that_the_same_workload_took_before(capsys: p
     assert "Detectable differences:" in shown
     main([*WORDS, "--dry-run", "--", "train.py", "--epochs", "9"])
     assert "expected time: unknown" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("folder", [None, "/no/such/folder"])
+def test_a_record_whose_folder_is_unknown_or_gone_runs_in_the_working_folder(tmp_path: Path, folder: str | None) -> None:
+    again("unsynced", tmp_path, "aaaaaa", 1, environment={"before": {"script": {"folder": folder}}})
+    found = stored("aaaaaa", tmp_path)
+    assert found is not None
+    assert found.folder == Path()

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from fireassay.cli import main
+from fireassay.cli.support.records.site import SitePage
+from fireassay.cli.support.records.site_folder import opened
 from tests.cli.support.records.several import again, broken
 
 pytestmark = pytest.mark.slow
@@ -159,3 +161,11 @@ def test_a_record_that_cannot_be_judged_is_left_out_with_its_reason(copied: Path
     assert main(["site", str(copied / "public"), "--root", str(copied / "records"), "--quiet"]) == 0
     assert "was changed" in capsys.readouterr().err
     assert not (copied / "public" / "records" / "unsynced-abcdef.html").exists()
+
+
+def test_an_interrupted_site_is_made_again_and_not_taken_for_foreign_files(tmp_path: Path) -> None:
+    begun = opened(tmp_path / "public")
+    begun.write([SitePage(path="records/a.html", key="1", make=lambda: "a")], lambda _: None, lambda _: None)
+    again_ = opened(tmp_path / "public")  # `close` was never reached
+    again_.write([SitePage(path="records/a.html", key="1", make=lambda: "new")], lambda _: None, lambda _: None)
+    assert (tmp_path / "public/records/a.html").read_text() == "new"

@@ -9,6 +9,7 @@ import pytest
 
 from fireassay.estimates.format import GIGABYTES, show
 from fireassay.kinds.collectives.answer import answer, brief
+from fireassay.kinds.collectives.headline import headline
 from fireassay.reports.page import Number, Table
 from fireassay.reports.pages.record import page
 from fireassay.reports.view import View, build
@@ -76,3 +77,14 @@ def test_wrong_data_fail_in_the_first_line() -> None:
 def test_no_name_steers_the_terminal() -> None:
     view = viewed(sizes=("1K:1M",))
     harmless(page(replace(view, name=EVIL, sentence=EVIL)))
+
+
+def test_the_headline_of_a_list_is_that_of_the_answer() -> None:
+    measured = Made(levels=(2, 8), sizes=("1K:1M",)).measured()
+    judgement = judge(measured)
+    view = build(measured, judgement)
+    bandwidth = view.estimate("busbw", "workers=8 op=all_reduce place=in bytes=1048576")
+    assert bandwidth is not None
+    told = headline(measured, judgement)
+    assert told.startswith(show(bandwidth, GIGABYTES).text.removesuffix(" GB/s"))
+    assert told.endswith("at 1 MiB with 8 workers")

@@ -57,7 +57,7 @@ def test_it_fits_a_screen_and_shows_both_at_every_load(decided: View) -> None:
     assert [row[0] for row in table.rows] == [4, 8, 16, 32]
     gap = decided.estimate("tpot_p50", "engine=b concurrency=16")
     assert gap is not None
-    user = table.rows[2][2]
+    user = table.rows[2][8]
     assert user.value.value == pytest.approx(1.0 / gap.value)  # type: ignore[union-attr]
 
 
@@ -65,15 +65,28 @@ def test_the_bound_holds_for_every_number_of_the_table(decided: View) -> None:
     rivals_ = decided.load.rivals
     assert rivals_ is not None
     table = next(block for section in brief(decided, rivals_) for block in section.blocks if isinstance(block, Table))
-    bounds = re.search(r"speeds ±([\d.]+) % of each, objectives ±([\d.]+) points", table.notes[0])
+    bounds = re.search(r"speeds ±([\d.]+) % of each, SLO ±([\d.]+) points, prices ±([\d.]+) %", table.notes[0])
     assert bounds is not None
-    speed, points = float(bounds[1]) / 100, float(bounds[2]) / 100
+    speed, points, price = (float(bound) / 100 for bound in bounds.groups())
     values = [cell.value for row in table.rows for cell in row[1:] if hasattr(cell, "value")]  # type: ignore[union-attr]
-    assert len(values) == 24
+    assert len(values) == 31, "8 of each but a price: no request of a is good at 32"
     for value in values:
         assert isinstance(value, Estimate)
         half = max(value.high - value.value, value.value - value.low)
-        assert half <= (points if value.unit == "fraction" else speed * value.value) + 1e-12
+        bound = points if value.unit == "fraction" else (price if value.unit == "USD/token" else speed) * value.value
+        assert half <= bound + 1e-12
+
+
+def test_the_price_of_a_good_token_stands_beside_every_load_of_both_engines(decided: View) -> None:
+    lines = screen(decided)
+    at = next(number for number, line in enumerate(lines) if "$ / 1M good tokens" in line)
+    begin = lines[at].index("$ / 1M")
+    for line, load in zip(lines[at + 2 :], (4, 8, 16, 32), strict=False):
+        shown = line[begin:].split()[:2]
+        costs = [decided.estimate("cost_per_good_token", f"engine={engine} concurrency={load}") for engine in "ab"]
+        assert shown == ["-" if cost is None else f"{1e6 * cost.value:.2f}" for cost in costs]
+    assert not any("$ / 1M" in line for line in screen(decided, 40)), "a pair that does not fit is left out whole"
+    assert "  (4 more columns in a wider window)" in screen(decided, 40)
 
 
 def test_an_interval_crosses_the_line_of_no_change_as_its_numbers_do() -> None:

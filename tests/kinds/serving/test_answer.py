@@ -8,19 +8,22 @@ import shlex
 import tomllib
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from fireassay.estimates.estimate import Absent, Estimate
-from fireassay.kinds.serving.answer import answer
+from fireassay.kinds.serving.answer import _client, answer
 from fireassay.kinds.serving.brief import brief
 from fireassay.reports.page import Answer, Line, Number, Plot, Table
 from fireassay.reports.view import View, build
 from fireassay.spec.flags.load import Recorded, add_flags, experiment_from
 from fireassay.spec.load import to_toml
 from fireassay.verdict.judge import judge
+from tests.builders import estimate
 from tests.reports.conftest import judged
 from tests.reports.written import written
 from tests.runners.foreign import samples
@@ -79,9 +82,15 @@ IMPORTED: dict[str, tuple[str, Callable[[], Any]]] = {
 }
 
 
-@pytest.fixture(scope="module")
+@cache
+def shown(name: str) -> View:
+    """Judged once: the answer only reads it."""
+    return judged(MADE[name]())
+
+
+@pytest.fixture
 def knee() -> View:
-    return judged(MADE["knee"]())
+    return shown("knee")
 
 
 def fits(lines: list[str]) -> bool:
@@ -90,7 +99,7 @@ def fits(lines: list[str]) -> bool:
 
 @pytest.mark.parametrize("name", MADE)
 def test_every_load_fits_a_screen_and_says_its_status_first(name: str) -> None:
-    view = judged(MADE[name]())
+    view = shown(name)
     lines = screen(view)
     assert fits(lines), "\n".join(lines)
     assert lines[0].startswith(f"{view.word.upper()}  served: ")
@@ -114,9 +123,10 @@ def test_every_number_is_that_of_the_metric(knee: View) -> None:
     metrics = {
         "output tokens/s": "output_throughput",
         "goodput, requests/s": "goodput",
-        "$ per 1M tokens": "cost_per_token",
+        "$ / 1M good tokens": "cost_per_good_token",
         **{f"{stem.upper()} {p}, ms": f"{stem}_{p}" for stem in ("ttft", "tpot") for p in ("p50", "p95", "p99")},
     }
+    assert "$ / 1M good tokens" in {head.text for table in tables for head in table.heads}
     seen = 0
     for table in tables:
         for row, column in zip(table.rows, knee.columns, strict=True):
@@ -174,7 +184,7 @@ def test_crossed_answers_are_counted_over_all_loads(knee: View) -> None:
 
 
 def test_without_objectives_the_status_stays_and_next_names_the_flag() -> None:
-    view = judged(MADE["no objectives"]())
+    view = shown("no objectives")
     said = answer(view)
     assert said.mark.word == view.word == "pass"
     assert said.next[0].command == "assay load abc123 --slo ttft=0.5,tpot=0.05"
@@ -191,13 +201,13 @@ def test_an_invalid_load_shows_no_number() -> None:
 
 
 def test_faults_have_a_line_only_where_there_was_one(knee: View) -> None:
-    struck = answer(judged(MADE["rates with a fault"]()))
+    struck = answer(shown("rates with a fault"))
     assert of(struck, "reliability").text
     assert not any(line.label == "reliability" for line in answer(knee).lines)
 
 
 def test_more_loads_than_fit_keep_the_first_the_recommended_its_neighbour_and_the_last() -> None:
-    view = judged(MADE["many loads"]())
+    view = shown("many loads")
     table = next(block for section in brief(view) for block in section.blocks if isinstance(block, Table))
     loads = [row[1] for row in table.rows]
     recommended = next(column.load for column in view.columns if column.key == view.recommended)
@@ -237,3 +247,10 @@ def test_every_command_that_is_printed_can_be_run(name: str) -> None:
         assert again != made.experiment
         assert again.serving is not None
         assert again.serving.model == "tiny"
+
+
+def test_a_percentile_of_the_client_s_uncertainty_is_not_called_its_largest() -> None:
+    column = SimpleNamespace(key="rate=8")
+    values = {"ttft_uncertainty_p99": 0.00012, "e2e_uncertainty_p99": 0.0001, "achieved_rate": 8.0, "offered_rate": 8.0}
+    view = SimpleNamespace(columns=(column,), load_word="rate", estimate=lambda name, _: estimate(values[name], 0.0, "s"))
+    assert list(_client(cast("View", view))) == ["client kept 100 % of the load", "99 % of its times are known to 120 µs"]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pytest
 
 from fireassay.kinds.training.answer import answer, brief
+from fireassay.reports.answering import standing, timed
 from fireassay.reports.page import Plot, Sum, Table
 from fireassay.reports.view import View, build
-from fireassay.spec.experiment import Gates
+from fireassay.spec.experiment import Gates, Quality
 from fireassay.verdict.judge import judge
 from tests.handmade import Handmade
 from tests.reports.written import written
@@ -36,16 +38,22 @@ MADE = {
 }
 
 
+@cache
+def shown(word: str) -> View:
+    """Judged once: the answer only reads it."""
+    return viewed(MADE[word]())
+
+
 @pytest.mark.parametrize("word", MADE)
 def test_every_status_fits_a_screen_and_says_itself_first(word: str) -> None:
-    lines = screen(viewed(MADE[word]()))
+    lines = screen(shown(word))
     assert lines[0].startswith(f"{word}  handmade: ")
     assert len(lines) <= ROWS
     assert all(len(line) <= WIDTH for line in lines if not line.startswith("  assay "))
 
 
 def test_a_pass_says_what_to_use_and_how_much_faster_it_is() -> None:
-    view = viewed(MADE["PASS"]())
+    view = shown("PASS")
     said = answer(view)
     speedup = view.metric("speedup")
     assert speedup is not None
@@ -53,7 +61,7 @@ def test_a_pass_says_what_to_use_and_how_much_faster_it_is() -> None:
 
 
 def test_no_gain_names_the_counts_and_the_gate_that_they_miss() -> None:
-    said = answer(viewed(MADE["NO GAIN"]()))
+    said = answer(shown("NO GAIN"))
     assert said.headline == "keep 1 worker; 2 and 4 workers miss the efficiency gate of 70 %"
     assert said.mark.word == "no gain"
 
@@ -64,14 +72,41 @@ def test_a_loss_of_quality_is_named_as_such() -> None:
 
 
 def test_an_undecided_count_gets_a_command_that_decides_it() -> None:
-    view = replace(viewed(MADE["INCONCLUSIVE"]()), record="handmade-20261126T000000Z-77ab01")
+    view = replace(shown("INCONCLUSIVE"), record="handmade-20261126T000000Z-77ab01")
     said = answer(view)
     assert said.headline == "keep 1 worker for now; 2 workers may or may not pass"
     assert said.next[0].command == "assay run 77ab01 --workers 1,2 --launches 10"
 
 
+def undecided(view: View, needed: int) -> View:
+    """Quality undecided at two workers until so many launches are made."""
+    gates = [replace(gate, launches_needed=needed) if gate.configuration == "workers=2" else gate for gate in view.gates]
+    return replace(view, gates=tuple(gates), record="handmade-20261126T000000Z-77ab01")
+
+
+def test_the_advice_is_as_many_launches_as_quality_needs() -> None:
+    (step,) = answer(undecided(viewed(good(quality=Quality(margin=0.05))), 112)).next
+    assert step.command == "assay run 77ab01 --workers 1,2 --launches 112"
+    assert step.reason == "decide on 2 workers: accuracy takes 112 launches, or more held-out examples"
+
+
+def test_what_only_more_examples_decide_gets_no_command_with_more_launches() -> None:
+    """Unchanged answers, and a margin of 0.05: ln 0.05 / ln 0.95 = 58.4, so 59 examples; there are 40."""
+    (step,) = answer(viewed(good(quality=Quality(margin=0.05)))).next
+    assert (step.reason, step.command) == ("decide on 2 workers: score about 59 held-out examples; launches of the same ones cannot", "")
+
+
+def test_fewer_launches_than_the_noise_needs_are_advised_with_the_reason() -> None:
+    """The mean is a ten-thousandth from the gate of 0.7: thousands of launches would be needed."""
+    made = good(levels=(1, 2), efficiency={2: 0.6999})
+    (step,) = answer(replace(viewed(made), record="handmade-20261126T000000Z-77ab01")).next
+    assert step.command == "assay run 77ab01 --workers 1,2 --launches 10"
+    assert "quieten the machine first, then fewer decide than the " in step.reason
+    assert "that its noise seen here takes" in step.reason
+
+
 def test_the_levels_are_those_of_the_metrics_and_the_plot_those_of_the_gate() -> None:
-    view = viewed(MADE["NO GAIN"]())
+    view = shown("NO GAIN")
     blocks = [block for section in brief(view) for block in section.blocks]
     levels = next(block for block in blocks if isinstance(block, Table))
     plot = next(block for block in blocks if isinstance(block, Plot))
@@ -81,14 +116,14 @@ def test_the_levels_are_those_of_the_metrics_and_the_plot_those_of_the_gate() ->
 
 
 def test_why_not_faster_is_a_sum_of_the_first_count_that_misses_its_gate() -> None:
-    view = viewed(MADE["NO GAIN"]())
+    view = shown("NO GAIN")
     why = next(block for section in brief(view) for block in section.blocks if isinstance(block, Sum))
     assert why.title.startswith("why not faster: 2 workers take ")
     assert why.parts[-1].text == "not explained"
 
 
 def test_what_nobody_asked_for_is_not_listed_as_missing() -> None:
-    view = viewed(MADE["PASS"]())
+    view = shown("PASS")
     text = "\n".join(screen(view))
     assert "not measured" not in text
     assert "not asked: cost, reliability" in " ".join(text.split())
@@ -96,7 +131,7 @@ def test_what_nobody_asked_for_is_not_listed_as_missing() -> None:
 
 def test_a_terminal_without_unicode_gets_plain_signs() -> None:
     """The same lines, sign by sign; each has a plain form of the same width."""
-    view = viewed(MADE["NO GAIN"]())
+    view = shown("NO GAIN")
     marks, plain = screen(view), screen(view, plain=True)
     assert "".join(plain).isascii()
     assert [len(line) for line in plain] == [len(line) for line in marks]
@@ -112,3 +147,51 @@ def test_more_than_eight_counts_keep_the_first_the_recommended_and_the_last() ->
     assert len(shown) == 8
     assert {1, 10} <= set(shown)
     assert len(screen(view)) <= ROWS + 6
+
+
+def test_the_name_of_a_score_stays_as_it_is_written() -> None:
+    made = good(levels=(1, 2), quality=Quality(metric="val_Top1", margin=0.10))
+    view = viewed(made)
+    assert "Accuracy is held at every worker count." in answer(viewed(good(levels=(1, 2)))).evidence
+    named = replace(view, quality_metric="val_Top1", vector=viewed(good(levels=(1, 2))).vector)
+    assert "val_Top1 is held at every worker count." in answer(named).evidence
+
+
+def test_a_run_of_weak_scaling_is_no_faster_step_and_costs_what_a_run_costs() -> None:
+    view = viewed(good(levels=(1, 2), efficiency={2: 0.4}, prices=1.0))
+    assert "A step with 2 workers is" in answer(view).evidence
+    costs = [view.estimate("cost", key) for key in ("workers=1", "workers=2")]
+    assert costs[0] is not None
+    assert costs[1] is not None
+    assert f"a run costs {costs[1].value / costs[0].value:.2g} times as much" in answer(view).evidence
+    conditions = tuple(replace(fact, text="weak; relative to 1") if fact.name == "Scaling" else fact for fact in view.conditions)
+    assert "The same work with 2 workers is" in answer(replace(view, conditions=conditions)).evidence
+
+
+def test_noise_is_named_only_where_efficiency_is_undecided() -> None:
+    view = viewed(MADE["INCONCLUSIVE"]())
+    assert "noise" in answer(view).next[0].reason
+    decided = tuple(replace(gate, status="PASS") if gate.gate == "efficiency" else gate for gate in view.gates)
+    assert answer(replace(view, gates=decided)).next[0].reason == "decide on 2 workers with more launches"
+
+
+def test_without_a_measured_transfer_computing_holds_the_communication() -> None:
+    view = viewed(MADE["NO GAIN"]())
+    assert view.estimate("lost_transfer", "workers=2") is None
+    (why,) = [block for section in brief(view) for block in section.blocks if isinstance(block, Sum)]
+    assert "computing and communication" in [part.text for part in why.parts]
+
+
+def test_launches_that_failed_are_not_behind_a_number() -> None:
+    view = viewed(good(levels=(1, 2)))
+    first = replace(view.launches[0], status="failed")
+    assert timed(view) == 5
+    assert timed(replace(view, launches=(first, *view.launches[1:]))) == 4
+
+
+def test_what_was_not_measured_does_not_hold() -> None:
+    view = viewed(good(levels=(1, 2)))
+    none = tuple(
+        replace(row, cells={name: replace(cell, status="NOT_MEASURED") for name, cell in row.cells.items()}) for row in view.vector
+    )
+    assert standing(replace(view, vector=none, recommendations=()), "workers=2").tone == "absent"

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from fireassay.estimates.estimate import Estimate
-from fireassay.reports.page import Page
+from fireassay.reports.page import Edge, Page, Section
 from fireassay.reports.pages.check import page
+from fireassay.reports.writers import markdown
 from fireassay.verdict.checking.check import check
 from fireassay.verdict.checking.types import Check
 from fireassay.verdict.comparison.compare import compare
@@ -50,6 +51,24 @@ def test_a_regression_is_drawn_against_its_margin_and_has_a_command_that_explain
     assert value.value == pytest.approx(row.difference.value - 1.0)
     assert [edge.value for edge in plot.edges] == [0.0, row.margin]
     assert parsed(shown(found)) == [["assay", "compare", "44a5ef", "my record", "--varying", "code", "--full"]]
+
+
+@pytest.mark.parametrize(("margin", "written"), [(-0.0291262135922, "margin −2.91 "), (0.125, "margin 12.5 "), (0.9995, "margin 99.95 ")])
+def test_a_margin_is_written_as_given_or_with_three_digits(margin: float, written: str) -> None:
+    """Where throughput regresses is 1 / 1.03 - 1, which nobody gave."""
+    (plot,) = plots(shown(checked(11.0)))
+    computed = replace(plot, edges=(Edge(value=margin, text="margin"),))
+    text = markdown.write(Page(title="", sections=(Section(key="p", title="", content=(computed,)),), full=True))
+    assert written in text
+
+
+def test_every_row_that_decides_has_a_tile() -> None:
+    found = checked(11.0, right=300)
+    answer = shown(found).answer
+    assert answer is not None
+    assert [tile.title for tile in answer.tiles] == ["Wall time of a run", "Quality"]
+    assert answer.tiles[0].big == "+10 %"
+    assert answer.tiles[0].text == "at workers=1, margin 3 %"
 
 
 def test_two_days_that_decide_nothing_are_told_how_to_decide() -> None:

@@ -124,3 +124,15 @@ def test_many_sides_stand_below_one_another(plain: Side, better: Side) -> None:
 def test_no_name_steers_the_terminal(decided: ComparisonView) -> None:
     rows = tuple(replace(row, title=EVIL) for row in decided.rows)
     harmless(page(replace(decided, sides=(EVIL, EVIL), notes=(EVIL,), rows=rows), (EVIL, EVIL)))
+
+
+def test_the_tiles_are_what_decides_then_what_explains_it_then_quality(decided: ComparisonView, refused: ComparisonView) -> None:
+    answer, row = page(decided).answer, next(row for row in decided.rows if row.primary)
+    assert answer is not None
+    assert len(answer.tiles) <= 4
+    assert answer.tiles[0].title == row.title
+    assert answer.tiles[0].mark.word == row.word
+    assert answer.tiles[0].big.startswith(("+", "−"))
+    assert [tile.title for tile in answer.tiles].count("Quality") == len([line for line in answer.lines if line.label == "quality"])
+    assert page(refused).answer is not None
+    assert page(refused).answer.tiles == ()  # type: ignore[union-attr]

@@ -31,6 +31,16 @@ def test_the_first_line_is_the_noise_floor_and_every_check_has_its_mark() -> Non
     assert "next end other programs; then examine again:" in flat(shown)
 
 
+def test_the_tiles_are_the_other_checks_what_is_wrong_first() -> None:
+    answer = page("this machine", HEAD, "noisy", CHECKS).answer
+    assert answer is not None
+    assert [(tile.title, tile.mark.word) for tile in answer.tiles] == [
+        ("Other programs", "noisy"),
+        ("Clock", "fit"),
+        ("Frequency", "unknown"),
+    ]
+
+
 def test_without_a_noise_floor_the_check_that_decides_is_told_with_its_own_command() -> None:
     mend = "give it more time: assay doctor client --seconds 120"
     shown = page("this client", "this client is unfit", "unfit", [found("answers", "unfit", "3 of 9 differ", mend)], "assay doctor client")

@@ -29,6 +29,13 @@ def test_the_first_line_has_the_largest_part_of_a_step() -> None:
     assert "traces 1 file in records/vit-8f0b5f/profiles, for https://ui.perfetto.dev" in flat(shown)
 
 
+def test_traces_of_several_launches_are_below_their_common_folder() -> None:
+    whole = report(rank(), windows=WINDOWS)
+    launch = whole["launches"][0]
+    whole["launches"] = [{**launch, "folder": f"records/vit-8f0b5f/traces/launch={number:04d}"} for number in (5, 6)]
+    assert "traces 2 files below records/vit-8f0b5f/traces, for https://ui.perfetto.dev" in flat(page(whole))
+
+
 def test_the_parts_of_a_step_are_those_of_the_trace() -> None:
     shown = page(report(*(rank(rank=number, file=f"{number}") for number in range(12))))
     table = next(block for section in shown.of_depth("brief") for block in section.blocks if isinstance(block, Table))

@@ -34,6 +34,15 @@ def test_the_first_line_has_the_change_that_decides(seconds: float, word: str) -
     assert "✓ quality accuracy held" in flat(page(found))
 
 
+def test_the_deciding_change_has_the_first_tile_and_the_metrics_are_counted() -> None:
+    answer = page(reproduced(20.0)).answer
+    assert answer is not None
+    first, *_, last = answer.tiles
+    assert (first.title, first.mark.word, first.big) == ("Wall time of a run", "differs", "+100 %")
+    assert last.mark.tone == "bad"
+    assert sum(int(part.split()[0]) for part in last.text.split(", ")) == len(reproduced(20.0).rows)
+
+
 def test_another_experiment_shows_no_number_and_no_name_steers_the_terminal() -> None:
     found = reproduced(20.0)
     refused = replace(found, state="not_comparable", rows=(), sentence="NOT COMPARABLE: this is not the same experiment: a (b against c).")

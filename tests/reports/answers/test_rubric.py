@@ -37,6 +37,15 @@ def test_the_first_line_names_the_row_and_the_table_marks_it(scaling: Rubric) ->
     assert f"predicted {scaling.predicted.sentence[:30]}" in flat(page(scaling))
 
 
+def test_the_tiles_are_the_chosen_row(scaling: Rubric) -> None:
+    answer = page(scaling).answer
+    assert answer is not None
+    tiles = {tile.title: tile for tile in answer.tiles}
+    assert (tiles["Speedup"].big, tiles["Speedup"].small) == ("6.43×", "8 workers")
+    assert tiles["Efficiency"].big == "0.80"
+    assert tiles["Speedup"].text == "single timings: no interval"
+
+
 def test_the_speedups_are_those_of_the_rows(scaling: Rubric) -> None:
     made = table(scaling)
     at = [head.text for head in made.heads].index("speedup")

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fireassay.estimates.estimate import Estimate
-from fireassay.reports.page import Number, Table
+from fireassay.reports.page import Number, Plot, Table
 from fireassay.reports.pages.timing import page
 from fireassay.reports.rows.timing import Summary, summary
 from fireassay.verdict.comparison.compare import compare
@@ -73,3 +73,17 @@ def test_each_command_is_a_row_with_its_numbers_in_one_unit() -> None:
 def test_no_command_steers_the_terminal() -> None:
     summaries, comparison = timed(1.0, 0.5)
     harmless(page([(replace(made, label=EVIL, notes=(EVIL,)), path) for made, path in summaries], comparison))
+
+
+def test_each_command_has_a_tile_and_several_are_drawn_on_one_scale() -> None:
+    found, comparison = timed(1.0, 2.0)
+    shown = page(found, comparison)
+    assert shown.answer is not None
+    assert [(tile.title, tile.big, tile.target) for tile in shown.answer.tiles] == [
+        ("1 python -c 1", "1.000 s", "command-1"),
+        ("2 python -c 2", "2.000 s", "command-2"),
+    ]
+    ((plot,),) = [section.blocks for section in shown.of_depth("first")]
+    assert isinstance(plot, Plot)
+    assert [row.number.value.value for row in plot.rows if isinstance(row.number.value, Estimate)] == pytest.approx([1.0, 2.0], rel=0.02)
+    assert page(found[:1], None).of_depth("first") == ()

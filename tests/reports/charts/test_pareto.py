@@ -10,7 +10,14 @@ import pytest
 from fireassay.estimates.estimate import Estimate
 from fireassay.reports.charts.chart import Drawing, Missing
 from fireassay.reports.charts.marks import Point
-from fireassay.reports.charts.pareto import draw, frontier, inverse, operations
+from fireassay.reports.charts.pareto import draw, frontier, inverse, of_sides, operations
+from fireassay.reports.page import Chart, Plot
+from fireassay.reports.pages.comparison import page
+from fireassay.reports.rows.comparison import ComparisonView, build
+from fireassay.verdict.comparison.compare import compare
+from fireassay.verdict.comparison.sessions import Days
+from fireassay.verdict.comparison.types import Side
+from fireassay.verdict.judge import judge
 from tests.reports.conftest import judged
 from tests.rivals_made import rivals
 from tests.serving_made import ServingMade
@@ -65,3 +72,45 @@ def test_every_load_is_a_point_with_both_intervals_and_hollow_if_dominated() -> 
 def test_without_tokens_it_says_why_there_is_no_chart() -> None:
     (missing,) = draw(judged(ServingMade(rate=(1.0,), blocks=1)))
     assert isinstance(missing, Missing)
+
+
+# ---- of records ------------------------------------------------------------------------------------------------------
+
+GAPS = ({4: 0.01, 8: 0.012, 16: 0.03}, {4: 0.013, 8: 0.0125, 16: 0.02})
+
+
+@pytest.fixture(scope="module")
+def two() -> ComparisonView:
+    """Two records of one server under the same loads, before and after a change."""
+    measured = [rivals({"server": gaps}).measured() for gaps in GAPS]
+    sides = [Side(label=label, measured=one, judgement=judge(one)) for label, one in zip(("old", "new"), measured, strict=True)]
+    return build(compare(sides, varying=("code",), days=Days(assumed=1e-6)), sides[0].judgement.metrics)
+
+
+@pytest.mark.slow
+def test_two_records_of_loads_have_a_series_each_over_their_common_loads(two: ComparisonView) -> None:
+    drawing = of_sides(two)
+    assert isinstance(drawing, Drawing)
+    points = [mark for mark in drawing.panels[0].marks if isinstance(mark, Point)]
+    assert [point.series for point in points] == ["old"] * 3 + ["new"] * 3
+    assert [point.x for point in points] == pytest.approx([1 / gap for gaps in GAPS for gap in gaps.values()], rel=0.05)
+    places = [(point.x, point.y) for point in points]
+    assert [point.hollow for point in points] == [dominated(place, places) for place in places]
+    assert [point.label for point in points if point.label][:2] == ["4", "8"]
+
+
+@pytest.mark.slow
+def test_its_page_shows_them_first_and_the_differences_at_equal_loads(two: ComparisonView) -> None:
+    found = page(two)
+    first = [block.name for section in found.of_depth("first") for block in section.blocks if isinstance(block, (Chart, Plot))]
+    assert first == ["pareto", "changes"]
+    (plot,) = [block for section in found.sections if section.key == "equal" for block in section.blocks if isinstance(block, Plot)]
+    assert [row.name for row in plot.rows] == ["concurrency=4", "concurrency=8", "concurrency=16"]
+
+
+@pytest.mark.slow
+def test_records_without_tokens_have_none(two: ComparisonView) -> None:
+    rows = tuple(row for row in two.rows if row.metric != "output_throughput" and row.metric != "tokens_per_dollar")
+    bare = ComparisonView(**{**vars(two), "rows": rows})
+    assert isinstance(of_sides(bare), Missing)
+    assert page(bare).of_depth("first") == ()

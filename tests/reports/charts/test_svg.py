@@ -236,3 +236,11 @@ def test_many_launches_are_shown_block_by_block_and_the_rest_is_counted() -> Non
     drawing = launch_timeline.draw(view)
     assert isinstance(drawing, Drawing)
     assert drawing.caption.endswith("15 of 24 launches are shown.")
+
+
+@pytest.mark.parametrize(("x", "anchor"), [(0.8, "start"), (1.4, "end")])
+def test_the_words_beside_a_line_lie_on_its_longer_side(x: float, anchor: str) -> None:
+    text = "shortest step: 14 workers"
+    panel = Panel(x=linear(0, 2), y=linear(0, 1), marks=(Rule(x=x, text=text),))
+    drawing = Drawing(title="t", panels=(panel,), caption="", description="d")
+    assert re.search(f'text-anchor="{anchor}">{text}<', charts.picture("p", drawing).svg)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fireassay.reports.documents.pitfalls import DOCUMENT, render
-from fireassay.reports.page import Page
+from fireassay.reports.page import Bullets, Page, Table
 from fireassay.reports.pages import pitfalls
 from fireassay.reports.pages.pitfalls import Sheet, of_claim
 from fireassay.reports.writers import markdown, terminal
@@ -82,3 +82,15 @@ def test_markdown_has_a_table_for_each_state() -> None:
     text = markdown.write(page(sheet()))
     for heading in ("## Fallen into", "## Could not be examined", "## Clear", "## To measure in the same launches"):
         assert heading in text
+
+
+def test_a_page_lists_what_is_wrong_and_has_a_table_of_the_rest() -> None:
+    """In a text each pitfall is a heading; in a page that was a card of one line for each of dozens."""
+    sections = pitfalls.page(sheet()).of_depth("page")
+    assert [section.key for section in sections] == ["fallen-into", "measure", "not-examined", "clear"]
+    (wrong,) = sections[0].blocks
+    assert isinstance(wrong, Bullets)
+    assert wrong.items[0].title == "apples to oranges"
+    assert "weak baseline" in [item.title for item in wrong.items]
+    names = [row[0] for section in sections[2:] for table in section.blocks if isinstance(table, Table) for row in table.rows]
+    assert names == [pitfall.title for state in ("not examined", "clear") for pitfall in sheet().pitfalls if pitfall.state == state]

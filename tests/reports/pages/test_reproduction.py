@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fireassay.reports.documents.reproduction import DOCUMENT, render
+from fireassay.reports.page import Mark
 from fireassay.reports.pages.reproduction import page
 from fireassay.reports.writers import terminal
 from fireassay.verdict.comparison.compare import compare
@@ -37,3 +38,13 @@ def test_the_json_is_strict_and_holds_the_exit_code_and_every_row(found: Reprodu
     assert (document["schema"], document["state"], document["exit_code"]) == (DOCUMENT.schema, "differs", 1)
     assert [row["metric"] for row in document["rows"]] == [row.metric for row in found.rows]
     assert all(row["first"]["measured"] or row["first"]["reason"] for row in document["rows"] if row["first"])
+
+
+def test_another_experiment_has_one_mark_on_the_page_and_in_the_answer() -> None:
+    refused = Reproduction(
+        state="not_comparable", sentence="NOT COMPARABLE: another experiment.", first="a", second="b", rows=(), mismatches=(), notes=()
+    )
+    made = page(refused)
+    assert made.mark is not None
+    assert made.answer is not None
+    assert made.mark == made.answer.mark == Mark(word="not comparable", tone="void")

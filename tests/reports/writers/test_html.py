@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from fireassay.reports.page import Mark, Page
+from fireassay.reports.page import Facts, Line, Mark, Page, Section
 from fireassay.reports.writers.html import SIGNS, write
 from fireassay.reports.writers.support import grids
 from tests.reports.writers.small import ABSENT, ANSWERED, DATA, PAGE, WHY
@@ -103,7 +103,15 @@ def test_what_nothing_measured_is_listed_by_reason() -> None:
 
 def test_an_answer_comes_first_with_its_tiles_evidence_and_next_command() -> None:
     text = write(ANSWERED)
-    order = ["Keep 1 worker", "assay run x --workers 1,2", "Correctness", 'id="sum-why"', "wanted", "What does each give?", "To quote"]
+    order = [
+        "Keep 1 worker",
+        "<span>--workers</span> <span>1,2</span>",
+        "Correctness",
+        'id="sum-why"',
+        "wanted",
+        "What does each give?",
+        "To quote",
+    ]
     places = [text.index(part) for part in order]
     assert places == sorted(places)
     assert 'href="#levels"' in text
@@ -116,6 +124,20 @@ def test_a_headline_begins_like_a_sentence_unless_it_begins_with_a_name() -> Non
     named = replace(ANSWERED, answer=replace(ANSWERED.answer, headline="vllm over sglang: 5 % more", tiles=(tile,)))
     assert ">Keep 1 worker" in write(ANSWERED)
     assert ">vllm over sglang" in write(named)
+    operation = replace(ANSWERED, answer=replace(ANSWERED.answer, headline="all_reduce, 2 workers: +5 %"))
+    assert ">all_reduce, 2 workers: +5\u00a0%<" in write(operation)
+
+
+def test_what_only_a_terminal_folds_is_no_part_of_a_page() -> None:
+    """A page shows the tables of an answer once, in full, and has no use for --full."""
+    assert ANSWERED.answer is not None
+    brief = Section(key="brief-rows", title="", depth="brief", content=(Facts(rows=(("only", "in a terminal"),)),))
+    lines = (Line(label="doubts", text="few launches. 2 more: --full"), Line(label="performance", text="said by a tile"))
+    answer = replace(ANSWERED.answer, lines=lines, record="77ab01, 5 launches; all: --full")
+    text = write(replace(ANSWERED, answer=answer, sections=(brief, *ANSWERED.sections)))
+    assert "few launches." in text
+    assert "77ab01, 5 launches." in text
+    assert [word for word in ("--full", "in a terminal", "said by a tile") if word in text] == []
 
 
 def test_a_sums_parts_begin_where_the_one_before_ends_and_add_up_as_printed() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,18 @@ def test_a_record_that_a_living_process_writes_is_not_resumed(tmp_path: Path) ->
     finally:
         process.terminate()
         assert process.wait() == 130
+
+
+def test_a_record_without_the_folder_of_its_script_is_resumed_in_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = interrupted(tmp_path, experiment(), launches=3)
+    manifest = json.loads((path / "manifest.json").read_text())
+    manifest["environment"]["before"]["script"]["folder"] = None
+    (path / "manifest.json").write_text(json.dumps(manifest))
+    monkeypatch.chdir(tmp_path)
+    resume(path, force=True)
+    assert open_record(path).table("launches")["status"].to_list() == ["ok"] * 4
 
 
 def test_a_changed_script_is_refused(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fireassay import catalog
 from fireassay.errors import SpecError
-from fireassay.spec.claim import claim_from, load_claim
+from fireassay.spec.claim import Claim, load_claim
 from fireassay.verdict.claims.claim import QUANTITIES, Quantity, audit_claim, facts_needed, smallest_set
 from fireassay.verdict.types import Finding
 from tests.verdict.claiming import BASELINE, LATENCY, NOTHING, NUMBER, QUALITY, SIDE, claim, found, measure
@@ -184,7 +184,7 @@ SIDES = st.sampled_from([{}, {"batch": 1}, {"batch": "1", "global_batch": 8}, {"
 def test_any_claim_is_answered(numbers: list[dict[str, Any]], baseline: Any, candidate: Any, quality: Any, slo: Any) -> None:
     said = [{key: value for key, value in number.items() if value is not NOTHING} for number in numbers]
     sections = {"quality": quality, "slo": slo}
-    made = claim_from(
+    made = Claim.model_validate(
         {
             "claim": {"text": "x", "source": "y"},
             "number": said,

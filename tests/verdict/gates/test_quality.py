@@ -27,7 +27,7 @@ def test_the_same_answers_are_undecided_if_there_are_too_few_of_them() -> None:
     """The margin 0.05 needs ln 0.05 / ln 0.95 = 58.4: 59 examples; there are 40."""
     judgement = judged(good(quality=Quality(margin=0.05)))
     result = gate(judgement, "quality", 2)
-    assert result.status == "INCONCLUSIVE"
+    assert (result.status, result.examples_needed, result.launches_needed) == ("INCONCLUSIVE", 59, None)
     assert "59 held-out examples would decide" in result.sentence
     assert pick(judgement, "recommended") == "workers=1"
 

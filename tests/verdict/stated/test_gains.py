@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from fireassay.spec.claim import Claim, claim_from
+from fireassay.spec.claim import Claim
 from fireassay.verdict.stated.gains import efficiency, gain, pairs
 
 
 def said(*numbers: dict[str, Any], **what: Any) -> Claim:
-    return claim_from({"claim": {"text": "x", "source": "y"} | what, "number": list(numbers)})
+    return Claim.model_validate({"claim": {"text": "x", "source": "y"} | what, "number": list(numbers)})
 
 
 BASE = {"workers": 1, "value": 100.0, "unit": "items/s"}
@@ -73,7 +73,7 @@ def test_an_efficiency_is_the_gain_over_the_workers(number: dict[str, Any], expe
 
 
 def test_workers_may_stand_in_the_conditions() -> None:
-    made = claim_from(
+    made = Claim.model_validate(
         {
             "claim": {"text": "x", "source": "y"},
             "number": [{"metric": "speedup", "value": 4.0}],

@@ -38,7 +38,7 @@ def recorded_load(words: Sequence[str], root: Path) -> Recorded | None:
         return None
     data = parse(path / "experiment.toml")[0]
     _refuse_others(words[0], data, manifest)
-    return Recorded(data=data, folder=_folder(manifest))
+    return Recorded(data=data, folder=folder_of(manifest))
 
 
 def _refuse_others(name: str, data: Mapping[str, Any], manifest: Mapping[str, Any]) -> None:
@@ -52,7 +52,7 @@ def _refuse_others(name: str, data: Mapping[str, Any], manifest: Mapping[str, An
         raise SpecError((Problem(where="URL", found=f"{name}, whose load another program sent", allowed=allowed),), "the flags")
 
 
-def _folder(manifest: dict[str, object]) -> Path:
+def folder_of(manifest: Mapping[str, object]) -> Path:
     """The folder of the script as recorded, if it still exists; else the working directory."""
     environment = manifest.get("environment")
     before = environment.get("before") if isinstance(environment, dict) else None

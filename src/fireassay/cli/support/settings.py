@@ -89,9 +89,19 @@ class Unasked(str):
 def path_of(environment: Mapping[str, str]) -> Path | None:
     """The file, whether or not it exists; None if none is to be read."""
     if VARIABLE in environment:
-        return Path(environment[VARIABLE]).expanduser() if environment[VARIABLE] else None
+        return expanded(environment[VARIABLE]) if environment[VARIABLE] else None
     base = environment.get("XDG_CONFIG_HOME") or os.path.join(environment.get("HOME") or os.path.expanduser("~"), ".config")
     return Path(base) / FILE
+
+
+def expanded(path: str) -> Path:
+    """The path with its `~` replaced; that of an unknown user stays, unlike with `Path.expanduser`, and is then reported as missing."""
+    return Path(os.path.expanduser(path))
+
+
+def exists(path: Path) -> bool:
+    """Whether there is a file; a name that the system refuses (too long, no permission) is none."""
+    return os.path.exists(path)
 
 
 def read(environment: Mapping[str, str]) -> Settings:
@@ -106,7 +116,7 @@ def read(environment: Mapping[str, str]) -> Settings:
 def _given(environment: Mapping[str, str]) -> dict[str, Any]:
     """The keys that the file sets."""
     path = path_of(environment)
-    if path is None or (VARIABLE not in environment and not path.exists()):
+    if path is None or (VARIABLE not in environment and not exists(path)):
         return {}
     import tomllib
 
@@ -168,7 +178,7 @@ def origins(environment: Mapping[str, str]) -> list[Origin]:
 def use(settings: Settings, parser: argparse.ArgumentParser, words: list[str]) -> argparse.Namespace:
     """Parse the words with these settings as defaults, and let the rest of the command line see what was decided."""
     if settings.records != Settings().records and any(action.dest == "root" for action in parser._actions):
-        parser.set_defaults(root=Path(settings.records).expanduser())
+        parser.set_defaults(root=expanded(settings.records))
     arguments = parser.parse_args(words)
     if isinstance(getattr(arguments, "form", None), Unasked) and getattr(arguments, "output", None) is None:
         arguments.form = settings.format

@@ -30,7 +30,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--force", action="store_true", help="check even if other conditions differ; marked exploratory")
     add("--primary", metavar="METRIC", help="the metric that decides (default: the experiment's comparison.primary)")
     add("--at", metavar="NAME", help="the configuration that decides (default: the largest)")
-    add("--margin", type=share, metavar="SHARE", help="regressions beyond it must be excluded (default: comparison.equivalence)")
+    add("--margin", type=share, metavar="SHARE", help="largest tolerable loss (comparison.equivalence)")
     add("--day-to-day", type=share, metavar="SHARE", help="assumed day-to-day variation without a history (default: 0.15)")
     add("--all", action="store_true", help="every metric decides, not only the primary one and quality")
     add("--accept", action="append", default=[], metavar="STATES", help="states that give exit code 0, comma-separated")
@@ -38,11 +38,12 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         "--confirm",
         choices=("auto", "always", "never"),
         default="auto",
-        help="measure both again, interleaved: on a suspected regression (auto), also if undecided (always), or never",
+        metavar="WHEN",
+        help="measure both again in turn: auto (on suspicion), always (also if undecided) or never",
     )
     add("--baseline-folder", type=Path, metavar="DIR", help="the baseline's code for measuring again (default: its commit)")
     add("--folder", type=Path, metavar="DIR", help="the record's code for measuring again (default: the working directory)")
-    add("--blocks", type=int, default=5, metavar="N", help="number of blocks to measure again (default: 5, at least 3)")
+    add("--blocks", type=int, default=5, metavar="N", help="blocks to measure again (5; at least 3)")
     add("--show", action="store_true", help="show the history as tables and write history.html")
     add_formats(parser, besides=("junit", "markdown"))
     add("--junit", type=Path, metavar="FILE", help="also write a JUnit file")
@@ -312,6 +313,10 @@ Code runs only if its script is the one that was measured. The experiment define
 Exit codes: 0 pass, 1 regression, 2 bad input, 3 not comparable, 4 inconclusive, 5 nothing measured, 8 improvement.""",
     add_arguments=_add_arguments,
     run=_run,
-    usual={"against": ("--against", "--history"), "judge": ("--margin", "--primary", "--accept"), "again": ("--confirm",)},
+    usual={
+        "against": ("--against", "--history"),
+        "judge": ("--margin", "--primary", "--accept"),
+        "again": ("--confirm", "--baseline-folder", "--blocks"),
+    },
     exits={0: "PASS", 1: "REGRESSION", 3: "NOT COMPARABLE", 4: "INCONCLUSIVE", 5: "nothing measured", 8: "IMPROVEMENT"},
 )

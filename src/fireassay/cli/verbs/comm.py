@@ -7,10 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from fireassay.cli.support.output import JSON
 from fireassay.cli.support.verb import Verb, add_root
-from fireassay.cli.verbs.report import VERDICTS
-from fireassay.printable import say
+from fireassay.cli.verbs.report import WITHOUT_NO_GAIN
 
 if TYPE_CHECKING:
     from fireassay.spec.experiment import Experiment
@@ -20,7 +18,7 @@ ASKED_FROM_S: Final = 30.0  # a lower bound: large messages on slow links take s
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The operations, the sizes, and the flags of the verb."""
-    from fireassay.cli.verbs.run import add_display_flags
+    from fireassay.cli.verbs.run import add_detect, add_display_flags
     from fireassay.spec.flags.comm import add_flags
 
     add_flags(parser)
@@ -34,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="show the plan and its time; start nothing")
     parser.add_argument("--toml", action="store_true", help="print the experiment as a file for `assay run`; start nothing")
     parser.add_argument("--yes", action="store_true", help="do not ask before a run of minutes that no flag describes")
+    add_detect(parser)
     add_display_flags(parser)
 
 
@@ -70,7 +69,7 @@ def _agreed(experiment: Experiment, arguments: argparse.Namespace) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from fireassay.cli.verbs.run import dry_run, dry_run_json, show_notes
+    from fireassay.cli.verbs.run import refuse_detect, show_dry_run, show_notes
     from fireassay.spec.flags.comm import experiment_from, under_flags
 
     if arguments.net:
@@ -85,8 +84,8 @@ def _run(arguments: argparse.Namespace) -> int:
         return 0
     show_notes(experiment)
     if arguments.dry_run:
-        say(dry_run_json(experiment, arguments.root) if arguments.form == JSON else dry_run(experiment, arguments.root))
-        return 0
+        return show_dry_run(experiment, arguments)
+    refuse_detect(arguments)
     _agreed(experiment, arguments)
     from fireassay.cli.support.experiment_run import run
     from fireassay.cli.support.progress import display
@@ -121,5 +120,5 @@ Ctrl-C ends the launch cleanly and keeps all measurements; `assay resume RECORD`
     add_arguments=add_arguments,
     run=_run,
     usual={"measure": ("--workers", "--ops", "--sizes", "--launches"), "network": ("--net",), "plan": ("--yes", "--dry-run")},
-    exits=VERDICTS,
+    exits=WITHOUT_NO_GAIN,
 )

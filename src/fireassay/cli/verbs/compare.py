@@ -40,8 +40,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="CONFIGURATION",
-        help="the configuration that decides, for example workers=4 (default: the largest common one). For one record: two or more to compare with each "
-        "other, or the load at which to compare its engines. For several records: also one per record, in their order",
+        help="of one record: two or more to compare, for example workers=4, or the load at which to compare its engines. Of several records: "
+        "the one that decides (default: the largest common one), or one for each, in their order",
     )
     add_days(parser)
     add_formats(parser)
@@ -226,11 +226,11 @@ VERB = Verb(
     description="""Compare records with the first one, metric by metric, at launch level. Refused unless all conditions agree except those under
 study; the error gives the field, both values and the remedy.
 
-    assay compare before after                     the same script on another day
+    assay compare before after                     the same script another day
     assay compare before after --varying code      a changed script
+    assay compare a --at workers=1 --at workers=4  two sides of one record
     assay compare a b --varying engine             another engine, and all it brings
     assay compare a b c --markdown                 a table of many, each against the first
-    assay compare a --at workers=1 --at workers=4  two configurations of one record
     assay compare a a q --at workers=1 --at workers=4 --at workers=1
                                                    one worker, several, a quantised model;
                                                    with --primary quality the exit code
@@ -246,6 +246,6 @@ Exit codes: 0 decided, whatever the direction; 1 quality was lost; 3 not compara
 5 nothing measured on a side.""",
     add_arguments=_add_arguments,
     run=_run,
-    usual={"vary": ("--varying", "--force"), "judge": ("--primary", "--history")},
+    usual={"vary": ("--at", "--varying", "--force"), "judge": ("--primary", "--history")},
     exits={0: "decided", 1: "quality lost", 3: "NOT COMPARABLE", 4: "INCONCLUSIVE", 5: "nothing measured"},
 )

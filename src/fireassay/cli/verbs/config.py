@@ -23,7 +23,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from fireassay.reports.pages.settings import page
 
     path = settings.path_of(os.environ)
-    file = f"none, since ${settings.VARIABLE} is empty" if path is None else f"{path}{'' if path.exists() else ' (does not exist)'}"
+    file = f"none, since ${settings.VARIABLE} is empty" if path is None else f"{path}{'' if settings.exists(path) else ' (does not exist)'}"
     rows = [dataclasses.asdict(origin) for origin in settings.origins(os.environ)]
     document = partial(json.dumps, {"file": None if path is None else str(path), "settings": rows}, indent=2, ensure_ascii=False)
     emit(Output(name="config", page=partial(page, file, rows), document=lambda: json_text(document())), arguments)

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from fireassay.cli.support.settings import USED
 from fireassay.cli.support.verb import Verb
 from fireassay.printable import say
 
@@ -60,7 +61,7 @@ def startable(experiment: Experiment) -> Experiment:
 
     if experiment.launcher.start == "exec" or not (reason := no_fork()):
         return experiment
-    say(f"note: every launch imports torch anew, which takes longer: {reason}", file=sys.stderr)
+    _note(f"every launch imports torch anew, which takes longer: {reason}")
     return experiment.model_copy(update={"launcher": experiment.launcher.model_copy(update={"start": "exec"})})
 
 
@@ -84,12 +85,17 @@ def copy_missing(folder: Path) -> None:
         try:
             if target.exists():
                 if target.read_bytes() != content:
-                    say(f"note: {target} differs from the packaged one and is used as it is", file=sys.stderr)
+                    _note(f"{target} differs from the packaged one and is used as it is")
                 continue
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
         except OSError as error:
             raise RecordError(f"cannot write {target}: {error.strerror}. Choose another folder with --folder.") from error
+
+
+def _note(text: str) -> None:
+    if not USED.get().quiet:
+        say(f"note: {text}", file=sys.stderr)
 
 
 def _content(package: Traversable, name: str) -> bytes:

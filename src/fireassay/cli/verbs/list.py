@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from fireassay import catalog
 from fireassay.cli.support.output import TERMINAL, Output, add_formats, emit
 from fireassay.cli.support.verb import Verb
 from fireassay.printable import json_text
@@ -26,7 +27,7 @@ MOST: Final = 20  # rows on a terminal, without --all
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("root", nargs="?", type=Path, default=Path("records"), metavar="ROOT", help="the folder of the records (default: records)")
-    add("--kind", action="append", metavar="KIND", help="only records of this kind: training, serving, ...; repeatable")
+    add("--kind", action="append", metavar="KIND", help=f"only records of this kind: {', '.join(catalog.names('kinds'))}; repeatable")
     add(
         "--verdict",
         action="append",
@@ -52,7 +53,12 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _entries(arguments: argparse.Namespace) -> tuple[list[Entry], list[Entry]]:
-    """All records, and those to be shown, judged as far as needed."""
+    """All records, and those to be shown, judged as far as needed.
+
+    Raises:
+        RecordError: no such folder.
+        SpecError: a filter that can fit nothing.
+    """
     from fireassay.cli.support.records import verdict_cache
     from fireassay.cli.support.records.survey import all_judged, judging_shown, survey
     from fireassay.errors import RecordError
@@ -62,6 +68,7 @@ def _entries(arguments: argparse.Namespace) -> tuple[list[Entry], list[Entry]]:
         raise RecordError(f"{root} does not exist. Give the folder that holds the records.")
     cache = verdict_cache.folder(os.environ)
     found = survey(root, cache)
+    _refuse_unknown(arguments, found)
     most = MOST if arguments.form == TERMINAL and not arguments.all else len(found)
     entries = [entry for entry in found if _fits(entry.kind, arguments.kind) and _fits(entry.name, arguments.workload)]
     entries = entries if arguments.verdict else entries[:most]
@@ -75,6 +82,30 @@ def _fits(value: str, wanted: Sequence[str] | None) -> bool:
     """Whether a value is one of those given; `no-gain` is NO GAIN."""
     plain = value.lower().replace("_", " ")
     return not wanted or plain in {word.lower().replace("_", " ").replace("-", " ") for word in wanted} or value in wanted
+
+
+def _refuse_unknown(arguments: argparse.Namespace, found: Sequence[Entry]) -> None:
+    """Refuse a kind or verdict that does not exist, and a name that no record here has: an empty list would hide the slip."""
+    if not (arguments.kind or arguments.verdict or arguments.workload):
+        return
+    from fireassay.cli.support.records.survey import NOT_JUDGED
+    from fireassay.errors import Problem, SpecError
+    from fireassay.record.manifest import STATES
+    from fireassay.reports.words import STATUS_WORDS
+
+    known = {
+        "kind": {*catalog.names("kinds"), *catalog.third_party("kinds"), *(entry.kind for entry in found)},
+        "verdict": {*STATUS_WORDS.values(), *STATES, "damaged", NOT_JUDGED} - {"complete"},
+        "workload": {entry.name for entry in found},
+    }
+    problems = tuple(
+        Problem(where=f"--{flag}", found=repr(word), allowed=", ".join(sorted(filter(None, words))))
+        for flag, words in known.items()
+        for word in getattr(arguments, flag) or ()
+        if (found or flag != "workload") and not any(_fits(one, [word]) for one in words)
+    )
+    if problems:
+        raise SpecError(problems, "the command line")
 
 
 def _page(root: str, found: Sequence[Entry], entries: Sequence[Entry]) -> Page:

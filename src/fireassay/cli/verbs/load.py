@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fireassay.cli.support.experiment_of_record import recorded_load, secrets_from_here
-from fireassay.cli.support.output import JSON, Output, emit, plain_stdout
+from fireassay.cli.support.output import Output, emit, plain_stdout
 from fireassay.cli.support.verb import Verb, add_root
-from fireassay.cli.verbs.report import VERDICTS
+from fireassay.cli.verbs.report import WITHOUT_NO_GAIN
 from fireassay.printable import say
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The addresses, the load, and the flags of the verb."""
-    from fireassay.cli.verbs.run import add_display_flags
+    from fireassay.cli.verbs.run import add_detect, add_display_flags
     from fireassay.spec.flags.load import add_flags
 
     add_flags(parser)
@@ -28,11 +28,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     instead.add_argument("--check", action="store_true", help="send ten requests and report how the server answers; keeps no record")
     instead.add_argument("--dry-run", action="store_true", help="show the plan and its time; send nothing")
     instead.add_argument("--toml", action="store_true", help="print the experiment as a file for `assay run`; send nothing")
+    add_detect(parser)
     add_display_flags(parser)
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from fireassay.cli.verbs.run import dry_run, dry_run_json, show_notes
+    from fireassay.cli.verbs.run import refuse_detect, show_dry_run, show_notes
     from fireassay.runners.experiment.argument_check import refuse_secrets
     from fireassay.spec.flags.load import experiment_from, notes
 
@@ -51,8 +52,8 @@ def _run(arguments: argparse.Namespace) -> int:
         say(f"note: {note}", file=sys.stderr)
     show_notes(experiment)
     if arguments.dry_run:
-        say(dry_run_json(experiment, arguments.root) if arguments.form == JSON else dry_run(experiment, arguments.root))
-        return 0
+        return show_dry_run(experiment, arguments)
+    refuse_detect(arguments)
     from fireassay.record.arrow_import import without_pandas
 
     without_pandas()
@@ -123,7 +124,7 @@ Ctrl-C ends the load cleanly and keeps all measurements; `assay resume RECORD` c
     usual={
         "measure": ("--model", "--concurrency", "--rate", "--duration", "--launches"),
         "judge": ("--slo", "--attainment", "--price"),
-        "before": ("--check", "--dry-run"),
+        "before": ("--check", "--dry-run", "--detect"),
     },
-    exits=VERDICTS,
+    exits=WITHOUT_NO_GAIN,
 )

@@ -29,7 +29,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_root(parser, "where records are looked up and made (default: records)")
     add_days(parser)
     add("--force", action="store_true", help="run even if the script or another condition of identity has changed")
-    add("--dry-run", action="store_true", help="show what would run, how long it took, and the conditions that differ now; run nothing")
+    add(
+        "--dry-run",
+        action="store_true",
+        help="check the seal; show what would run, how long it took, and which differences would refuse the comparison",
+    )
     add_formats(parser)
 
 
@@ -162,12 +166,14 @@ def _dry_run(arguments: argparse.Namespace, path: Path) -> int:
     import json
 
     from fireassay.cli.support.progress import duration
+    from fireassay.cli.support.record_lookup import whole
     from fireassay.frames.record_data import from_record
-    from fireassay.record.reader import open_record
     from fireassay.runners.experiment.script import script_identity
     from fireassay.spec.plan import plan
+    from fireassay.verdict.reproduction import another_experiment
 
-    measured = from_record(open_record(path))
+    record = whole(path)  # a changed record is no experiment to repeat
+    measured = from_record(record)
     _refuse_imported(measured, arguments.record)
     folder = _folder(arguments, measured)
     script = script_identity(fixed(measured), folder)
@@ -178,17 +184,41 @@ def _dry_run(arguments: argparse.Namespace, path: Path) -> int:
     same = script["sha256"] == then
     differing = _differing_now(measured, folder)
     if arguments.form == JSON:
-        conditions = [{"condition": m.field, "kind": m.kind, "then": m.values[0], "now": m.values[1]} for m in differing]
-        summary = {"launches": launches, "expected_s": seconds, "script": script["path"], "script_unchanged": same, "differs": conditions}
+        conditions = [
+            {
+                "condition": m.field,
+                "kind": m.kind,
+                "then": m.values[0],
+                "now": m.values[1],
+                "refuses": another_experiment(m, force=arguments.force),
+            }
+            for m in differing
+        ]
+        summary = {
+            "sealed": record.sealed,
+            "launches": launches,
+            "expected_s": seconds,
+            "script": script["path"],
+            "script_unchanged": same,
+            "differs": conditions,
+        }
         print(json.dumps(summary, indent=2))
         return 0
+    say("the record is as it was sealed" if record.sealed else "the record is not sealed: nothing shows that it is unchanged")
     say(f"{launches} launches of {script['path']}, with the seeds of {path.name}")
     say(f"expected time: about {duration(seconds)}, as the timed launches of the record took")
-    unknown = "the record does not say which script was measured"
-    say(unknown if then is None else f"the script is {'' if same else 'NOT '}the one that was measured")
-    for line in _condition_lines(measured, differing):
+    say(_script_line(then, script["sha256"]))
+    for line in _condition_lines(measured, differing, force=arguments.force):
         say(line)
     return 0
+
+
+def _script_line(then: object, now: object) -> str:
+    if then is None:
+        return "the record does not say which script was measured"
+    if now is None:
+        return "the script is not there: give the folder of the code with --folder"
+    return f"the script is {'' if then == now else 'NOT '}the one that was measured"
 
 
 def _differing_now(measured: RecordData, folder: Path) -> tuple[Mismatch, ...]:
@@ -196,19 +226,31 @@ def _differing_now(measured: RecordData, folder: Path) -> tuple[Mismatch, ...]:
     from fireassay.record import machine_fitness
     from fireassay.record.environment import capture
     from fireassay.record.secrets.redact import secret_values
+    from fireassay.runners.experiment.script import script_identity
     from fireassay.verdict.comparison.comparability import differences_now
 
     seen = capture(secret_values(measured.experiment.workload.environment), folder=folder)
-    return differences_now(measured, {"doctor": machine_fitness.carried(SystemClock().utc()), **seen})
+    return differences_now(
+        measured, {"doctor": machine_fitness.carried(SystemClock().utc()), **seen, "script": script_identity(fixed(measured), folder)}
+    )
 
 
-def _condition_lines(measured: RecordData, differing: Sequence[Mismatch]) -> list[str]:
+def _condition_lines(measured: RecordData, differing: Sequence[Mismatch], *, force: bool) -> list[str]:
+    from fireassay.verdict.reproduction import another_experiment
+
     if not measured.before:
         return ["conditions: the record holds no environment to compare with"]
     if not differing:
         return ["conditions of machine and software: none differs now; data and engines are compared after the run"]
-    rows = [f"  {m.field}: {m.values[0]}, now {m.values[1]}" for m in differing]
-    return ["conditions of machine and software that differ now (data and engines are compared after the run):", *rows]
+    parts: dict[bool, list[str]] = {True: [], False: []}
+    for m in differing:
+        parts[another_experiment(m, force=force)].append(f"  {m.field}: {m.values[0]}, now {m.values[1]}")
+    refusing = "these refuse the comparison (exit 3), as it would be another experiment; --force, where allowed, compares all the same:"
+    return [
+        *([refusing, *parts[True]] if parts[True] else ["nothing that differs now refuses the comparison"]),
+        *(["these are listed in the result, and refuse nothing:", *parts[False]] if parts[False] else []),
+        "data and engines are compared after the run",
+    ]
 
 
 VERB = Verb(
@@ -219,7 +261,7 @@ VERB = Verb(
 differs, and say metric by metric whether the two agree within their intervals.
 
     assay reproduce records/digits-20260101T000000Z-a1b2c3
-    assay reproduce latest --dry-run                   what would run, and what differs now
+    assay reproduce latest --dry-run                   the seal, what would run, and what differs
     assay reproduce latest --against RECORD2           compare with an existing record
 
 A metric agrees where the interval of the difference lies inside the margin of equivalence; no significant difference is

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fireassay.cli.support.output import JSON, add_formats
+from fireassay.cli.support.record_lookup import share
 from fireassay.cli.support.settings import USED
 from fireassay.cli.support.verb import Verb, add_root
 from fireassay.cli.verbs.report import VERDICTS
@@ -31,7 +32,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_flags(parser, flags_of("run"))
     add_root(parser, "where the record is made (default: records)")
     parser.add_argument("--dry-run", action="store_true", help="show the plan, its time and the detectable differences; run nothing")
+    add_detect(parser)
     add_display_flags(parser)
+
+
+def add_detect(parser: argparse.ArgumentParser) -> None:
+    """Add the flag that asks a dry run for the number of launches."""
+    help = "with --dry-run: how many launches show a change of this size (0.02)?"
+    parser.add_argument("--detect", type=share, metavar="SHARE", help=help)
 
 
 def add_display_flags(parser: argparse.ArgumentParser) -> None:
@@ -50,8 +58,8 @@ def _run(arguments: argparse.Namespace) -> int:
     show_notes(experiment)
     refuse_secrets(experiment)  # before any of it is printed
     if arguments.dry_run:
-        say(dry_run_json(experiment, arguments.root) if arguments.form == JSON else dry_run(experiment, arguments.root))
-        return 0
+        return show_dry_run(experiment, arguments)
+    refuse_detect(arguments)
     return run_and_judge(experiment, folder, arguments.root, arguments)
 
 
@@ -74,6 +82,7 @@ def stored(text: str | None, root: Path) -> Stored | None:
         return None
     import tomllib
 
+    from fireassay.cli.support.experiment_of_record import folder_of
     from fireassay.errors import RecordError
     from fireassay.record.lookup import resolve
     from fireassay.record.reader import open_record
@@ -86,38 +95,36 @@ def stored(text: str | None, root: Path) -> Stored | None:
     except RecordError:
         return None  # reported as a missing file, which it is too
     record = open_record(path)
-    before = (record.manifest["environment"] or {}).get("before") or {}
-    folder = Path((before.get("script") or {}).get("folder", Path.cwd()))
-    return Stored(data=tomllib.loads(to_toml(with_secrets(record.experiment))), folder=folder)
+    return Stored(data=tomllib.loads(to_toml(with_secrets(record.experiment))), folder=folder_of(record.manifest))
 
 
-def dry_run(experiment: Experiment, root: Path) -> str:
-    """The plan in order with seeds, the expected time, and the detectable differences, as plain text."""
-    from fireassay.cli.support.progress import duration
-    from fireassay.estimates.format import count
-    from fireassay.runners.experiment.progress import planned_seconds
-    from fireassay.spec.plan import PLAN_COLUMNS, plan_table
+def show_dry_run(experiment: Experiment, arguments: argparse.Namespace) -> int:
+    """Print the plan in the requested form; returns the exit code."""
+    if arguments.form == JSON:
+        say(dry_run_json(experiment, arguments.root, detect=arguments.detect))
+    else:
+        say(dry_run(experiment, arguments.root, full=arguments.full, detect=arguments.detect))
+    return 0
 
-    rows = [PLAN_COLUMNS, *plan_table(experiment)]
-    widths = [max(len(row[index]) for row in rows) for index in range(len(PLAN_COLUMNS))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+
+def refuse_detect(arguments: argparse.Namespace) -> None:
+    """Refuse `--detect` of a run: it answers before one."""
+    from fireassay.errors import Problem, SpecError
+
+    if arguments.detect is not None:
+        fix = "Add --dry-run; then run with the --launches that it prints."
+        raise SpecError((Problem(where="--detect", found=f"{arguments.detect:g}", allowed="with --dry-run", fix=fix),), "the command line")
+
+
+def dry_run(experiment: Experiment, root: Path, *, full: bool = False, detect: float | None = None) -> str:
+    """The plan with its time and limits, the detectable differences, and the order of the launches, as plain text."""
+    from fireassay.cli.support.dry_run import text
+
     earlier = earlier_record(experiment, root)
-    expected = _expected_seconds(experiment, earlier)
-    most = "at most " if experiment.launches.precision is not None else ""
-    seconds = planned_seconds(experiment)
-    estimate = (
-        f"{most}about {duration(expected)}, as in an earlier record"
-        if expected is not None
-        else f"{most}{duration(seconds * (len(rows) - 1))}{' of load, plus starts and ends' if experiment.serving else ' or so'}"
-        if seconds is not None
-        else f"unknown: no complete record in {root} ran this workload at all these levels"
-    )
-    shows = [f"  {expectation.subject}: {expectation.sentence}" for expectation in _foreseen(experiment, earlier)]
-    plan = f"{most}{count(len(rows) - 1, 'launches')}; expected time: {estimate}"
-    return "\n".join([lines[0], "", *lines[1:], "", plan, "", "Detectable differences:", "", *shows])
+    return text(experiment, _foreseen(experiment, earlier, detect), _expected_seconds(experiment, earlier), root, full=full)
 
 
-def dry_run_json(experiment: Experiment, root: Path) -> str:
+def dry_run_json(experiment: Experiment, root: Path, *, detect: float | None = None) -> str:
     """The plan in order, the expected seconds (null where unknown) and the detectable differences, for other programs."""
     import json
     from dataclasses import asdict
@@ -126,7 +133,7 @@ def dry_run_json(experiment: Experiment, root: Path) -> str:
 
     launches = [asdict(launch) for launch in plan(experiment)]
     earlier = earlier_record(experiment, root)
-    shows = [asdict(expectation) for expectation in _foreseen(experiment, earlier)]
+    shows = [asdict(expectation) for expectation in _foreseen(experiment, earlier, detect)]
     return json.dumps(
         {"launches": launches, "expected_s": _expected_seconds(experiment, earlier), "able_to_show": shows},
         indent=2,
@@ -175,22 +182,22 @@ def _expected_seconds(experiment: Experiment, earlier: RecordData | None) -> flo
     return expected_seconds(experiment, dict(ended.group_by("configuration").agg(seconds.median()).iter_rows()))
 
 
-def _foreseen(experiment: Experiment, earlier: RecordData | None) -> Sequence[Expectation]:
+def _foreseen(experiment: Experiment, earlier: RecordData | None, detect: float | None) -> Sequence[Expectation]:
     from fireassay.verdict.judge import about, compute
     from fireassay.verdict.power import foresee
 
     results = None if earlier is None else compute(earlier, about(earlier))
-    return foresee(experiment, earlier, results, _noise_floor())
+    return foresee(experiment, earlier, results, _noise_floor(), detect)
 
 
 def _noise_floor() -> float | None:
-    """This machine's noise floor between separate records, by its last `assay doctor`."""
+    """This machine's noise floor between interleaved launches, by its last `assay doctor`."""
     from datetime import UTC, datetime
 
     from fireassay.record.machine_fitness import carried
 
     fitness = carried(datetime.now(UTC))
-    floor = fitness.get("noise_floor_apart", fitness.get("noise_floor"))
+    floor = fitness.get("noise_floor")
     return float(floor) if isinstance(floor, int | float) else None
 
 
@@ -220,6 +227,7 @@ VERB = Verb(
     assay run digits.toml                    an experiment file
     assay run --workers 1,2,4 -- train.py    a script, unchanged
     assay run digits.toml --dry-run          the plan, its time, what it can show
+    assay run digits.toml --dry-run --detect 0.02    how many launches show a change of 2 %
     assay run --workers 1,2,4 --launches 5 -- train.py --epochs 3    with arguments of the script
     assay run --workers 1,2 --steps 200 --only performance -- train.py   200 steps of a long job
     assay run RECORD --threads 1             the experiment of a record again, one condition changed
@@ -231,7 +239,7 @@ Ctrl-C ends the running launch cleanly and keeps all measurements; `assay resume
     usual={
         "measure": ("--workers", "--launches", "--precision"),
         "judge": ("--quality-metric", "--margin", "--efficiency", "--required-workers", "--price"),
-        "plan": ("--dry-run",),
+        "plan": ("--dry-run", "--detect"),
     },
     exits=VERDICTS,
 )

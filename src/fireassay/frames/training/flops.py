@@ -17,7 +17,7 @@ from typing import Any, Final
 import polars as pl
 
 from fireassay.estimates.estimate import Absent, Reason
-from fireassay.frames.record_data import RecordData, effective_steps
+from fireassay.frames.record_data import RecordData
 from fireassay.spec.peaks import QUANTISED, TERA, knows, peak_of
 from fireassay.spec.sections.flops import Flops
 from fireassay.stats.models.flops import Attention, FeedForward, megatron, megatron_2021, palm, torchtitan
@@ -105,7 +105,7 @@ def of_steps(measured: RecordData, *, with_recomputed: bool = False) -> dict[int
     if measured.experiment.flops.convention != "counter":
         return _by_formula(measured)
     workers = dict(measured.timed.select("launch", "workers").iter_rows())
-    items = _items(measured)
+    items = measured.once("items of steady steps", _items)
     return {launch: _sum(ranks, workers[launch], items, again=with_recomputed) for launch, ranks in told(measured).items()}
 
 
@@ -126,7 +126,7 @@ def _items(measured: RecordData) -> dict[tuple[int, int], float]:
     """(launch, rank) -> mean items of its steady steps, whose time these operations are divided by; repeated steps count in
     their last version.
     """
-    effective = effective_steps(measured.table("steps")).filter(pl.col("items").is_not_null())
+    effective = measured.effective_steps.filter(pl.col("items").is_not_null())
     steps = effective.join(measured.steady_steps.select("launch", "step"), on=["launch", "step"], how="semi")
     means = steps.group_by("launch", "rank").agg(pl.col("items").mean())
     return {(launch, rank): items for launch, rank, items in means.iter_rows()}

@@ -23,7 +23,6 @@ from typing import Final
 import polars as pl
 
 from fireassay.frames.record_data import RecordData
-from fireassay.frames.training.effective_steps import effective_steps
 from fireassay.units import NS_PER_S
 
 PARTS: Final = ("computing", "transfer", "waiting", "data", "uneven", "between")
@@ -59,7 +58,7 @@ def _ranks(measured: RecordData) -> pl.DataFrame:
         pl.when(pl.col(f"{phase}_ns").null_count() == 0).then(pl.col(f"{phase}_ns").mean() / NS_PER_S).alias(f"{phase}_s")
         for phase in PHASES
     ]
-    steps = effective_steps(measured.table("steps"))
+    steps = measured.effective_steps
     steady = steps.join(measured.steady_steps.select("launch", "step"), on=["launch", "step"], how="semi")
     return steady.group_by("launch").agg((own.mean() / NS_PER_S).alias("rank_s"), *known)
 

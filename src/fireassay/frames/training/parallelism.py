@@ -31,7 +31,6 @@ from typing import TYPE_CHECKING, Final, Literal
 import polars as pl
 
 from fireassay.estimates.estimate import Absent
-from fireassay.frames.training.effective_steps import effective_steps
 from fireassay.frames.training.parallel_evidence import Facts, Likeness, facts
 
 if TYPE_CHECKING:
@@ -198,7 +197,7 @@ def recount(measured: RecordTables, folded: pl.DataFrame) -> pl.DataFrame:
             "_sharing": [counts.sharing for counts in others.values()],
         }
     )
-    counts = effective_steps(measured.table("steps")).group_by("launch", "step").agg(pl.col("items").max().alias("_one"))
+    counts = measured.effective_steps.group_by("launch", "step").agg(pl.col("items").max().alias("_one"))
     joined = folded.join(launches.join(counting, on="configuration").drop("configuration"), on="launch", how="left")
     joined = joined.join(counts, on=["launch", "step"], how="left", maintain_order="left")
     items = (

@@ -15,7 +15,7 @@ from typing import Final
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import Scale, bracketed, percent, show
 from fireassay.kinds.serving import answer as of_load
-from fireassay.kinds.serving.brief import YIELDS, fitted, load_name, unit
+from fireassay.kinds.serving.brief import GOOD_PRICE, PRICES, YIELDS, fitted, load_name, unit
 from fireassay.metrics.serving.latency import TPOT_P50
 from fireassay.metrics.serving.objectives import SLO_ATTAINMENT
 from fireassay.reports import answering
@@ -217,7 +217,12 @@ def some(view: View, rivals: AOrB) -> tuple[SameLoad, ...]:
 def _table(view: View, rivals: AOrB, same: Sequence[SameLoad]) -> tuple[Table, ...]:
     """What each engine gives at each load; one bound holds for all numbers, as there is no room for their intervals."""
     a, b = _short(rivals)
-    columns = [("tokens/s, one user", _per_user), (f"{_unit_of(rivals)} per replica", _per_replica), ("objectives met, %", _met)]
+    columns = [
+        (f"{_unit_of(rivals)} per replica", _per_replica),
+        ("SLO met, %", _met),
+        (PRICES[GOOD_PRICE][0], _price),
+        ("tokens/s, one user", _per_user),  # first to be left out in a narrow window
+    ]
     shown = [(head, cell) for head, cell in columns if any(_is(cell(view, rivals, key)) for row in same for key in (row.a, row.b))]
     if not shown or not same:
         return ()
@@ -239,10 +244,12 @@ def _bound(view: View, rivals: AOrB, same: Sequence[SameLoad]) -> str:
     keys = [key for row in same for key in (row.a, row.b)]
     speeds = [_half(cell(view, rivals, key), relative=True) for cell in (_per_user, _per_replica) for key in keys]
     shares = [_half(_met(view, rivals, key), relative=False) for key in keys]
-    if not all(map(math.isfinite, (*speeds, *shares))):
+    prices = [_half(_price(view, rivals, key), relative=True) for key in keys]
+    if not all(map(math.isfinite, (*speeds, *shares, *prices))):
         return "Some numbers have no interval."
-    points = f", objectives ±{percent(max(shares), way='up').removesuffix(' %')} points" if any(shares) else ""
-    return f"{view.confidence} intervals: speeds ±{percent(max(speeds), way='up')} of each{points}, or less."
+    points = f", SLO ±{percent(max(shares), way='up').removesuffix(' %')} points" if any(shares) else ""
+    dollars = f", prices ±{percent(max(prices), way='up')}" if any(prices) else ""
+    return f"{view.confidence} intervals: speeds ±{percent(max(speeds), way='up')} of each{points}{dollars}, or less."
 
 
 def _half(number: Number | None, *, relative: bool) -> float:
@@ -268,6 +275,12 @@ def _per_replica(_: View, rivals: AOrB, key: str) -> Number | None:
 def _met(view: View, _: AOrB, key: str) -> Number | None:
     value, least = view.estimate(SLO_ATTAINMENT.name, key), view.load.attainment
     return None if value is None or least is None else Number(shown=show(value, Scale(factor=100.0), beside=(least,)), bare=True)
+
+
+def _price(view: View, _: AOrB, key: str) -> Number | None:
+    """Of a good token: the price that two engines with the same objectives are chosen by."""
+    value = view.estimate(GOOD_PRICE, key)
+    return None if value is None else Number(shown=show(value, Scale(factor=PRICES[GOOD_PRICE][1].factor)), bare=True)
 
 
 def _load(view: View, key: str) -> Cell:

@@ -203,14 +203,14 @@ def doubts(view: View) -> Line:
 
 
 def _client(view: View) -> Iterator[str]:
-    """The least share of the load that was sent, and the largest uncertainty of a time stamp."""
+    """The least share of the load that was sent, and the largest p99 of the uncertainty of a time stamp."""
     pairs = [(view.estimate(ACHIEVED_RATE.name, column.key), view.estimate(OFFERED_RATE.name, column.key)) for column in view.columns]
     kept = [min(1.0, sent.value / due.value) for sent, due in pairs if sent and due and due.value]
     if kept and view.load_word == "rate":
         yield f"client kept {percent(min(kept), 4, way='down')} of the load"
     unsure = [value.value for name in UNCERTAINTIES for column in view.columns if (value := view.estimate(name, column.key))]
     if any(unsure):
-        yield f"own error of times at most {reading(max(unsure), SECONDS, way='up')}"
+        yield f"99 % of its times are known to {reading(max(unsure), SECONDS, way='up')}"
 
 
 def _not_measured(view: View) -> Line | None:
@@ -281,7 +281,7 @@ def _big(view: View, dimension: str) -> tuple[str, str]:
         for column in reversed(columns):
             shown = row.cells.get(column.key) if row else None
             if row is not None and shown is not None and shown.measured:
-                return shown.text, f"{shown.interval} {row.title.lower()}, {column.label}"
+                return shown.text, f"{shown.interval} {row.title.lower()}, {column.label}".strip()
     return "", ""
 
 

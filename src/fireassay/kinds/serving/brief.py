@@ -12,7 +12,7 @@ from typing import Final
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import Scale, given, show
-from fireassay.metrics.serving.cost import COST_PER_REQUEST, COST_PER_TOKEN
+from fireassay.metrics.serving.cost import COST_PER_GOOD_TOKEN, COST_PER_REQUEST, COST_PER_TOKEN
 from fireassay.metrics.serving.objectives import GOODPUT, SLO_ATTAINMENT
 from fireassay.metrics.serving.throughput import INPUT_THROUGHPUT, OUTPUT_THROUGHPUT, REQUEST_THROUGHPUT
 from fireassay.reports import answering
@@ -21,9 +21,11 @@ from fireassay.reports.view import Column, View
 
 YIELDS: Final = {OUTPUT_THROUGHPUT.name: "output tokens/s", INPUT_THROUGHPUT.name: "input tokens/s", REQUEST_THROUGHPUT.name: "requests/s"}
 GOOD: Final = {GOODPUT.name: "goodput, requests/s", REQUEST_THROUGHPUT.name: "requests/s"}
-PRICES: Final = {
-    COST_PER_TOKEN.name: ("$ per 1M tokens", Scale(factor=1e6, before="$", after=" per million tokens")),
-    COST_PER_REQUEST.name: ("$ per 1,000 requests", Scale(factor=1e3, before="$", after=" per 1,000 requests")),
+GOOD_PRICE: Final = COST_PER_GOOD_TOKEN.name
+PRICES: Final = {  # the first that is known; with objectives that of a good token
+    GOOD_PRICE: ("$ / 1M good tokens", Scale(factor=1e6, before="$", after=" per million good tokens")),
+    COST_PER_TOKEN.name: ("$ / 1M tokens", Scale(factor=1e6, before="$", after=" per million tokens")),
+    COST_PER_REQUEST.name: ("$ / 1,000 requests", Scale(factor=1e3, before="$", after=" per 1,000 requests")),
 }
 STREAMED: Final = ("ttft", "tpot")
 WHOLE: Final = "e2e"  # without a stream there is only the end of an answer

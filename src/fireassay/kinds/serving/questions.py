@@ -13,6 +13,7 @@ from fireassay.reports.pages import questions
 from fireassay.reports.view import LaunchRow, View
 
 CURVE: Final = "How much latency does throughput cost?"
+TABLES: Final = {"faults": "reliability", "cold": "tails"}  # of the details, under which question; the others say if answers are right
 GOODPUT: Final = "How much of the load was good?"
 
 
@@ -28,16 +29,16 @@ def sections(view: View, columns: Sequence[tuple[str, Callable[[LaunchRow], Cell
         "metrics-correctness",
         "Correctness",
         "Are the answers right?",
-        lambda: (*questions.charts(view, quality, absent=False), *tables.details(view), *questions.by_configuration(view, "correctness")),
+        lambda: (*questions.charts(view, quality, absent=False), *_details(view, ""), *questions.by_configuration(view, "correctness")),
         questions.told(view, "correctness"),
     )
-    yield questions.section("tails", "Latencies", "How are latencies distributed?", lambda: questions.charts(view, percentiles, panel))
+    yield questions.section("tails", "Latencies", "How are latencies distributed?", lambda: _tails(view))
     for dimension, title, question in (
         ("cost", "Cost", "What does an answer cost?"),
         ("reliability", "Faults", "Does it survive a fault?"),
     ):
         if dimension in view.dimensions and dimension not in view.unasked:
-            rows = questions.by_configuration(view, dimension)
+            rows = (*_details(view, dimension), *questions.by_configuration(view, dimension))
             yield Section(
                 key=f"metrics-{dimension}",
                 title=title,
@@ -55,3 +56,11 @@ def sections(view: View, columns: Sequence[tuple[str, Callable[[LaunchRow], Cell
 def _loads(view: View) -> Blocks:
     capacity = tuple(Prose(text=text) for text in tables.capacity(view))
     return (*capacity, *tables.numbers(view), *questions.verdict(view), *questions.by_configuration(view, "performance"))
+
+
+def _tails(view: View) -> Blocks:
+    return (*questions.charts(view, percentiles, panel), *_details(view, "tails"))
+
+
+def _details(view: View, question: str) -> Blocks:
+    return tuple(table for table in tables.details(view) if TABLES.get(table.name, "") == question)

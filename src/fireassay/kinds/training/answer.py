@@ -16,7 +16,7 @@ from typing import Final
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import count, given, show, with_interval
 from fireassay.metrics.cost import COST, COST_PER_ITEM
-from fireassay.metrics.metric import ALL
+from fireassay.metrics.metric import ALL, Metric
 from fireassay.metrics.quality import QUALITY, QUALITY_DIFFERENCE
 from fireassay.metrics.training.faults import RECOVERY_TIME
 from fireassay.metrics.training.lost_time import METRICS as LOST
@@ -51,6 +51,8 @@ PROCESSORS: Final = "bottleneck_processors"  # the audit that explains computing
 TIMES: Final = (STEP_TIME.name, WALL_TIME.name)
 PRICES: Final = (COST_PER_ITEM.name, COST.name)
 T_QUANTILE: Final = 2.1  # of Student t at 95 % with some twenty launches
+USUAL_LAUNCHES: Final = 10
+ENTANGLED: Final = "computing and communication"
 MOST_LAUNCHES: Final = 30  # that are advised to decide; with more noise than that, quieten the machine first
 LAYER_HEADS: Final = {"ledger": "samples", "gradient": "gradient, one step", "hashes": "replicas", "trajectory": "losses"}
 STATES: Final = {"pass": mark("PASS", "right"), "fail": mark("FAIL", "wrong"), "not run": mark("NOT_MEASURED", "not run")}
@@ -108,7 +110,8 @@ def _evidence(view: View) -> str:
     largest = view.columns[-1]
     said: list[str] = []
     if (speedup := view.estimate("speedup", largest.key)) and view.recommended != largest.key and len(view.columns) > 1:
-        said.append(f"A step with {largest.label} is {show(speedup).full} times as fast{_price_ratio(view, largest)}.")
+        subject = "The same work" if _scaling(view) == "weak" else "A step"  # with more workers, a step of weak scaling does more
+        said.append(f"{subject} with {largest.label} is {show(speedup).full} times as fast{_price_ratio(view, largest)}.")
     missed = [*_others(view, "bad"), *_others(view, "open")]
     if view.recommended not in (None, view.base) and missed:
         said.append(f"{_missing(view, missed)}.")
@@ -117,12 +120,13 @@ def _evidence(view: View) -> str:
 
 def _quality_words(view: View) -> Iterator[str]:
     if view.quality_metric is None:
-        if "correctness" not in view.unasked:
-            yield "Quality was not measured, so nothing can be recommended." if view.recommended is None else ""
+        if "correctness" not in view.unasked and view.recommended is None:
+            yield "Quality was not measured, so nothing can be recommended."
         return
     cells = [row.cells["correctness"].status for row in view.vector]
     if all(status == "PASS" for status in cells):
-        yield f"{view.quality_metric.capitalize()} is held at every worker count."
+        name = view.quality_metric  # of a word of the language the first letter may be changed, of an identifier none
+        yield f"{name.capitalize() if name.isalpha() and name.islower() else name} is held at every worker count."
 
 
 def _times(view: View, column: Column) -> str:
@@ -136,11 +140,11 @@ def _base_time(view: View) -> str:
 
 
 def _price_ratio(view: View, column: Column) -> str:
-    values = [view.estimate(name, key) for name in PRICES for key in (view.base, column.key)]
-    base, other = next(((a, b) for a, b in zip(values[::2], values[1::2], strict=True) if a and b), (None, None))
-    if base is None or other is None or not base.value:
-        return ""
-    return f", a run costs {other.value / base.value:.2g} times as much"
+    for name, what in ((COST.name, "a run"), (COST_PER_ITEM.name, "an item")):
+        base, other = view.estimate(name, view.base), view.estimate(name, column.key)
+        if base and other and base.value:
+            return f", {what} costs {other.value / base.value:.2g} times as much"
+    return ""
 
 
 def _missing(view: View, columns: Sequence[Column]) -> str:
@@ -264,9 +268,12 @@ def decomposition(view: View, column: Column) -> tuple[Sum, ...]:
     lost = [(metric, value) for metric in LOST if (value := view.estimate(metric.name, column.key))]
     ideal = whole.value - sum(value.value for _, value in lost)
     unit = scale.label
-    parts = tuple(
-        Part(text=NAMES[part_of(metric)], number=Number(shown=show(value, scale)), role=part_of(metric)) for metric, value in lost
-    )
+    together = not any(part_of(metric) == "transfer" for metric, _ in lost)  # then communication is part of computing
+
+    def text_of(metric: Metric) -> str:
+        return ENTANGLED if together and part_of(metric) == "computing" else NAMES[part_of(metric)]
+
+    parts = tuple(Part(text=text_of(metric), number=Number(shown=show(value, scale)), role=part_of(metric)) for metric, value in lost)
     split = (
         f"{show(base, scale).text.removesuffix(scale.after)} / {given(round(base.value / ideal, 6))}" if ideal > 0.0 else "a perfect split"
     )
@@ -381,10 +388,15 @@ def _unasked(dimension: str) -> str:
 
 
 def _about(view: View) -> str:
-    facts = {fact.name: fact.text for fact in view.conditions}
     workers = ", ".join(str(column.workers) for column in view.columns)
-    scaling = facts.get("Scaling", "").partition(":")[0].partition(";")[0]
+    scaling = _scaling(view)
     return ", ".join(word for word in (f"Training on {workers} workers", scaling and f"{scaling} scaling", _launches(view)) if word)
+
+
+def _scaling(view: View) -> str:
+    """strong or weak; empty if the record does not say."""
+    text = next((fact.text for fact in view.conditions if fact.name == "Scaling"), "")
+    return text.partition(" ")[0].rstrip(":;")
 
 
 def _launches(view: View) -> str:
@@ -413,15 +425,34 @@ def _next(view: View) -> tuple[Next, ...]:
         )
     if open_ := _others(view, "open"):
         levels = ",".join(str(column.workers) for column in (_base(view), *open_))
-        needed = max((_needed(view, column) for column in open_), default=0)
-        if needed > MOST_LAUNCHES:
-            reason = f"decide on {_numbers(open_)}: quieten the machine first (its noise would take {needed:,} launches)"
-        else:
-            reason = f"decide on {_numbers(open_)} with as many launches as the noise seen here needs"
-        usual = max(2 * answering.timed(view), 10)
-        launches = usual if needed > MOST_LAUNCHES else max(needed, usual)
-        return (Next(reason=reason, command=f"assay run {record} --workers {levels} --launches {launches}"),)
+        if examples := _only_examples(view, open_):
+            reason = f"decide on {_numbers(open_)}: score about {examples:,} held-out examples; launches of the same ones cannot"
+            return (Next(reason=reason),)
+        launches, why = _launches_to_decide(view, open_)
+        return (Next(reason=f"decide on {_numbers(open_)}{why}", command=f"assay run {record} --workers {levels} --launches {launches}"),)
     return _explain(view, record)
+
+
+def _only_examples(view: View, open_: Sequence[Column]) -> int:
+    """The held-out examples that decide, if nothing but quality is open and more launches cannot decide it; else 0."""
+    keys = {column.key for column in open_}
+    gates = [gate for gate in view.gates if gate.configuration in keys and gate.status == "INCONCLUSIVE"]
+    several = all(gate.examples_needed and not gate.launches_needed for gate in gates)
+    return max((gate.examples_needed or 0 for gate in gates), default=0) if several else 0
+
+
+def _launches_to_decide(view: View, open_: Sequence[Column]) -> tuple[int, str]:
+    """How many launches decide, and why: as many as quality takes, but no more than pay where the machine's noise is the cause."""
+    usual = max(2 * answering.timed(view), USUAL_LAUNCHES)
+    keys = {column.key for column in open_}
+    quality = max((gate.launches_needed or 0 for gate in view.gates if gate.configuration in keys), default=0)
+    noise = max((_needed(view, column) for column in open_), default=0)
+    if noise > max(MOST_LAUNCHES, quality):
+        first = f": quieten the machine first, then fewer decide than the {noise:,} launches that its noise seen here takes"
+        return max(quality, usual), first
+    if quality > max(usual, noise):
+        return quality, f": {view.quality_metric} takes {quality:,} launches, or more held-out examples"
+    return max(noise, usual), " with as many launches as the noise seen here needs" if noise else " with more launches"
 
 
 def _needed(view: View, column: Column) -> int:
@@ -430,7 +461,14 @@ def _needed(view: View, column: Column) -> int:
     The spread s of the log efficiency over blocks, and d, the distance of its logarithm from the gate: t s / sqrt(n) < d.
     """
     efficiency = view.estimate("efficiency", column.key)
-    if efficiency is None or view.efficiency_gate is None or len(efficiency.launch_values) < 2 or min(efficiency.launch_values) <= 0.0:
+    open_ = any(row.gate == "efficiency" and row.configuration == column.key and row.status == "INCONCLUSIVE" for row in view.gates)
+    if (
+        not open_
+        or efficiency is None
+        or view.efficiency_gate is None
+        or len(efficiency.launch_values) < 2
+        or min(efficiency.launch_values) <= 0.0
+    ):
         return 0
     spread = statistics.stdev(map(math.log, efficiency.launch_values))
     distance = abs(math.log(efficiency.value / view.efficiency_gate))
@@ -439,10 +477,9 @@ def _needed(view: View, column: Column) -> int:
 
 def _explain(view: View, record: str) -> tuple[Next, ...]:
     """What explains most of the lost time."""
-    sums = _why(view)
-    if not sums:
+    column, sums = studied(view), _why(view)
+    if column is None or not sums:
         return ()
-    column = next(column for column in view.columns if sums[0].title.startswith(f"why not faster: {column.label} "))
     largest = max(sums[0].parts, key=lambda part: part.number.value.value if isinstance(part.number.value, Estimate) else 0.0)
     if largest.role in ("transfer", "waiting"):
         return (Next(reason="see how much of it the links explain", command=f"assay comm --workers {column.workers} --ops all_reduce"),)

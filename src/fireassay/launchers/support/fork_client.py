@@ -58,10 +58,11 @@ class Server:
             self.close()
             raise EnvironmentLacks(f'launcher.start = "fork" is not possible here: {trouble}. Set launcher.start = "exec".')
 
-    def fork(self, mark: str, descriptors: list[int]) -> int:
-        """A supervisor for a launch: its process ID. `descriptors`: its control, answers and standard error."""
-        socket.send_fds(self.socket, [json.dumps({"mark": mark}).encode()], descriptors)
-        return int(self._receive()["pid"])
+    def fork(self, mark: str, descriptors: list[int]) -> int | None:
+        """A supervisor for a launch: its process ID; None if the server has ended. `descriptors`: its control, answers and standard error."""
+        with suppress(OSError):
+            socket.send_fds(self.socket, [json.dumps({"mark": mark}).encode()], descriptors)
+        return self._receive().get("pid")
 
     def close(self) -> None:
         """End it; its forks live on."""
@@ -74,7 +75,7 @@ class Server:
 
     def _receive(self) -> dict[str, Any]:
         try:
-            return dict(json.loads(self.socket.recv(4096) or b"{}"))
+            return dict(json.loads(self.socket.recv(fork_server.LONGEST) or b"{}"))
         except OSError:  # it did not answer in time, or is gone
             return {}
 
@@ -104,19 +105,28 @@ def end() -> None:
 
 def start(request: Request, engine: list[str], folder: Path, *, after: Callable[[], object]) -> SupervisedHandle:
     """Start a launch. `engine`: torchrun's arguments; `folder`: the launch's own, for the socket."""
-    prepare(request)
-    assert _server is not None
     control_read, control_write = os.pipe()
     out_read, out_write = os.pipe()
     request.log.parent.mkdir(parents=True, exist_ok=True)
     with launch_log.appending(request.log) as log:
-        pid = _server.fork(request.mark, [control_read, out_write, log.fileno()])
+        pid = _forked(request, [control_read, out_write, log.fileno()])
     os.close(control_read)
     os.close(out_write)
     process = ForkedProcess(pid, os.fdopen(control_write, "wb"), os.fdopen(out_read, "rb", buffering=0))
     handle = SupervisedHandle(process, request, after)
     handle.tell({**job_of(request, ["torchrun"]), "fork": {"socket": str(folder / "fork"), "engine": engine}})
     return handle
+
+
+def _forked(request: Request, descriptors: list[int]) -> int:
+    """The process ID of a new supervisor; a server that has ended meanwhile is replaced once."""
+    for _ in range(2):
+        prepare(request)
+        assert _server is not None
+        if (pid := _server.fork(request.mark, descriptors)) is not None:
+            return pid
+        end()
+    raise EnvironmentLacks('launcher.start = "fork": the process that had imported torch was ended twice. Set launcher.start = "exec".')
 
 
 def script(folder: Path, request: Request) -> list[str]:

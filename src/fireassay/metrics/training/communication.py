@@ -25,8 +25,8 @@ from fireassay.units import FRACTION, RATIO, SECONDS
 
 
 def exposed(measured: RecordData) -> Mapping[str, Value]:
-    """Exposed communication per configuration, by the best available method; its method text gives the others."""
-    return of_several(measured, lambda configuration: _exposed(measured, configuration))
+    """Exposed communication per configuration, by the best available method; its method text gives the others. Memoised."""
+    return measured.once("exposed communication", lambda data: of_several(data, partial(_exposed, data)))
 
 
 def _exposed(measured: RecordData, configuration: str) -> Value:
@@ -69,7 +69,7 @@ def by_method(measured: RecordData, configuration: str) -> Mapping[str, Value]:
         if rows.height:
             cut = rows["cut"].mean()
             note = "" if not isinstance(cut, float) or cut == 0.0 else f"; {CLAMPED[method == 'unsynchronised']} in {cut:.1%} of them"
-            steps = named(measured.table("communication"), rows) if method in IN_TRAINING else "steps"
+            steps = named(measured, rows) if method in IN_TRAINING else "steps"
             estimates[method] = averaged(
                 rows["exposed_s"].to_list(),
                 measured.confidence,

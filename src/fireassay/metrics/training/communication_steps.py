@@ -66,7 +66,7 @@ def _number(measured: RecordData, joined: pl.DataFrame, configuration: str, word
         measured.confidence,
         name=name,
         n_trials=int(present["steps"].sum()),
-        aggregate=f"median over {named(measured.table('communication'), present)} of the mean over ranks of {words}{left_out}",
+        aggregate=f"median over {named(measured, present)} of the mean over ranks of {words}{left_out}",
     )
 
 

@@ -45,7 +45,7 @@ def _volume_of(measured: RecordData, joined: pl.DataFrame, configuration: str) -
             unit=BYTES,
             name="comm_volume|by:hooks",
             n_trials=int(known["steps"].sum()),
-            aggregate=f"median over {named(measured.table('communication'), known)} of the mean over ranks of the bytes of the collectives "
+            aggregate=f"median over {named(measured, known)} of the mean over ranks of the bytes of the collectives "
             f"that the hooks saw; {_listed_beside(measured, configuration, listed)}",
         )
     if known.height and listed is not None and listed.nbytes is None:

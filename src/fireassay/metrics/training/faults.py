@@ -166,11 +166,19 @@ def partition(measured: RecordData, role: str) -> pl.DataFrame:
 
 
 def _partition(measured: RecordData, role: str) -> pl.DataFrame:
-    launches = measured.timed if role == "timed" else struck_launches(measured)
+    launches = _launches(measured, role)
     wall = ((pl.col("end_ns") - pl.col("begin_ns")) / NS_PER_S).alias("wall_s")
     base = launches.select("launch", "configuration", "workers", "block", wall)
-    seconds = of_ranks(measured, launches).group_by("launch").agg(pl.col(name).sum() / NS_PER_S for name in CATEGORIES)
+    seconds = _ranks(measured, role).group_by("launch").agg(pl.col(name).sum() / NS_PER_S for name in CATEGORIES)
     return base.join(seconds, on="launch").sort("launch")
+
+
+def _launches(measured: RecordData, role: str) -> pl.DataFrame:
+    return measured.timed if role == "timed" else struck_launches(measured)
+
+
+def _ranks(measured: RecordData, role: str) -> pl.DataFrame:
+    return measured.once(f"rank time {role}", lambda data: of_ranks(data, _launches(data, role)))
 
 
 def _goodput(measured: RecordData, _: Results, *, role: str, name: str) -> Mapping[str, Value]:
@@ -267,7 +275,7 @@ def lost_seconds(measured: RecordData) -> pl.DataFrame:
     ended = struck_launches(measured).filter(pl.col("status") == "ok")
     launches = ended.filter(~pl.col("launch").is_in(list(_unexplained(measured))))
     lost = pl.sum_horizontal(*(pl.col(name) for name in LOST)).sum() / NS_PER_S
-    of_launch = of_ranks(measured, launches).group_by("launch").agg(lost.alias("value"))
+    of_launch = _ranks(measured, "fault").group_by("launch").agg(lost.alias("value"))
     return launches.select("launch", "configuration", "workers").join(of_launch, on="launch").sort("launch")
 
 

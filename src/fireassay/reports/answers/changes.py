@@ -10,7 +10,7 @@ from typing import Final
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import Scale, Shown, show
 from fireassay.reports.answering import shortened
-from fireassay.reports.page import Line, Mark, Number, Section, Table
+from fireassay.reports.page import Line, Mark, Number, Section, Table, Tile
 from fireassay.reports.page import Plot as Plot
 from fireassay.reports.rows.comparison import change_estimate
 
@@ -28,6 +28,18 @@ def in_percent(ratio: float, low: float, high: float, *, confidence: float, meth
     shown = show(change, PERCENT, beside=(0.0, *margins))
     sign = "+" if value > 0.0 and shown.text.strip("0.% ") else ""
     return Number(shown=Shown(text=f"{sign}{shown.text}", interval=shown.interval, note="", value=change, scale=PERCENT))
+
+
+def tile(title: str, mark: Mark, number: Number | None, text: str) -> Tile:
+    """A change as one side of an answer."""
+    return Tile(
+        title=title,
+        mark=mark,
+        big=number.shown.text if number else "",
+        small=number.shown.interval if number else "",
+        text=text,
+        target="changes",
+    )
 
 
 def name_of(title: str) -> str:

@@ -11,8 +11,8 @@ from typing import Final
 
 from fireassay.estimates.format import asked, count
 from fireassay.reports.answering import shortened
-from fireassay.reports.answers.changes import command, doubts, in_percent, name_of, sections
-from fireassay.reports.page import Answer, Bullet, Bullets, Edge, Interval, Line, Mark, Next, Number, Plot, Section, Tone
+from fireassay.reports.answers.changes import command, doubts, in_percent, name_of, sections, tile
+from fireassay.reports.page import Answer, Bullet, Bullets, Edge, Interval, Line, Mark, Next, Number, Plot, Section, Tile, Tone
 from fireassay.units import FRACTION
 from fireassay.verdict.checking.types import SURE, Check, Confirmation, Row
 from fireassay.verdict.comparison.change_phrases import EXPLORATORY, difference_text
@@ -34,6 +34,7 @@ CONFIRMATIONS: Final[dict[Confirmation, str]] = {
     "refuted": "Suspected, then refuted: both measured again, in turn.",
     "undecided": "Both were measured again, in turn; that did not decide either.",
 }
+MOST_TILES: Final = 4
 MOST_ROWS: Final = 6  # decided rows in a plot
 LONGEST: Final = 240  # characters of a sentence in place of a change
 MOST_CONDITIONS: Final = 6
@@ -48,6 +49,7 @@ def answer(check: Check, records: Sequence[str] = ()) -> Answer:
         mark=Mark(word=f"{forced}{check.state.replace('_', ' ')}{_unsure(check)}", tone=tone),
         headline=_headline(check),
         evidence=" ".join(filter(None, (CONFIRMATIONS[check.confirmation], *_suspicion(check), *_others(check)))),
+        tiles=tuple(map(_tile, _told(check)[:MOST_TILES])),
         lines=tuple(_lines(check)),
         next=tuple(_next(check, records)),
         record="" if check.state == "pass" else f"{_basis(check)}; --full shows every metric",
@@ -80,6 +82,12 @@ def _deciding(check: Check) -> list[Row]:
     rows = [row for row in check.rows if row.decides]
     found = [row for row in rows if row.state == check.state] or rows
     return sorted(found, key=lambda row: not row.primary)
+
+
+def _told(check: Check) -> list[Row]:
+    """Every row that decides, the one that gives the state first; none if the check is refused."""
+    first = [] if check.refused else _deciding(check)
+    return [*first, *(row for row in check.rows if row.decides and first and row not in first)]
 
 
 def _headline(check: Check) -> str:
@@ -149,6 +157,12 @@ def _mark(row: Row) -> Mark:
     return Mark(word=row.state.replace("_", " "), tone=TONES.get(row.state, "open"))
 
 
+def _tile(row: Row) -> Tile:
+    margin = f", margin {asked(row.margin, FRACTION)}" if row.margin is not None else ""
+    text = f"at {row.configuration}{margin}" if _is_ratio(row) else shortened(row.sentence.partition(";")[0])
+    return tile(row.title, _mark(row), _percent(row) if _is_ratio(row) else None, text)
+
+
 def _condition(mismatch: Mismatch) -> Bullet:
     values = " against ".join(middle_cut(value, 30) for value in mismatch.values)
     return Bullet(mark=Mark(word="differs", tone="void"), title=mismatch.field, text=shortened(f"{values}: {mismatch.why}", 190))
@@ -159,7 +173,7 @@ def _condition(mismatch: Mismatch) -> Bullet:
 
 def _lines(check: Check) -> Iterator[Line]:
     """Why it cannot pass, and its limits; a check that passes says no more."""
-    if check.state == "pass":
+    if check.state in ("pass", "not_comparable"):
         return
     for gap in check.gaps[:2]:
         yield Line(label="gap", text=shortened(gap), mark=Mark(word="gap", tone="open"))

@@ -12,8 +12,8 @@ from typing import Final
 
 from fireassay.estimates.format import count, reading
 from fireassay.reports.answering import shortened
-from fireassay.reports.answers.changes import DECIDES, command, doubts, in_percent, launches_a_side, name_of, sections
-from fireassay.reports.page import Answer, Bullet, Bullets, Edge, Interval, Line, Mark, Next, Plot, Section, Tone
+from fireassay.reports.answers.changes import DECIDES, command, doubts, in_percent, launches_a_side, name_of, sections, tile
+from fireassay.reports.page import Answer, Bullet, Bullets, Edge, Interval, Line, Mark, Next, Number, Plot, Section, Tile, Tone
 from fireassay.reports.rows.comparison import DECIDED, ChangeRow, ComparisonView, MismatchRow
 from fireassay.units import FRACTION
 from fireassay.verdict.comparison.change_phrases import EXPLORATORY
@@ -22,6 +22,7 @@ from fireassay.verdict.comparison.phrases import shortened as middle_cut
 
 EXPLAINING: Final = 5  # metrics below the deciding one
 MOST_SIDES: Final = 12
+MOST_TILES: Final = 4
 MOST_CONDITIONS: Final = 6  # of a refusal; the others are counted
 LONGEST_VALUE: Final = 30  # characters of a condition's value
 MOST_FLAGS: Final = 4  # that fit a line; others are left to --force
@@ -47,6 +48,7 @@ def answer(view: ComparisonView, records: Sequence[str] = (), *, by_quality: boo
         mark=_mark(view, rows, by_quality=by_quality),
         headline=_headline(view, rows),
         evidence=_evidence(rows),
+        tiles=tiles(view),
         lines=tuple(_lines(view)),
         next=() if view.exploratory else tuple(_next(rows, records)),
         record=_record(view, rows, records),
@@ -135,12 +137,45 @@ def _power(row: ChangeRow) -> list[str]:
 
 
 def _of_metrics(view: ComparisonView, rows: Sequence[ChangeRow]) -> Iterator[Interval]:
-    """The deciding metric, then those that explain it: decided changes first, each group by size."""
-    others = [row for row in view.deciding if not row.primary and row.change.ratio and not row.struck and row.effect is not None]
-    others.sort(key=lambda row: (row.change.outcome not in DECIDED, not row.shown, -abs(math.log(row.change.ratio or 1.0))))
-    chosen = sorted(others[:EXPLAINING], key=lambda row: -abs(math.log(row.change.ratio or 1.0)))
+    """The deciding metric, then those that explain it, the largest change first."""
+    chosen = sorted(_explaining(view)[:EXPLAINING], key=lambda row: -abs(math.log(row.change.ratio or 1.0)))
     first = [row for row in rows if row.change.ratio is not None and not row.struck]
     yield from (_interval(view, row, name_of(row.title.lower()), DECIDES if row.primary else None) for row in (*first, *chosen))
+
+
+def _explaining(view: ComparisonView) -> list[ChangeRow]:
+    """Further metrics with a ratio: decided changes first, each group by size."""
+    others = [row for row in view.deciding if not row.primary and row.change.ratio and not row.struck and row.effect is not None]
+    others.sort(key=lambda row: (row.change.outcome not in DECIDED, not row.shown, -abs(math.log(row.change.ratio or 1.0))))
+    return others
+
+
+def tiles(view: ComparisonView) -> tuple[Tile, ...]:
+    """What decides, by side if there are several; else also what explains it most; quality."""
+    several = len(view.sides) > 2
+    rows = _decisive(view) if several else [*_decisive(view), *_explaining(view)]
+    quality = [
+        Tile(title="Quality", mark=line.mark, text=line.text, target=line.target) for line in _quality(view) if line.mark and not several
+    ]
+    changed = (
+        tile(row.side if several else row.title, Mark(word=row.word, tone=row.tone), _number(view, row), _ends(row))
+        for row in rows[: MOST_TILES - len(quality)]
+    )
+    return (*changed, *quality)
+
+
+def equal_loads(view: ComparisonView) -> Plot | None:
+    """The deciding metric at every common load of two sides; None at a single load."""
+    rows = [row for row in view.rows if row.metric == view.comparison.primary and _number(view, row) is not None]
+    if len(rows) < 2 or len(view.sides) > 2:
+        return None
+    rows.sort(key=lambda row: (len(row.configuration), row.configuration))  # 8 before 16
+    shown = tuple(_interval(view, row, row.configuration, DECIDES if row.primary else None) for row in rows)
+    return Plot(name="equal-loads", title=f"{rows[0].title.lower()}, change, %", rows=shown, edges=(Edge(value=0.0),))
+
+
+def _ends(row: ChangeRow) -> str:
+    return f"{row.baseline.text} to {row.value.text}" if row.baseline.measured and row.value.measured else row.change.word
 
 
 def _of_sides(view: ComparisonView, rows: Sequence[ChangeRow]) -> Iterator[Interval]:
@@ -149,25 +184,22 @@ def _of_sides(view: ComparisonView, rows: Sequence[ChangeRow]) -> Iterator[Inter
 
 
 def _interval(view: ComparisonView, row: ChangeRow, name: str, mark: Mark | None) -> Interval:
-    change = row.change
-    assert change.ratio is not None
-    assert change.low is not None
-    assert change.high is not None
-    number = in_percent(change.ratio, change.low, change.high, confidence=view.comparison.confidence, method=change.method)
+    number = _number(view, row)
+    assert number is not None
     return Interval(name=name, number=number, mark=mark, target="changes")
 
 
+def _number(view: ComparisonView, row: ChangeRow) -> Number | None:
+    """A change in per cent; None without a ratio, or if it counts for nothing."""
+    change = row.change
+    if change.ratio is None or change.low is None or change.high is None or row.struck:
+        return None
+    return in_percent(change.ratio, change.low, change.high, confidence=view.comparison.confidence, method=change.method)
+
+
 def _lines(view: ComparisonView) -> Iterator[Line]:
-    said = []
-    for side, word in view.quality:
-        tone = HELD.get(word.removesuffix(f" ({EXPLORATORY})"))
-        note = next((note for note in view.notes if note.startswith(f"{side}: ")), "")
-        said.append(note)
-        if tone is not None:
-            text = note.removeprefix(f"{side}: ") if len(view.quality) == 1 else note
-            yield Line(
-                label="quality", text=shortened(text.partition(";")[0].rstrip(".") or word), mark=Mark(word=word, tone=tone), target="notes"
-            )
+    yield from _quality(view)
+    said = [_of_side(view, side) for side, _ in view.quality]
     forced = [f"{row.field} differs" for row in view.mismatches if row.standing == "forced"]
     yield doubts(
         (
@@ -175,6 +207,20 @@ def _lines(view: ComparisonView) -> Iterator[Line]:
             *(note for note in view.notes if note not in said and not note.startswith(UNKNOWN)),
         )
     )
+
+
+def _of_side(view: ComparisonView, side: str) -> str:
+    return next((note for note in view.notes if note.startswith(f"{side}: ")), "")
+
+
+def _quality(view: ComparisonView) -> Iterator[Line]:
+    for side, word in view.quality:
+        tone, note = HELD.get(word.removesuffix(f" ({EXPLORATORY})")), _of_side(view, side)
+        if tone is not None:
+            text = note.removeprefix(f"{side}: ") if len(view.quality) == 1 else note
+            yield Line(
+                label="quality", text=shortened(text.partition(";")[0].rstrip(".") or word), mark=Mark(word=word, tone=tone), target="notes"
+            )
 
 
 def _next(rows: Sequence[ChangeRow], records: Sequence[str]) -> Iterator[Next]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -101,7 +102,9 @@ def _traces(report: Mapping[str, Any]) -> Iterator[Line]:
     files = [f"{launch['folder']}/{rank['file']}" for launch in report["launches"] for rank in launch["ranks"]]
     files += [f"{launch['folder']}/{part['file']}" for launch in report["launches"] for part in launch["nsys"] if part["file"]]
     if files:
-        yield Line(label="traces", text=f"{count(len(files), 'files')} in {files[0].rpartition('/')[0]}, for https://ui.perfetto.dev")
+        folders = {file.rpartition("/")[0] for file in files}
+        where = f"in {folders.pop()}" if len(folders) == 1 else f"below {posixpath.commonpath(folders)}"
+        yield Line(label="traces", text=f"{count(len(files), 'files')} {where}, for https://ui.perfetto.dev")
 
 
 def _troubles(report: Mapping[str, Any]) -> list[str]:

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from fireassay.estimates.estimate import Absent, Estimate, Value
-from fireassay.estimates.format import bracketed, count, percent, reading, scale_for, show, with_interval
+from fireassay.estimates.format import Scale, bracketed, count, percent, reading, scale_for, show, with_interval
 from fireassay.reports.answering import shortened
 from fireassay.reports.answers.changes import doubts
-from fireassay.reports.page import Answer, Head, Line, Mark, Section, Table, Tone, Words, number
+from fireassay.reports.page import Answer, Edge, Head, Interval, Line, Mark, Plot, Section, Table, Tile, Tone, Words, number
 from fireassay.reports.page import Cell as TableCell
 from fireassay.reports.rows.timing import Summary
 from fireassay.units import BYTES, RATIO, SECONDS
@@ -18,6 +18,7 @@ from fireassay.verdict.comparison.types import Change, Comparison
 
 LONGEST_LABEL: Final = 26  # characters of a command in the table
 MOST_ROWS: Final = 12
+MOST_TILES: Final = 4
 TONES: Final[dict[str, Tone]] = {"improved": "good", "equivalent": "good", "worse": "good"}  # an answer, not a judgement
 
 
@@ -29,13 +30,57 @@ def title(summaries: Sequence[Summary]) -> str:
 def answer(summaries: Sequence[tuple[Summary, str]], comparison: Comparison | None) -> Answer:
     """Which is faster, and how much; the time of one alone."""
     made = [summary for summary, _ in summaries]
-    return Answer(mark=_mark(made, comparison), headline=_headline(made, comparison), lines=tuple(_lines(made)), record=_record(summaries))
+    return Answer(
+        mark=_mark(made, comparison),
+        headline=_headline(made, comparison),
+        tiles=tuple(_tiles(made)),
+        lines=tuple(_lines(made)),
+        record=_record(summaries),
+    )
 
 
 def brief(summaries: Sequence[Summary]) -> tuple[Section, ...]:
-    """A row for each command."""
+    """A row for each command, which a page draws if there are several."""
     rows = [(summary.label, summary.time, summary.processor, summary.memory) for summary in summaries]
-    return (Section(key="brief-times", title="", depth="brief", content=(table(rows),)),)
+    section = Section(key="brief-times", title="", depth="brief", content=(table(rows),))
+    known = [(name, summary.time) for name, summary in _named(summaries) if isinstance(summary.time, Estimate)]
+    if len(known) < 2:
+        return (section,)
+    scale = _scale(summaries)
+    drawn = tuple(Interval(name=name, number=number(time, scale)) for name, time in known[:MOST_ROWS])
+    plot = Plot(name="times-drawn", title=f"time, {scale.label}", rows=drawn, edges=(Edge(value=0.0),))
+    return (section, Section(key="drawn", title="Times", depth="first", content=(plot,)))
+
+
+def _named(summaries: Sequence[Summary]) -> list[tuple[str, Summary]]:
+    """Several commands by their numbers in the headline."""
+    several = len(summaries) > 1
+    return [(f"{i} {shortened(s.label, LONGEST_LABEL)}" if several else s.label, s) for i, s in enumerate(summaries, 1)]
+
+
+def _tiles(summaries: Sequence[Summary]) -> Iterator[Tile]:
+    """The time of each command, all in one unit."""
+    timed, missing = Mark(word="timed", tone="good"), Mark(word="not measured", tone="absent")
+    scale = _scale(summaries)
+    for name, summary in _named(summaries)[:MOST_TILES]:
+        shown = show(summary.time, scale)
+        told = f"{count(summary.launches, 'rounds')}, {count(summary.trials, summary.trial)}"
+        yield Tile(
+            title=name,
+            mark=timed if shown.measured else missing,
+            big=shown.text if shown.measured else "",
+            small=shown.interval if shown.measured else "",
+            text=f"{told}; processor time {show(summary.processor).full}" if shown.measured else shown.note,
+            target=f"command-{_place(name, summaries)}",
+        )
+
+
+def _scale(summaries: Sequence[Summary]) -> Scale:
+    return scale_for(SECONDS, [summary.time.value for summary in summaries if isinstance(summary.time, Estimate)])
+
+
+def _place(name: str, summaries: Sequence[Summary]) -> str:
+    return name.partition(" ")[0] if len(summaries) > 1 else "1"
 
 
 def table(rows: Sequence[tuple[str, Value, Value, Value]]) -> Table:

@@ -16,7 +16,7 @@ from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import Scale, Shown, count, percent, scale_for, show
 from fireassay.estimates.rounding import written
 from fireassay.metrics.metric import ALL
-from fireassay.reports.charts.marks import Axis, Bar, Dot, Look, Panel, Point, Reading, Role, Shape
+from fireassay.reports.charts.marks import Axis, Bar, Dot, Look, Mark, Panel, Point, Reading, Role, Shape
 from fireassay.reports.view import MetricRow, View
 
 LOG_FROM: Final = 10.0  # a larger ratio of worker counts gets a logarithmic axis
@@ -259,14 +259,28 @@ def level_point(name: str, row: float, value: Estimate, scale: Scale, *, role: R
     )
 
 
-def block_dots(x: float, value: Estimate, factor: float, what: str, *, role: Role, series: str) -> list[Dot]:
-    """One pale dot per launch or block beside its interval; none for a single launch."""
+def block_dots(view: View, key: str, value: Estimate, factor: float) -> list[Dot]:
+    """One pale dot per block of a pair with the base, at the origin; hollow if a launch was disturbed; none for a single block."""
     values = value.launch_values if len(value.launch_values) > 1 else ()
-    return [
-        Dot(x=x, y=v * factor, role=role, shift=13 + 6 * (i % 2), series=series, tip=f"{what} {i}: {written_tick(v * factor)}")
-        for i, v in enumerate(values)
-        if math.isfinite(v)
+    sides = [
+        {row.block: row for row in view.launches if (row.configuration, row.role, row.status) == (side, "timed", "ok")}
+        for side in (view.base, key)
     ]
+    blocks = sorted(sides[0].keys() & sides[1].keys())
+    if len(blocks) != len(values):  # some launch has no value: which one is unknown
+        return [_dot(v * factor, f"{view.label(key)}: {written_tick(v * factor)}") for v in values if math.isfinite(v)]
+    dots = []
+    for block, v in zip(blocks, values, strict=True):
+        rows = {side[block].number: side[block] for side in sides}.values()
+        told = (f"#{row.number} disturbed: {row.disturbances}" for row in rows if row.disturbed)
+        tip = "\n".join((f"{view.label(key)}, block {block}: {written_tick(v * factor)}", *told))
+        if math.isfinite(v):
+            dots.append(_dot(v * factor, tip, hollow=any(row.disturbed for row in rows)))
+    return dots
+
+
+def _dot(y: float, tip: str, *, hollow: bool = False) -> Dot:
+    return Dot(x=0.0, y=y, series="block", hollow=hollow, tip=tip)
 
 
 def stacked(row: int, parts: Iterable[tuple[Role, Look, str, str, float]], least: float = 0.0, series: bool = True) -> list[Bar]:
@@ -292,10 +306,16 @@ def interval_key(values: Iterable[Estimate], view: View, what: str, role: Role =
     return keys
 
 
-def dot_key(values: Iterable[Estimate], what: str, series: str) -> list[Key]:
-    """The key of raw dots, if any."""
-    several = any(len(value.launch_values) > 1 for value in values)
-    return [Key(mark="dot", role="soft", text=what, series=series)] if several else []
+def dot_key(dots: Sequence[Dot], what: str) -> list[Key]:
+    """The key of raw dots, if any, and of the hollow ones."""
+    keys = [Key(mark="dot", role="soft", text=what, series="block")] if dots else []
+    return [*keys, *disturbed_key(dots)]
+
+
+def disturbed_key(marks: Iterable[Mark]) -> list[Key]:
+    """The key of hollow marks, if any."""
+    hollow = any(isinstance(mark, (Dot, Point)) and mark.hollow for mark in marks)
+    return [Key(mark="ring", role="soft", text="hollow: disturbed launch")] if hollow else []
 
 
 def of_marks(series: Mapping[str, Key], panels: Iterable[Panel]) -> tuple[Key, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 
 from fireassay.estimates.format import reading
-from fireassay.reports.charts.chart import Drawing, Key, Missing, linear, look, written_tick
+from fireassay.reports.charts.chart import Drawing, Key, Missing, disturbed_key, linear, look, written_tick
 from fireassay.reports.charts.marks import Axis, Mark, Panel, Point, Reading, Rule
 from fireassay.reports.series.training import OrderPoint
 from fireassay.reports.view import View
@@ -65,6 +65,7 @@ def _points(view: View, by_step: bool) -> list[Point]:
         if (seconds := [t for p in view.series.order if p.configuration == key and (t := times[p.launch]) is not None])
     }
     places = {column.key: index for index, column in enumerate(view.columns)}
+    rows = {row.number: row for row in view.launches}
     points = []
     for at in view.series.order:
         time, (shape, role) = times[at.launch], look(places.get(at.configuration, 0))
@@ -75,9 +76,8 @@ def _points(view: View, by_step: bool) -> list[Point]:
             continue
         percent = 100.0 / usual[at.configuration]
         low, high = (None if end is None else end * percent for end in ((at.q25_s, at.q75_s) if by_step else (None, None)))
-        told = Reading(
-            name=name, text=f"{written_tick(time * percent)} %", value=time * percent, low=low, high=high, more=reading(time, "s")
-        )
+        more = "\n".join((reading(time, "s"), *rows[at.launch].disturbed.values()))
+        told = Reading(name=name, text=f"{written_tick(time * percent)} %", value=time * percent, low=low, high=high, more=more)
         points.append(
             Point(
                 x=at.position,
@@ -86,6 +86,7 @@ def _points(view: View, by_step: bool) -> list[Point]:
                 high=high,
                 role=role,
                 shape=shape,
+                hollow=bool(rows[at.launch].disturbed),
                 series=at.configuration,
                 target=target,
                 reading=told,
@@ -98,11 +99,17 @@ def _key(view: View, points: list[Point]) -> tuple[Key, ...]:
     keys = [Key(mark=look(i)[0], role=look(i)[1], text=column.label, series=column.key) for i, column in enumerate(view.columns)]
     if any(point.shape == "cross" for point in points):
         keys.append(Key(mark="cross", role="fail", text="failed: no time"))
-    return tuple(keys)
+    return (*keys, *disturbed_key(points))
 
 
 def _words(view: View, by_step: bool) -> str:
     parts = [
-        f"#{point.launch} ({view.label(point.configuration)}): {reading(_time(view, point, by_step), 's')}" for point in view.series.order
+        f"#{point.launch} ({view.label(point.configuration)}): {reading(_time(view, point, by_step), 's')}{_disturbed(view, point.launch)}"
+        for point in view.series.order
     ]
     return "In order of starting: " + "; ".join(parts) + "."
+
+
+def _disturbed(view: View, launch: int) -> str:
+    words = next(row.disturbances for row in view.launches if row.number == launch)
+    return f" ({words})" if words else ""

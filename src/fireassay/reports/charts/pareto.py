@@ -1,4 +1,4 @@
-"""What does speed for one user cost in throughput?  Tokens per second of a replica against those that one user sees.
+"""What does speed for one user cost in throughput?  Tokens per second of a replica, or per dollar, against those that one user sees.
 
 Upper right is better.  A point is dominated if another measured load of any engine gives at least as much of both and more of one; the
 frontier joins the others in steps, since between two of them nothing was measured.  Intervals in both directions are those of the
@@ -8,19 +8,21 @@ metrics: dominance is by the values alone.  A user's speed is the inverse of the
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import Scale, given, show
+from fireassay.metrics.serving.cost import TOKENS_PER_DOLLAR
 from fireassay.metrics.serving.latency import TPOT_P50
 from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT
 from fireassay.reports.charts.chart import Drawing, Key, Missing, has_interval, linear, point, top_of
 from fireassay.reports.charts.marks import Line as Path
 from fireassay.reports.charts.marks import Mark, Panel, Point
 from fireassay.reports.charts.serving.lines import Line, engines_of, line_keys, lines, path, scenarios, styled
+from fireassay.reports.rows.comparison import ComparisonView
 from fireassay.reports.view import Column, View
 
 NAME = "pareto"
@@ -32,38 +34,96 @@ UNIT: Final = {"concurrency": "requests in flight", "rate": "requests offered pe
 
 @dataclass(frozen=True, kw_only=True)
 class Operation:
-    """One load of one engine: tokens per second for one user, and of a replica."""
+    """One load of one engine or record: tokens per second for one user, and what the load yields: of a replica, or per dollar."""
 
-    column: Column
+    label: str
+    load: float | None
     user: Estimate
-    replica: Estimate
+    whole: Estimate
 
     @property
     def place(self) -> tuple[float, float]:
         """Where it is drawn."""
-        return self.user.value, self.replica.value
+        return self.user.value, self.whole.value
+
+
+Series = Sequence[tuple[Line, Sequence[Operation]]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Yield:
+    """What is drawn upwards: its metric, its name with the unit, and its unit."""
+
+    metric: str
+    title: str
+    unit: str
+
+
+REPLICA: Final = Yield(metric=OUTPUT_THROUGHPUT.name, title="Output tokens per second of a replica", unit="tokens/s of a replica")
+PER_SIDE: Final = (  # of records, the first that is measured
+    Yield(metric=TOKENS_PER_DOLLAR.name, title="Output tokens per dollar", unit="tokens/$"),
+    Yield(metric=OUTPUT_THROUGHPUT.name, title="Output tokens per second", unit="tokens/s"),
+)
 
 
 def draw(view: View) -> list[Drawing | Missing]:
     """A panel per scenario."""
-    panels = [panel for name in scenarios(view) if (panel := _panel(view, name)) is not None]
+    panels = list(_panels(view))
     if not panels:
         return [Missing(title=TITLE, reason="Output tokens per second and the time per token were not both measured at any load.")]
     every = operations(view, view.columns)
-    keys = line_keys(view, lines(view, lambda column: column.engine), [one.replica for one in every.values()])
+    named = lines(view, lambda column: column.engine)
+    return [_drawing(panels, [(line, ()) for line in named], every.values(), view.confidence, REPLICA, UNIT[view.load_word], _price(view))]
+
+
+def of_sides(view: ComparisonView) -> Drawing | Missing:
+    """A series for each record of a comparison, over the loads that they have in common."""
+    for up in PER_SIDE:
+        if series := _sides(view, up):
+            every = [one for _, some in series for one in some]
+            return _drawing([_panel(series, up.title, up)], series, every, view.confidence, up, "loads")
+    return Missing(title=TITLE, reason="Yield and the time per token were not both measured at any common load.")
+
+
+def _sides(view: ComparisonView, up: Yield) -> Series:
+    """Every side's common loads, ascending; none unless each side has one."""
+    changes = {(row.metric, row.configuration, row.side): row.change for row in view.rows}
+    found: dict[str, dict[str, Operation]] = {side: {} for side in view.sides}
+    for (metric, where, side), gap in changes.items():
+        whole = changes.get((up.metric, where, side))
+        if metric == TPOT_P50.name and whole is not None:
+            for label, a, b in ((view.sides[0], gap.baseline, whole.baseline), (side, gap.value, whole.value)):
+                if isinstance(a, Estimate) and isinstance(b, Estimate) and a.value > 0.0:
+                    found[label][where] = Operation(label=f"{label}, {where}", load=_load(where), user=inverse(a), whole=b)
+    if not all(found.values()):
+        return ()
+    ordered = (sorted(some.values(), key=lambda one: one.load or 0.0) for some in found.values())
+    return tuple((Line(name=side, columns=(), place=index), some) for index, (side, some) in enumerate(zip(found, ordered, strict=True)))
+
+
+def _load(configuration: str) -> float | None:
+    """The load that a configuration's name ends with: "concurrency=8" is 8."""
+    text = configuration.rpartition("=")[2]
+    return float(text) if text.replace(".", "", 1).isdigit() else None
+
+
+def _drawing(
+    panels: Sequence[Panel], series: Series, every: Iterable[Operation], confidence: str, up: Yield, loads: str, more: str = ""
+) -> Drawing:
+    found = list(every)
+    keys = line_keys(confidence, [line for line, _ in series], [one.whole for one in found])
     keys += [Key(mark="hollow", role="soft", text="dominated: another load gives more"), Key(mark="dash", role="ink", text="frontier")]
-    return [
-        Drawing(
-            title=TITLE,
-            panels=tuple(panels),
-            across=2 if len(panels) > 1 else 1,
-            key=tuple(keys),
-            description=_words(view, every),
-            caption=f"Numbers at points are loads ({UNIT[view.load_word]}); only measured loads count. Upper right is better. "
-            f"Across: 1 / median time per output token. {_price(view)}".strip(),
-            quantity="Output tokens per second of a replica",
-        )
-    ]
+    words = "; ".join(f"{one.label}: {show(one.whole, BARE).text} {up.unit} at {show(one.user, BARE).text} for one user" for one in found)
+    return Drawing(
+        title=TITLE,
+        panels=tuple(panels),
+        across=2 if len(panels) > 1 else 1,
+        key=tuple(keys),
+        description=f"Tokens per second for one user. {words}.",
+        caption=f"Numbers at points are loads{f' ({loads})' if loads != 'loads' else ''}; only measured loads count. Upper right is better. "
+        f"Across: 1 / median time per output token. {more}".strip(),
+        quantity=up.title,
+    )
 
 
 def operations(view: View, columns: Sequence[Column]) -> dict[str, Operation]:
@@ -72,7 +132,8 @@ def operations(view: View, columns: Sequence[Column]) -> dict[str, Operation]:
     for column in columns:
         gap, whole = view.estimate(TPOT_P50.name, column.key), view.estimate(OUTPUT_THROUGHPUT.name, column.key)
         if gap is not None and whole is not None and gap.value > 0.0:
-            found[column.key] = Operation(column=column, user=inverse(gap), replica=divided(whole, column.workers))
+            user, replica = inverse(gap), divided(whole, column.workers)
+            found[column.key] = Operation(label=column.label, load=column.load, user=user, whole=replica)
     return found
 
 
@@ -98,25 +159,26 @@ def frontier(places: Iterable[tuple[float, float]]) -> tuple[tuple[float, float]
     return tuple(reversed(kept))
 
 
-def _panel(view: View, scenario: str) -> Panel | None:
-    found = operations(view, [column for column in view.columns if column.scenario == scenario])
-    if not found:
-        return None
-    best = frontier(one.place for one in found.values())
-    right, top = (top_of(values, BARE.factor) for values in ([one.user for one in found.values()], [one.replica for one in found.values()]))
+def _panels(view: View) -> Iterator[Panel]:
+    """One for each scenario with a point."""
+    names = scenarios(view)
+    for name in names:
+        found = operations(view, [column for column in view.columns if column.scenario == name])
+        series = [(line, [found[column.key] for column in line.columns if column.key in found]) for line in engines_of(view, name)]
+        if found:
+            yield _panel(series, f"{name}: tokens per second of a replica" if len(names) > 1 else REPLICA.title, REPLICA)
+
+
+def _panel(series: Series, title: str, up: Yield) -> Panel:
+    every = [one for _, some in series for one in some]
+    best = frontier(one.place for one in every)
+    right, top = (top_of(values, BARE.factor) for values in ([one.user for one in every], [one.whole for one in every]))
     marks: list[Mark] = [_steps(best)] if len(best) > 1 else []
     labelled: list[Point] = []
-    for line in engines_of(view, scenario):
-        points = [_point(found[column.key], line, best, labelled, right, top) for column in line.columns if column.key in found]
+    for line, some in series:
+        points = [_point(one, line, best, labelled, right, top, up) for one in some]
         marks += [*path(points, line), *points]
-    several = len(scenarios(view)) > 1
-    return Panel(
-        x=linear(0, right, "tokens per second for one user"),
-        y=linear(0, top),
-        marks=tuple(marks),
-        height=260,
-        title=f"{scenario}: tokens per second of a replica" if several else "Output tokens per second of a replica",
-    )
+    return Panel(x=linear(0, right, "tokens per second for one user"), y=linear(0, top), marks=tuple(marks), height=260, title=title)
 
 
 def _steps(best: Sequence[tuple[float, float]]) -> Path:
@@ -125,26 +187,20 @@ def _steps(best: Sequence[tuple[float, float]]) -> Path:
     return Path(points=tuple(corners), role="ink", dashed=True, thin=True)
 
 
-def _point(one: Operation, line: Line, best: Sequence[tuple[float, float]], labelled: list[Point], right: float, top: float) -> Point:
+def _point(
+    one: Operation, line: Line, best: Sequence[tuple[float, float]], labelled: list[Point], right: float, top: float, up: Yield
+) -> Point:
     """A load's point with intervals in both directions, labelled with its load unless a label is close."""
-    mark = styled(point(one.column.label, one.user.value, one.replica, BARE), line)
+    mark = styled(point(one.label, one.user.value, one.whole, BARE), line)
     assert mark.reading is not None
     ends = (one.user.low, one.user.high) if has_interval(one.user) else (None, None)
-    more = f"tokens/s of a replica, at {show(one.user, BARE).full} tokens/s for one user"
+    more = f"{up.unit}, at {show(one.user, BARE).full} tokens/s for one user"
     free = all(abs(mark.x - other.x) > CLOSE * right or abs(mark.y - other.y) > CLOSE * top for other in labelled)
-    label = given(one.column.load) if free and one.column.load is not None else ""
+    label = given(one.load) if free and one.load is not None else ""
     told = replace(mark.reading, more=more)
     mark = replace(mark, left=ends[0], right=ends[1], hollow=one.place not in best, reading=told, label=label)
     labelled.append(mark)
     return mark
-
-
-def _words(view: View, every: Mapping[str, Operation]) -> str:
-    parts = [
-        f"{one.column.label}: {show(one.replica, BARE).text} of a replica at {show(one.user, BARE).text} for one user"
-        for one in every.values()
-    ]
-    return f"Tokens per second. {'; '.join(parts)}."
 
 
 def _price(view: View) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from fireassay.estimates.estimate import Estimate
+from fireassay.estimates.format import percent
 from fireassay.reports.charts.chart import Drawing, Key, Missing, level_point, linear, rows_axis
 from fireassay.reports.charts.marks import Mark, Panel, Role, Rule
 from fireassay.reports.page import Plot, Tone
@@ -27,13 +28,19 @@ def drawing(plot: Plot) -> Drawing | Missing:
         level_point(row.name, index, value, scale, role=ROLES.get(row.mark.tone, "blue") if row.mark else "blue", target=row.target)
         for index, (row, value) in enumerate(known)
     ]
-    names = (f"{row.name} {plot.stub}: {row.number.shown.full}".replace(" :", ":") for row, _ in known)
+    names = (f"{row.name}{_noun(row.name, plot.stub)}: {row.number.shown.full}" for row, _ in known)
     level = next((value.confidence for _, value in known if value.n_launches > 1), 0.95)
     return Drawing(
         title=f"{plot.title[:1].upper()}{plot.title[1:]}",
         panels=(Panel(x=linear(min(values) - room, max(values) + room), y=rows_axis(names), marks=(*edges, *points)),),
         caption="",
         description="; ".join(f"{row.name}: {row.number.shown.full}" for row, _ in known),
-        key=(Key(mark="point", role="soft", text=f"value and {100 * level:g} % interval"),),
+        key=(Key(mark="point", role="soft", text=f"value and {percent(level, 4)} interval"),),
         quantity=plot.title,
     )
+
+
+def _noun(name: str, stub: str) -> str:
+    """What a number counts: "2" alone is no name of a row."""
+    noun = stub.removesuffix("s") if name == "1" else stub
+    return f" {noun}" if noun and name.replace(".", "").isdigit() else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import given
@@ -11,6 +12,7 @@ from fireassay.reports.charts.chart import (
     Key,
     Missing,
     absence,
+    block_dots,
     common_scale,
     dot_key,
     estimates,
@@ -34,11 +36,12 @@ def draw(view: View) -> Drawing | Missing:
     if row is None or not differences:
         return Missing(title=TITLE, reason=absence(view, row, "The difference of quality to the base"))
     margin = view.quality_margin or 0.0
-    keys = [*interval_key(differences.values(), view, "difference"), *dot_key(differences.values(), "one launch", "launch")]
+    panel = _panel(view, row, differences, margin)
+    keys = [*interval_key(differences.values(), view, "difference"), *dot_key([m for m in panel.marks if isinstance(m, Dot)], "one launch")]
     keys.append(Key(mark="band", role="fail", text=f"worse than the margin of −{given(margin)} allows"))
     return Drawing(
         title=TITLE,
-        panels=(_panel(view, row, differences, margin),),
+        panels=(panel,),
         caption="Right is better. Held where the whole interval lies right of the margin.",
         description=f"{in_words(view, row)} The margin is {given(margin)}.",
         key=tuple(keys),
@@ -58,8 +61,8 @@ def _panel(view: View, row: MetricRow, differences: Mapping[str, Estimate], marg
         Rule(x=0.0),
     ]
     for index, (key, value) in enumerate(differences.items()):
-        values = value.launch_values if len(value.launch_values) > 1 else ()
-        marks += [Dot(x=v * scale.factor, y=index, role="blue", drop=9 + 5 * (i % 2), series="launch") for i, v in enumerate(values)]
+        dots = block_dots(view, key, value, scale.factor)
+        marks += [replace(dot, x=dot.y, y=index, role="blue", drop=9 + 5 * (i % 2)) for i, dot in enumerate(dots)]
         marks.append(level_point(view.label(key), index, value, scale))
     title = f"difference of {view.quality_metric or 'quality'} to {view.label(view.base)}"
     names = rows_axis((view.label(key) for key in differences), 52)

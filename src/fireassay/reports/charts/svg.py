@@ -27,6 +27,7 @@ MOST_STOPS: Final = 40  # points of a panel that a keyboard stops at; more are r
 MOST_ROWS: Final = 400  # of the table behind a chart
 MOST_SERIES: Final = 8  # that can be switched off
 LONGEST: Final = 48  # letters of a row's name; the table behind the chart has all of it
+LONGEST_RULE: Final = 28  # letters beside a line
 LETTER: Final = 1.9  # per cent of a narrow chart's width
 SHAPES: Final = {
     "circle": '<circle class="d" r="4.5"/>',
@@ -37,7 +38,6 @@ SHAPES: Final = {
     "plus": '<path class="d" d="M-1.8-5.4h3.6v3.6h3.6v3.6h-3.6v3.6h-3.6v-3.6h-3.6v-3.6h3.6z"/>',
     "cross": '<path class="e" d="M-5-5 5 5M-5 5 5-5"/>',
 }
-HOLLOW: Final = '<circle class="d hollow" r="4.5"/>'
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,7 +207,7 @@ class _Frame:
         x, y = self.x(mark.x), self.y(mark.y)
         parts = [self._upright(mark, x), self._level(mark, y)]
         exact = mark.low == mark.high and mark.left == mark.right and not mark.hollow and mark.shape == "circle"
-        shape = HOLLOW if mark.hollow else SHAPES["diamond" if exact else mark.shape]
+        shape = SHAPES["diamond" if exact else mark.shape].replace('class="d"', 'class="d hollow"' if mark.hollow else 'class="d"')
         hit = '<rect class="hit" x="-13" y="-13" width="26" height="26"/>'
         title = f"<title>{escape(tip(mark.reading))}</title>" if mark.reading is not None else ""
         here = f'<svg x="{x:.2f}%" y="{y:.1f}" overflow="visible">{"".join(parts[:1])}{shape}{hit}{title}</svg>'
@@ -329,10 +329,10 @@ class _Frame:
         return f'<rect class="f bk"{shade} x="{left:.2f}%" {size}>{title}</rect>{text}'
 
     def _rule(self, mark: Rule) -> str:
-        look, text = "e" + " dashed" * mark.dashed, escape(_shortened(mark.text, LONGEST // 2))
+        look, text = "e" + " dashed" * mark.dashed, escape(_shortened(mark.text, LONGEST_RULE))
         if mark.x is not None:
             x = self.x(mark.x)
-            across, anchor = (-5, "end") if x > 70 else (5, "start")
+            across, anchor = (-5, "end") if x > 50 else (5, "start")  # half of a phone's width has room for any text
             words = f'<text x="{x:.2f}%" dx="{across}" y="{11 if self._rows else self._top + 10}" text-anchor="{anchor}">{text}</text>'
             return f'<line class="{look}" x1="{x:.2f}%" x2="{x:.2f}%" y1="{self._top}" y2="{self._bottom}"/>{words if text else ""}'
         assert mark.y is not None

@@ -11,19 +11,12 @@ from typing import Final
 from fireassay.estimates.estimate import Estimate, Value
 from fireassay.estimates.format import show
 from fireassay.reports.answers import check as answers
-from fireassay.reports.page import Bullet, Bullets, Case, Cell, Mark, Number, Outcome, Page, Section, Table, Tone, heads, notes
+from fireassay.reports.page import Bullet, Bullets, Case, Cell, Mark, Number, Outcome, Page, Section, Table, heads, notes
 from fireassay.reports.rows.comparison import change_estimate, effect
 from fireassay.stats.comparing.comparison import Difference
 from fireassay.verdict.checking.types import Check, Row
 from fireassay.verdict.comparison.change_phrases import EXPLORATORY, difference_parts
 
-TONES: Final[dict[str, Tone]] = {
-    "pass": "good",
-    "improvement": "good",
-    "regression": "bad",
-    "not_comparable": "bad",
-    "nothing_measured": "bad",
-}
 OUTCOMES: Final[dict[str, Outcome]] = {
     "regression": "failure",
     "nothing_measured": "error",
@@ -38,7 +31,7 @@ def page(check: Check, records: Sequence[str] = ()) -> Page:
     summary = {"state": check.state, "record": check.record, "baseline": check.baseline, "sentence": check.sentence}
     return Page(
         title=f"{check.record} against {check.baseline}" if check.baseline else check.record,
-        mark=Mark(word=f"{mark_of(check)}{check.state.replace('_', ' ')}", tone=TONES.get(check.state, "open")),
+        mark=Mark(word=f"{mark_of(check)}{check.state.replace('_', ' ')}", tone=answers.TONES.get(check.state, "open")),
         lead=check.sentence,
         sections=(*answers.brief(check), *_sections(check)),
         answer=answers.answer(check, records),
@@ -87,7 +80,7 @@ def _state(row: Row, check: Check) -> Mark:
     if row.state == "listed":
         return Mark(word="listed")
     word = f"{row.state.replace('_', ' ')}{' (suspected)' if row.suspected else ''}{'' if row.decides else ' *'}"
-    return Mark(word=f"{mark_of(check)}{word}", tone=TONES.get(row.state, "open"), why=row.sentence)
+    return Mark(word=f"{mark_of(check)}{word}", tone=answers.TONES.get(row.state, "open"), why=row.sentence)
 
 
 def difference_number(difference: Difference | None, *, unit: str = "") -> Number | None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from fireassay.estimates.estimate import Estimate, Value
 from fireassay.estimates.format import count
+from fireassay.metrics.serving.latency import TPOT_P50
 from fireassay.reports.answers import comparison as answers
 from fireassay.reports.graph import Amounts, Axis, Graph, Trace
 from fireassay.reports.page import Bullet, Bullets, Cell, Chart, Head, Mark, Number, Page, Section, Table, Tone, Words, heads, notes
@@ -44,6 +45,7 @@ def sections(view: ComparisonView) -> Iterator[Section]:
     elif view.rows:
         yield Section(key="differs", title="Differences", depth="detail", content=(Bullets(items=(), empty="Nothing relevant."),))
     yield from _changes(view)
+    yield from _frontier(view)
     if view.overview:
         depth = "front" if len(view.sides) > 2 or not view.deciding else "detail"
         yield Section(key="sides", title="Side by side", depth=depth, content=(_overview(view),))  # type: ignore[arg-type]
@@ -66,6 +68,23 @@ def _changes(view: ComparisonView) -> Iterator[Section]:
         yield Section(key="elsewhere", title="Other configurations", content=(changes("elsewhere", second),))
     if rest := [row for row in (*view.deciding, *view.elsewhere) if row not in first and row not in second]:
         yield Section(key="further", title="Further changes", depth="detail", content=(changes("further", rest, folded=True),))
+
+
+def _frontier(view: ComparisonView) -> Iterator[Section]:
+    """Of records of loads: yield against the speed for one user, and how far apart they are at equal loads."""
+    if not any(row.metric == TPOT_P50.name for row in view.rows):
+        return
+    from fireassay.reports.charts import pareto
+    from fireassay.reports.charts.chart import Missing
+
+    if isinstance(drawing := pareto.of_sides(view), Missing):
+        return
+    chart = Chart(name=pareto.NAME, draw=lambda: drawing)
+    yield Section(key="pareto", title="Frontier", depth="first", content=(chart, *(b for s in answers.brief(view) for b in s.blocks)))
+    if plot := answers.equal_loads(view):
+        yield Section(
+            key="equal", title="Equal loads", question="How far apart are they at equal loads?", depth="appendix", content=(plot,)
+        )
 
 
 def forest(rows: Sequence[ChangeRow]) -> tuple[Graph, ...]:

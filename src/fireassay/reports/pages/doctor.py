@@ -9,11 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from fireassay.reports.answering import shortened
-from fireassay.reports.page import Answer, Bullet, Bullets, Case, Mark, Next, Outcome, Page, Section, Table, Tone, heads
+from fireassay.reports.page import Answer, Bullet, Bullets, Case, Mark, Next, Outcome, Page, Section, Table, Tile, Tone, heads
 
 EXIT_OF: Final = {"fit": 0, "unknown": 4, "noisy": 4, "unfit": 1}
 TONES: Final[dict[str, Tone]] = {"fit": "good", "unfit": "bad", "noisy": "open", "unknown": "open"}
 FLOOR: Final = "noise floor"  # the check that says which differences show
+MOST_TILES: Final = 4
 MOST_LINES: Final = 9  # checks with a line each
 MOST_REMEDIES: Final = 2
 SIGNED: Final = {
@@ -27,7 +28,7 @@ OUTCOMES: Final[dict[Tone, Outcome]] = {"good": "passed", "bad": "failure"}
 
 def page(title: str, head: str, fitness: str, checks: Sequence[Mapping[str, Any]], again: str = "assay doctor") -> Page:
     """The page of an examination; `again` repeats it."""
-    rows = tuple((check["name"], _mark(check["fitness"]), check["evidence"]) for check in checks)
+    rows = tuple((check["name"], SIGNED.get(check["fitness"], SIGNED["unknown"]), check["evidence"]) for check in checks)
     sections = [
         Section(key="brief-checks", title="", depth="brief", content=(Bullets(items=tuple(_lines(checks))),)),
         Section(key="checks", title="Checks", content=(Table(name="checks", heads=heads("Check", "Fitness", "Evidence"), rows=rows),)),
@@ -53,10 +54,21 @@ def _answer(head: str, fitness: str, checks: Sequence[Mapping[str, Any]], again:
     return Answer(
         mark=_mark(fitness),
         headline=head if told is None else f"{told['name']} {told['evidence']}",
+        tiles=tuple(_tile(check) for check in sorted(checks, key=_gravity) if check is not told)[:MOST_TILES],
         evidence="`assay compare` and `assay check` call smaller differences INCONCLUSIVE." if smaller else "",
         next=tuple(_next(checks, again)),
         record=head,
     )
+
+
+def _gravity(check: Mapping[str, Any]) -> int:
+    """What is wrong first; what is unknown says least."""
+    return ("unfit", "noisy", "fit", "unknown").index(check["fitness"])
+
+
+def _tile(check: Mapping[str, Any]) -> Tile:
+    name = str(check["name"])
+    return Tile(title=f"{name[:1].upper()}{name[1:]}", mark=SIGNED[check["fitness"]], text=check["evidence"], target="checks")
 
 
 def _next(checks: Sequence[Mapping[str, Any]], again: str) -> Iterator[Next]:

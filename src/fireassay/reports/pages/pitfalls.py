@@ -6,8 +6,8 @@ it. Text of claims is untrusted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from fireassay.estimates.format import count
@@ -80,10 +80,10 @@ def page(sheet: Sheet) -> Page:
     """The page of an audit."""
     return Page(
         title=sheet.subject,
-        mark=Mark(word=sheet.status, tone=TONES.get(sheet.status, "open")),
+        mark=_mark(sheet),
         lead=one_line(sheet.sentence),
         about=(f"{sheet.kind}: {sheet.source}",),
-        sections=(*brief(sheet), *_sections(sheet)),
+        sections=(*brief(sheet), *_sections(sheet), *_of_page(sheet)),
         answer=answer(sheet),
         properties={"verb": "audit", "status": sheet.status, "source": sheet.source},
         cases=tuple(_case(pitfall) for pitfall in sheet.pitfalls),
@@ -95,11 +95,15 @@ def answer(sheet: Sheet) -> Answer:
     words = ((UNSEEN[sheet.kind], "not examined"), ("clear", "clear"))
     rest = [f"{number} {word}" for word, state in words if (number := len(_in_state(sheet, state)))]
     return Answer(
-        mark=Mark(word=sheet.status.replace("_", " "), tone=TONES.get(sheet.status, "open")),
+        mark=_mark(sheet),
         headline=", ".join((count(len(_in_state(sheet, "fallen into")), "pitfalls"), *rest)),
         next=tuple(_next(sheet)),
         record=f"{sheet.kind}: {sheet.source}; --full shows the question behind each pitfall",
     )
+
+
+def _mark(sheet: Sheet) -> Mark:
+    return Mark(word=sheet.status.lower().replace("_", " "), tone=TONES.get(sheet.status, "open"))
 
 
 def brief(sheet: Sheet) -> Iterator[Section]:
@@ -149,13 +153,30 @@ def _sections(sheet: Sheet) -> Iterator[Section]:
         yield Section(key="examined", title="Examined and clear", depth="detail", content=_clear(clear))
 
 
+def _of_page(sheet: Sheet) -> Iterator[Section]:
+    """The same for a page: a list of what is wrong, tables of the rest."""
+    if fallen := _in_state(sheet, "fallen into"):
+        items = tuple(_wrong(pitfall, finding) for pitfall in fallen for finding in pitfall.findings)
+        yield Section(key="fallen-into", title=f"{HEADINGS['fallen into']} ({len(fallen)})", depth="page", content=(Bullets(items=items),))
+    yield from (replace(section, depth="page") for section in _sections(sheet) if section.key == "measure")
+    for state in ("not examined", "clear"):
+        if members := _in_state(sheet, state):
+            title = f"{HEADINGS[state]} ({len(members)})"
+            yield Section(key=state.replace(" ", "-"), title=title, depth="page", content=_clear(members))
+
+
+def _wrong(pitfall: Pitfall, finding: Finding) -> Bullet:
+    where = f"{pitfall.question} {one_line(finding.configuration)}" if finding.configuration else pitfall.question
+    return replace(_finding(finding, graded=True), title=pitfall.title, where=where)
+
+
 def _names(pitfalls: Iterable[Pitfall]) -> Prose:
     return Prose(text=", ".join(pitfall.title for pitfall in pitfalls))
 
 
-def _clear(pitfalls: Iterable[Pitfall]) -> Blocks:
+def _clear(pitfalls: Sequence[Pitfall]) -> Blocks:
     rows = tuple((pitfall.title, pitfall.question, one_line(pitfall.reason)) for pitfall in pitfalls)
-    return (Table(name="examined", heads=heads("Pitfall", "Question", "Evidence"), rows=rows),)
+    return (Table(name=f"examined-{pitfalls[0].state.replace(' ', '-')}", heads=heads("Pitfall", "Question", "Evidence"), rows=rows),)
 
 
 def _blocks(pitfall: Pitfall) -> Iterator[Block]:

@@ -342,6 +342,7 @@ def launches(view: View, columns: Sequence[tuple[str, Callable[[LaunchRow], Cell
         ("Place", lambda row: row.order),
         ("Role", lambda row: row.role),
         ("Status", lambda row: Mark(word=row.status, tone="plain" if row.status == "ok" else "bad")),
+        *((("Disturbed", _disturbed),) if any(row.disturbed for row in view.launches) else ()),
         ("Wall", lambda row: row.wall),
         *columns,
         ("Begin (UTC)", lambda row: row.begin_utc),
@@ -355,6 +356,12 @@ def launches(view: View, columns: Sequence[tuple[str, Callable[[LaunchRow], Cell
         anchor="launch",
     )
     return Section(key="launches", title="Launches", depth="detail", content=(table,))
+
+
+def _disturbed(row: LaunchRow) -> Cell:
+    """The disturbances of the machine during a launch; a repeated one says so in its reason."""
+    why = "; ".join(row.disturbed.values()) if row.status == "ok" else ""
+    return Mark(word=row.disturbances, tone="open", sign="~", why=why) if row.disturbed else Words(text="no", tone="absent")
 
 
 TRAINING_COLUMNS: Final[tuple[tuple[str, Callable[[LaunchRow], Cell]], ...]] = (

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from fireassay.estimates.format import count
 from fireassay.reports.answering import shortened
 from fireassay.reports.answers import changes
 from fireassay.reports.answers.changes import name_of
@@ -27,6 +28,7 @@ from fireassay.reports.page import (
     Plot,
     Section,
     Table,
+    Tile,
     Tone,
     heads,
     notes,
@@ -38,11 +40,12 @@ from fireassay.verdict.comparison.phrases import UNKNOWN
 from fireassay.verdict.comparison.types import Mismatch
 from fireassay.verdict.reproduction import Reproduction, Row
 
+MOST_TILES: Final = 4
 MOST_ROWS: Final = 6  # drawn
 MOST_TOLD: Final = 4  # in words
 LONGEST: Final = 220  # characters of the sentence
 CLASSES: Final = ("identity", "hardware", "condition", "context")
-TONES: Final[dict[str, Tone]] = {"reproduced": "good", "agrees": "good", "identical": "good", "differs": "bad", "another_experiment": "bad"}
+TONES: Final[dict[str, Tone]] = {"reproduced": "good", "agrees": "good", "identical": "good", "differs": "bad", "not_comparable": "void"}
 OUTCOMES: Final[dict[Tone, Outcome]] = {"good": "passed", "bad": "failure"}
 
 
@@ -50,7 +53,7 @@ def page(reproduction: Reproduction) -> Page:
     """The page of a reproduction."""
     return Page(
         title=f"{reproduction.first} again as {reproduction.second}",
-        mark=Mark(word=reproduction.state.replace("_", " "), tone=TONES.get(reproduction.state, "open")),
+        mark=_mark(reproduction),
         lead=reproduction.sentence,
         sections=(*_brief(reproduction), *_sections(reproduction)),
         answer=_answer(reproduction),
@@ -59,12 +62,16 @@ def page(reproduction: Reproduction) -> Page:
     )
 
 
+def _mark(reproduction: Reproduction) -> Mark:
+    return Mark(word=reproduction.state.replace("_", " "), tone=TONES.get(reproduction.state, "open"))
+
+
 def _answer(reproduction: Reproduction) -> Answer:
     """Whether the numbers agree, and which conditions differ."""
-    tone = "void" if reproduction.state == "not_comparable" else TONES.get(reproduction.state, "open")
     return Answer(
-        mark=Mark(word=reproduction.state.replace("_", " "), tone=tone),
+        mark=_mark(reproduction),
         headline=_headline(reproduction),
+        tiles=tuple(_tiles(reproduction)),
         lines=tuple(_lines(reproduction)),
         record=f"{reproduction.first}, {reproduction.second}; --full shows every metric and condition",
     )
@@ -93,6 +100,20 @@ def _brief(reproduction: Reproduction) -> tuple[Section, ...]:
     )
     plot = Plot(name="changes", title="change, %", stub="metric", rows=shown, edges=(Edge(value=0.0),))
     return (*(changes.sections(plot) if shown else ()), *words)
+
+
+def _tiles(reproduction: Reproduction) -> Iterator[Tile]:
+    """What decides, and how many metrics agree."""
+    rows = sorted((row for row in reproduction.rows if row.decides), key=lambda row: row.difference is None)
+    for row in rows[: MOST_TILES - 1]:
+        drawn = row.difference is not None and row.difference.scale == "ratio"
+        text = f"at {row.configuration}" if drawn else shortened(row.sentence.partition(";")[0])
+        yield changes.tile(row.title, _agreement(row), _percent(row) if drawn else None, text)
+    if rows := list(reproduction.rows):
+        worst = min((_agreement(row) for row in rows), key=lambda mark: ("bad", "open", "good").index(mark.tone))
+        words = [row.agreement.replace("_", " ") for row in rows]
+        text = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
+        yield Tile(title=count(len(rows), "metrics"), mark=worst, text=text, target="metrics")
 
 
 def _percent(row: Row) -> Number | None:

@@ -7,11 +7,27 @@ launches there is no interval that could set the number of significant digits.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from fireassay.reports.answers import changes
-from fireassay.reports.page import GENERAL, Answer, Bullet, Bullets, Cell, Figure, Head, Line, Mark, Page, Section, Table, heads, notes
+from fireassay.reports.page import (
+    GENERAL,
+    Answer,
+    Bullet,
+    Bullets,
+    Cell,
+    Figure,
+    Head,
+    Line,
+    Mark,
+    Page,
+    Section,
+    Table,
+    Tile,
+    heads,
+    notes,
+)
 
 if TYPE_CHECKING:
     from fireassay.verdict.rubric.types import Fit, Gustafson, Row, Rubric, Scaling
@@ -57,9 +73,26 @@ def _answer(result: Rubric) -> Answer:
     return Answer(
         mark=Mark(word="recommended", tone="good") if chosen else Mark(word="no row qualifies", tone="bad"),
         headline=_verdict(result).removeprefix("Verdict: ").rstrip(".") if chosen else f"wanted: {result.picks[0].sentence}",
+        tiles=tuple(_tiles(result)),
         lines=(*asked, *picks, *laws, changes.doubts(result.notes, most=1)),
         record=f"{result.source}; --full shows every column, law and pick",
     )
+
+
+def _tiles(result: Rubric) -> Iterator[Tile]:
+    """The chosen row: how fast, how efficient, how good, at which cost."""
+    row = next((row for row in result.rows if row.workers == result.recommended), None)
+    if row is None:
+        return
+    where, single = f"{row.workers} {_workers(result, row)}", "single timings: no interval"
+    met, gate = Mark(word="holds", tone="good"), f"{result.limits.efficiency:.2f}"
+    plain = Mark(word="no gate", tone="absent")
+    yield Tile(title="Speedup", mark=plain, big=f"{row.speedup:.2f}×", small=where, text=single, target="rows")
+    yield Tile(title="Efficiency", mark=met, big=f"{row.efficiency:.2f}", small=where, text=f"at least {gate} is asked for", target="rows")
+    if (quality := _quality(result, row.quality)) is not None:
+        yield Tile(title="Quality", mark=met, big=quality, small=where, text="held in this row", target="rows")
+    if cost := _cost(row).removeprefix(", "):
+        yield Tile(title="Cost", mark=plain, big=cost, small=where, text=single, target="rows")
 
 
 def _brief(result: Rubric) -> Table:

@@ -48,6 +48,7 @@ def _answer(tuned: Tuned, view: ComparisonView | None, settings: str) -> Answer:
     return Answer(
         mark=Mark(word="better settings", tone="good") if tuned.adopted else Mark(word="stay", tone="open"),
         headline=shortened(sentence(tuned).rstrip("."), LONGEST),
+        tiles=answers.tiles(view) if view else (),
         lines=(*told, doubts(weak)),
         record=f"{rounds}, of which only the last decides; --full shows all",
     )

@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from fireassay.estimates.format import reading
+from fireassay.frames.noise import disturbances
 from fireassay.frames.record_data import RecordData
 from fireassay.reports.rows.types import LaunchRow
 from fireassay.units import NS_PER_S
@@ -18,10 +19,11 @@ def launches(measured: RecordData, labels: Mapping[str, str]) -> tuple[LaunchRow
     steps = measured.global_steps.group_by("launch").agg(pl.len().alias("steps"), pl.col("step_s").median().alias("step_s"))
     steady = measured.steady_steps.group_by("launch").agg(pl.col("step_s").median().alias("steady_s"))
     joined = measured.table("launches").join(steps, on="launch", how="left").join(steady, on="launch", how="left").sort("launch")
-    return tuple(_launch_row(row, measured, labels) for row in joined.iter_rows(named=True))
+    disturbed = disturbances(measured)
+    return tuple(_launch_row(row, measured, labels, disturbed.get(row["launch"], {})) for row in joined.iter_rows(named=True))
 
 
-def _launch_row(row: Mapping[str, Any], measured: RecordData, labels: Mapping[str, str]) -> LaunchRow:
+def _launch_row(row: Mapping[str, Any], measured: RecordData, labels: Mapping[str, str], disturbed: Mapping[str, str]) -> LaunchRow:
     wall_s = (row["end_ns"] - row["begin_ns"]) / NS_PER_S
     step_s = row["steady_s"] if row["steady_s"] is not None else row["step_s"]
     state = measured.steady.get(row["launch"]) if row["steps"] else None
@@ -47,4 +49,5 @@ def _launch_row(row: Mapping[str, Any], measured: RecordData, labels: Mapping[st
         step=reading(step_s, "s"),
         warmup=state.warmup if state else None,
         shape=state.kind if state else "",
+        disturbed=disturbed,
     )

@@ -90,6 +90,8 @@ class GateRow:
     status: Status
     word: str
     sentence: str
+    launches_needed: int | None = None
+    examples_needed: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,6 +155,12 @@ class LaunchRow:
     shape: str
     due: int = 0  # of a load: its requests without the cold ones
     answered: int = 0
+    disturbed: Mapping[str, str] = field(default_factory=dict)  # rule -> why, for each disturbance of the machine
+
+    @property
+    def disturbances(self) -> str:
+        """ "foreign load, slow sentinel"; empty for a quiet machine."""
+        return ", ".join(rule.replace("_", " ") for rule in self.disturbed)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,7 +14,7 @@ from typing import Final
 import polars as pl
 
 from fireassay.frames.clock_offsets import on_one_clock
-from fireassay.frames.record_data import RecordData, effective_steps
+from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.communication.watched_steps import all_watched, watched
 from fireassay.frames.training.rank_phases import BETWEEN
 from fireassay.units import NS_PER_S
@@ -74,7 +74,7 @@ def phases(measured: RecordData) -> tuple[RankPhases, ...]:
 def _phases(measured: RecordData, configuration: str) -> tuple[RankPhases, ...]:
     steady = measured.steady_steps.filter(pl.col("configuration") == configuration).select("launch", "step")
     steady = watched(steady, measured.table("communication"))
-    rows = _own(measured, effective_steps(measured.table("steps")).join(steady, on=["launch", "step"], how="semi"))
+    rows = _own(measured, measured.effective_steps.join(steady, on=["launch", "step"], how="semi"))
     medians = (
         rows.group_by("rank")
         .agg(
@@ -179,7 +179,7 @@ def timeline(measured: RecordData, ranks: tuple[RankPhases, ...]) -> StepTimelin
 
 def _timeline(measured: RecordData, calls: pl.DataFrame, row: dict[str, object], shown: list[int]) -> StepTimeline:
     is_this_step = (pl.col("launch") == row["launch"]) & (pl.col("step") == row["step"])
-    steps = effective_steps(measured.table("steps")).filter(is_this_step & pl.col("rank").is_in(shown))
+    steps = measured.effective_steps.filter(is_this_step & pl.col("rank").is_in(shown))
     begin = int(steps["begin_ns"].min())  # type: ignore[arg-type]
     rows = {int(step_row["rank"]): step_row for step_row in _own(measured, steps).iter_rows(named=True)}
     spans = [span for step_row in rows.values() for span in _laid(step_row, begin)]

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
@@ -16,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 import jinja2
 
 from fireassay.printable import printable
-from fireassay.reports.page import Answer, Block, Bullets, Chart, Facts, Mark, Page, Plot, Prose, Section, Sum, Table, Tone, said
+from fireassay.reports.page import Answer, Block, Bullets, Chart, Facts, Line, Mark, Page, Plot, Prose, Section, Sum, Table, Tone, said
 from fireassay.reports.writers.support import grids
 from fireassay.reports.writers.writer import Writer
 
@@ -34,6 +36,7 @@ SIGNS: Final[Mapping[Tone, str]] = {
     "struck": "–",
     "plain": "•",
 }
+FURTHER: Final = re.compile(r" \d+ more: --full$")
 LEAST_LINKS: Final = 4  # sections from which a list of links is shown
 LONGEST_UNIT: Final = 4  # characters of a unit that is as large as its number
 LONG_NOTES: Final = 300  # characters of a table's notes; longer ones are folded
@@ -63,11 +66,8 @@ def _first(page: Page) -> tuple[Section, ...]:
 
 
 def _sections(page: Page) -> tuple[Section, ...]:
-    """The sections after the first screen."""
-    if questions := page.of_depth("page"):
-        return questions
-    tables = tuple(section for section in page.of_depth("brief") if section not in _first(page)) if page.answer else ()
-    return (*tables, *(page.of_depth("front", "detail", "appendix") or page.of_depth("paper")))
+    """The sections after the first screen; the tables of an answer are for formats that stop after it."""
+    return page.of_depth("page") or page.of_depth("front", "detail", "appendix") or page.of_depth("paper")
 
 
 def _pictures(sections: Sequence[Section], anchors: frozenset[str]) -> Iterator[tuple[str, Picture]]:
@@ -118,7 +118,21 @@ def _headline(answer: Answer) -> str:
     """The headline as a sentence begins; the name of a configuration or engine stays as it is written."""
     first = answer.headline.partition(" ")[0].strip(":,;")
     names = {mark.word.partition(" ")[0].strip(",") for tile in answer.tiles for mark in tile.marks}
-    return answer.headline if first in names else f"{answer.headline[:1].upper()}{answer.headline[1:]}"
+    named = first in names or not first.replace("-", "").isalpha()  # such as all_reduce
+    text = answer.headline if named else f"{answer.headline[:1].upper()}{answer.headline[1:]}"
+    return text.replace(" %", "\u00a0%")
+
+
+def _lines(answer: Answer) -> list[Line]:
+    """The lines that no tile says, without what formats say that stop after the answer."""
+    tiled = {tile.title.partition(" ")[0].lower() for tile in answer.tiles}
+    return [replace(line, text=FURTHER.sub("", line.text)) for line in answer.lines if line.label not in tiled]
+
+
+def _record(answer: Answer) -> str:
+    """The line about the record, without what only other formats can say."""
+    kept = answer.record.partition("; --full")[0].partition("; all: --full")[0]
+    return f"{kept}." if kept else ""
 
 
 @cache
@@ -165,6 +179,8 @@ def _template() -> jinja2.Template:
         "large": _large,
         "folded": _folded,
         "headline": _headline,
+        "lines_of": _lines,
+        "record_of": _record,
         "beams": grids.beams,
     }
     environment.globals.update(

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from fireassay.estimates.format import given
+from fireassay.estimates.rounding import limit
 from fireassay.printable import printable
 from fireassay.reports.page import (
     Answer,
@@ -113,7 +114,7 @@ def _sign(mark: Mark | None) -> str:
 
 def _plot(plot: Plot) -> str:
     """The intervals as a table, with its edges in the head."""
-    edges = "".join(f"; {edge.text} {given(edge.value * _factor(plot))}" for edge in plot.edges if edge.text)
+    edges = "".join(f"; {edge.text} {given(limit(edge.value * _factor(plot)))}" for edge in plot.edges if edge.text)
     unit = " %" if plot.title.endswith(", %") else ""
     rows = ((_sign(row.mark).strip(), plain(row.name), plain(_bare(row.number, unit))) for row in plot.rows)
     return grid(("", plain(plot.stub), plain(f"{plot.title}{edges}")), rows)

@@ -145,7 +145,7 @@ def resume(
             f"{path} is {record_before.state}; no launch is left to run. Show it: assay report {shell_word(path)}. Measure again: assay run"
         )
     before = dict((record_before.manifest["environment"] or {}).get("before") or {})
-    folder = Path(before.get("script", {}).get("folder", Path.cwd()))
+    folder = Path((before.get("script") or {}).get("folder") or Path.cwd())
     experiment = with_secrets(record_before.experiment)
     runner = runner_for(experiment, folder, advice)
     if not force:

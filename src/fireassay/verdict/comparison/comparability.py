@@ -93,12 +93,12 @@ def differences(sides: Sequence[Side], varying: Sequence[str] = ()) -> tuple[Mis
 
 
 def differences_now(measured: RecordData, before: Mapping[str, Any]) -> tuple[Mismatch, ...]:
-    """The conditions of machine and software in which an environment captured now differs from the record's.
+    """The conditions of machine, software and script in which an environment captured now differs from the record's.
 
     Not those that only a run shows (data, engines), nor those the record lacks. `before`: as in `environment.before`.
     """
     now = replace(measured, manifest={**measured.manifest, "environment": {"before": before}})
-    known = [condition for condition in CONDITIONS if condition.source == BEFORE and condition.kind != "context"]
+    known = [condition for condition in CONDITIONS if condition.source in (BEFORE, f"{BEFORE} script") and condition.kind != "context"]
     mismatches = [
         found for condition in known for found in _of_condition(condition, [condition.fields(side, {}) for side in (measured, now)])
     ]

@@ -11,6 +11,7 @@ Source: docs/methodology.md, "Quality"; Tango, Statistics in Medicine 17, 1998.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import given, reading, show
@@ -56,7 +57,10 @@ def _one(measured: RecordData, results: Results, quality: Quality, configuration
     status, sentence = _judged(quality, decision, value)
     if status == "PASS" and doubt is not None and decision.low <= 0.0:
         return _result(configuration, doubt[0], f"quality undecided: {doubt[1]}")
-    return _result(configuration, status, sentence)
+    result = _result(configuration, status, sentence)
+    if status != "INCONCLUSIVE":
+        return result
+    return replace(result, launches_needed=decision.launches_needed, examples_needed=decision.items_needed)
 
 
 def _reference(results: Results, quality: Quality, configuration: str, doubt: tuple[Status, str] | None) -> GateResult:

@@ -107,6 +107,7 @@ def test_a_page_that_cannot_be_made_says_why(client: TestClient, root: Path) -> 
     reply = client.get("/records/unsynced-bbbbbb.html")
     assert reply.status_code == 500
     assert "was changed" in reply.text
+    assert str(root) not in reply.text
 
 
 @pytest.mark.parametrize(

@@ -5,15 +5,19 @@ from __future__ import annotations
 import shutil
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
 from fireassay.cli import main
 from fireassay.cli.support.records import served
+from fireassay.cli.support.records.site import written
 from fireassay.clock import FakeClock
 from fireassay.record.folder import RecordFolder, create
+from fireassay.reports.site import side_by_side
 from tests.cli.support.records.several import again
 from tests.limits import PROCESS_S
 from tests.record.making import experiment, launch_row
@@ -167,3 +171,12 @@ def test_a_run_in_flight_moves_without_reloading_until_it_ends(watched: Watched,
     assert page.evaluate("window.sameDocument") is None, "a record has ended: the whole page is new"
     assert watched.said == []
     assert [url for url in watched.fetched if not url.startswith((address, "data:"))] == []
+
+
+def test_the_command_that_compares_is_safe_to_paste_whatever_a_folder_is_called(watched: Watched, tmp_path: Path) -> None:
+    item = side_by_side.Item(record="", group="g", date="", verdict="PASS", headline="", page="records/a.html", metrics={})
+    page = side_by_side.filled(written(side_by_side.page()), [replace(item, record=name) for name in ("$(reboot)", "it's", "vit-8f0b5f")])
+    (tmp_path / "compare.html").write_text(page)
+    for other, shown in (("it's", r"'it'\''s'"), ("vit-8f0b5f", "vit-8f0b5f")):
+        watched.page.goto((tmp_path / "compare.html").as_uri() + f"?{other}#{urlencode({'a': '$(reboot)', 'b': other})}")
+        assert watched.page.locator("#assay-side-by-side code").inner_text() == f"assay compare '$(reboot)' {shown}"

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from fireassay.cli.support.records import verdict_cache
+from fireassay.cli.support.records.summary import Summary
 from fireassay.cli.support.records.verdict_cache import cached, folder, judge_digest, keep
-from tests.cli.support.records.test_summary import SUMMARY
+from tests.cli.support.records.test_summary import ESTIMATE, SUMMARY
 
 
 @pytest.fixture(autouse=True)
-def forget() -> None:
+def forget() -> Iterator[None]:
+    """The digest of a made-up source must not outlive its test: other tests of this process list records by it."""
+    judge_digest.cache_clear()
+    yield
     judge_digest.cache_clear()
 
 
@@ -64,3 +70,25 @@ def test_a_cache_that_cannot_be_read_or_written_is_no_error(tmp_path: Path) -> N
 
 def test_it_is_in_the_users_cache() -> None:
     assert folder({"XDG_CACHE_HOME": "/x"}) == Path("/x/assay/verdicts")
+
+
+@pytest.mark.parametrize(
+    "summary",
+    [
+        replace(SUMMARY, name="vit\ud800"),
+        replace(SUMMARY, measures=(replace(SUMMARY.measures[0], value=replace(ESTIMATE, launch_values=(3.5, math.inf))),)),
+    ],
+)
+def test_a_summary_that_json_cannot_hold_is_not_kept(tmp_path: Path, summary: Summary) -> None:
+    keep(summary, tmp_path)
+    assert cached(SUMMARY.seal, tmp_path) is None
+
+
+def test_a_module_beside_the_folders_counts_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for part in verdict_cache.JUDGING:
+        (tmp_path / part).mkdir()
+    monkeypatch.setattr("fireassay.__file__", str(tmp_path / "__init__.py"))
+    before = judge_digest()
+    judge_digest.cache_clear()
+    (tmp_path / "units.py").write_text("NS_PER_S = 1e9")
+    assert judge_digest() != before

@@ -45,6 +45,13 @@ def test_columns_go_where_fewer_digits_do_not_suffice_and_are_counted() -> None:
     assert all(len(line) <= 40 for line in lines)
 
 
+def test_columns_below_one_head_go_together() -> None:
+    heads = (Head(text="load"), *(Head(text=f"{name} {side}", above=name) for name in ("speed", "price") for side in "ab"))
+    lines = screen(Table(name="t", heads=heads, rows=((8, 1, 2, 3, 4),)), width=33)
+    assert lines[-3].split() == ["load", "speed", "a", "speed", "b"]
+    assert lines[-1] == "  (2 more columns in a wider window)"
+
+
 def test_a_head_spans_its_columns_and_is_never_cut() -> None:
     heads = (Head(text="load"), *(Head(text=name, above="tokens per second, one user") for name in "ab"), Head(text="c", above="rest"))
     lines = screen(Table(name="t", heads=heads, rows=((8, 1, 2, 3),)))

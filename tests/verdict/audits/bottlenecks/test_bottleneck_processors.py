@@ -13,7 +13,7 @@ from tests.builders import estimate
 from tests.handmade import Handmade
 
 
-def found(processors: int | None, *, device: bool = False, threads: int = 1) -> list[Finding]:
+def found(processors: int | None, *, device: bool = False, threads: int = 1, transfer: bool = True) -> list[Finding]:
     """A base that computes 80 ms of 100; four workers that compute 45 ms each."""
     made = Handmade(levels=(1, 4), blocks=3)
     made.experiment = made.experiment.model_copy(update={"launcher": Launcher(threads_per_worker=threads)})
@@ -29,6 +29,8 @@ def found(processors: int | None, *, device: bool = False, threads: int = 1) -> 
     results = {STEP_TIME.name: STEP_TIME.compute(data, {})}
     for metric in METRICS:
         results[metric.name] = metric.compute(data, results)
+    if transfer:
+        results["lost_transfer"] = {"workers=4": estimate(0.001, 0.0, "s")}
     if device:
         results["memory_peak"] = {"workers=4": estimate(1e9, 0.0, "B")}
     return list(AUDIT.examine(data, results))
@@ -52,3 +54,8 @@ def test_enough_processors_unknown_ones_or_a_device_say_nothing(processors: int 
 def test_threads_count_too() -> None:
     (finding,) = found(4, threads=2)
     assert "4 workers with 2 threads each share 4 usable processors" in finding.evidence
+
+
+def test_without_a_measured_transfer_the_lost_computing_holds_communication_too() -> None:
+    (finding,) = found(2, transfer=False)
+    assert finding.evidence.endswith("20 ms of the 25 ms [25, 25] of computing and communication that did not shrink")

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from fireassay.cli.support.records.survey import Entry
+from fireassay.printable import shell_word
 from fireassay.reports.pages.record_list import Listed
 
 if TYPE_CHECKING:
@@ -38,13 +39,13 @@ def _headline(entry: Entry) -> tuple[Tone, str]:
         case "running":
             return "open", f"{launches} launches"
         case "interrupted":
-            return "open", f"{launches}: assay resume {entry.id or entry.record}"
+            return "open", f"{launches}: assay resume {shell_word(entry.id or entry.record)}"
         case "failed":
             return "bad", entry.reason or f"{launches} launches"
         case "damaged":
-            return "bad", f"assay verify {entry.record}"
+            return "bad", f"assay verify {shell_word(entry.record)}"
         case _:
-            return "absent", f"assay report {entry.record}"
+            return "absent", f"assay report {shell_word(entry.record)}"
 
 
 def _age(created_utc: str, now: datetime) -> float | None:

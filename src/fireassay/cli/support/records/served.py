@@ -124,7 +124,8 @@ def application(site: Site, is_ours: Callable[[str], bool]) -> Starlette:
         try:
             made, state = site.page(request.path_params["path"] or INDEX)
         except AssayError as error:
-            return refused(500, f"This page cannot be made: {one_line(str(error))}")
+            why = one_line(str(error)).replace(f"{site.root}/", "")  # where the records lie is nobody's business
+            return refused(500, f"This page cannot be made: {why}")
         if made is None:
             return refused(404, "There is no such page. The first page lists all records.")
         return HTMLResponse(made, headers=HEADERS | {"Content-Security-Policy": _policy(made), "X-Assay-Records": state})

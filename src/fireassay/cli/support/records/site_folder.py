@@ -101,4 +101,7 @@ def opened(path: Path) -> SiteFolder:
     with suppress(OSError, ValueError, RecordError):
         found = strict_json.json_of(paths.read(path, CONTENTS, 8 * paths.MIB))
         keys = {str(name): str(key) for name, key in found.items()} if isinstance(found, dict) else {}
-    return SiteFolder(path=path, keys=keys)
+    site = SiteFolder(path=path, keys=keys)
+    if not others:  # at once, so that an interrupted site is taken for one
+        site.close()
+    return site

@@ -52,10 +52,10 @@ def cached(seal: str, at: Path) -> Summary | None:
 
 
 def keep(summary: Summary, at: Path) -> None:
-    """Keep a summary; a cache that cannot be written is no error."""
+    """Keep a summary; a cache that cannot be written, or a summary that JSON cannot hold, is no error."""
     from fireassay.cli.support.records.summary import to_json
 
-    with suppress(OSError):
+    with suppress(OSError, ValueError):
         at.mkdir(parents=True, exist_ok=True)
         paths.replace_at(None, str(at / f"{key(summary.seal)}.json"), to_json(summary), mode=0o600)
 
@@ -91,8 +91,8 @@ def _plug_ins() -> Iterator[str]:
 
 def _sources(home: Path) -> Iterator[str]:
     """Names, sizes and times of the files that judge: their content without reading it."""
-    for part in JUDGING:
-        for entry in sorted(paths.walk(home / part), key=lambda entry: entry.path):
-            if entry.name.endswith(SOURCES):
-                status = entry.stat()
-                yield f"{os.path.relpath(entry.path, home)} {status.st_size} {status.st_mtime_ns}"
+    modules = (str(path) for path in home.glob("*.py"))  # units, text that is printable
+    folders = (entry.path for part in JUDGING for entry in paths.walk(home / part) if entry.name.endswith(SOURCES))
+    for path in sorted((*modules, *folders)):
+        status = os.stat(path)
+        yield f"{os.path.relpath(path, home)} {status.st_size} {status.st_mtime_ns}"

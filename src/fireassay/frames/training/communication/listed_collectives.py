@@ -18,7 +18,7 @@ from typing import Final
 
 import polars as pl
 
-from fireassay.frames.record_data import RecordData, effective_steps
+from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.communication.step_communication import APART
 from fireassay.frames.training.communication.watched_steps import all_watched
 from fireassay.units import NS_PER_S
@@ -52,7 +52,11 @@ class Inventory:
 
 
 def inventory(measured: RecordData, configuration: str) -> Inventory | None:
-    """Torch's list for a configuration's steady steps; None if empty."""
+    """Torch's list for a configuration's steady steps; None if empty. Memoised."""
+    return measured.once(f"inventory {configuration}", lambda data: _inventory(data, configuration))
+
+
+def _inventory(measured: RecordData, configuration: str) -> Inventory | None:
     rows = measured.once("inventory", _rows)
     of_configuration = rows.filter(pl.col("configuration") == configuration)
     if of_configuration.height == 0:
@@ -91,7 +95,7 @@ def _rows(measured: RecordData) -> pl.DataFrame:
     if table.height == 0:
         return pl.DataFrame(schema=schema)
     wanted = measured.steady_steps.select("launch", "step", "configuration")
-    lives = effective_steps(measured.table("steps")).select(*_RANK_STEP, "incarnation")
+    lives = measured.effective_steps.select(*_RANK_STEP, "incarnation")
     rows = table.join(lives, on=[*_RANK_STEP, "incarnation"], how="semi").join(wanted, on=["launch", "step"])
     rows = all_watched(rows, measured.table("communication"))
     per_step = rows.group_by("configuration", *_RANK_STEP).agg(

@@ -11,9 +11,12 @@ Source: `fireassay.instruments.hooks.watched_steps`; rows of `communication` who
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import polars as pl
+
+if TYPE_CHECKING:
+    from fireassay.frames.record_tables import RecordTables
 
 UNWATCHED: Final = "unwatched"
 ENOUGH: Final = 16  # watched steps of a launch
@@ -49,10 +52,14 @@ def watched(steps: pl.DataFrame, communication: pl.DataFrame) -> pl.DataFrame:
     return steps.join(missed, on=_STEP, how="anti").join(first, on="launch", how="left").filter(settled | ~enough).drop("_first")
 
 
-def named(communication: pl.DataFrame, launches: pl.DataFrame) -> str:
+def named(measured: RecordTables, launches: pl.DataFrame) -> str:
     """The name of the steps behind the communication values of these launches."""
-    missed = communication.filter(pl.col("method") == UNWATCHED).join(launches.select("launch"), on="launch", how="semi")
-    return "watched steps" if missed.height else "steady steps"
+    missed = measured.once("launches with unwatched steps", _missed)
+    return "steady steps" if missed.isdisjoint(launches["launch"]) else "watched steps"
+
+
+def _missed(measured: RecordTables) -> frozenset[int]:
+    return frozenset(measured.table("communication").filter(pl.col("method") == UNWATCHED)["launch"])
 
 
 def levelled(steps: pl.DataFrame, communication: pl.DataFrame) -> pl.DataFrame:

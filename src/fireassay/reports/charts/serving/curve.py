@@ -65,7 +65,7 @@ def draw(view: View) -> list[Drawing | Missing]:
         return [Missing(title=TITLE, reason="Throughput and a latency were not both measured at any load.")]
     names = scenarios(view)
     panels = [_panel(view, plane, name, small=len(names) > 1) for name in names]
-    keys = line_keys(view, every, estimates_of(up, every))
+    keys = line_keys(view.confidence, every, estimates_of(up, every))
     if any(isinstance(mark, Dot) for panel in panels for mark in panel.marks):
         keys.append(Key(mark="ring", role="ink", text="operating point: the largest load that meets the objectives"))
     over = f"{titled(plane.up, plane.high)} over {_across(plane)}. " if len(names) > 1 else ""

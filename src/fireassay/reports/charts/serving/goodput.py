@@ -27,7 +27,7 @@ def draw(view: View) -> list[Drawing | Missing]:
     if not values:
         return [Missing(title=TITLE, reason=absence(view, row, "Goodput"))]
     names = scenarios(view)
-    keys = line_keys(view, every, values)
+    keys = line_keys(view.confidence, every, values)
     if view.load_word == "rate":
         keys.append(Key(mark="dash", role="soft", text="every request due was good"))
     over = f"Good requests per second over the {AXIS[view.load_word]}. " if len(names) > 1 else ""

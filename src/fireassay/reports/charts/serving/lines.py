@@ -115,12 +115,12 @@ def path(points: Sequence[Point], line: Line) -> list[Mark]:
     return [Path(points=tuple((at.x, at.y) for at in points), role=line.role, thin=True, series=line.name)] if len(points) > 1 else []
 
 
-def line_keys(view: View, series: Sequence[Line], values: Sequence[Estimate]) -> list[Key]:
+def line_keys(confidence: str, series: Sequence[Line], values: Sequence[Estimate]) -> list[Key]:
     """One entry per line, plus entries for bars and hollow marks if present."""
     several = len(series) > 1
     keys = [Key(mark=line.shape, role=line.role, text=line.name or "server", series=line.name if several else "") for line in series]
     if any(has_width(value) for value in values):
-        keys.append(Key(mark="point", role="soft", text=f"bars: {view.confidence} interval"))
+        keys.append(Key(mark="point", role="soft", text=f"bars: {confidence} interval"))
     if any(not has_interval(value) for value in values):
         keys.append(Key(mark="hollow", role="soft", text="one launch: no interval"))
     return keys

@@ -30,7 +30,7 @@ def draw(view: View, by: Condition = "engine") -> Drawing | Missing:
         title=f"{count(len(shown), 'metrics').capitalize()} by {by}",
         panels=tuple(_panel(view, placement.head, row, grouped, by) for placement, row in shown),
         across=2,
-        key=tuple(line_keys(view, grouped, values)),
+        key=tuple(line_keys(view.confidence, grouped, values)),
         caption=f"{ACROSS[view.load_word] if by != 'load' else ''} Every number is in the tables.".strip(),
         description=" ".join(in_words(view, row) for _, row in shown),
     )

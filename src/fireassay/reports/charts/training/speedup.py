@@ -33,7 +33,7 @@ from fireassay.reports.charts.chart import (
     top_of,
     worker_axis,
 )
-from fireassay.reports.charts.marks import Area, Axis, Band, Line, Mark, Panel, Role
+from fireassay.reports.charts.marks import Area, Axis, Band, Dot, Line, Mark, Panel, Role
 from fireassay.reports.series.training import ScalingCurve
 from fireassay.reports.view import View
 from fireassay.stats.models.scaling import amdahl_speedup
@@ -108,7 +108,8 @@ def _levels(view: View, values: Mapping[str, Estimate], scale: Scale) -> list[Ma
     marks: list[Mark] = []
     for key, value in values.items():
         role, _ = OUTCOMES.get(outcomes.get(key, ""), ("ink", "")) if key != view.base else ("ink", "")
-        marks += block_dots(workers[key], value, scale.factor, f"{view.label(key)}, block", role=role, series="block")
+        dots = block_dots(view, key, value, scale.factor)
+        marks += [replace(dot, x=workers[key], role=role, shift=13 + 6 * (i % 2)) for i, dot in enumerate(dots)]
         target = f"level-{workers[key]}"
         drawn = point(view.label(key), workers[key], value, scale, role=role, target=target)
         marks.append(replace(drawn, label=show(value, scale).text))
@@ -117,7 +118,10 @@ def _levels(view: View, values: Mapping[str, Estimate], scale: Scale) -> list[Ma
 
 def _key(view: View, speedups: Mapping[str, Estimate], panels: list[Panel]) -> tuple[Key, ...]:
     law = view.series.scaling
-    keys = [*interval_key(speedups.values(), view, "mean", "ink"), *dot_key(speedups.values(), "one block", "block")]
+    keys = [
+        *interval_key(speedups.values(), view, "mean", "ink"),
+        *dot_key([mark for mark in panels[0].marks if isinstance(mark, Dot)], "one block"),
+    ]
     fitted = f"{_typeset(law.law)}, fitted{'; dashed: predicted' if law.beyond else ''}" if law is not None else "Amdahl’s law, fitted"
     models = {
         "ideal": Key(mark="dash", role="soft", text="ideal", series="ideal"),

@@ -48,9 +48,10 @@
     interval.className = "interval";
     interval.style.cssText = "display:block;font-size:.87em";
   };
+  const word = (text) => (/^[\w.\/-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`); // of a shell
   function show() {
     const pair = [items[first.value], items[other.value]];
-    command.textContent = `assay compare ${pair[0].record} ${pair[1].record}`;
+    command.textContent = `assay compare ${word(pair[0].record)} ${word(pair[1].record)}`;
     history.replaceState(null, "", `#${new URLSearchParams({ a: pair[0].record, b: pair[1].record })}`);
     const table = document.createElement("table");
     const head = make("tr", "", make("thead", "", table));

@@ -14,9 +14,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
+from fireassay.estimates.rounding import limit
+
 STEPS: Final = (1.0, 2.0, 2.5, 5.0)
 ROOM: Final = 2  # cells beside the outermost value, for readable ends
 NARROWEST: Final = 12  # columns, below which a plot says nothing
+LEAST: Final = 3  # cells that any range fits into, however wide they are
+EQUAL: Final = 1e-9  # relative to the values: what differs by rounding alone
 CUT: Final = 0.1  # of the range, beside the last value where an end is cut
 BREADTH: Final = 4.0  # an end farther than this multiple of the spread of values, and of the usual interval, is cut
 
@@ -55,17 +59,18 @@ class Axis:
 def axis(intervals: Sequence[tuple[float, float, float]], edges: Sequence[float], width: int) -> Axis | None:
     """The finest axis of at most `width` columns that shows all (value, low, high) and edges; None if there is nothing to show."""
     values = [value for value, _, _ in intervals if math.isfinite(value)]
-    if not values or width < NARROWEST:
+    edges = sorted(set(edges))
+    if not values or width < max(NARROWEST, 2 * len(edges) + LEAST):
         return None
     low, high = _range(intervals, values, edges)
-    if high <= low:
+    if high - low <= EQUAL * max(abs(low), abs(high)):
         low, high = low - 0.5 * abs(low or 1.0), high + 0.5 * abs(high or 1.0)
     for step in round_steps((high - low) / width):
         first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
         if high >= round(last * step, 12):  # a cell ends before its upper number
             last += 1
         if last - first + 2 * len(edges) <= width:
-            return Axis(cells=tuple(_cells(first, last, step, sorted(set(edges)))), step=step)
+            return Axis(cells=tuple(_cells(first, last, step, edges)), step=step)
     return None
 
 
@@ -160,7 +165,7 @@ def ticks(over: Axis, edges: Mapping[float, str], marks: Marks = UNICODE, room: 
     for edge in edges:
         place = next((index for index, cell in enumerate(over.cells) if cell.edge and cell.low == edge), None)
         if place is not None:
-            label = f"{marks.edge}{edge:g}"
+            label = f"{marks.edge}{limit(edge):g}"
             if not (edges[edge] and _put(line, place, f"{label} {edges[edge]}")):
                 _put(line, place, label)
     every = _spacing(over)

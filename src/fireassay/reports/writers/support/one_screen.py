@@ -203,7 +203,7 @@ def _table(table: Table, style: Style) -> Iterator[str]:
     columns = _columns(table, rows, style, int(signed))
     if len(_fitting(columns, room)) < len(columns):  # fewer digits before fewer columns
         columns = _columns(table, [tuple(map(_briefer, row)) for row in rows], style, int(signed))
-    kept = _fitting(columns, room)
+    kept = _whole(table, _fitting(columns, room), int(signed))
     if table.title:
         yield from _wrapped(clean(table.title, style), style, "")
     before = "  " if signed else ""
@@ -273,6 +273,12 @@ def _fitting(columns: Sequence[Column], width: int) -> list[Column]:
             break
         kept.append(column)
     return kept
+
+
+def _whole(table: Table, kept: list[Column], first: int) -> list[Column]:
+    """Without a last span of which a part is missing: half of a comparison is none."""
+    cut = next((span[0] for span in _spans(table, first) if span[0] < len(kept) <= span[-1]), 0)
+    return kept[:cut] if cut and table.heads[first + cut].above else kept
 
 
 def _column(table: Table, index: int, cells: Sequence[Cell], style: Style) -> Column:

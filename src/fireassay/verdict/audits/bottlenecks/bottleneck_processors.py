@@ -15,7 +15,7 @@ from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.lost_time import step_parts
 from fireassay.metrics.metric import Results
 from fireassay.metrics.training.device import MEMORY_PEAK
-from fireassay.metrics.training.lost_time import LOST_COMPUTING
+from fireassay.metrics.training.lost_time import LOST_COMPUTING, LOST_TRANSFER
 from fireassay.units import SECONDS
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.conditions.sources.environment import usable
@@ -36,7 +36,9 @@ def examine(measured: RecordData, results: Results) -> Iterator[Finding]:
             continue
         floor = computing * measured.experiment.base_level * max(0.0, threads / processors - 1.0 / level)
         if measured.mode == "strong" and floor >= WORTH_SAYING * lost.value:
-            yield Finding(AUDIT.name, "note", name, _evidence(level, threads, processors, floor, lost), _remedy(level * threads))
+            yield Finding(
+                AUDIT.name, "note", name, _evidence(level, threads, processors, floor, lost, _what(results, name)), _remedy(level * threads)
+            )
 
 
 def _computing(measured: RecordData) -> float | None:
@@ -51,12 +53,17 @@ def _on_device(results: Results, name: str) -> bool:
     return isinstance(results.get(MEMORY_PEAK.name, {}).get(name), Estimate)
 
 
-def _evidence(level: int, threads: int, processors: int, floor: float, lost: Estimate) -> str:
+def _what(results: Results, name: str) -> str:
+    """What `lost_computing` holds: communication too where that was not measured."""
+    return "computing" if isinstance(results.get(LOST_TRANSFER.name, {}).get(name), Estimate) else "computing and communication"
+
+
+def _evidence(level: int, threads: int, processors: int, floor: float, lost: Estimate, what: str) -> str:
     each = f" with {count(threads, 'threads')} each" if threads > 1 else ""
     covered = "all" if floor >= lost.value else reading(floor, SECONDS)
     return (
         f"{count(level, 'workers')}{each} share {count(processors, 'usable processors')}, which explains {covered} of the {show(lost).full} of "
-        "computing that did not shrink"
+        f"{what} that did not shrink"
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from fireassay.estimates.format import count
-from fireassay.frames.record_data import RecordData, effective_steps
+from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.evidence.affected import by_configuration
@@ -38,7 +38,7 @@ def examine(measured: RecordData, _: Results) -> Iterator[Finding]:
 
 def _uneven(measured: RecordData) -> Iterator[Finding]:
     """One warning per configuration with unequal step counts between ranks."""
-    steps = effective_steps(measured.table("steps")).group_by("launch", "rank").agg(pl.col("step").n_unique())
+    steps = measured.effective_steps.group_by("launch", "rank").agg(pl.col("step").n_unique())
     spread = steps.sort("step", "rank").group_by("launch", maintain_order=True)
     least = spread.agg(pl.col("rank").first(), pl.col("step").first().alias("least"), pl.col("step").last().alias("most"))
     uneven = measured.timed.join(least, on="launch").filter(pl.col("least") < pl.col("most"))

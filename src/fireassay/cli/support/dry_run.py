@@ -1,0 +1,140 @@
+"""What will this experiment do, before it does?  The question and its price first, then what it can show, then the order of the launches."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from fireassay.cli.support.progress import duration
+from fireassay.estimates.format import asked, count, given, percent
+from fireassay.runners.experiment.progress import planned_seconds
+from fireassay.spec.kind import kind_of
+from fireassay.spec.plan import PLAN_COLUMNS, configurations, plan, plan_table, targets_of
+from fireassay.units import SECONDS, USD
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from fireassay.spec.experiment import Experiment
+    from fireassay.spec.sections.serving import Serving
+    from fireassay.verdict.power import Expectation
+
+MOST_ROWS: Final = 12  # launches listed without --full
+
+
+def text(experiment: Experiment, foreseen: Sequence[Expectation], expected_s: float | None, root: Path, *, full: bool) -> str:
+    """The whole dry run as plain text."""
+    facts = tuple(_facts(experiment))
+    width = max(len(name) for name, _ in facts)
+    return "\n".join(
+        [
+            _headline(experiment, expected_s, root),
+            "",
+            *(f"  {name:<{width}}  {words}" for name, words in facts),
+            "",
+            "Detectable differences:",
+            "",
+            *(f"  {expectation.subject}: {expectation.sentence}" for expectation in foreseen),
+            "",
+            *_order(experiment, full=full),
+        ]
+    )
+
+
+def _headline(experiment: Experiment, expected_s: float | None, root: Path) -> str:
+    """ "54 launches; expected time: 10 min 48 s of load, plus starts and ends"."""
+    launches, seconds = len(plan(experiment)), planned_seconds(experiment)
+    most = "at most " if experiment.launches.precision is not None else ""
+    if expected_s is not None:
+        estimate = f"{most}about {duration(expected_s)}, as in an earlier record"
+    elif seconds is not None:
+        estimate = f"{most}{duration(seconds * launches)}{' of load, plus starts and ends' if experiment.serving else ' or so'}"
+    else:
+        estimate = f"unknown: no complete record in {root} ran this workload at all these levels"
+    return f"{most}{count(launches, 'launches')}; expected time: {estimate}"
+
+
+def _facts(experiment: Experiment) -> Iterator[tuple[str, str]]:
+    """What is measured, how often, and against which limits."""
+    serving = experiment.serving
+    if serving is not None:
+        yield from _load(experiment, serving)
+    else:
+        collectives = ", ".join(experiment.collectives_requested.operations)
+        yield ("script", experiment.workload.script) if experiment.workload.script else ("collectives", collectives)
+        yield "workers", ", ".join(map(str, sorted(experiment.factor.levels)))
+    yield "launches", _launches(experiment)
+    if serving is not None:
+        yield "objectives", _objectives(serving)
+    elif kind_of(experiment).name == "training":
+        yield "quality", _quality(experiment)
+        yield "gates", ", ".join(_gates(experiment)) or "none"
+    if kind_of(experiment).name in ("training", "serving"):
+        yield "price", _price(experiment, "replica" if serving is not None else "worker")
+
+
+def _load(experiment: Experiment, serving: Serving) -> Iterator[tuple[str, str]]:
+    targets = targets_of(serving)
+    names = [target.name for target in targets]
+    yield (
+        "engines" if len(names) > 1 else "engine",
+        ", ".join(names) if len(names) > 1 else (targets[0].urls or (experiment.workload.script,))[0],
+    )
+    word = "concurrency" if serving.concurrency else "rate" if serving.rate else ""
+    levels = ", ".join(given(load) for load in sorted(set(serving.concurrency or serving.rate)))
+    yield "loads", f"{word} {levels}" if word else serving.arrivals.process
+    if len(serving.scenarios) > 1:
+        yield "scenarios", ", ".join(serving.scenarios)
+
+
+def _launches(experiment: Experiment) -> str:
+    """ "9 of each of 6 configurations, in blocks of random order; 1 fault"."""
+    roles = Counter(launch.role for launch in plan(experiment))
+    roles.pop("timed", None)
+    most = "at most " if experiment.launches.precision is not None else ""
+    several = len(configurations(experiment))
+    each = f" of each of {several} configurations, in blocks of random order" if several > 1 else ""
+    return "; ".join([f"{most}{experiment.blocks}{each}", *(f"{number} {role}" for role, number in roles.items())])
+
+
+def _objectives(serving: Serving) -> str:
+    limits = serving.objectives.limits
+    if not limits:
+        return "none: --slo ttft=0.5 says what a good request is"
+    words = " and ".join(f"{name} ≤ {asked(limit, SECONDS)}" for name, limit in limits.items())
+    return f"{words}, for {percent(serving.objectives.attainment, 6)} of the requests (--attainment)"
+
+
+def _quality(experiment: Experiment) -> str:
+    quality = experiment.quality
+    return "none: --quality-metric and --margin" if quality is None else f"{quality.metric}, margin {given(quality.margin)}"
+
+
+def _gates(experiment: Experiment) -> Iterator[str]:
+    gates = experiment.gates
+    limits = (
+        ("efficiency at least", gates.efficiency, given),
+        ("deadline", gates.deadline_s, lambda limit: asked(limit, SECONDS)),
+        ("budget", gates.budget_usd, lambda limit: asked(limit, USD)),
+        ("required workers", gates.required_workers, str),
+    )
+    return (f"{name} {words(limit)}" for name, limit, words in limits if limit is not None)
+
+
+def _price(experiment: Experiment, what: str) -> str:
+    prices = experiment.prices
+    return f"none: --price, in dollars per {what}-hour" if prices is None else f"{asked(prices.usd_per_worker_hour, USD)} per {what}-hour"
+
+
+def _order(experiment: Experiment, *, full: bool) -> Iterator[str]:
+    """The launches in order, with their seeds; without --full the first."""
+    rows = plan_table(experiment)
+    shown = rows if full or len(rows) <= MOST_ROWS else rows[: min(MOST_ROWS, len(configurations(experiment)))]
+    table = [PLAN_COLUMNS, *shown]
+    widths = [max(len(row[index]) for row in table) for index in range(len(PLAN_COLUMNS))]
+    yield "Order of the launches:"
+    yield ""
+    yield from ("  ".join(["", *(cell.ljust(width) for cell, width in zip(row, widths, strict=True))]).rstrip() for row in table)
+    if len(shown) < len(rows):
+        yield f"  and {len(rows) - len(shown)} more: --full lists all"

@@ -1,0 +1,31 @@
+"""A plot of an answer as a picture: a row says what it is about, and a number alone says of what."""
+
+from __future__ import annotations
+
+import pytest
+
+from fireassay.estimates.estimate import Estimate
+from fireassay.reports.charts.chart import Drawing
+from fireassay.reports.charts.plot import drawing
+from fireassay.reports.page import Interval, Plot, number
+
+ONE = Estimate(value=0.5, low=0.25, high=0.75, unit="fraction", confidence=0.9916667, n_launches=3, n_trials=3, method="m", signature="s")
+
+
+def drawn(name: str, stub: str) -> Drawing:
+    found = drawing(Plot(name="p", title="share, %", stub=stub, rows=(Interval(name=name, number=number(ONE)),)))
+    assert isinstance(found, Drawing)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "stub", "row"),
+    [("2", "workers", "2 workers: "), ("1", "workers", "1 worker: "), ("throughput", "metric", "throughput: "), ("new", "", "new: ")],
+)
+def test_a_row_is_named_by_its_name_or_its_number_of_things(name: str, stub: str, row: str) -> None:
+    (label,) = drawn(name, stub).panels[0].y.names
+    assert label.startswith(row)
+
+
+def test_the_confidence_of_its_intervals_is_rounded() -> None:
+    assert [key.text for key in drawn("2", "workers").key] == ["value and 99.17 % interval"]
