@@ -47,11 +47,11 @@ def _task(kind: Kind, home: Path, asked: Mapping[str, options.Option]) -> Task:
     examples = _read(kind, home, str(asked["split"]), asked, digests)
     made = Read(name=f"superglue/{kind.name}", examples=examples, digests=digests, before=before, cluster=CLUSTERS.get(kind.name, ""))
     task = classes.task(kind, made, asked)
-    if kind.name == "record":
+    if kind.called("record"):
         if asked["form"] == "choices":
             return replace(task, metrics=("accuracy",), chance=prompts.guess(examples))
         return replace(task, extractor="first_line", stop=("\n",), max_tokens=32)
-    if kind.name == "copa" and asked["form"] == "generation":
+    if kind.called("copa") and asked["form"] == "generation":
         return replace(task, extractor="choice_letter")
     return task
 

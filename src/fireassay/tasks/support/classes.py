@@ -35,6 +35,10 @@ class Kind:
     files: tuple[str, ...] = ("{split}",)  # stems; one task each
     positive: str = ""  # the label that f1_binary counts
 
+    def called(self, name: str) -> bool:
+        """Whether it is this task of the benchmark."""
+        return self.name == name
+
     @property
     def words(self) -> tuple[str, ...]:
         """The words of the labels, in order."""

@@ -83,14 +83,14 @@ KINDS: Final = (
 
 def examples_of(kind: Kind, row: files.Row, form: str) -> Iterator[Example]:
     """The examples of a row: one, or one for each answer (MultiRC) or query (ReCoRD)."""
-    if kind.name == "multirc":
+    if kind.called("multirc"):
         yield from _of_multirc(kind, row, form)
-    elif kind.name == "record":
+    elif kind.called("record"):
         yield from _of_record(row, form)
-    elif kind.name == "copa":
+    elif kind.called("copa"):
         yield _of_copa(kind, row, form)
     else:
-        cluster = str(hash_of(row.values["passage"])) if kind.name == "boolq" and "passage" in row.values else None
+        cluster = str(hash_of(row.values["passage"])) if kind.called("boolq") and "passage" in row.values else None
         yield classes.example(kind, row, form, files.text_of(row, "idx"), cluster)
 
 
