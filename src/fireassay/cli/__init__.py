@@ -55,9 +55,9 @@ def main(arguments: list[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
     reads = arguments is None and bool(words) and words[0] in catalog.names("cli.verbs") and _card(words[0])["group"] == "judge"
     if reads:
-        from fireassay.cli.support import lean_dataclasses
+        from fireassay.cli.support.lean import data_classes
 
-        lean_dataclasses.compile_less()
+        data_classes.compile_less()
     with heard() as stop:
         code = _run(words, stop)
     if reads:

@@ -49,7 +49,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from fireassay.cli.support.lean_scipy import import_special
+    from fireassay.cli.support.lean.scipy_special import import_special
     from fireassay.cli.support.record_lookup import pasted
     from fireassay.record.arrow_import import without_pandas
     from fireassay.reports.documents.comparison import render

@@ -123,7 +123,7 @@ def document(view: View) -> str:
 def judged(path: Path) -> tuple[View, Status]:
     """Open and judge a record and build its view; prints and writes nothing."""
     threads.suited_to(path)
-    from fireassay.cli.support.lean_scipy import import_special
+    from fireassay.cli.support.lean.scipy_special import import_special
     from fireassay.frames.record_data import from_record
     from fireassay.record.reader import open_record
     from fireassay.record.unjudged import judged_from

@@ -65,7 +65,7 @@ for shown in (
 ):
     print(repr(shown))
 """
-LEAN = "from fireassay.cli.support.lean_dataclasses import compile_less\ncompile_less()\n"
+LEAN = "from fireassay.cli.support.lean.data_classes import compile_less\ncompile_less()\n"
 IS_LEAN = "print(Point.__hash__.__module__)\n"
 
 
@@ -81,4 +81,4 @@ def test_they_behave_as_compiled_ones() -> None:
 
 @pytest.mark.skipif(sys.version_info >= (3, 13), reason="Python compiles all methods of a class at once")
 def test_the_compiler_is_replaced() -> None:
-    assert printed(LEAN + CLASSES + IS_LEAN).splitlines()[-1] == "fireassay.cli.support.lean_dataclasses"
+    assert printed(LEAN + CLASSES + IS_LEAN).splitlines()[-1] == "fireassay.cli.support.lean.data_classes"

@@ -9,7 +9,7 @@ from tests.limits import PROCESS_S
 
 CODE = """
 import sys
-from fireassay.cli.support.lean_scipy import import_special
+from fireassay.cli.support.lean.scipy_special import import_special
 import_special()
 import_special()
 assert not {"numpy.f2py", "numpy.testing", "unittest", "charset_normalizer", "scipy.special._basic"} & set(sys.modules)
