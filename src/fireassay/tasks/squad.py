@@ -1,6 +1,6 @@
 """Which questions does a SQuAD file hold?  v1.1 or v2.0: `data[].paragraphs[].qas[]` with id, question, answers and is_impossible.
 
-The prompt is that of lm-evaluation-harness (`tasks/squadv2/task.py`): "Title: ...", "Background: ...", "Question: ...", "Answer:".  Where
+The prompt is that of lm-evaluation-harness (its task squadv2): "Title: ...", "Background: ...", "Question: ...", "Answer:".  Where
 a file has questions without an answer (v2.0), it says in addition that these are answered by the word "unanswerable", which is then the
 reference; the official scorer compares empty texts instead, with the same exact match.  Questions about one paragraph depend on each
 other: they are a cluster, or those of a whole article with `cluster` = article.
