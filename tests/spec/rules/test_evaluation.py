@@ -8,6 +8,7 @@ import pytest
 
 from fireassay.errors import SpecError
 from fireassay.spec.load import from_mapping
+from fireassay.spec.rules.evaluation import LOAD
 
 
 def wrong(**sections: Any) -> str:
@@ -46,3 +47,11 @@ def test_a_load_of_items_sends_each_as_it_is() -> None:
     )
     for key in ("ignore_eos", "arrivals.warm_up_s", "arrivals.cold", "prompts.cache", "concurrency"):
         assert f"serving.{key}" in text
+
+
+def test_pass_at_k_needs_as_many_programs() -> None:
+    load = {"targets": [{"urls": ["http://localhost:1"]}], "concurrency": [1], "prompts": {"source": "x", "cache": "as_is"}, **LOAD}
+    text = wrong(
+        workload={"runner": "evaluation"}, evaluation={"task": "humaneval", "k": [1, 10]}, serving=load, launches={"per_configuration": 3}
+    )
+    assert "evaluation.k: found 10; allowed: at most the 3 answers to each item" in text

@@ -1,10 +1,17 @@
-"""Which metrics has only this record?  The scores that another harness gave; their names are in the record, not in a file of ours."""
+"""Which metrics has only this record?  The scores that another harness gave, and pass@k for every k that was asked for."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
-from fireassay.kinds.evaluation.metrics import of_record
-from fireassay.metrics.metric import OfRecord
+from fireassay.frames.record_data import RecordData
+from fireassay.kinds.evaluation import metrics, pass_at_k
+from fireassay.metrics.metric import Metric, OfRecord
 
-OF_RECORD: Final[OfRecord] = of_record
+
+def _of_record(measured: RecordData) -> Mapping[str, Metric]:
+    return {**metrics.of_record(measured), **pass_at_k.of_record(measured)}
+
+
+OF_RECORD: Final[OfRecord] = _of_record

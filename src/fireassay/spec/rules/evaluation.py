@@ -11,6 +11,7 @@ from fireassay.spec.explain import NOTHING, shown
 from fireassay.spec.rules.data import Data, items, table, tables
 
 RUNNER: Final = "answers"
+LAUNCHES: Final = 5  # the default of launches.per_configuration
 # of [serving] in an evaluation: every item once, as it is, and as long as the model makes it
 LOAD: Final[dict[str, Any]] = {"scenarios": ["dataset"], "ignore_eos": False, "arrivals": {"warm_up_s": 0.0, "cold": 0}}
 
@@ -74,4 +75,19 @@ def _load_of_items(data: Data) -> Iterator[Problem]:
         yield Problem(where="serving.concurrency", found=shown(serving["concurrency"]), allowed="one number of requests in flight")
 
 
-EVALUATION_RULES: tuple[Callable[[Data], Iterator[Problem]], ...] = (_files_with_their_runner, _names_once, _one_pass, _load_of_items)
+def _enough_samples(data: Data) -> Iterator[Problem]:
+    """pass@k needs k programs of every problem, which differ only if they are sampled."""
+    wanted = [k for k in items(table(data, "evaluation"), "k") if type(k) is int]
+    launches = table(data, "launches").get("per_configuration", LAUNCHES)
+    if wanted and data.get("serving") and type(launches) is int and launches < max(wanted):
+        fix = f"Set launches.per_configuration = {max(wanted)} or more (--repetitions), with a temperature above 0."
+        yield Problem(where="evaluation.k", found=shown(max(wanted)), allowed=f"at most the {launches} answers to each item", fix=fix)
+
+
+EVALUATION_RULES: tuple[Callable[[Data], Iterator[Problem]], ...] = (
+    _files_with_their_runner,
+    _names_once,
+    _one_pass,
+    _load_of_items,
+    _enough_samples,
+)

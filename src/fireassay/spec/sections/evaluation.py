@@ -16,6 +16,7 @@ from fireassay.spec.flags.texts import option, plain_option
 from fireassay.spec.model import NAME_PATTERN, Model, Words, listed
 
 Option = str | int | float | bool
+SampleCount = Annotated[int, Field(ge=1, le=1000)]
 NAMED_FILE = re.compile(r"(?:([A-Za-z0-9][A-Za-z0-9._-]*)=)?(.+)", re.DOTALL)
 
 
@@ -83,6 +84,9 @@ class Evaluation(Model):
         dict[str, Option],
         flag("--option", "METRIC.NAME=VALUE", "an option of a score; may be repeated", read=option, many=True, score=90, evaluate=110),
     ] = Field(default_factory=dict, description='Options of scores, as "rouge_l.stem" = true.')
+    k: Annotated[
+        tuple[SampleCount, ...], BeforeValidator(listed), flag("-k", "1,10", "pass@k of programs; needs as many --repetitions", evaluate=75)
+    ] = Field((1,), min_length=1, description="Tasks of code: pass@k for each k. Needs as many repetitions, and a temperature above 0.")
     extractor: Annotated[
         str,
         flag("--extract", "NAME", "how the answer is found in the text (all of it)", score=80),
