@@ -30,8 +30,8 @@ class AnswerFile(Model):
 class Fields(Model):
     """The fields of an answer file's rows."""
 
-    id: Annotated[str, flag("--id", "NAME", "field that identifies an item in every file (the line's number)", score=40)] = Field(
-        "", description="The field that identifies an item, the same in every file. Default: the line's number."
+    id: Annotated[str, flag("--id", "NAME", "field that identifies an item in every file (the row's number)", score=40)] = Field(
+        "", description="The field that identifies an item, the same in every file. Default: the row's number."
     )
     answer: Annotated[str, flag("--answer", "NAME", "field of the answer ({default})", score=30)] = Field(
         "answer", min_length=1, description="The field of the answer. null, or no such field: nothing was answered, which is never wrong."
