@@ -9,6 +9,7 @@ import pytest
 
 from fireassay import catalog
 from fireassay.frames.record_data import RecordData, from_record
+from fireassay.kinds.evaluation.rows import rows
 from fireassay.record.reader import open_record
 from fireassay.record.sealing.verify import verify
 from fireassay.runners.experiment.run import run
@@ -37,13 +38,13 @@ def _sums(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalog, "load", with_sums)
 
 
-def evaluated(folder: Path, *engines: str, margin: float | None = None, launches: int = 1) -> tuple[RecordData, Path]:
+def evaluated(folder: Path, *engines: str, margin: float | None = None, launches: int = 1, **evaluation: Any) -> tuple[RecordData, Path]:
     data: dict[str, Any] = {
         "name": "sums",
         "workload": {"runner": "evaluation", "work": "tokens"},
         "launches": {"per_configuration": launches},
         "noise": {"sentinel_s": 0.0},
-        "evaluation": {"task": "sums", "data": "sums.jsonl"},
+        "evaluation": {"task": "sums", "data": "sums.jsonl", **evaluation},
         "serving": {
             **LOAD,
             "model": "oracle",
@@ -110,3 +111,17 @@ def test_two_engines_are_paired_item_by_item(tmp_path: Path) -> None:
     assert gate.configuration == "engine=b"
     assert "quality degraded: exact_match" in gate.sentence
     assert "20 items worse and 0 better of 40" in gate.sentence
+
+
+@pytest.mark.slow
+def test_changed_questions_are_subgroups_of_one_cluster_each(tmp_path: Path) -> None:
+    def loud(prompt: str) -> str:
+        return SUMS.get(prompt.replace("  ", " ").strip(), "0")
+
+    with oracle(loud) as engine:
+        measured, _ = evaluated(tmp_path, engine.url, perturb=["lower_case", "spaces"])
+    answers = measured.table("answers")
+    assert answers.height == 120
+    assert answers["cluster"].n_unique() == 40
+    groups = {row.label: row.items for row in rows(measured, {"engine=a": "a"}).groups}
+    assert groups == {"none": 40, "lower_case": 40, "spaces": 40}

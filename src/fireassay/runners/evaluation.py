@@ -30,6 +30,7 @@ from fireassay.runners.experiment.rows import check_written
 from fireassay.scoring import scoring
 from fireassay.scoring.items import Format, Item, Task
 from fireassay.scoring.likelihoods import METHOD
+from fireassay.scoring.perturbations import perturbed
 from fireassay.scoring.scoring import Score, Scored
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.model import LONGEST_S
@@ -39,6 +40,7 @@ from fireassay.spec.sections.serving import Serving
 OWN_TASK: Final = "file"  # the layout of an own task's TOML file
 CODE: Final = "code"  # the method of tasks whose answers are programs
 METHODS: Final = ("generation", METHOD, CODE)
+PERTURBING_SEED: Final = 0  # the same changes in every experiment, so that records compare
 EMPTY: Final = "empty"  # the outcome of a request that succeeded without any text
 
 
@@ -68,6 +70,8 @@ def tasks_of(evaluation: Evaluation, folder: Path) -> tuple[Task, ...]:
     layout: Format = catalog.load("tasks", OWN_TASK if own else evaluation.task)
     path = folder / Path(evaluation.task if own else evaluation.data).expanduser()
     tasks = [_limited(task, evaluation) for task in layout.read(path, {**layout.options, **evaluation.task_options})]
+    if evaluation.perturb:
+        tasks = [perturbed(task, evaluation.perturb, PERTURBING_SEED) for task in tasks]
     likelihood.one_method(tasks, METHODS)
     return tuple(likelihood.checked(task) for task in tasks)
 

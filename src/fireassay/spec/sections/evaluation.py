@@ -69,6 +69,9 @@ class Evaluation(Model):
     limit: Annotated[int | None, flag("--limit", "N", "ask the first N items of each task only", evaluate=90)] = Field(
         None, ge=1, description="Ask the first items of each task only. A condition: another limit is another task."
     )
+    perturb: Annotated[
+        Words, flag("--perturb", "A,B", "ask every item again changed: typos, lower_case, spaces, contractions", evaluate=95)
+    ] = Field((), description="Changes of the question, each asked beside the original, as in HELM's robustness; they are subgroups.")
     answers: Annotated[tuple[AnswerFile, ...], BeforeValidator(listed)] = Field(
         (), description='Files of answers that exist already, for workload.runner = "answers".'
     )
