@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fireassay import catalog
+from fireassay.errors import Interrupted
 from fireassay.frames.record_data import RecordData, from_record
 from fireassay.kinds.evaluation.rows import rows
 from fireassay.record.reader import open_record
 from fireassay.record.sealing.verify import verify
+from fireassay.runners.evaluation import Evaluations
 from fireassay.runners.experiment.run import run
 from fireassay.scoring.items import Format, Item, Task
 from fireassay.spec.load import from_mapping
@@ -125,3 +128,58 @@ def test_changed_questions_are_subgroups_of_one_cluster_each(tmp_path: Path) -> 
     assert answers["cluster"].n_unique() == 40
     groups = {row.label: row.items for row in rows(measured, {"engine=a": "a"}).groups}
     assert groups == {"none": 40, "lower_case": 40, "spaces": 40}
+
+
+PROGRAMS = tuple(
+    Item(
+        id=f"add{number}",
+        prompt=f"def add{number}(a):\n",
+        references=(f"    return a + {number}\n",),
+        entry_point=f"add{number}",
+        test=f"def check(candidate):\n    assert candidate(1) == {number + 1}\n",
+    )
+    for number in range(6)
+)
+
+
+@pytest.fixture
+def programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    load = catalog.load
+    task = Task(name="programs", items=PROGRAMS, metrics=("pass_at_1",), method="code", extractor="code", max_tokens=64)
+    layout = Format(name="sums", title="programs", layout="none", read=lambda *_: (task,))
+    monkeypatch.setattr(catalog, "load", lambda package, name: layout if (package, name) == ("tasks", "sums") else load(package, name))
+
+
+def solved(prompt: str) -> str:
+    """Right for the even ones; the others never end."""
+    item = next(item for item in PROGRAMS if item.prompt == prompt)
+    return item.references[0] if int(item.id[3:]) % 2 == 0 else "    while True:\n        pass\n"
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("programs")
+def test_programs_are_judged_by_their_tests_and_not_by_their_words(tmp_path: Path) -> None:
+    with oracle(solved) as engine:
+        measured, _ = evaluated(tmp_path, engine.url)
+    scores = measured.table("scores").sort("item")
+    assert scores["metric"].unique().to_list() == ["pass_at_1"]
+    assert scores["score"].to_list() == [1.0, 0.0, 1.0, 0.0, 1.0, 0.0]
+    signature = measured.before["evaluation"]["tasks"]["programs"]["metrics"]["pass_at_1"]
+    assert "tier:" in signature or "bubblewrap" in signature or "unshare" in signature
+    assert judge(measured).verdict.status == "PASS"
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("programs")
+def test_a_stop_while_programs_are_judged_aborts_the_launch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(self: Evaluations, *_: int) -> None:
+        self.context.stop.note(signal.SIGINT)
+        raise Interrupted("the user")
+
+    monkeypatch.setattr("fireassay.runners.evaluation.Evaluations._unless_stopped", stopped)
+    with oracle(solved) as engine, pytest.raises(Interrupted):
+        evaluated(tmp_path, engine.url)
+    (record,) = (tmp_path / "records").iterdir()
+    launches = open_record(record).table("launches")
+    assert launches["status"].to_list() == ["aborted"]
+    assert launches["reason"][0] == "stopped by Ctrl-C"

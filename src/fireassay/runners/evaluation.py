@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from fireassay import catalog
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import Interrupted, Problem, SpecError
 from fireassay.instruments import encoder
 from fireassay.runners import serving
 from fireassay.runners.evaluating import code, echo_probe, likelihood
@@ -172,8 +172,15 @@ class Evaluations(serving.Loads):
         """One pass over every item at one engine."""
         made = super().make(job)
         if made.row["status"] == "ok":
-            self._score(job)
+            try:
+                self._score(job)
+            except Interrupted:
+                return replace(made, row={**made.row, "status": "aborted", "reason": f"stopped by {self.context.stop.reason}"})
         return made
+
+    def _unless_stopped(self, *_: int) -> None:
+        if self.context.stop.count:
+            raise Interrupted("the programs were not all judged")
 
     def _score(self, job: Job) -> None:
         writer, path = self.context.record.writer(job.number), self.context.record.path
@@ -203,7 +210,7 @@ class Evaluations(serving.Loads):
             ]
             asked += [Asked(item=ready.items[item], repetition=0, outcome="unsent", text=None, extraction=None) for item in sorted(missing)]
             if ready.task.method == CODE:
-                asked, passed = code.judged(asked)
+                asked, passed = code.judged(asked, self._unless_stopped)
                 write_scored(writer, job.number, name, asked, _passed(passed))
             write_answers(writer, job.number, name, asked)
             write_scores(writer, job.number, name, asked, ready.scores)
