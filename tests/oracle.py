@@ -1,4 +1,7 @@
-"""A chat server whose answers are a function of the last message: a text, None for a reply without one, or a status such as 500."""
+"""A server of chats and completions that answers by a function of the last message or the prompt.
+
+The function gives a text, None for a reply without one, or a status such as 500.
+"""
 
 from __future__ import annotations
 
@@ -44,13 +47,21 @@ class Handler(BaseHTTPRequestHandler):
         """One streamed answer."""
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.server.bodies.append(body)
-        text = self.server.answer(body["messages"][-1]["content"])
+        chat = "messages" in body
+        text = self.server.answer(body["messages"][-1]["content"] if chat else body["prompt"])
         if isinstance(text, int):
             self.reply(text, "application/json", b'{"error": {"message": "broken"}}')
             return
+        if not body["stream"]:
+            usage = {"prompt_tokens": 5, "completion_tokens": 2}
+            said = {"message": {"role": "assistant", "content": text}} if chat else {"text": text}
+            whole = {"id": "x", "choices": [{"index": 0, **said, "finish_reason": "stop"}], "usage": usage}
+            self.reply(200, "application/json", json.dumps(whole).encode())
+            return
+        first, last = ({"delta": {"role": "assistant", "content": text}}, {"delta": {}}) if chat else ({"text": text}, {"text": ""})
         parts = [
-            {"choices": [{"index": 0, "delta": {"role": "assistant", "content": text}, "finish_reason": None}]},
-            {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
+            {"choices": [{"index": 0, **first, "finish_reason": None}]},
+            {"choices": [{"index": 0, **last, "finish_reason": "stop"}]},
             {"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 2}},
         ]
         common = {"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "oracle"}

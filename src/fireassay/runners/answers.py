@@ -13,12 +13,14 @@ from pathlib import Path
 from fireassay.errors import Problem, SpecError
 from fireassay.instruments import encoder
 from fireassay.record.writer import StreamWriter
+from fireassay.runners.evaluating.identity import of_items
 from fireassay.runners.evaluating.likelihood import of_texts
 from fireassay.runners.evaluating.rows import Asked, write_answers, write_scores
 from fireassay.runners.experiment import launch_loop
 from fireassay.runners.experiment.context import Job, Made, Outcome, RunContext, Runner
 from fireassay.runners.experiment.rows import check_written
 from fireassay.scoring import scoring
+from fireassay.scoring.items import Item
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import configuration_of
 from fireassay.spec.sections.evaluation import AnswerFile, Evaluation
@@ -133,7 +135,8 @@ def run(context: RunContext) -> Outcome:
                 TASK: {
                     "metrics": signatures(evaluation),
                     "extractor": scorings.extractor.signature,
-                    "items": _items_digest(_answers(evaluation.answers[0], evaluation, context.folder).items),
+                    **of_items(_once_each(_answers(evaluation.answers[0], evaluation, context.folder).items)),
+                    "cluster": evaluation.fields.cluster,
                     "files": digests(evaluation, context.folder),
                 }
             }
@@ -142,10 +145,10 @@ def run(context: RunContext) -> Outcome:
     return launch_loop.run(context, scorings)
 
 
-def _items_digest(items: Sequence[object]) -> str:
-    from hashlib import sha256
-
-    return sha256(repr(items).encode()).hexdigest()
+def _once_each(items: Sequence[Item]) -> list[Item]:
+    """The items by id, without repetitions: the order of a file's lines moves no score."""
+    first = {item.id: item for item in reversed(items)}
+    return [first[name] for name in sorted(first)]
 
 
 RUNNER = Runner(name="answers", check=check, run=run, maker=Scorings)

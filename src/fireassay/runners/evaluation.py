@@ -11,7 +11,6 @@ import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +21,7 @@ from fireassay.errors import Interrupted, Problem, SpecError
 from fireassay.instruments import encoder
 from fireassay.runners import serving
 from fireassay.runners.evaluating import code, echo_probe, likelihood
+from fireassay.runners.evaluating.identity import digest, of_items
 from fireassay.runners.evaluating.rows import PROPER, Asked, write_answers, write_scored, write_scores
 from fireassay.runners.experiment import launch_loop
 from fireassay.runners.experiment.context import Job, Made, Outcome, RunContext, Runner
@@ -256,10 +256,9 @@ def _identity(ready: Ready) -> dict[str, Any]:
     return {
         "metrics": _signatures(task, ready.scores),
         "extractor": scoring.extractor(task.extractor).signature,
-        "items": _digest([repr(item) for item in task.items]),
-        "prompts": _digest([item.prompt or json.dumps(item.messages) for item in task.items]),
+        **of_items(task.items),
         "files": dict(task.files),
-        "template": _digest([task.template]),
+        "template": digest([task.template]),
         "shots": task.shots,
         "stop": list(task.stop),
         "max_tokens": task.max_tokens,
@@ -268,14 +267,6 @@ def _identity(ready: Ready) -> dict[str, Any]:
         "options": dict(task.options),
         "method": task.method,
     }
-
-
-def _digest(texts: Sequence[str]) -> str:
-    digest = sha256()
-    for text in texts:
-        digest.update(len(text).to_bytes(8, "big"))
-        digest.update(text.encode("utf-8", "surrogatepass"))
-    return digest.hexdigest()
 
 
 def run(context: RunContext) -> Outcome:
