@@ -11,7 +11,7 @@ from fireassay.errors import Problem
 from fireassay.estimates.format import count, given, percent
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import plan
-from fireassay.stats.comparing.item_power import ItemPower, design_effect, item_power
+from fireassay.stats.comparing.item_power import Grouping, ItemPower, item_power
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +23,8 @@ class Asked:
     clusters: int | None  # None: every item is a unit
     characters: int  # of all prompts
     most_tokens: int  # of one answer
+    largest: float = 1.0  # weight of the largest unit, in items of mean weight
+    uneven: float = 1.0  # mean(w^2) / mean(w)^2 of the items' weights
     choices: int | None = None  # of all items together, where each is a request; None: an item is one
 
 
@@ -67,8 +69,17 @@ def _power(experiment: Experiment, task: Asked) -> ItemPower | None:
     sides = len({launch.configuration for launch in plan(experiment)})
     if quality is None or evaluation is None or sides < 2 or not task.items or quality.margin >= 1.0:
         return None
-    effect = 1.0 if task.clusters is None else design_effect(task.items, task.clusters, evaluation.alike)
-    return item_power(task.items, quality.margin, evaluation.flips, experiment.launches.confidence, effect)
+    return item_power(task.items, quality.margin, evaluation.flips, experiment.launches.confidence, _grouping(experiment, task))
+
+
+def _grouping(experiment: Experiment, task: Asked) -> Grouping | None:
+    """How the items belong together; None: each is a unit that is answered once, and right or wrong."""
+    assert experiment.evaluation is not None
+    if task.clusters is None and task.largest <= 1.0 and experiment.launches.per_configuration == 1:
+        return None
+    size = task.items / (task.clusters or task.items)
+    largest = max(task.largest, size)
+    return Grouping(size=size, largest=largest, correlation=experiment.evaluation.alike, uneven=task.uneven)
 
 
 def sentences(told: EvaluationPlan) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,6 +72,8 @@ def planned(experiment: Experiment, *, quiet: bool) -> None:
             task=task.name,
             items=len(task.items),
             clusters=_units([item.cluster for item in task.items]),
+            largest=_largest(task.items),
+            uneven=_uneven([item.weight for item in task.items]),
             characters=sum(map(_characters, task.items)) if task.method != METHOD else sum(map(_of_choices, task.items)),
             most_tokens=task.max_tokens if task.method != METHOD else 0,
             choices=sum(len(item.choices) for item in task.items) if task.method == METHOD else None,
@@ -98,6 +101,22 @@ def _units(clusters: list[str | None]) -> int | None:
     """Clusters and items in none; None if no item has a cluster."""
     named = {label for label in clusters if label is not None}
     return len(named) + clusters.count(None) if named else None
+
+
+def _largest(items: Sequence[Item]) -> float:
+    """Weight of the heaviest cluster, or item on its own, in items of mean weight."""
+    weights: dict[tuple[bool, str], float] = {}
+    for index, item in enumerate(items):
+        unit = (item.cluster is None, str(index) if item.cluster is None else item.cluster)
+        weights[unit] = weights.get(unit, 0.0) + item.weight
+    total = sum(weights.values())
+    return max(1.0, max(weights.values(), default=0.0) * len(items) / total) if total > 0.0 else 1.0
+
+
+def _uneven(weights: Sequence[float]) -> float:
+    """mean(w^2) / mean(w)^2."""
+    total = sum(weights)
+    return max(1.0, len(weights) * sum(weight**2 for weight in weights) / total**2) if total > 0.0 else 1.0
 
 
 VERB = Verb(

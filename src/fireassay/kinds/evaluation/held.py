@@ -14,6 +14,7 @@ from functools import partial
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fireassay.estimates.estimate import Absent
 from fireassay.frames.evaluation.item_scores import Paired, deciding, paired, tasks
@@ -21,8 +22,9 @@ from fireassay.frames.record_data import RecordData
 from fireassay.spec.experiment import Quality
 from fireassay.stats.comparing import noninferiority
 from fireassay.stats.comparing.noninferiority import Decision, Launches
-from fireassay.stats.intervals.item_bootstrap import METHOD, Items, of_difference
+from fireassay.stats.intervals.item_bootstrap import DRAWS, METHOD, Items, of_difference
 
+Array = NDArray[np.float64]
 FEWEST_CLUSTERS: Final = 10  # fewer give no reliable bound
 NORMAL: Final = 2.4865  # z[.95] + z[.80], for the plan
 NO_LAUNCHES: Final = Launches(count=noninferiority.LEAST_LAUNCHES, half=0.0, error=0.0, method="the items of one engine")
@@ -39,6 +41,17 @@ class Held:
     worse: int
     items: int
     left: int  # items that only one side scored
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """When quality counts as held."""
+
+    margin: float
+    confidence: float  # one-sided
+    largest_change: float | None = None  # of one item; None: the scale of the score
+    draws: int = DRAWS  # of items, for scores that are no mean
+    seed: int = 0
 
 
 def held(measured: RecordData, configuration: str) -> tuple[Held, ...]:
@@ -60,6 +73,15 @@ def _all(measured: RecordData, quality: Quality, configuration: str) -> Iterator
 
 
 def _one(measured: RecordData, task: str, metric: str, pairs: Paired, quality: Quality) -> Held:
+    evaluation = measured.experiment.evaluation
+    assert evaluation is not None
+    rule = Rule(
+        margin=quality.margin,
+        confidence=measured.confidence,
+        largest_change=quality.largest_change,
+        draws=evaluation.resamples,
+        seed=measured.experiment.launches.seed,
+    )
     sign = 1.0 if pairs.reference.metric.better == "higher" else -1.0
     items = len(pairs.reference.items)
     scores = [side.metric.item_scores(side.rows) if items else np.empty(0) for side in (pairs.reference, pairs.candidate)]
@@ -67,7 +89,7 @@ def _one(measured: RecordData, task: str, metric: str, pairs: Paired, quality: Q
     return Held(
         task=task,
         metric=metric,
-        decision=_decided(measured, pairs, changes, quality),
+        decision=decided(pairs, changes, rule),
         better=int((changes > 0.0).sum()),
         worse=int((changes < 0.0).sum()),
         items=items,
@@ -75,42 +97,49 @@ def _one(measured: RecordData, task: str, metric: str, pairs: Paired, quality: Q
     )
 
 
-def _decided(measured: RecordData, pairs: Paired, changes: np.ndarray, quality: Quality) -> Decision | Absent:
+def decided(pairs: Paired, changes: Array, rule: Rule) -> Decision | Absent:
+    """The decision over items of which each changed by `changes` (shape [items], higher is better)."""
     reference, labels = pairs.reference, pairs.reference.labels
     if len(changes) < 2:
         return Absent(reason="insufficient", detail="fewer than two items were scored on both sides")
     clusters = len({label for label in labels if label is not None}) if labels is not None else None
     if clusters is not None and clusters < FEWEST_CLUSTERS and None not in (labels or ()):
         return Absent(reason="insufficient", detail=f"{clusters} clusters decide nothing; at least {FEWEST_CLUSTERS} are needed")
-    if reference.metric.corpus or not bool(np.all(reference.weights == reference.weights[0])):
-        return _resampled(measured, pairs, quality)
-    low, high = reference.metric.scale
-    reach = quality.largest_change or (high - low if np.isfinite(high - low) else float(np.ptp(changes)) or 1.0)
+    if reference.metric.corpus:
+        return _resampled(pairs, rule)
+    reach = rule.largest_change or _reach(pairs, changes)
     fixed = max(reference.repetitions, pairs.candidate.repetitions) == 1
-    of_items = noninferiority.of_items(changes, measured.confidence, reach, labels, fixed=fixed)
-    return noninferiority.decision(of_items, NO_LAUNCHES, quality.margin, measured.confidence)
+    of_items = noninferiority.of_items(changes, rule.confidence, reach, labels, fixed=fixed, weights=reference.weights)
+    return noninferiority.decision(of_items, NO_LAUNCHES, rule.margin, rule.confidence)
 
 
-def _resampled(measured: RecordData, pairs: Paired, quality: Quality) -> Decision | Absent:
+def _reach(pairs: Paired, changes: Array) -> float:
+    """The most that one item's score may change; of an unknown scale as far as the tail of the changes lets expect."""
+    low, high = pairs.reference.metric.scale
+    if np.isfinite(high - low):
+        return high - low
+    before = pairs.reference.metric.item_scores(pairs.reference.rows)
+    return noninferiority.largest_change(before[None, :], (before + changes)[None, :], pairs.reference.labels)
+
+
+def _resampled(pairs: Paired, rule: Rule) -> Decision | Absent:
     """For scores that are no plain mean: both sides are scored on every draw of items; a one-sided bound is one of two at twice its error."""
-    evaluation, sides = measured.experiment.evaluation, (pairs.reference, pairs.candidate)
-    assert evaluation is not None
+    sides = (pairs.reference, pairs.candidate)
     before, after = (partial(side.metric.weighted, side.rows) for side in sides)
     items = Items(weights=sides[0].weights, clusters=sides[0].labels)
-    confidence, seed = 2.0 * measured.confidence - 1.0, measured.experiment.launches.seed
-    found = of_difference(before, after, items, confidence, draws=evaluation.resamples, seed=seed)
+    found = of_difference(before, after, items, 2.0 * rule.confidence - 1.0, draws=rule.draws, seed=rule.seed)
     if found.reason:
         return Absent(reason="insufficient", detail=found.reason)
     sign = 1.0 if sides[0].metric.better == "higher" else -1.0
     low, high = sorted((sign * found.low, sign * found.high))
-    wanted = math.ceil(len(sides[0].items) * (NORMAL * found.error / quality.margin) ** 2)
+    wanted = math.ceil(len(sides[0].items) * (NORMAL * found.error / rule.margin) ** 2)
     labels = [label for label in sides[0].clusters if label is not None]
     return Decision(
         estimate=sign * found.value,
         low=low,
         high=high,
-        verdict="HELD" if low > -quality.margin else "DEGRADED" if high < -quality.margin else "INCONCLUSIVE",
-        worse_within_margin=high < 0.0 and low > -quality.margin,
+        verdict="HELD" if low > -rule.margin else "DEGRADED" if high < -rule.margin else "INCONCLUSIVE",
+        worse_within_margin=high < 0.0 and low > -rule.margin,
         items_needed=max(wanted, len(sides[0].items) + 1),
         launches_needed=None,
         smallest_supported_margin=NORMAL * found.error,
