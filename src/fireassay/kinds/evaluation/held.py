@@ -3,20 +3,25 @@
 Each task decides by its first score: non-inferiority of the paired items, with whole clusters as units and repetitions averaged first
 (`fireassay.stats.comparing.noninferiority`).  All tasks must hold (an intersection-union test needs no correction); one that is degraded
 decides.  The items are the sample: the bounds say nothing of another start of the engine.
+
+Missing items may be those that would have changed the decision.  So it is made again with every missing item against it (held: the
+candidate wrong and the reference right; degraded: the other way round).  A decision that does not survive is INCONCLUSIVE.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
 import numpy as np
 
 from fireassay.estimates.estimate import Absent
+from fireassay.estimates.format import count
 from fireassay.frames.evaluation.item_scores import Paired, deciding, paired, tasks
+from fireassay.frames.evaluation.missing_items import missing, opposed
 from fireassay.frames.record_data import RecordData
 from fireassay.spec.experiment import Quality
 from fireassay.stats.comparing import noninferiority
@@ -39,6 +44,9 @@ class Held:
     worse: int
     items: int
     left: int  # items that only one side scored
+    missing: int = 0  # items that a side or both did not score, though it was asked or the other side scored them
+    opposed: Decision | Absent | None = None  # with every missing item against the decision; None: nothing was missing or decided
+    overturned: str = ""  # why the missing items leave it undecided
 
 
 def held(measured: RecordData, configuration: str) -> tuple[Held, ...]:
@@ -56,21 +64,44 @@ def _all(measured: RecordData, quality: Quality, configuration: str) -> Iterator
             continue
         pairs = paired(measured, configuration, task, metric)
         if pairs.reference.items or pairs.candidate.items or pairs.left:
-            yield _one(measured, task, metric, pairs, quality)
+            yield _robust(measured, configuration, _one(measured, task, metric, pairs, quality), quality)
+
+
+def _robust(measured: RecordData, configuration: str, found: Held, quality: Quality) -> Held:
+    """The decision, if it survives its missing items."""
+    lacking, decision = missing(measured, configuration, found.task, found.metric), found.decision
+    if not lacking.count or isinstance(decision, Absent) or decision.verdict == "INCONCLUSIVE":
+        return replace(found, missing=lacking.count)
+    pairs = opposed(measured, configuration, found.task, found.metric, held=decision.verdict == "HELD")
+    if pairs is None:
+        return replace(found, missing=lacking.count, opposed=Absent(reason="undefined", detail=f"{found.metric} has no worst score"))
+    again = _decided(measured, pairs, _changes(pairs), quality)
+    if not isinstance(again, Absent) and again.verdict == decision.verdict:
+        return replace(found, missing=lacking.count, opposed=again)
+    lost = {"HELD": "held", "DEGRADED": "degraded"}[decision.verdict]
+    why = f"{lost} only if the {count(lacking.count, 'missing items')} do not matter"
+    undecided = replace(decision, verdict="INCONCLUSIVE", worse_within_margin=False, items_needed=None, launches_needed=None)
+    return replace(found, missing=lacking.count, opposed=again, overturned=why, decision=undecided)
+
+
+def _changes(pairs: Paired) -> np.ndarray:
+    """Score minus that of the reference, of each item; better is positive."""
+    sign = 1.0 if pairs.reference.metric.better == "higher" else -1.0
+    if not pairs.reference.items:
+        return np.empty(0)
+    before, after = (side.metric.item_scores(side.rows) for side in (pairs.reference, pairs.candidate))
+    return np.asarray(sign * (after - before))
 
 
 def _one(measured: RecordData, task: str, metric: str, pairs: Paired, quality: Quality) -> Held:
-    sign = 1.0 if pairs.reference.metric.better == "higher" else -1.0
-    items = len(pairs.reference.items)
-    scores = [side.metric.item_scores(side.rows) if items else np.empty(0) for side in (pairs.reference, pairs.candidate)]
-    changes = sign * (scores[1] - scores[0])
+    changes = _changes(pairs)
     return Held(
         task=task,
         metric=metric,
         decision=_decided(measured, pairs, changes, quality),
         better=int((changes > 0.0).sum()),
         worse=int((changes < 0.0).sum()),
-        items=items,
+        items=len(changes),
         left=pairs.left,
     )
 

@@ -52,7 +52,23 @@ def words(task: Held | None, quality: Quality, tasks: int) -> str:
         if decision.verdict == "INCONCLUSIVE" and decision.items_needed
         else ""
     )
-    return f"{where}quality {said[decision.verdict]}{worse}: {task.metric} {change}, one-sided bounds, margin {given(quality.margin)}; {flips}{needed}"
+    told = f"{task.metric} {change}, one-sided bounds, margin {given(quality.margin)}; {flips}{needed}"
+    return f"{where}quality {said[decision.verdict]}{worse}: {told}{_missing(task)}"
+
+
+def _missing(task: Held) -> str:
+    """What the missing items can do to the decision."""
+    if not task.missing:
+        return ""
+    items = count(task.missing, "items")
+    if task.opposed is None:
+        return f"; {items} missing"
+    if isinstance(task.opposed, Absent):
+        return f"; {items} missing, and {task.opposed.detail}" if not task.overturned else f"; {task.overturned}: {task.opposed.detail}"
+    again = f"{task.opposed.estimate:+.3f} [{task.opposed.low:+.3f}, {task.opposed.high:+.3f}]".replace("-", "−")
+    if task.overturned:
+        return f"; {task.overturned}: with them against it the change is {again}"
+    return f"; also with the {items} missing against it: {again}"
 
 
 GATE = Gate(name="held", question="Was quality held within the margin?", check=check, about=("evaluation",))
