@@ -23,6 +23,7 @@ from fireassay.estimates.format import count
 from fireassay.frames.evaluation.item_scores import Paired, deciding, paired, tasks
 from fireassay.frames.evaluation.missing_items import missing, opposed
 from fireassay.frames.record_data import RecordData
+from fireassay.kinds.evaluation.sensitivity import at_ceiling, at_floor, near_chance
 from fireassay.spec.experiment import Quality
 from fireassay.stats.comparing import noninferiority
 from fireassay.stats.comparing.noninferiority import Decision, Launches
@@ -46,7 +47,7 @@ class Held:
     left: int  # items that only one side scored
     missing: int = 0  # items that a side or both did not score, though it was asked or the other side scored them
     opposed: Decision | Absent | None = None  # with every missing item against the decision; None: nothing was missing or decided
-    overturned: str = ""  # why the missing items leave it undecided
+    overturned: str = ""  # why it is undecided although the bounds alone would decide
 
 
 def held(measured: RecordData, configuration: str) -> tuple[Held, ...]:
@@ -64,7 +65,23 @@ def _all(measured: RecordData, quality: Quality, configuration: str) -> Iterator
             continue
         pairs = paired(measured, configuration, task, metric)
         if pairs.reference.items or pairs.candidate.items or pairs.left:
-            yield _robust(measured, configuration, _one(measured, task, metric, pairs, quality), quality)
+            found = _robust(measured, configuration, _one(measured, task, metric, pairs, quality), quality)
+            yield _sensitive(measured, configuration, found)
+
+
+def _sensitive(measured: RecordData, configuration: str, found: Held) -> Held:
+    """Held only if these items could have shown a loss; a shown gain needs no such proof."""
+    decision = found.decision
+    if isinstance(decision, Absent) or decision.verdict != "HELD" or decision.low > 0.0:
+        return found
+    of_task = (measured, found.task, found.metric)
+    why = at_floor(*of_task) or near_chance(*of_task) or at_ceiling(measured, configuration, found.task, found.metric)
+    return found if why is None else replace(found, overturned=why, decision=_undecided(decision))
+
+
+def _undecided(decision: Decision) -> Decision:
+    """Its numbers without its verdict; more items of the same kind would not decide."""
+    return replace(decision, verdict="INCONCLUSIVE", worse_within_margin=False, items_needed=None, launches_needed=None)
 
 
 def _robust(measured: RecordData, configuration: str, found: Held, quality: Quality) -> Held:
@@ -80,8 +97,7 @@ def _robust(measured: RecordData, configuration: str, found: Held, quality: Qual
         return replace(found, missing=lacking.count, opposed=again)
     lost = {"HELD": "held", "DEGRADED": "degraded"}[decision.verdict]
     why = f"{lost} only if the {count(lacking.count, 'missing items')} do not matter"
-    undecided = replace(decision, verdict="INCONCLUSIVE", worse_within_margin=False, items_needed=None, launches_needed=None)
-    return replace(found, missing=lacking.count, opposed=again, overturned=why, decision=undecided)
+    return replace(found, missing=lacking.count, opposed=again, overturned=why, decision=_undecided(decision))
 
 
 def _changes(pairs: Paired) -> np.ndarray:

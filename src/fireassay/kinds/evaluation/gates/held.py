@@ -57,18 +57,17 @@ def words(task: Held | None, quality: Quality, tasks: int) -> str:
 
 
 def _missing(task: Held) -> str:
-    """What the missing items can do to the decision."""
+    """Why it does not count, and what the missing items can do to it."""
+    why = f"; {task.overturned}" if task.overturned else ""
     if not task.missing:
-        return ""
+        return why
     items = count(task.missing, "items")
     if task.opposed is None:
-        return f"; {items} missing"
+        return f"{why}; {items} missing"
     if isinstance(task.opposed, Absent):
-        return f"; {items} missing, and {task.opposed.detail}" if not task.overturned else f"; {task.overturned}: {task.opposed.detail}"
+        return f"{why}; {items} missing: {task.opposed.detail}"
     again = f"{task.opposed.estimate:+.3f} [{task.opposed.low:+.3f}, {task.opposed.high:+.3f}]".replace("-", "−")
-    if task.overturned:
-        return f"; {task.overturned}: with them against it the change is {again}"
-    return f"; also with the {items} missing against it: {again}"
+    return f"{why}; with the {items} missing against it {again}"
 
 
 GATE = Gate(name="held", question="Was quality held within the margin?", check=check, about=("evaluation",))
