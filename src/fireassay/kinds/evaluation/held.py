@@ -40,6 +40,7 @@ class Held:
 
     task: str
     metric: str
+    title: str  # of the metric
     decision: Decision | Absent
     better: int  # items that score higher than at the base
     worse: int
@@ -91,7 +92,7 @@ def _robust(measured: RecordData, configuration: str, found: Held, quality: Qual
         return replace(found, missing=lacking.count)
     pairs = opposed(measured, configuration, found.task, found.metric, held=decision.verdict == "HELD")
     if pairs is None:
-        return replace(found, missing=lacking.count, opposed=Absent(reason="undefined", detail=f"{found.metric} has no worst score"))
+        return replace(found, missing=lacking.count, opposed=Absent(reason="undefined", detail=f"{found.title} has no worst score"))
     again = _decided(measured, pairs, _changes(pairs), quality)
     if not isinstance(again, Absent) and again.verdict == decision.verdict:
         return replace(found, missing=lacking.count, opposed=again)
@@ -114,6 +115,7 @@ def _one(measured: RecordData, task: str, metric: str, pairs: Paired, quality: Q
     return Held(
         task=task,
         metric=metric,
+        title=pairs.reference.metric.title,
         decision=_decided(measured, pairs, changes, quality),
         better=int((changes > 0.0).sum()),
         worse=int((changes < 0.0).sum()),

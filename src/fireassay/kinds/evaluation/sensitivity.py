@@ -63,7 +63,7 @@ def at_floor(measured: RecordData, task: str, metric: str) -> str | None:
         return None
     what = "guessing" if chance.guessed else "nothing right"
     near = "is no better than" if lead <= 0.0 else f"is within the margin of {given(quality.margin)} of"
-    return f"{metric} of the reference, {given(scores.value, 3)} over {count(len(scores.items), 'items')}, {near} {what}, {given(chance.value, 3)}"
+    return f"{scores.metric.title} of the reference, {given(scores.value, 3)} over {count(len(scores.items), 'items')}, {near} {what}, {given(chance.value, 3)}"
 
 
 def near_chance(measured: RecordData, task: str, metric: str) -> str | None:
@@ -85,4 +85,5 @@ def at_ceiling(measured: RecordData, configuration: str, task: str, metric: str)
     sides = (pairs.reference, pairs.candidate)
     if not all(bool((side.metric.item_scores(side.rows) == top).all()) for side in sides):
         return None
-    return f"both sides have the highest {metric} on all {count(len(pairs.reference.items), 'items')}: items this easy tell no sides apart"
+    items = count(len(pairs.reference.items), "items")
+    return f"both sides have the highest {pairs.reference.metric.title} on all {items}: items this easy tell no sides apart"

@@ -39,7 +39,7 @@ def test_both_sides_at_the_ceiling_are_undecided(tmp_path: Path) -> None:
     assert (finding.severity, finding.configuration) == ("warning", "answers=b")
     (result,) = GATE.check(measured, {})  # type: ignore[arg-type]
     assert result.status == "INCONCLUSIVE"
-    assert "both sides have the highest exact_match on all 400 items" in result.sentence
+    assert "both sides have the highest Exact match on all 400 items" in result.sentence
 
 
 @pytest.mark.parametrize(("right", "lost"), [(400, 1), (399, 0), (200, 0), (9, 0)])
