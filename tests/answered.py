@@ -21,7 +21,9 @@ def rows(answers: Sequence[str | None], reference: str = "yes", **more: Sequence
     return [{"id": index, "answer": answer, "reference": reference, **extra[index]} for index, answer in enumerate(answers)]
 
 
-def scored(folder: Path, sides: Mapping[str, Sequence[Row]], *, margin: float | None = None, **evaluation: Any) -> RecordData:
+def scored(
+    folder: Path, sides: Mapping[str, Sequence[Row]], *, margin: float | None = None, chance: float | None = None, **evaluation: Any
+) -> RecordData:
     """The record of these files of answers, read back."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, side in sides.items():
@@ -39,5 +41,5 @@ def scored(folder: Path, sides: Mapping[str, Sequence[Row]], *, margin: float | 
         },
     }
     if margin is not None:
-        data["quality"] = {"metric": "exact_match", "margin": margin}
+        data["quality"] = {"metric": "exact_match", "margin": margin, **({} if chance is None else {"chance": chance})}
     return from_record(open_record(run(from_mapping(data), folder=folder, root=folder / "records")))

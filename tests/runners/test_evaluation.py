@@ -112,7 +112,7 @@ def test_two_engines_are_paired_item_by_item(tmp_path: Path) -> None:
     assert judgement.verdict.status == "FAIL"
     (gate,) = judgement.verdict.gates
     assert gate.configuration == "engine=b"
-    assert "quality degraded: exact_match" in gate.sentence
+    assert "quality degraded: Exact match" in gate.sentence
     assert "20 items worse and 0 better of 40" in gate.sentence
 
 

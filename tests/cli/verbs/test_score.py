@@ -67,4 +67,4 @@ def test_the_flags_make_a_file_that_scores_the_same(
     assert score("x=a.jsonl", "--metric", "exact_match", "--toml", root=tmp_path) == 0
     (tmp_path / "score.toml").write_text(capsys.readouterr().out)
     assert cli.main(["run", "score.toml", "--quiet", "--root", "records"]) == 0
-    assert "exact_match 0.5" in capsys.readouterr().out
+    assert "Exact match 0.5" in capsys.readouterr().out

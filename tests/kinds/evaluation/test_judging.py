@@ -38,7 +38,7 @@ def test_a_score_without_a_margin_passes_with_its_interval(tmp_path: Path) -> No
     judgement = judge(scored(tmp_path, {"a": rows(["yes"] * 80 + ["no"] * 20)}))
     assert judgement.verdict.status == "PASS"
     assert judgement.verdict.gates == ()
-    assert judgement.verdict.sentence == "answers: answers=a: exact_match 0.800 [0.711, 0.867]."
+    assert judgement.verdict.sentence == "answers: Exact match 0.800 [0.711, 0.867] over 100 items."
 
 
 def test_missing_answers_are_no_wrong_answers_and_too_many_are_invalid(tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_missing_answers_are_no_wrong_answers_and_too_many_are_invalid(tmp_path:
     (finding,) = [found for found in judgement.verdict.findings if found.severity == "invalid"]
     assert finding.rule == "unanswered_items"
     assert "23 of 40 items were not answered (23 missing)" in finding.evidence
-    assert "exact_match lies between 0.425 and 1.000 whatever they were" in finding.evidence
+    assert "Exact match lies between 0.425 and 1.000 whatever they were" in finding.evidence
 
 
 def test_times_that_nobody_took_are_not_measured(tmp_path: Path) -> None:

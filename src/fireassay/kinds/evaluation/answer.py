@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Final
 
 from fireassay.estimates.estimate import Estimate
-from fireassay.estimates.format import given, show
+from fireassay.estimates.format import count, given, show
+from fireassay.kinds.evaluation import tables
 from fireassay.kinds.evaluation.metrics import NO_ANSWER
-from fireassay.kinds.evaluation.tables import SAID
+from fireassay.kinds.evaluation.tables import SAID, of
 from fireassay.metrics.cost import COST
 from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT
 from fireassay.reports import answering
-from fireassay.reports.page import Answer, Head, Interval, Line, Plot, Section, Table, Words
+from fireassay.reports.page import Answer, Head, Interval, Line, Next, Plot, Section, Table, Words
+from fireassay.reports.rows.evaluation import HeldRow
 from fireassay.reports.view import View
 
 BESIDE: Final = (NO_ANSWER.name, OUTPUT_THROUGHPUT.name, COST.name)  # of the same requests
@@ -26,22 +28,47 @@ def answer(view: View) -> Answer:
         headline=_headline(view),
         tiles=answering.tiles(view),
         lines=lines,
-        next=answering.remedies(view, ("invalid", "fail", "warning")),
+        next=_next(view),
         record=answering.record_line(view, "over items"),
     )
 
 
 def _headline(view: View) -> str:
     """The decision with its number; without a margin the scores."""
-    rows = view.evaluation
-    if view.status == "INVALID" or rows is None or not rows.held:
+    worst = _deciding(view)
+    if view.status == "INVALID" or worst is None or not isinstance(worst.change, Estimate):
         return answering.told(view)
-    worst = next((row for row in rows.held if row.status == view.status), rows.held[0])
-    if not isinstance(worst.change, Estimate):
-        return answering.told(view)
-    several = f" in {worst.task}" if len({row.task for row in rows.held}) > 1 else ""
-    number = show(worst.change).full
-    return f"{worst.column}: quality {SAID.get(worst.status, 'undecided')}{several}: {number} of {worst.metric}, margin {given(rows.margin or 0.0)}"
+    several = f" in {worst.task}" if len({row.task for row in of(view).held}) > 1 else ""
+    told = f"{worst.metric} {signed(worst.change)}, margin {given(of(view).margin or 0.0)}"
+    why = f"; {worst.why}" if worst.why else ""
+    return f"{worst.column}: quality {SAID.get(worst.status, 'undecided')}{several}: {told} over {count(worst.items, 'items')}{why}"
+
+
+def signed(change: Estimate) -> str:
+    """A change with its sign and its one-sided bounds."""
+    text = show(change).full
+    return f"+{text}" if change.value > 0.0 else text
+
+
+def _deciding(view: View) -> HeldRow | None:
+    """The decision on the task that decides the record."""
+    rows = of(view).held
+    return next((row for row in rows if row.status == view.status), rows[0] if rows else None)
+
+
+def _next(view: View) -> tuple[Next, ...]:
+    """INVALID or FAIL: what the finding asks for.  Undecided: how many items would decide.  Else the items that changed."""
+    if view.status in ("INVALID", "FAIL") and (remedies := answering.remedies(view, ("invalid", "fail"))):
+        return remedies
+    worst, record = _deciding(view), answering.short(view)
+    if worst is not None and worst.status == "INCONCLUSIVE" and worst.needed:
+        return (
+            Next(reason=f"evaluate about {count(worst.needed, 'items')} instead of {worst.items:,}: so many decide if nothing changed"),
+        )
+    if worst is not None and (worst.worse or worst.better) and not worst.why:
+        flips = f"{worst.worse:,} worse and {worst.better:,} better of {count(worst.items, 'items')}"
+        return (Next(reason=f"look at the items that changed, {flips}", command=f"assay report {record} --html"),)
+    return answering.remedies(view, ("invalid", "fail", "warning"))
 
 
 def _reliability(view: View) -> Line | None:
@@ -67,7 +94,9 @@ def _measured(view: View, name: str) -> bool:
 
 
 def _plot(view: View) -> tuple[Plot, ...]:
-    """The deciding score of each side."""
+    """The change of each task beside the margin; without one the deciding score of each side."""
+    if changes := tuple(block for block in tables.forest(view) if isinstance(block, Plot)):
+        return changes
     scores = [row for row in view.metrics if row.dimension == "correctness" and row.primary]
     if not scores or len(view.columns) < 2:
         return ()

@@ -3,13 +3,16 @@
 Each task decides by its first score: non-inferiority of the paired items, with whole clusters as units and repetitions averaged first
 (`fireassay.stats.comparing.noninferiority`).  All tasks must hold (an intersection-union test needs no correction); one that is degraded
 decides.  The items are the sample: the bounds say nothing of another start of the engine.
+
+Missing items may be those that would have changed the decision.  So it is made again with every missing item against it (held: the
+candidate wrong and the reference right; degraded: the other way round).  A decision that does not survive is INCONCLUSIVE.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -17,8 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fireassay.estimates.estimate import Absent
+from fireassay.estimates.format import count
 from fireassay.frames.evaluation.item_scores import Paired, deciding, paired, tasks
+from fireassay.frames.evaluation.missing_items import missing, opposed
 from fireassay.frames.record_data import RecordData
+from fireassay.kinds.evaluation.sensitivity import at_ceiling, at_floor, near_chance
 from fireassay.spec.experiment import Quality
 from fireassay.stats.comparing import noninferiority
 from fireassay.stats.comparing.noninferiority import Decision, Launches
@@ -36,11 +42,15 @@ class Held:
 
     task: str
     metric: str
+    title: str  # of the metric
     decision: Decision | Absent
     better: int  # items that score higher than at the base
     worse: int
     items: int
     left: int  # items that only one side scored
+    missing: int = 0  # items that a side or both did not score, though it was asked or the other side scored them
+    opposed: Decision | Absent | None = None  # with every missing item against the decision; None: nothing was missing or decided
+    overturned: str = ""  # why it is undecided although the bounds alone would decide
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,31 +79,74 @@ def _all(measured: RecordData, quality: Quality, configuration: str) -> Iterator
             continue
         pairs = paired(measured, configuration, task, metric)
         if pairs.reference.items or pairs.candidate.items or pairs.left:
-            yield _one(measured, task, metric, pairs, quality)
+            found = _robust(measured, configuration, _one(measured, task, metric, pairs, quality), quality)
+            yield _sensitive(measured, configuration, found)
+
+
+def _sensitive(measured: RecordData, configuration: str, found: Held) -> Held:
+    """Held only if these items could have shown a loss; a shown gain needs no such proof."""
+    decision = found.decision
+    if isinstance(decision, Absent) or decision.verdict != "HELD" or decision.low > 0.0:
+        return found
+    of_task = (measured, found.task, found.metric)
+    why = at_floor(*of_task) or near_chance(*of_task) or at_ceiling(measured, configuration, found.task, found.metric)
+    return found if why is None else replace(found, overturned=why, decision=_undecided(decision))
+
+
+def _undecided(decision: Decision) -> Decision:
+    """Its numbers without its verdict; more items of the same kind would not decide."""
+    return replace(decision, verdict="INCONCLUSIVE", worse_within_margin=False, items_needed=None, launches_needed=None)
+
+
+def _robust(measured: RecordData, configuration: str, found: Held, quality: Quality) -> Held:
+    """The decision, if it survives its missing items."""
+    lacking, decision = missing(measured, configuration, found.task, found.metric), found.decision
+    if not lacking.count or isinstance(decision, Absent) or decision.verdict == "INCONCLUSIVE":
+        return replace(found, missing=lacking.count)
+    pairs = opposed(measured, configuration, found.task, found.metric, held=decision.verdict == "HELD")
+    if pairs is None:
+        return replace(found, missing=lacking.count, opposed=Absent(reason="undefined", detail=f"{found.title} has no worst score"))
+    again = decided(pairs, _changes(pairs), rule_of(measured, quality))
+    if not isinstance(again, Absent) and again.verdict == decision.verdict:
+        return replace(found, missing=lacking.count, opposed=again)
+    lost = {"HELD": "held", "DEGRADED": "degraded"}[decision.verdict]
+    why = f"{lost} only if the {count(lacking.count, 'missing items')} do not matter"
+    return replace(found, missing=lacking.count, opposed=again, overturned=why, decision=_undecided(decision))
+
+
+def _changes(pairs: Paired) -> np.ndarray:
+    """Score minus that of the reference, of each item; better is positive."""
+    sign = 1.0 if pairs.reference.metric.better == "higher" else -1.0
+    if not pairs.reference.items:
+        return np.empty(0)
+    before, after = (side.metric.item_scores(side.rows) for side in (pairs.reference, pairs.candidate))
+    return np.asarray(sign * (after - before))
 
 
 def _one(measured: RecordData, task: str, metric: str, pairs: Paired, quality: Quality) -> Held:
+    changes = _changes(pairs)
+    return Held(
+        task=task,
+        metric=metric,
+        title=pairs.reference.metric.title,
+        decision=decided(pairs, changes, rule_of(measured, quality)),
+        better=int((changes > 0.0).sum()),
+        worse=int((changes < 0.0).sum()),
+        items=len(changes),
+        left=pairs.left,
+    )
+
+
+def rule_of(measured: RecordData, quality: Quality) -> Rule:
+    """The rule that was fixed before anything was asked."""
     evaluation = measured.experiment.evaluation
     assert evaluation is not None
-    rule = Rule(
+    return Rule(
         margin=quality.margin,
         confidence=measured.confidence,
         largest_change=quality.largest_change,
         draws=evaluation.resamples,
         seed=measured.experiment.launches.seed,
-    )
-    sign = 1.0 if pairs.reference.metric.better == "higher" else -1.0
-    items = len(pairs.reference.items)
-    scores = [side.metric.item_scores(side.rows) if items else np.empty(0) for side in (pairs.reference, pairs.candidate)]
-    changes = sign * (scores[1] - scores[0])
-    return Held(
-        task=task,
-        metric=metric,
-        decision=decided(pairs, changes, rule),
-        better=int((changes > 0.0).sum()),
-        worse=int((changes < 0.0).sum()),
-        items=items,
-        left=pairs.left,
     )
 
 

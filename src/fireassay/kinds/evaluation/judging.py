@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from fireassay.estimates.estimate import Absent, Estimate
-from fireassay.estimates.format import show
-from fireassay.frames.evaluation.item_scores import requested
+from fireassay.estimates.format import count, show
+from fireassay.frames.evaluation.item_scores import metric_of, requested
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.cost import COST
 from fireassay.metrics.metric import Results
@@ -91,9 +91,16 @@ def _reliability(evidence: Evidence, name: str) -> DimensionResult:
 
 
 def scores_words(measured: RecordData, results: Results, configuration: str) -> str:
-    """ "ROUGE-L 0.41 [0.38, 0.44], BLEU ..."."""
-    values = [(name, results[name][configuration]) for name in requested(measured) if name in results]
-    return ", ".join(f"{name} {value.detail if isinstance(value, Absent) else show(value).full}" for name, value in values)
+    """ "ROUGE-L 0.41 [0.38, 0.44], BLEU 31.2 [29.4, 33.0] over 300 items"."""
+    values = [(metric_of(measured, name).title, results[name][configuration]) for name in requested(measured) if name in results]
+    told = ", ".join(f"{title} {value.detail if isinstance(value, Absent) else show(value).full}" for title, value in values)
+    items = {value.n_trials for _, value in values if isinstance(value, Estimate)}
+    return f"{told} over {count(items.pop(), 'items')}" if len(items) == 1 else told
+
+
+def _label(measured: RecordData, configuration: str) -> str:
+    """A configuration is called by the name of its answers or of its engine."""
+    return next((one.target for one in measured.varied if one.name == configuration and one.target), configuration)
 
 
 def _sentence(evidence: Evidence, verdict: Verdict) -> str:
@@ -106,8 +113,12 @@ def _sentence(evidence: Evidence, verdict: Verdict) -> str:
     word = "" if verdict.status == "PASS" else f"{verdict.status}: "
     gates = [gate for gate in evidence.gates if gate.status == verdict.status] or list(evidence.gates)
     if gates:
-        return f"{name}: {word}{gates[0].configuration}: {gates[0].sentence}."
-    told = "; ".join(f"{where}: {scores_words(measured, evidence.results, where)}" for where in measured.configurations)
+        return f"{name}: {word}{_label(measured, gates[0].configuration)}: {gates[0].sentence}."
+    several = len(measured.configurations) > 1
+    told = "; ".join(
+        f"{f'{_label(measured, where)}: ' if several else ''}{scores_words(measured, evidence.results, where)}"
+        for where in measured.configurations
+    )
     return f"{name}: {word}{told}."
 
 

@@ -89,14 +89,24 @@ def _held(measured: RecordData, labels: Mapping[str, str]) -> Iterator[HeldRow]:
             yield HeldRow(
                 task=task.task,
                 column=labels[name],
-                metric=task.metric,
+                metric=task.title,
                 status=status_of(task),
                 change=_change(task, measured.confidence),
                 worse=task.worse,
                 better=task.better,
                 items=task.items,
                 sentence=words(task, quality, 1),
+                needed=_needed(task),
+                why=task.overturned,
             )
+
+
+def _needed(task: Held) -> int | None:
+    """More items than there are; None if more are not what is lacking."""
+    decision = task.decision
+    if isinstance(decision, Absent) or decision.verdict != "INCONCLUSIVE" or (decision.items_needed or 0) <= decision.items:
+        return None
+    return decision.items_needed
 
 
 def _change(task: Held, confidence: float) -> Value:

@@ -54,7 +54,7 @@ def forest(view: View) -> Iterator[Block]:
         several = len({row.task for row in shown}) > 1
         yield Plot(
             name="change",
-            title="change of the deciding score, one-sided bounds; better is to the right",
+            title=f"change of {'the deciding score' if len({row.metric for row in shown}) > 1 else shown[0].metric}",
             rows=tuple(
                 Interval(name=f"{row.column}, {row.task}" if several else row.column, number=number(row.change, bare=True), mark=mark(row))
                 for row in shown

@@ -25,11 +25,14 @@ def _columns(measured: RecordData) -> tuple[Column, ...]:
 
 
 def _fields(view: View, measured: RecordData, _: Judgement) -> Mapping[str, Any]:
-    """Of the load's own numbers, those are shown first that were measured: nobody asked for an objective, a fault or a price."""
-    scores = set(requested(measured))
+    """Of the load's own numbers, those are shown first that were measured: nobody asked for an objective, a fault or a price.
+
+    Scores come first, the deciding one before the others.
+    """
+    scores = requested(measured)
     kept = tuple(
         replace(row, primary=row.primary and (row.name in scores or any(isinstance(cell.value, Estimate) for cell in row.cells.values())))
-        for row in view.metrics
+        for row in sorted(view.metrics, key=lambda row: scores.index(row.name) if row.name in scores else len(scores))
     )
     labels = {column.key: column.label for column in view.columns}
     foreign = (*view.foreign, *facts(measured)) if measured.foreign is not None else ()

@@ -28,13 +28,15 @@ class HeldRow:
 
     task: str
     column: str  # the configuration's label
-    metric: str
+    metric: str  # its title
     status: Status
     change: Value  # score minus that of the reference, better is positive; one-sided bounds
     worse: int
     better: int
     items: int
     sentence: str
+    needed: int | None = None  # items that would decide; None: it is decided, or more items would not help
+    why: str = ""  # why it is undecided although its bounds alone would decide
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,7 +23,7 @@ def prepare(_: Options) -> Prepared:
 
 METRIC = TextMetric(
     name="acc",
-    title="Accuracy of the most probable choice",
+    title="Choice accuracy",
     better="higher",
     scale=(0.0, 1.0),
     prepare=prepare,

@@ -23,7 +23,7 @@ def prepare(_: Options) -> Prepared:
 
 METRIC = TextMetric(
     name="acc_bytes",
-    title="Accuracy of the most probable choice per byte",
+    title="Choice accuracy, per byte",
     better="higher",
     scale=(0.0, 1.0),
     prepare=prepare,

@@ -23,7 +23,7 @@ def prepare(_: Options) -> Prepared:
 
 METRIC = TextMetric(
     name="acc_norm",
-    title="Accuracy of the most probable choice per character",
+    title="Choice accuracy, per character",
     better="higher",
     scale=(0.0, 1.0),
     prepare=prepare,

@@ -41,6 +41,7 @@ METRIC = TextMetric(
     title="Matthews correlation",
     better="higher",
     scale=(-1.0, 1.0),
+    chance=0.0,
     prepare=prepare,
     options={"strip": True, "lower": False, "nfkc": False},
     statistics=labels.COLUMNS,

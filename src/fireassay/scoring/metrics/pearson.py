@@ -12,6 +12,7 @@ METRIC = TextMetric(
     title="Pearson correlation",
     better="higher",
     scale=(-1.0, 1.0),
+    chance=0.0,
     prepare=partial(correlation.prepare, "pearson"),
     options={"otherwise": ""},
     statistics=correlation.COLUMNS,

@@ -12,6 +12,7 @@ METRIC = TextMetric(
     title="Spearman correlation",
     better="higher",
     scale=(-1.0, 1.0),
+    chance=0.0,
     prepare=partial(correlation.prepare, "spearman"),
     options={"otherwise": ""},
     statistics=correlation.COLUMNS,

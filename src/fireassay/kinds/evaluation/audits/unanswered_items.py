@@ -61,7 +61,7 @@ def _bounds(measured: RecordData, configuration: str, asked: int) -> str:
     if not high - low < float("inf"):
         return ""
     total = float(scores.rows[:, 0].sum())
-    return f"; {names[0]} lies between {(total + left * low) / asked:.3f} and {(total + left * high) / asked:.3f} whatever they were"
+    return f"; {scored[0].metric.title} lies between {(total + left * low) / asked:.3f} and {(total + left * high) / asked:.3f} whatever they were"
 
 
 AUDIT = Audit(

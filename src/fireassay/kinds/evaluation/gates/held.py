@@ -8,6 +8,7 @@ from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.held import Held, held
 from fireassay.metrics.metric import Results
 from fireassay.spec.experiment import Quality
+from fireassay.stats.comparing.noninferiority import Decision
 from fireassay.verdict.gates.support.gate import Gate
 from fireassay.verdict.types import GateResult, Status
 
@@ -42,17 +43,38 @@ def words(task: Held | None, quality: Quality, tasks: int) -> str:
         return "no item was scored on both sides"
     where = f"{task.task}: " if tasks > 1 else ""
     if isinstance(task.decision, Absent):
-        return f"{where}{task.metric}: {task.decision.detail}"
+        return f"{where}{task.title}: {task.decision.detail}"
     said, decision = {"HELD": "held", "DEGRADED": "degraded", "INCONCLUSIVE": "undecided"}, task.decision
     change = f"{decision.estimate:+.3f} [{decision.low:+.3f}, {decision.high:+.3f}]".replace("-", "−")
     flips = f"{count(task.worse, 'items')} worse and {task.better:,} better of {task.items:,}"
     worse = " (worse, but within the margin)" if decision.worse_within_margin and decision.verdict == "HELD" else ""
-    needed = (
-        f"; about {count(decision.items_needed, 'items')} would decide"
-        if decision.verdict == "INCONCLUSIVE" and decision.items_needed
-        else ""
-    )
-    return f"{where}quality {said[decision.verdict]}{worse}: {task.metric} {change}, one-sided bounds, margin {given(quality.margin)}; {flips}{needed}"
+    needed = _needed(decision)
+    told = f"{task.title} {change}, one-sided bounds, margin {given(quality.margin)}; {flips}{needed}"
+    return f"{where}quality {said[decision.verdict]}{worse}: {told}{_missing(task)}"
+
+
+def _needed(decision: Decision) -> str:
+    """How many items would decide; fewer than there are would have, had nothing changed."""
+    if decision.verdict != "INCONCLUSIVE" or not decision.items_needed:
+        return ""
+    wanted = f"about {count(decision.items_needed, 'items')}"
+    if decision.items_needed > decision.items:
+        return f"; {wanted} would decide"
+    return f"; without a true change {wanted} would have decided, so it may lie near the margin"
+
+
+def _missing(task: Held) -> str:
+    """Why it does not count, and what the missing items can do to it."""
+    why = f"; {task.overturned}" if task.overturned else ""
+    if not task.missing:
+        return why
+    items = count(task.missing, "items")
+    if task.opposed is None:
+        return f"{why}; {items} missing"
+    if isinstance(task.opposed, Absent):
+        return f"{why}; {items} missing: {task.opposed.detail}"
+    again = f"{task.opposed.estimate:+.3f} [{task.opposed.low:+.3f}, {task.opposed.high:+.3f}]".replace("-", "−")
+    return f"{why}; with the {items} missing against it {again}"
 
 
 GATE = Gate(name="held", question="Was quality held within the margin?", check=check, about=("evaluation",))
