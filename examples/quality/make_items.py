@@ -138,8 +138,8 @@ def programs() -> Iterator[Row]:
 
 
 def write(out: Path) -> None:
-    """Write the three files."""
-    out.mkdir(parents=True, exist_ok=True)
+    """Write the three files, and an empty cache of models beside them: HF_HOME of an engine that must not look elsewhere."""
+    (out / "hf" / "hub").mkdir(parents=True, exist_ok=True)
     for name, rows in (("choices", choices()), ("numbers", numbers()), ("programs", programs())):
         text = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
         (out / f"{name}.jsonl").write_text(text, encoding="utf-8")

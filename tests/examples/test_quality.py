@@ -12,10 +12,12 @@ import numpy as np
 import pytest
 
 from fireassay import catalog
+from fireassay.runners.evaluation import section, tasks_of
 from fireassay.scoring.items import Task
+from fireassay.spec.load import load
 from tests.examples.test_serving import EXAMPLES, module
 
-MAKE_ITEMS, MAKE_MODEL, NUMBERS = "quality/make_items.py", "quality/make_model.py", "quality/numbers.toml"
+MAKE_ITEMS, MAKE_MODEL, NUMBERS, EXPERIMENT = "quality/make_items.py", "quality/make_model.py", "quality/numbers.toml", "quality.toml"
 
 
 @pytest.fixture(scope="module")
@@ -97,8 +99,17 @@ def test_every_program_passes_its_own_checks_and_nothing_else_does(made: Path) -
 
 def test_equal_runs_write_equal_files(made: Path, tmp_path: Path) -> None:
     module(MAKE_ITEMS).write(tmp_path)
-    for file in sorted(tmp_path.iterdir()):
+    for file in sorted(tmp_path.glob("*.jsonl")):
         assert file.read_bytes() == (made / "made" / file.name).read_bytes()
+
+
+def test_the_experiment_compares_both_weights_on_the_same_items(made: Path) -> None:
+    experiment = load(EXAMPLES / EXPERIMENT)
+    evaluation, serving = section(experiment)
+    assert [target.model for target in serving.targets] == ["quality/model", "quality/int8"]
+    assert {target.replicas for target in serving.targets} == {2}
+    (asked,) = tasks_of(evaluation.model_copy(update={"data": "made/choices.jsonl"}), made)
+    assert (len(asked.items), asked.max_tokens, asked.extractor) == (250, 8, "choice_letter")
 
 
 def test_a_package_that_is_missing_is_named() -> None:
