@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,9 @@ def _sums(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalog, "load", with_sums)
 
 
-def evaluated(folder: Path, *engines: str, margin: float | None = None, launches: int = 1, **evaluation: Any) -> tuple[RecordData, Path]:
+def evaluated(
+    folder: Path, *engines: str, margin: float | None = None, launches: int = 1, serving: dict[str, Any] | None = None, **evaluation: Any
+) -> tuple[RecordData, Path]:
     data: dict[str, Any] = {
         "name": "sums",
         "workload": {"runner": "evaluation", "work": "tokens"},
@@ -54,6 +57,7 @@ def evaluated(folder: Path, *engines: str, margin: float | None = None, launches
             "concurrency": [4],
             "targets": [{"name": name, "urls": [url]} for name, url in zip("ab", engines, strict=False)],
             "prompts": {"source": "sums.jsonl", "cache": "as_is"},
+            **(serving or {}),
         },
     }
     if margin is not None:
@@ -83,6 +87,20 @@ def test_every_item_is_sent_once_and_scored(tmp_path: Path) -> None:
     judgement = judge(measured)
     assert judgement.verdict.status == "PASS"
     assert "request_throughput" in judgement.results
+
+
+@pytest.mark.slow
+def test_the_last_items_have_as_long_as_every_other(tmp_path: Path) -> None:
+    """A load gives up requests that are in flight a while after the last was due; an evaluation needs every answer."""
+
+    def slow(prompt: str) -> str:
+        time.sleep(3.0)
+        return SUMS[prompt]
+
+    all_at_once = {"concurrency": [40], "arrivals": {**LOAD["arrivals"], "drain_s": 0.1}, "client": {"transport": "lean"}}
+    with oracle(slow) as engine:
+        measured, _ = evaluated(tmp_path, engine.url, serving=all_at_once)
+    assert set(measured.table("answers")["outcome"]) == {"ok"}
 
 
 def broken(outcome: str | int | None) -> Answer:

@@ -245,7 +245,8 @@ def _as_load(experiment: Experiment, load: Serving, prompts: Path, tasks: Sequen
     """The experiment with its items as the prompts of a closed loop that ends after the last one."""
     longest = None if _likelihoods(tasks) else max(task.max_tokens for task in tasks)
     asked = load.prompts.model_copy(update={"source": str(prompts), "format": "jsonl", "field": "prompt", "answer_tokens": longest})
-    arrivals = load.arrivals.model_copy(update={"requests": requests, "duration_s": LONGEST_S / 2})
+    # Every item is waited for: the last ones too end by their own time limit (serving.client.timeout_s), not by the load's.
+    arrivals = load.arrivals.model_copy(update={"requests": requests, "duration_s": LONGEST_S / 2, "drain_s": LONGEST_S / 2})
     update = {"prompts": asked, "arrivals": arrivals}
     return experiment.model_copy(update={"serving": load.model_copy(update=update)})
 

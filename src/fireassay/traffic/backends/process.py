@@ -21,6 +21,7 @@ from fireassay.errors import WorkloadError
 from fireassay.spec.sections.serving import Target
 from fireassay.traffic.backends.support.options import option
 from fireassay.traffic.parts import Answer, Ask, Backend, Kind, Option, Reply, Wire
+from fireassay.traffic.replies.events import status_of
 
 if TYPE_CHECKING:
     from fireassay.instruments.calls.generation import Generation, Generator
@@ -127,8 +128,8 @@ def wire(ask: Ask, target: Target) -> Wire:
 
 
 def read(reply: Reply, ask: Ask) -> Answer:
-    """Never called: this backend has no connection."""
-    _no_server()
+    """What became of an ask without an answer: its time was up, or the load's was."""
+    return Answer(status=status_of(reply) or "malformed", error=reply.why or None)
 
 
 BACKEND = Backend(
