@@ -59,6 +59,8 @@ class Handler(oracle.Handler):
                 "tokens": every,
                 "token_logprobs": [*values, *(-0.1 for _ in generated)],
                 "text_offset": [0, *accumulate(map(len, every))][: len(every)],
+                "top_logprobs": [None if value is None else {token: value} for token, value in zip(tokens, values, strict=True)]
+                + [{token: -0.1} for token in generated],
             }
             choice = {"index": 0, "text": "".join(every), "finish_reason": "length", "logprobs": logprobs}
         usage = {"prompt_tokens": len(tokens), "completion_tokens": 1, "total_tokens": len(tokens) + 1}

@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from fireassay.record.declared.answers import ANSWERS, SCORES
+from fireassay.record.declared.answers import ANSWERS, DIVERGENCE, SCORES
 from fireassay.record.declared.communication import COLLECTIVES, COMMUNICATION, INVENTORY, WAITS
 from fireassay.record.declared.launches import CLOCKS, EVENTS, EXAMPLES, LAUNCHES, TELEMETRY, TRIALS
 from fireassay.record.declared.requests import ARRIVALS, REQUESTS, TOKEN_COUNTS
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 FORMAT_VERSION = 8
 # Format history, shown on the reference page; a new version needs a step in record/migrations.py
 HISTORY: dict[int, str] = {
-    8: "(assay 0.5.0) tables answers and scores; the experiment may have [evaluation]",
+    8: "(assay 0.5.0) tables answers, scores and divergence; the experiment may have [evaluation]",
     7: "(assay 0.5.0, before its release) requests have chunk_uncertainty_ns",
     6: "(assay 0.5.0, before its release) examples and arrivals have cluster",
     5: "(assay 0.4.0) tables gradients, collectives, communication, inventory, waits and clocks",
@@ -54,6 +54,7 @@ TABLES: dict[str, Table] = {
         TOKEN_COUNTS,
         ANSWERS,
         SCORES,
+        DIVERGENCE,
         EVENTS,
         TELEMETRY,
     )

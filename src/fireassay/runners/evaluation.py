@@ -20,7 +20,7 @@ from fireassay import catalog
 from fireassay.errors import Interrupted, Problem, SpecError
 from fireassay.instruments import encoder
 from fireassay.runners import serving
-from fireassay.runners.evaluating import code, echo_probe, likelihood
+from fireassay.runners.evaluating import code, echo_probe, forcing, likelihood
 from fireassay.runners.evaluating.identity import digest, of_items
 from fireassay.runners.evaluating.rows import PROPER, Asked, write_answers, write_scored, write_scores
 from fireassay.runners.experiment import launch_loop
@@ -100,6 +100,8 @@ def check(experiment: Experiment, folder: Path) -> None:
     serving.check(experiment, folder)
     if _likelihoods(tasks):
         echo_probe.probed(experiment)
+    if evaluation.divergence:
+        forcing.check(experiment)
 
 
 def _likelihoods(tasks: Sequence[Task]) -> bool:
@@ -275,9 +277,19 @@ def run(context: RunContext) -> Outcome:
     with tempfile.TemporaryDirectory(prefix="assay-items-") as folder:
         passes = Evaluations(context, Path(folder))
         try:
-            return launch_loop.run(context, passes)
+            outcome = launch_loop.run(context, passes)
+            if outcome.state == "complete":
+                forcing.force(passes.context, [ready.task for ready in passes.ready.values()])
+            return _ended(outcome, context)
         finally:
             passes.close()
+
+
+def _ended(outcome: Outcome, context: RunContext) -> Outcome:
+    """Interrupted if a stop came after the last pass: the answers are kept, and what was to follow them is not there."""
+    if outcome.state == "complete" and context.stop.count:
+        return replace(outcome, state="interrupted", reason=context.stop.reason)
+    return outcome
 
 
 RUNNER = Runner(name="evaluation", check=check, run=run)

@@ -36,14 +36,23 @@ def compare(reference: Generator, candidate: Generator, texts: Sequence[tuple[st
     Raises:
         WorkloadError: a text does not fit, or the two tokenize it differently.
     """
-    parts = [_one(reference, candidate, context, continuation) for context, continuation in texts]
+    parts = [compare_one(reference, candidate, context, continuation) for context, continuation in texts]
     if not parts:
         raise WorkloadError("there is no text to compare the models on")
-    kl, agree, ours, theirs = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return Divergence(kl=kl, agree=agree.astype(np.bool_), reference_nll=ours, candidate_nll=theirs)
+    return Divergence(
+        kl=np.concatenate([part.kl for part in parts]),
+        agree=np.concatenate([part.agree for part in parts]),
+        reference_nll=np.concatenate([part.reference_nll for part in parts]),
+        candidate_nll=np.concatenate([part.candidate_nll for part in parts]),
+    )
 
 
-def _one(reference: Generator, candidate: Generator, context: str, continuation: str) -> tuple[Array, Array, Array, Array]:
+def compare_one(reference: Generator, candidate: Generator, context: str, continuation: str) -> Divergence:
+    """Both models at every token of one continuation.
+
+    Raises:
+        WorkloadError: the text does not fit, or the two tokenize it differently.
+    """
     import torch
 
     ids, first = reference.divided(context, continuation)
@@ -53,9 +62,9 @@ def _one(reference: Generator, candidate: Generator, context: str, continuation:
     p, q = (model.log_probabilities(ids, first).double().cpu() for model in (reference, candidate))
     if p.shape != q.shape:
         raise WorkloadError(f"the models have vocabularies of {p.shape[1]} and {q.shape[1]} tokens")
-    return (
-        (p.exp() * (p - q)).sum(-1).numpy(),
-        (p.argmax(-1) == q.argmax(-1)).double().numpy(),
-        -p.gather(1, wanted)[:, 0].numpy(),
-        -q.gather(1, wanted)[:, 0].numpy(),
+    return Divergence(
+        kl=(p.exp() * (p - q)).sum(-1).numpy(),
+        agree=(p.argmax(-1) == q.argmax(-1)).numpy(),
+        reference_nll=-p.gather(1, wanted)[:, 0].numpy(),
+        candidate_nll=-q.gather(1, wanted)[:, 0].numpy(),
     )

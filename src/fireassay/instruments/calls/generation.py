@@ -136,6 +136,11 @@ class Generator:
         logprobs = every.gather(1, torch.tensor(ids[first:], device=every.device)[:, None])[:, 0].tolist()
         return Scoring(tokens_in=len(ids), tokenize_ns=after - begin, forward_ns=clock() - after, logprobs=logprobs)
 
+    @property
+    def dtype(self) -> str:
+        """The number format of the weights: "float32"."""
+        return str(self._model.dtype).removeprefix("torch.")
+
     def log_probabilities(self, ids: Sequence[int], first: int) -> Any:
         """The log probabilities of all tokens, at the positions of `ids[first:]`: a tensor of shape [positions, vocabulary], float32.
 

@@ -31,6 +31,7 @@ from fireassay.frames.evaluation.item_scores import (
     tasks,
 )
 from fireassay.frames.record_data import RecordData
+from fireassay.kinds.evaluation.diverging import DIVERGING
 from fireassay.metrics.metric import Metric, Results
 from fireassay.scoring.text_metric import TextMetric
 from fireassay.stats.intervals import item_bootstrap
@@ -233,4 +234,4 @@ NO_ANSWER: Final = _of_answers(
 CUT_ANSWERS: Final = _of_answers(
     "cut_answers", 2002, "Answers cut at the limit", cut, "answers that ended at the token limit / items asked", "Unknown if not reported."
 )
-METRICS = (*starmap(_own, enumerate(catalog.names("scoring.metrics"), FIRST)), FAILED_ANSWERS, NO_ANSWER, CUT_ANSWERS)
+METRICS = (*starmap(_own, enumerate(catalog.names("scoring.metrics"), FIRST)), FAILED_ANSWERS, NO_ANSWER, CUT_ANSWERS, *DIVERGING)

@@ -24,6 +24,7 @@ def page(view: View) -> tuple[Section, ...]:
         record.gates(view),
         Section(key="scores", title="Scores", content=tables.scores(view)),
         Section(key="held", title="Held or not", content=lambda: tuple(tables.forest(view))),
+        Section(key="divergence", title="Token by token", content=lambda: tables.divergence(view)),
         Section(key="groups", title="Subgroups", content=lambda: tables.groups(view)),
         Section(key="outcomes", title="Outcomes", content=lambda: tables.outcomes(view), depth="detail"),
         Section(key="flips", title="Items that changed", content=lambda: tables.flips(view), depth="appendix"),

@@ -18,6 +18,9 @@ def sections(view: View, columns: Sequence[tuple[str, Callable[[LaunchRow], Cell
     yield questions.section(
         "scores", "Scores", "How good are the answers?", lambda: tables.scores(view), questions.told(view, "correctness")
     )
+    if tables.of(view).divergence:
+        asked = "Does every engine compute what the reference computes?"
+        yield questions.section("divergence", "Token by token", asked, lambda: tables.divergence(view))
     if tables.of(view).groups:
         yield questions.section("groups", "Subgroups", "Are they as good for every subgroup?", lambda: tables.groups(view))
     if len(view.columns) > 1:

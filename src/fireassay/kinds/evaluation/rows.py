@@ -11,13 +11,16 @@ import numpy as np
 import polars as pl
 
 from fireassay.estimates.estimate import Absent, Estimate, Value
+from fireassay.frames.evaluation.forced import sides as forced_sides
 from fireassay.frames.evaluation.item_scores import ItemScores, answers_of, deciding, item_scores, metrics_of, paired, tasks
 from fireassay.frames.record_data import RecordData
+from fireassay.kinds.evaluation.audits.corrupt_engine import WORDS
 from fireassay.kinds.evaluation.gates.held import status_of, words
 from fireassay.kinds.evaluation.held import Held, held
 from fireassay.kinds.evaluation.metrics import of_task
-from fireassay.reports.rows.evaluation import EvaluationRows, Flip, HeldRow, OutcomeRow, ScoreRow
+from fireassay.reports.rows.evaluation import DivergenceRow, EvaluationRows, Flip, HeldRow, OutcomeRow, ScoreRow
 from fireassay.units import SCORE
+from fireassay.verdict.types import Status
 
 MOST_FLIPS: Final = 200  # on a page
 LONGEST: Final = 600  # characters of a text on a page
@@ -36,6 +39,7 @@ def rows(measured: RecordData, labels: Mapping[str, str]) -> EvaluationRows:
         flips=tuple(flips[:MOST_FLIPS]),
         flips_in_all=len(flips),
         outcomes=tuple(_outcomes(measured, labels)),
+        divergence=tuple(_divergence(measured, labels)),
     )
 
 
@@ -172,3 +176,21 @@ def _outcomes(measured: RecordData, labels: Mapping[str, str]) -> Iterator[Outco
         counted = answers_of(measured, name).group_by("task", told.alias("outcome")).len().sort("task", "len", descending=[False, True])
         for task, outcome, number in counted.iter_rows():
             yield OutcomeRow(task=task, column=labels[name], outcome=outcome, items=number)
+
+
+def _divergence(measured: RecordData, labels: Mapping[str, str]) -> Iterator[DivergenceRow]:
+    statuses: dict[str, Status] = {"corrupt": "FAIL", "different": "INCONCLUSIVE", "coarser": "INCONCLUSIVE"}
+    for side in forced_sides(measured):
+        replica = "" if side.replica is None else f", replica {side.replica}"
+        yield DivergenceRow(
+            column=f"{labels[side.configuration]}{replica}{', against itself' if side.floor else ''}",
+            words="the floor: another number format, or asked again" if side.floor else WORDS[side.nature],
+            status="PASS" if side.floor else statuses.get(side.nature, "PASS"),
+            tokens=side.tail.positions,
+            mean=side.tail.mean,
+            p999=side.tail.p999,
+            ratio=side.tail.ratio,
+            agreement=side.agreement,
+            nll_change=side.nll_change,
+            bound=side.bound,
+        )

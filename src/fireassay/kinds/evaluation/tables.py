@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import count
 from fireassay.reports.answering import TONES
-from fireassay.reports.page import Block, Blocks, Edge, Figure, Interval, Mark, Plot, Prose, Table, Words, heads, number
-from fireassay.reports.rows.evaluation import EvaluationRows, HeldRow, ScoreRow
+from fireassay.reports.page import Block, Blocks, Cell, Edge, Figure, Interval, Mark, Plot, Prose, Table, Words, heads, number
+from fireassay.reports.rows.evaluation import DivergenceRow, EvaluationRows, HeldRow, ScoreRow
 from fireassay.reports.view import View
 from fireassay.reports.words import STATUS_WORDS
 
@@ -114,3 +115,25 @@ def outcomes(view: View) -> Blocks:
         stub=2,
     )
     return (table,) if rows else ()
+
+
+def divergence(view: View) -> Blocks:
+    """How far each engine is from the reference, token by token, and what that looks like."""
+    rows = of(view).divergence
+    if not rows:
+        return ()
+    bound = ("KLs are lower bounds: engines report their most probable tokens only.",) if any(row.bound for row in rows) else ()
+    table = Table(
+        name="divergence",
+        heads=heads("Side", "Finding", "Tokens", "KL, mean", "KL, p99.9", "Max / mean", "Same top token", "Change of log loss"),
+        rows=tuple(_diverging(row) for row in rows),
+        stub=1,
+        notes=("Every side scored the same texts, the reference's; nats per token.", *bound),
+    )
+    return (table,)
+
+
+def _diverging(row: DivergenceRow) -> tuple[Cell, ...]:
+    figures = (row.mean, row.p999, row.ratio, row.agreement, row.nll_change)
+    shown = (Words(text="-") if math.isnan(value) else Figure(value=value, text=f"{value:.3g}") for value in figures)
+    return (Words(text=row.column), Mark(word=row.words, tone=TONES[row.status], why=row.words), row.tokens, *shown)

@@ -32,6 +32,24 @@ ANSWERS = Table(
     ),
     order=("launch", "task", "item", "repetition"),
 )
+DIVERGENCE = Table(
+    "divergence",
+    "a token of a given text, scored by an engine and by the reference (teacher forcing)",
+    (
+        LAUNCH,
+        Column("replica", "int32", "which of the engine's addresses, from 0"),
+        Column("side", "string", "engine, or floor: the reference against itself, in another number format or asked again"),
+        TASK,
+        ITEM,
+        Column("position", "int32", "the token's index in the item's given texts, from 0"),
+        Column("logprob", "float64", "its log probability at the engine"),
+        Column("reference_logprob", "float64", "its log probability at the reference"),
+        Column("kl", "float64", "KL(reference || engine) of the next-token distributions here, nats; null: unknown", nullable=True),
+        Column("basis", "string", "full: from whole distributions; top: from the most probable tokens, so that kl is a lower bound"),
+        Column("same_top", "int32", "1 if both find the same token most probable, else 0"),
+    ),
+    order=("launch", "side", "replica", "task", "item", "position"),
+)
 SCORES = Table(
     "scores",
     "one score of an answered item",

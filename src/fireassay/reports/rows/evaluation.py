@@ -65,6 +65,22 @@ class OutcomeRow:
 
 
 @dataclass(frozen=True, kw_only=True)
+class DivergenceRow:
+    """How far one engine, or one replica of it, is from the reference, over the tokens of given texts."""
+
+    column: str  # "b", "b, replica 1"; of the floor: "a, against itself"
+    words: str  # what it looks like
+    status: Status  # the tone of these words
+    tokens: int
+    mean: float  # KL divergence, nats
+    p999: float
+    ratio: float  # largest / mean; NaN: no KL
+    agreement: float
+    nll_change: float
+    bound: bool  # the KLs are lower bounds
+
+
+@dataclass(frozen=True, kw_only=True)
 class EvaluationRows:
     """Everything that only an evaluation has."""
 
@@ -75,3 +91,4 @@ class EvaluationRows:
     flips: tuple[Flip, ...]  # the first of them, most changed first
     flips_in_all: int
     outcomes: tuple[OutcomeRow, ...]
+    divergence: tuple[DivergenceRow, ...] = ()

@@ -7,6 +7,7 @@ not counted.  Probes are no requests of the load: they are neither timed nor rec
 from __future__ import annotations
 
 import http.client
+import json
 import urllib.error
 import urllib.request
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import targets_of
 from fireassay.spec.sections.serving import Target
 from fireassay.traffic.parts import Answer, Ask, Backend, Reply, Wire
+from fireassay.traffic.replies.echoed import Echoed, echoed
 from fireassay.units import MIB
 
 CONTEXT: Final = "The capital of France is"
@@ -63,20 +65,28 @@ def _echoing(target: Target, url: str, model: str) -> Target:
     )
 
 
+def echo(backend: Backend, target: Target, url: str, model: str, texts: tuple[str, str]) -> Echoed | str:
+    """A continuation's tokens as an engine scores them; `texts`: context and continuation. A text instead: why there are none."""
+    reply, ask = _replied(backend, target, url, model, texts)
+    answer = backend.read(reply, ask)
+    if answer.status != "ok":
+        return f"{answer.status}, {redact(str(answer.error))[:300]}"
+    try:
+        return echoed(json.loads(reply.body), *texts)
+    except ValueError as error:
+        return str(error)
+
+
 def _ask(backend: Backend, target: Target, url: str, model: str) -> Answer:
-    ask = Ask(
-        task="loglikelihood",
-        model=model,
-        prompt=CONTEXT + CONTINUATION,
-        documents=(CONTEXT, CONTINUATION),
-        stream=False,
-        ignore_eos=False,
-        logprobs=True,
-    )
+    return backend.read(*_replied(backend, target, url, model, (CONTEXT, CONTINUATION)))
+
+
+def _replied(backend: Backend, target: Target, url: str, model: str, texts: tuple[str, str]) -> tuple[Reply, Ask]:
+    ask = Ask(task="loglikelihood", model=model, prompt="".join(texts), documents=texts, stream=False, ignore_eos=False, logprobs=True)
     wire = backend.wire(ask, target)
     if backend.prepare is not None:
         wire = backend.prepare(target)(wire, url)
-    return backend.read(_sent(wire, url), ask)
+    return _sent(wire, url), ask
 
 
 def _sent(wire: Wire, url: str) -> Reply:

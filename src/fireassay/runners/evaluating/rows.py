@@ -55,7 +55,7 @@ def write_answers(writer: StreamWriter, launch: int, task: str, asked: Sequence[
             "end": [0 if one.extraction is None else one.extraction.end for one in part],
             "answer": [None if one.extraction is None else one.extraction.answer for one in part],
         }
-        writer.append_batch("answers", _batch("answers", columns))
+        writer.append_batch("answers", batch_of("answers", columns))
 
 
 def write_scores(writer: StreamWriter, launch: int, task: str, asked: Sequence[Asked], scores: Sequence[scoring.Score]) -> None:
@@ -83,7 +83,7 @@ def write_scored(writer: StreamWriter, launch: int, task: str, answered: Sequenc
             "score": [None if np.isnan(value) else float(value) for value in values],
             "statistics": scored.rows[begin : begin + AT_ONCE].tolist(),
         }
-        writer.append_batch("scores", _batch("scores", columns))
+        writer.append_batch("scores", batch_of("scores", columns))
 
 
 def write_recorded_scores(
@@ -107,14 +107,15 @@ def write_recorded_scores(
         "score": [(row[0] / row[1] if row[1] else None) if ratio else row[0] for _, _, row in recorded],
         "statistics": [list(row) for _, _, row in recorded],
     }
-    writer.append_batch("scores", _batch("scores", columns))
+    writer.append_batch("scores", batch_of("scores", columns))
 
 
 def _parts(asked: Sequence[Asked]) -> Iterator[Sequence[Asked]]:
     return (asked[begin : begin + AT_ONCE] for begin in range(0, len(asked), AT_ONCE))
 
 
-def _batch(table: str, columns: dict[str, list[Any]]) -> pyarrow.RecordBatch:
+def batch_of(table: str, columns: dict[str, list[Any]]) -> pyarrow.RecordBatch:
+    """Columns as a batch of a table."""
     import pyarrow as pa
 
     from fireassay.record.tables import arrow_schema

@@ -117,6 +117,18 @@ class Evaluation(Model):
     explore: Annotated[
         bool, flag("--explore", "", "evaluate although the items are too few for the margin; the verdict may stay undecided", evaluate=64)
     ] = Field(False, description="Whether to evaluate although the items are too few for the margin. Without it that is refused.")
+    divergence: Annotated[
+        int,
+        flag(
+            "--divergence", "N", "score N answers of the reference by every engine, and name one that computes otherwise (0)", evaluate=66
+        ),
+    ] = Field(
+        0,
+        ge=0,
+        description="How many answers of the reference every engine scores afterwards, token by token (teacher forcing): the tail of the "
+        "divergence tells a wrong weight from rounding. Needs two engines that are all folders in this process, or all echo log "
+        "probabilities. 0: none.",
+    )
     resamples: int = Field(
         2000, ge=200, le=1_000_000, description="Resamples of items behind the interval of a score that is no mean, such as BLEU."
     )

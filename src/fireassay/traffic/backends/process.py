@@ -40,7 +40,7 @@ def process(target: Target) -> Callable[[Ask], Answer]:
 
     def generator(folder: str) -> Generator:
         if folder not in loaded:
-            loaded[folder] = _load(folder, target)
+            loaded[folder] = load(folder, target)
         return loaded[folder]
 
     model = option(target, "folder") or target.model
@@ -49,7 +49,13 @@ def process(target: Target) -> Callable[[Ask], Answer]:
     return lambda ask: answer(generator(model or ask.model), ask)
 
 
-def _load(folder: str, target: Target) -> Generator:
+def folder_of(target: Target, model: str) -> str:
+    """The folder of a target's model; `model`: that of the load."""
+    return option(target, "folder") or target.model or model
+
+
+def load(folder: str, target: Target, dtype: str = "") -> Generator:
+    """The model, as the target's options say; `dtype` instead of theirs."""
     from fireassay.instruments.calls.generation import Generator, quiet
 
     threads = target.options.get("threads")
@@ -57,7 +63,7 @@ def _load(folder: str, target: Target) -> Generator:
         return Generator(
             folder,
             device=option(target, "device", "cpu"),
-            dtype=option(target, "dtype", "auto"),
+            dtype=dtype or option(target, "dtype", "auto"),
             threads=None if threads is None else int(threads),
         )
 
