@@ -18,8 +18,8 @@ def quality(before: Group, after: Group, confidence: float) -> Quality:
     wanted = before.measured.experiment.quality
     if wanted is None:
         return Quality(held="NOT_MEASURED", sentence="whether quality was held was not asked: no margin was given (--margin)")
-    sides = (Side(measured=group.measured, configuration=group.configuration) for group in (before, after))
-    tasks = held_between(*sides, wanted, confidence)
+    reference, candidate = (Side(measured=group.measured, configuration=group.configuration) for group in (before, after))
+    tasks = held_between(reference, candidate, wanted, confidence)
     worst = next((task for status in WORDS for task in tasks if status_of(task) == status), None)
     left = f"; {worst.left:,} items were scored on one side only" if worst is not None and worst.left else ""
     return Quality(held=_word(worst), sentence=f"{words(worst, wanted, len(tasks))}{left}")
