@@ -52,14 +52,15 @@ class Handler(BaseHTTPRequestHandler):
         if isinstance(text, int):
             self.reply(text, "application/json", b'{"error": {"message": "broken"}}')
             return
+        said: dict[str, Any] = {"message": {"role": "assistant", "content": text}} if chat else {"text": text}
         if not body["stream"]:
             usage = {"prompt_tokens": 5, "completion_tokens": 2}
-            said = {"message": {"role": "assistant", "content": text}} if chat else {"text": text}
             whole = {"id": "x", "choices": [{"index": 0, **said, "finish_reason": "stop"}], "usage": usage}
             self.reply(200, "application/json", json.dumps(whole).encode())
             return
-        first, last = ({"delta": {"role": "assistant", "content": text}}, {"delta": {}}) if chat else ({"text": text}, {"text": ""})
-        parts = [
+        first = {"delta": said["message"]} if chat else said
+        last: dict[str, Any] = {"delta": {}} if chat else {"text": ""}
+        parts: list[dict[str, Any]] = [
             {"choices": [{"index": 0, **first, "finish_reason": None}]},
             {"choices": [{"index": 0, **last, "finish_reason": "stop"}]},
             {"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 2}},

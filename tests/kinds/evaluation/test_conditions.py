@@ -40,7 +40,7 @@ metrics = ["exact_match"]
 id = "id"
 reference = "answer"
 """
-ROWS: Final = [
+ROWS: Final[list[dict[str, Any]]] = [
     {"id": f"s{a}", "q": f"{a}+1=", "answer": str(a + 1), "topic": f"t{a % 2}", "other": f"u{a % 3}", "weight": 1 + a, "all": ["1", "2"]}
     for a in range(4)
 ]

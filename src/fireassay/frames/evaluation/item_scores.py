@@ -173,10 +173,13 @@ class Paired:
 
 def paired(measured: RecordData, configuration: str, task: str, metric: str) -> Paired:
     """A configuration's items beside those of the base."""
-    sides = [item_scores(measured, name, task, metric) for name in (measured.base, configuration)]
-    common = set(sides[0].items) & set(sides[1].items)
-    reference, candidate = (_only(side, common) for side in sides)
-    return Paired(reference=reference, candidate=candidate, left=len(set(sides[0].items) ^ set(sides[1].items)))
+    return matched(*(item_scores(measured, name, task, metric) for name in (measured.base, configuration)))
+
+
+def matched(reference: ItemScores, candidate: ItemScores) -> Paired:
+    """The items that both sides scored, of one record or of two."""
+    ours, theirs = set(reference.items), set(candidate.items)
+    return Paired(reference=_only(reference, ours & theirs), candidate=_only(candidate, ours & theirs), left=len(ours ^ theirs))
 
 
 def _only(scores: ItemScores, items: set[str]) -> ItemScores:

@@ -15,7 +15,7 @@ from fireassay.frames.evaluation.item_scores import identity as tasks
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.verdict.conditions.condition import Condition
-from fireassay.verdict.conditions.declare import BEFORE, SPEC, condition, identity
+from fireassay.verdict.conditions.declare import BEFORE, SPEC, context, identity
 
 _identity = partial(identity, about=("evaluation",))
 STORED: Final = f"{BEFORE} evaluation"
@@ -85,7 +85,7 @@ def _allowed(measured: RecordData, _: Results) -> float | None:
 
 CONDITIONS: Final[tuple[Condition, ...]] = (
     _identity("evaluation.tasks.*", _tasks, "other items, prompts, extraction or scoring give another score", STORED),
-    condition(
+    context(
         "evaluation.files.*",
         _files,
         "other bytes may hold the same items in another form, and other answers: the items are compared by their own digests",

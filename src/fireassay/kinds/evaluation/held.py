@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from fireassay.estimates.estimate import Absent
 from fireassay.estimates.format import count
-from fireassay.frames.evaluation.item_scores import Paired, deciding, paired, tasks
+from fireassay.frames.evaluation.item_scores import Paired, deciding, item_scores, matched, tasks
 from fireassay.frames.evaluation.missing_items import missing, opposed
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.sensitivity import at_ceiling, at_floor, near_chance
@@ -34,6 +34,14 @@ Array = NDArray[np.float64]
 FEWEST_CLUSTERS: Final = 10  # fewer give no reliable bound
 NORMAL: Final = 2.4865  # z[.95] + z[.80], for the plan
 NO_LAUNCHES: Final = Launches(count=noninferiority.LEAST_LAUNCHES, half=0.0, error=0.0, method="the items of one engine")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """The answers of one configuration of a record."""
+
+    measured: RecordData
+    configuration: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,18 +77,28 @@ def held(measured: RecordData, configuration: str) -> tuple[Held, ...]:
     quality = measured.experiment.quality
     if quality is None or configuration == measured.base:
         return ()
-    return measured.once(f"held {configuration}", lambda data: tuple(_all(data, quality, configuration)))
+    return measured.once(f"held {configuration}", lambda data: _within(data, quality, configuration))
 
 
-def _all(measured: RecordData, quality: Quality, configuration: str) -> Iterator[Held]:
-    for task in tasks(measured):
-        metric = deciding(measured, task)
+def _within(measured: RecordData, quality: Quality, configuration: str) -> tuple[Held, ...]:
+    before, after = (Side(measured=measured, configuration=name) for name in (measured.base, configuration))
+    every = held_between(before, after, quality, measured.confidence)
+    return tuple(_sensitive(measured, configuration, _robust(measured, configuration, found, quality)) for found in every)
+
+
+def held_between(before: Side, after: Side, quality: Quality, confidence: float) -> tuple[Held, ...]:
+    """The decision on each task of the reference's record, for configurations of one record or of two."""
+    return tuple(_all(before, after, quality, confidence))
+
+
+def _all(before: Side, after: Side, quality: Quality, confidence: float) -> Iterator[Held]:
+    for task in tasks(before.measured):
+        metric = deciding(before.measured, task)
         if not metric:
             continue
-        pairs = paired(measured, configuration, task, metric)
+        pairs = matched(*(item_scores(side.measured, side.configuration, task, metric) for side in (before, after)))
         if pairs.reference.items or pairs.candidate.items or pairs.left:
-            found = _robust(measured, configuration, _one(measured, task, metric, pairs, quality), quality)
-            yield _sensitive(measured, configuration, found)
+            yield _one(before.measured, task, metric, pairs, quality, confidence)
 
 
 def _sensitive(measured: RecordData, configuration: str, found: Held) -> Held:
@@ -106,7 +124,7 @@ def _robust(measured: RecordData, configuration: str, found: Held, quality: Qual
     pairs = opposed(measured, configuration, found.task, found.metric, held=decision.verdict == "HELD")
     if pairs is None:
         return replace(found, missing=lacking.count, opposed=Absent(reason="undefined", detail=f"{found.title} has no worst score"))
-    again = decided(pairs, _changes(pairs), rule_of(measured, quality))
+    again = decided(pairs, _changes(pairs), rule_of(measured, quality, measured.confidence))
     if not isinstance(again, Absent) and again.verdict == decision.verdict:
         return replace(found, missing=lacking.count, opposed=again)
     lost = {"HELD": "held", "DEGRADED": "degraded"}[decision.verdict]
@@ -123,13 +141,13 @@ def _changes(pairs: Paired) -> np.ndarray:
     return np.asarray(sign * (after - before))
 
 
-def _one(measured: RecordData, task: str, metric: str, pairs: Paired, quality: Quality) -> Held:
+def _one(measured: RecordData, task: str, metric: str, pairs: Paired, quality: Quality, confidence: float) -> Held:
     changes = _changes(pairs)
     return Held(
         task=task,
         metric=metric,
         title=pairs.reference.metric.title,
-        decision=decided(pairs, changes, rule_of(measured, quality)),
+        decision=decided(pairs, changes, rule_of(measured, quality, confidence)),
         better=int((changes > 0.0).sum()),
         worse=int((changes < 0.0).sum()),
         items=len(changes),
@@ -137,13 +155,13 @@ def _one(measured: RecordData, task: str, metric: str, pairs: Paired, quality: Q
     )
 
 
-def rule_of(measured: RecordData, quality: Quality) -> Rule:
+def rule_of(measured: RecordData, quality: Quality, confidence: float) -> Rule:
     """The rule that was fixed before anything was asked."""
     evaluation = measured.experiment.evaluation
     assert evaluation is not None
     return Rule(
         margin=quality.margin,
-        confidence=measured.confidence,
+        confidence=confidence,
         largest_change=quality.largest_change,
         draws=evaluation.resamples,
         seed=measured.experiment.launches.seed,
