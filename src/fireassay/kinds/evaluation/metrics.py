@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from itertools import starmap
 from typing import Final
 
+import numpy as np
 import polars as pl
 
 from fireassay import catalog
@@ -36,7 +37,7 @@ from fireassay.metrics.metric import Metric, Results
 from fireassay.scoring.text_metric import TextMetric
 from fireassay.stats.intervals import item_bootstrap
 from fireassay.stats.intervals.intervals import Interval
-from fireassay.stats.intervals.item_means import of_items, wilson
+from fireassay.stats.intervals.item_means import METHOD, of_items, wilson
 from fireassay.units import FRACTION, SCORE
 
 ABOUT = ("evaluation",)
@@ -56,13 +57,14 @@ def of_task(measured: RecordData, scores: ItemScores) -> Value:
         return _of_corpus(scores, confidence, evaluation.resamples, measured.experiment.launches.seed)
     interval = of_items(scores.rows[:, 0], scores.weights, scores.labels, scores.metric.scale, confidence)
     units = len(scores.items) if scores.labels is None else len({label for label in scores.clusters if label is not None})
-    how = "Wilson's interval" if interval.low > 0.0 and _binary(scores) else "Student t, cluster-robust" if scores.labels else "Student t"
+    how = "Wilson's interval" if _binary(scores) else f"{METHOD}, cluster-robust" if scores.labels else METHOD
     words = f"{count(len(scores.items), 'items')}" + (f" in {count(units, 'clusters')}" if scores.labels is not None else "")
     return _estimate(scores, interval, confidence, f"mean over {words}: {how}")
 
 
 def _binary(scores: ItemScores) -> bool:
-    return scores.labels is None and set(scores.rows[:, 0]) <= {0.0, 1.0}
+    even = bool(np.all(scores.weights == scores.weights[0]))
+    return scores.labels is None and even and set(scores.rows[:, 0]) <= {0.0, 1.0}
 
 
 def _of_corpus(scores: ItemScores, confidence: float, draws: int, seed: int) -> Value:

@@ -3,7 +3,10 @@
 Independent items that are each right or wrong: Wilson's score interval (Journal of the American Statistical Association 22, 1927).
 Others: Student t over the units, which are clusters of dependent items or single ones, with the cluster-robust variance
 C/(C-1) sum over clusters of (sum of weight (value - mean))^2 / (sum of weights)^2 and C-1 degrees of freedom (Liang & Zeger, Biometrika 73,
-1986), limited to the possible scores.
+1986), limited to the possible scores.  Each bound is the outer one of Student's and of Johnson's for skewed values (Journal of the American
+Statistical Association 73, 1978), which moves both by s g (1 + 2 t^2) / (6 C), g the skewness: Student's alone covers 91 to 93 % of means of
+20 skewed scores.  Where fewer than `FEW` units differ from the most common value, neither knows the spread, and Gaffke's bound
+(`bounded_mean`) counts too, if the scale is bounded.  `benchmarks/item_intervals.py --means` measures the coverage.
 Cannot tell: whether the items stand for real use.
 """
 
@@ -11,14 +14,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fireassay.stats.intervals import bounded_mean
+from fireassay.stats.intervals.bounded_mean import Units
 from fireassay.stats.intervals.intervals import Interval, t_quantile
 
 Array = NDArray[np.float64]
 Labels = Sequence[Hashable | None]
+FEW: Final = 10  # units that differ from the most common value
+METHOD: Final = "Student t, skewness-corrected"
 
 
 def wilson(right: float, total: float, confidence: float) -> Interval:
@@ -36,9 +44,29 @@ def of_items(values: Array, weights: Array, clusters: Labels | None, scale: tupl
     even = bool(np.all(weights == weights[0])) if len(weights) else False
     if clusters is None and even and len(values) > 1 and bool(np.isin(values, (0.0, 1.0)).all()):
         return wilson(float(values.sum()), float(len(values)), confidence)
+    member = members(len(values), clusters)
+    totals, sizes = np.bincount(member, weights=weights * values), np.bincount(member, weights=weights)
     mean, error, units = of_units(values, weights, clusters)
-    half = t_quantile((1.0 + confidence) / 2.0, units - 1) * error if units > 1 else math.inf
-    return Interval(value=mean, low=max(scale[0], mean - half), high=min(scale[1], mean + half))
+    low, high = _skewed(totals - mean * sizes, error, confidence) if units > 1 else (-math.inf, math.inf)
+    if units > 1 and math.isfinite(scale[0]) and math.isfinite(scale[1]) and _hardly_any_differ(totals / sizes):
+        each, level = Units(totals=totals, sizes=sizes), (1.0 + confidence) / 2.0
+        low = min(low, bounded_mean.lower(each, scale[0], level) - mean)
+        high = max(high, bounded_mean.upper(each, scale[1], level) - mean)
+    return Interval(value=mean, low=max(scale[0], mean + low), high=min(scale[1], mean + high))
+
+
+def _skewed(pulls: Array, error: float, confidence: float) -> tuple[float, float]:
+    """Where the bounds lie from the mean: the outer ones of Student's and Johnson's."""
+    units = len(pulls)
+    t, spread = t_quantile((1.0 + confidence) / 2.0, units - 1), math.sqrt(float(pulls @ pulls) / units)
+    skewness = float(np.mean((pulls / spread) ** 3)) if spread > 0.0 else 0.0
+    shift = error * skewness * (1.0 + 2.0 * t * t) / (6.0 * math.sqrt(units))
+    return min(0.0, shift) - t * error, max(0.0, shift) + t * error
+
+
+def _hardly_any_differ(means: Array) -> bool:
+    """Whether nearly all units have one value."""
+    return len(means) - int(np.unique(means, return_counts=True)[1].max()) < FEW
 
 
 def of_units(values: Array, weights: Array, clusters: Labels | None) -> tuple[float, float, int]:
