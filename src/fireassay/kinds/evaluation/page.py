@@ -7,7 +7,8 @@ from typing import Final
 from fireassay.kinds.evaluation import questions, tables
 from fireassay.kinds.evaluation.answer import answer as answer
 from fireassay.kinds.evaluation.answer import brief
-from fireassay.reports.charts.record_charts import Charts
+from fireassay.reports.charts import power_curve, quality_price
+from fireassay.reports.charts.record_charts import Charts, charts_of
 from fireassay.reports.page import Section
 from fireassay.reports.pages import record
 from fireassay.reports.pages.record_sheets import sheets
@@ -27,6 +28,7 @@ def page(view: View) -> tuple[Section, ...]:
         Section(key="groups", title="Subgroups", content=lambda: tables.groups(view)),
         Section(key="outcomes", title="Outcomes", content=lambda: tables.outcomes(view), depth="detail"),
         Section(key="flips", title="Items that changed", content=lambda: tables.flips(view), depth="appendix"),
+        record.charts(view),
         record.numbers(view, opens=True),
         record.findings(view),
         *record.imported(view),
@@ -41,6 +43,7 @@ def page(view: View) -> tuple[Section, ...]:
     )
 
 
-def charts(_: View) -> Charts:
-    """None yet."""
-    return ()
+def charts(view: View) -> Charts:
+    """Those of which something was measured."""
+    rows = tables.of(view)
+    return (*(charts_of(power_curve) if rows.power else ()), *charts_of(quality_price))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fireassay.estimates.estimate import Value
 from fireassay.verdict.types import Status
@@ -37,6 +37,18 @@ class HeldRow:
     sentence: str
     needed: int | None = None  # items that would decide; None: it is decided, or more items would not help
     why: str = ""  # why it is undecided although its bounds alone would decide
+
+
+@dataclass(frozen=True, kw_only=True)
+class PowerRow:
+    """Which margin so many items of a task can show at 80 % power, if as many change as were seen to."""
+
+    task: str
+    column: str
+    items: int
+    flips: float  # share of items that scored otherwise
+    supported: float  # by `items`
+    curve: tuple[tuple[float, float], ...]  # items, margin
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,3 +87,5 @@ class EvaluationRows:
     flips: tuple[Flip, ...]  # the first of them, most changed first
     flips_in_all: int
     outcomes: tuple[OutcomeRow, ...]
+    power: tuple[PowerRow, ...] = ()  # of tasks whose items are right or wrong, each a unit of its own
+    chances: Mapping[str, float] = field(default_factory=dict)  # task -> score of guessing, where it is known

@@ -48,9 +48,14 @@ def item_power(items: int, margin: float, flips: float, confidence: float, desig
         raise ValueError(f"items {items}, margin {margin}, flips {flips}, design effect {design_effect}")
     effective = items / design_effect
     needed = math.ceil(_independent(margin, flips, confidence) * design_effect - 1e-9)
-    bound, error = _bound(flips, effective, confidence), math.sqrt(flips / effective)
-    supported = bound + t_quantile(POWER, math.inf) * error
+    supported = supported_margin(effective, flips, confidence)
     return ItemPower(items=items, needed=needed, power=_power(margin, flips, effective, confidence), supported_margin=supported)
+
+
+def supported_margin(items: float, flips: float, confidence: float) -> float:
+    """The smallest margin that so many independent items show at 80 % power, if a share `flips` of them changes."""
+    bound, error = _bound(flips, items, confidence), math.sqrt(flips / items)
+    return bound + t_quantile(POWER, math.inf) * error
 
 
 def _independent(margin: float, flips: float, confidence: float) -> int:
