@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from fireassay.kinds.evaluation import questions, tables
+from fireassay.kinds.evaluation import sheets as of_evaluation
 from fireassay.kinds.evaluation.answer import answer as answer
 from fireassay.kinds.evaluation.answer import brief
 from fireassay.reports.charts import power_curve, quality_price
@@ -38,7 +39,7 @@ def page(view: View) -> tuple[Section, ...]:
         record.methods(view),
         *brief(view),
         *questions.sections(view, COLUMNS),
-        *sheets(view),
+        *sheets(view, of_evaluation.sheets(view)),
         *results(view),
     )
 

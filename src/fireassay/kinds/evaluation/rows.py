@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from fireassay.estimates.estimate import Absent, Estimate, Value
-from fireassay.frames.evaluation.item_scores import ItemScores, answers_of, deciding, item_scores, metrics_of, paired, tasks
+from fireassay.frames.evaluation.item_scores import ItemScores, answers_of, deciding, item_scores, metrics_of, paired, requested, tasks
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.gates.held import status_of, words
 from fireassay.kinds.evaluation.held import Held, held
@@ -23,6 +23,8 @@ from fireassay.units import SCORE
 
 MOST_FLIPS: Final = 200  # on a page
 LONGEST: Final = 600  # characters of a text on a page
+LONGEST_CELL: Final = 4_000  # of a cell of a workbook, which holds 32,767 at most
+ITEM_COLUMNS: Final = ("outcome", "rule", "finish_reason", "cluster", "groups", "weight", "prompt", "references", "text", "answer")
 LONGEST_NAME: Final = 60  # of an id or a label
 
 
@@ -40,6 +42,7 @@ def rows(measured: RecordData, labels: Mapping[str, str]) -> EvaluationRows:
         flips_in_all=len(flips),
         outcomes=tuple(_outcomes(measured, labels)),
         power=tuple(_power(measured, labels)),
+        items=every_item(measured, labels),
         chances=_chances(measured),
     )
 
@@ -204,6 +207,20 @@ def _texts(measured: RecordData, configuration: str) -> Mapping[tuple[str, str],
 def _short(text: str | None, most: int = LONGEST) -> str:
     words = text or ""
     return words if len(words) <= most else f"{words[:most]} …"
+
+
+def every_item(measured: RecordData, labels: Mapping[str, str]) -> pl.DataFrame:
+    """A row for each answer: its side, its texts cut to what a cell holds, and a column for each score."""
+    keys = ["launch", "task", "item", "repetition"]
+    sides = pl.concat(
+        [answers_of(measured, name).select(pl.lit(labels[name]).alias("side"), *keys, *ITEM_COLUMNS) for name in measured.configurations]
+    )
+    names, scores = requested(measured), measured.table("scores")
+    for name in names:
+        of_one = scores.filter(pl.col("metric") == name).select(*keys, pl.col("score").alias(f"score {name}"))
+        sides = sides.join(of_one, on=keys, how="left")
+    texts = (pl.col(name).str.slice(0, LONGEST_CELL) for name in ("prompt", "references", "text", "answer"))
+    return sides.with_columns(*texts).sort("task", "item", "side", "launch", "repetition")
 
 
 def _outcomes(measured: RecordData, labels: Mapping[str, str]) -> Iterator[OutcomeRow]:

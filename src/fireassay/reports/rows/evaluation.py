@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from fireassay.estimates.estimate import Value
 from fireassay.verdict.types import Status
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,4 +92,5 @@ class EvaluationRows:
     flips_in_all: int
     outcomes: tuple[OutcomeRow, ...]
     power: tuple[PowerRow, ...] = ()  # of tasks whose items are right or wrong, each a unit of its own
+    items: pl.DataFrame | None = None  # every answer with its texts and scores, for a workbook
     chances: Mapping[str, float] = field(default_factory=dict)  # task -> score of guessing, where it is known
