@@ -20,8 +20,8 @@ def of(value: float) -> Estimate:
     )
 
 
-def engine(price: float, score: float) -> Engine:
-    return Engine(label=f"{price} {score}", price=of(price), score=of(score))
+def engine(price: float, score: float, higher: bool = True) -> Engine:
+    return Engine(label=f"{price} {score}", price=of(price), score=of(score), gains=(score if higher else -score, -price))
 
 
 @pytest.mark.parametrize(
@@ -35,12 +35,12 @@ def engine(price: float, score: float) -> Engine:
     ],
 )
 def test_dominance_is_by_both_numbers(price: float, score: float, higher: bool, expected: bool) -> None:
-    others = [engine(1.0, 0.8), engine(2.0, 0.7), engine(3.0, 0.9)]
-    assert dominated(engine(price, score), others, higher=higher) is expected
+    others = [engine(*place, higher) for place in ((1.0, 0.8), (2.0, 0.7), (3.0, 0.9))]
+    assert dominated(engine(price, score, higher), others) is expected
 
 
 def test_equal_engines_do_not_dominate_each_other() -> None:
-    assert not dominated(engine(1.0, 0.5), [engine(1.0, 0.5), engine(1.0, 0.5)], higher=True)
+    assert not dominated(engine(1.0, 0.5), [engine(1.0, 0.5), engine(1.0, 0.5)])
 
 
 def test_files_of_answers_took_no_time(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """What does quality cost, in time and in money?  The deciding score of each engine against the times and prices of the same requests.
 
-Upper left is better.  An engine is dominated if another one scores at least as high for at most as much, and better in one of them;
-dominance is by the values alone, the intervals in both directions are those of the metrics.
+An engine is dominated if another one is at least as good in both, and better in one; dominance is by the values alone, the intervals in
+both directions are those of the metrics.
 """
 
 from __future__ import annotations
@@ -14,24 +14,26 @@ from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import Scale, show
 from fireassay.metrics.cost import COST, COST_PER_ITEM
 from fireassay.metrics.serving.latency import E2E_P50, TTFT_P50
+from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT
 from fireassay.reports.charts.chart import Drawing, Key, Missing, common_scale, has_interval, linear, point, top_of
 from fireassay.reports.charts.marks import Panel, Point
 from fireassay.reports.view import MetricRow, View
 
 NAME: Final = "quality-price"
 TITLE: Final = "Quality against time and cost"
-PRICES: Final = (E2E_P50.name, TTFT_P50.name, COST_PER_ITEM.name, COST.name)  # the first two that were measured
+PRICES: Final = (E2E_P50.name, TTFT_P50.name, OUTPUT_THROUGHPUT.name, COST_PER_ITEM.name, COST.name)  # the first two that were measured
 PANELS: Final = 2
 ROOM: Final = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
 class Engine:
-    """One side: its name, what it takes, and how well it answers."""
+    """One side: its name, what it takes, and how well it answers; `gains` are both as numbers of which more is better."""
 
     label: str
     price: Estimate
     score: Estimate
+    gains: tuple[float, float]
 
 
 def draw(view: View) -> Drawing | Missing:
@@ -45,7 +47,7 @@ def draw(view: View) -> Drawing | Missing:
         title=TITLE,
         panels=tuple(panels),
         across=len(panels),
-        caption=f"{'Upper' if scores[0].better == 'higher' else 'Lower'} left is better. Hollow: dominated, another side is at least as good in both.",
+        caption="Hollow: dominated, another side is at least as good in both and better in one.",
         description="; ".join(_words(view, scores[0], priced)),
         key=(Key(mark="point", role="blue", text=f"a side, with {view.confidence} intervals"),),
         quantity=scores[0].title,
@@ -54,7 +56,16 @@ def draw(view: View) -> Drawing | Missing:
 
 def _engines(view: View, score: MetricRow, price: MetricRow) -> list[Engine]:
     found = [(column.label, view.estimate(price.name, column.key), view.estimate(score.name, column.key)) for column in view.columns]
-    return [Engine(label=label, price=p, score=s) for label, p, s in found if p is not None and s is not None]
+    signs = (_sign(score), _sign(price))
+    return [
+        Engine(label=label, price=p, score=s, gains=(signs[0] * s.value, signs[1] * p.value))
+        for label, p, s in found
+        if p is not None and s is not None
+    ]
+
+
+def _sign(row: MetricRow) -> float:
+    return 1.0 if row.better == "higher" else -1.0
 
 
 def _panel(view: View, score: MetricRow, price: MetricRow) -> Panel | None:
@@ -67,25 +78,22 @@ def _panel(view: View, score: MetricRow, price: MetricRow) -> Panel | None:
     return Panel(
         x=linear(0.0, top_of([one.price for one in engines], scale.factor), f"{price.title}, {scale.label}"),
         y=linear(min(ends) - room, max(ends) + room),
-        marks=tuple(_point(one, engines, scale, score.better == "higher") for one in engines),
+        marks=tuple(_point(one, engines, scale) for one in engines),
         height=260,
         title=score.title,
     )
 
 
-def dominated(one: Engine, engines: Sequence[Engine], *, higher: bool) -> bool:
+def dominated(one: Engine, engines: Sequence[Engine]) -> bool:
     """Whether another engine is at least as good in both, and better in one."""
-    sign = 1.0 if higher else -1.0
-    place = (sign * one.score.value, -one.price.value)
-    others = [(sign * other.score.value, -other.price.value) for other in engines]
-    return any(other[0] >= place[0] and other[1] >= place[1] and other != place for other in others)
+    return any(all(b >= a for a, b in zip(one.gains, other.gains, strict=True)) and other.gains != one.gains for other in engines)
 
 
-def _point(one: Engine, engines: Sequence[Engine], scale: Scale, higher: bool) -> Point:
+def _point(one: Engine, engines: Sequence[Engine], scale: Scale) -> Point:
     mark = point(one.label, one.price.value * scale.factor, one.score, Scale(factor=1.0))
     left, right = (one.price.low * scale.factor, one.price.high * scale.factor) if has_interval(one.price) else (None, None)
     told = replace(mark.reading, more=f"at {show(one.price, scale).full}") if mark.reading is not None else None
-    return replace(mark, left=left, right=right, hollow=dominated(one, engines, higher=higher), label=one.label, reading=told)
+    return replace(mark, left=left, right=right, hollow=dominated(one, engines), label=one.label, reading=told)
 
 
 def _words(view: View, score: MetricRow, priced: Sequence[MetricRow]) -> Iterator[str]:
