@@ -41,3 +41,12 @@ def test_flips_are_the_items_that_changed_with_both_texts(shown: object) -> None
 def test_failures_and_no_answers_stand_beside_the_answered_items(shown: object) -> None:
     outcomes = {(row.column, row.outcome): row.items for row in shown.outcomes}  # type: ignore[attr-defined]
     assert outcomes == {("a", "ok"): 40, ("b", "ok"): 38, ("b", "missing"): 1, ("b", "NO_ANSWER"): 1}
+
+
+def test_a_workbook_has_every_answer_with_its_score(shown: object) -> None:
+    items = shown.items  # type: ignore[attr-defined]
+    assert items.height == 80
+    last = items.filter((items["item"] == "38") & (items["side"] == "b"))
+    assert last.select("outcome", "text", "score exact_match").rows() == [("missing", None, None)]
+    first = items.filter((items["item"] == "0") & (items["side"] == "b"))
+    assert first.select("outcome", "references", "answer", "score exact_match").rows() == [("ok", '["yes"]', "no", 0.0)]

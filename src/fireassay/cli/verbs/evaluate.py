@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fireassay.cli.support.verb import Verb, add_root
-from fireassay.cli.verbs.report import VERDICTS
+from fireassay.cli.verbs.report import WITHOUT_NO_GAIN
 from fireassay.printable import say
 
 if TYPE_CHECKING:
@@ -137,5 +137,5 @@ Ctrl-C ends the pass cleanly and keeps all answers; `assay resume RECORD` contin
     add_arguments=_add_arguments,
     run=_run,
     usual={"ask": ("--task", "--data", "--target", "--model"), "judge": ("--margin", "--metric", "--repetitions")},
-    exits=VERDICTS,
+    exits=WITHOUT_NO_GAIN,
 )

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from fireassay.cli.support.verb import Verb, add_root
-from fireassay.cli.verbs.report import VERDICTS
+from fireassay.cli.verbs.report import WITHOUT_NO_GAIN
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,5 +57,5 @@ With two files or more, the first is the reference side, and every other one is 
     add_arguments=_add_arguments,
     run=_run,
     usual={"score": ("--metric", "--reference", "--answer", "--extract"), "judge": ("--id", "--cluster", "--margin")},
-    exits=VERDICTS,
+    exits=WITHOUT_NO_GAIN,
 )

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from fireassay.kinds.evaluation import questions, tables
+from fireassay.kinds.evaluation import sheets as of_evaluation
 from fireassay.kinds.evaluation.answer import answer as answer
 from fireassay.kinds.evaluation.answer import brief
-from fireassay.reports.charts.record_charts import Charts
+from fireassay.reports.charts import power_curve, quality_price
+from fireassay.reports.charts.record_charts import Charts, charts_of
 from fireassay.reports.page import Section
 from fireassay.reports.pages import record
 from fireassay.reports.pages.record_sheets import sheets
@@ -28,6 +30,7 @@ def page(view: View) -> tuple[Section, ...]:
         Section(key="groups", title="Subgroups", content=lambda: tables.groups(view)),
         Section(key="outcomes", title="Outcomes", content=lambda: tables.outcomes(view), depth="detail"),
         Section(key="flips", title="Items that changed", content=lambda: tables.flips(view), depth="appendix"),
+        record.charts(view),
         record.numbers(view, opens=True),
         record.findings(view),
         *record.imported(view),
@@ -37,11 +40,12 @@ def page(view: View) -> tuple[Section, ...]:
         record.methods(view),
         *brief(view),
         *questions.sections(view, COLUMNS),
-        *sheets(view),
+        *sheets(view, of_evaluation.sheets(view)),
         *results(view),
     )
 
 
-def charts(_: View) -> Charts:
-    """None yet."""
-    return ()
+def charts(view: View) -> Charts:
+    """Those of which something was measured."""
+    rows = tables.of(view)
+    return (*(charts_of(power_curve) if rows.power else ()), *charts_of(quality_price))

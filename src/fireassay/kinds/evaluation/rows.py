@@ -12,18 +12,23 @@ import polars as pl
 
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.frames.evaluation.forced import sides as forced_sides
-from fireassay.frames.evaluation.item_scores import ItemScores, answers_of, deciding, item_scores, metrics_of, paired, tasks
+from fireassay.frames.evaluation.item_scores import ItemScores, answers_of, deciding, item_scores, metrics_of, paired, requested, tasks
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.audits.corrupt_engine import WORDS
 from fireassay.kinds.evaluation.gates.held import status_of, words
 from fireassay.kinds.evaluation.held import Held, held
 from fireassay.kinds.evaluation.metrics import of_task
-from fireassay.reports.rows.evaluation import DivergenceRow, EvaluationRows, Flip, HeldRow, OutcomeRow, ScoreRow
+from fireassay.kinds.evaluation.sensitivity import chance_of
+from fireassay.reports.rows.evaluation import DivergenceRow, EvaluationRows, Flip, HeldRow, OutcomeRow, PowerRow, ScoreRow
+from fireassay.stats.comparing.item_power import supported_margin
 from fireassay.units import SCORE
 from fireassay.verdict.types import Status
 
 MOST_FLIPS: Final = 200  # on a page
 LONGEST: Final = 600  # characters of a text on a page
+LONGEST_CELL: Final = 4_000  # of a cell of a workbook, which holds 32,767 at most
+ITEM_COLUMNS: Final = ("outcome", "rule", "finish_reason", "cluster", "groups", "weight", "prompt", "references", "text", "answer")
+LONGEST_NAME: Final = 60  # of an id or a label
 
 
 def rows(measured: RecordData, labels: Mapping[str, str]) -> EvaluationRows:
@@ -40,6 +45,9 @@ def rows(measured: RecordData, labels: Mapping[str, str]) -> EvaluationRows:
         flips_in_all=len(flips),
         outcomes=tuple(_outcomes(measured, labels)),
         divergence=tuple(_divergence(measured, labels)),
+        power=tuple(_power(measured, labels)),
+        items=every_item(measured, labels),
+        chances=_chances(measured),
     )
 
 
@@ -64,7 +72,7 @@ def _groups(measured: RecordData) -> Iterator[ScoreRow]:
         for group, label in names if metric else ():
             kept = {item for item, groups in labels.items() if groups.get(group) == label}
             sides = {name: _of(item_scores(measured, name, task, metric), kept) for name in measured.configurations}
-            yield replace(_row(measured, task, metric, sides), group=group, label=label)
+            yield replace(_row(measured, task, metric, sides), group=group, label=_short(label, LONGEST_NAME))
 
 
 def _labels(measured: RecordData, task: str) -> Mapping[str, Mapping[str, str]]:
@@ -103,6 +111,42 @@ def _held(measured: RecordData, labels: Mapping[str, str]) -> Iterator[HeldRow]:
                 needed=_needed(task),
                 why=task.overturned,
             )
+
+
+def _power(measured: RecordData, labels: Mapping[str, str]) -> Iterator[PowerRow]:
+    """Of tasks whose items are right or wrong and stand alone: of others the share of flips does not say it."""
+    for name in measured.configurations:
+        for task in held(measured, name):
+            pairs = paired(measured, name, task.task, task.metric)
+            sides = (pairs.reference, pairs.candidate)
+            binary = all(set(side.metric.item_scores(side.rows)) <= {0.0, 1.0} for side in sides)
+            if task.items < 2 or sides[0].metric.corpus or sides[0].labels is not None or not binary:
+                continue
+            share = (task.worse + task.better) / task.items
+            yield PowerRow(
+                task=task.task,
+                column=labels[name],
+                items=task.items,
+                flips=share,
+                supported=supported_margin(task.items, share, measured.confidence),
+                curve=tuple((size, supported_margin(size, share, measured.confidence)) for size in _sizes(task.items)),
+            )
+
+
+def _sizes(items: int) -> tuple[float, ...]:
+    """Numbers of items from a tenth to thirty times as many, evenly on a logarithmic scale."""
+    return tuple(float(round(size)) for size in np.geomspace(max(10.0, items / 10.0), items * 30.0, 32))
+
+
+def _chances(measured: RecordData) -> Mapping[str, float]:
+    """Only guessing: that nothing right scores nothing needs no line in a plot."""
+    found = {}
+    for task in tasks(measured):
+        if metric := deciding(measured, task):
+            chance = chance_of(measured, task, item_scores(measured, measured.base, task, metric))
+            if chance is not None and chance.guessed:
+                found[task] = chance.value
+    return found
 
 
 def _needed(task: Held) -> int | None:
@@ -144,7 +188,7 @@ def _flips(measured: RecordData, configuration: str, labels: Mapping[str, str]) 
                 asked = before.get((task, item), {})
                 yield Flip(
                     task=task,
-                    item=item,
+                    item=_short(item, LONGEST_NAME),
                     column=labels[configuration],
                     prompt=_short(asked.get("prompt")),
                     reference=_short(" | ".join(json.loads(asked.get("references") or "[]"))),
@@ -164,9 +208,23 @@ def _texts(measured: RecordData, configuration: str) -> Mapping[tuple[str, str],
     return measured.once(f"texts of {configuration}", fold)
 
 
-def _short(text: str | None) -> str:
+def _short(text: str | None, most: int = LONGEST) -> str:
     words = text or ""
-    return words if len(words) <= LONGEST else f"{words[:LONGEST]} …"
+    return words if len(words) <= most else f"{words[:most]} …"
+
+
+def every_item(measured: RecordData, labels: Mapping[str, str]) -> pl.DataFrame:
+    """A row for each answer: its side, its texts cut to what a cell holds, and a column for each score."""
+    keys = ["launch", "task", "item", "repetition"]
+    sides = pl.concat(
+        [answers_of(measured, name).select(pl.lit(labels[name]).alias("side"), *keys, *ITEM_COLUMNS) for name in measured.configurations]
+    )
+    names, scores = requested(measured), measured.table("scores")
+    for name in names:
+        of_one = scores.filter(pl.col("metric") == name).select(*keys, pl.col("score").alias(f"score {name}"))
+        sides = sides.join(of_one, on=keys, how="left")
+    texts = (pl.col(name).str.slice(0, LONGEST_CELL) for name in ("prompt", "references", "text", "answer"))
+    return sides.with_columns(*texts).sort("task", "item", "side", "launch", "repetition")
 
 
 def _outcomes(measured: RecordData, labels: Mapping[str, str]) -> Iterator[OutcomeRow]:

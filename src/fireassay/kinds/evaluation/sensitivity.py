@@ -2,7 +2,7 @@
 
 At chance a candidate has nothing to lose, and where both sides have the highest score on every item the items are too easy to tell them
 apart (assay sensitivity, ICH E10): held would say nothing.  Chance is quality.chance, else what the metric knows (0 for a correlation), else
-the share of right choices of a multiple-choice item, else the lower end of the score's scale.
+what the task knows, else the share of right choices of a multiple-choice item, else the lower end of the score's scale.
 Cannot tell: the chance level of a task whose choices stand in its prompts, unless quality.chance gives it.
 """
 
@@ -11,15 +11,18 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 import numpy as np
 import polars as pl
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import count, given
-from fireassay.frames.evaluation.item_scores import ItemScores, answers_of, item_scores, paired
+from fireassay.frames.evaluation.item_scores import ItemScores, answers_of, identity, item_scores, paired
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.metrics import of_task
+
+OF_TASK: Final = ("accuracy", "exact_match", "acc", "acc_norm", "acc_bytes")  # a task's chance is that of naming the right choice
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +40,9 @@ def chance_of(measured: RecordData, task: str, scores: ItemScores) -> Chance | N
         return Chance(value=quality.chance, guessed=True)
     if scores.metric.chance is not None:
         return Chance(value=scores.metric.chance, guessed=True)
+    of_task = identity(measured).get(task, {}).get("chance")
+    if isinstance(of_task, int | float) and scores.metric.name in OF_TASK:
+        return Chance(value=float(of_task), guessed=True)
     if scores.metric.reads == "likelihoods" and scores.metric.scale == (0.0, 1.0):
         by_choice = measured.once(f"chance of {task}", partial(_of_choices, task=task))
         if by_choice is not None:

@@ -14,6 +14,7 @@ from fireassay.reports.rows.evaluation import DivergenceRow, EvaluationRows, Hel
 from fireassay.reports.view import View
 from fireassay.reports.words import STATUS_WORDS
 
+MOST_LABELS: Final = 20  # of a group in a plot
 SAID: Final = {"PASS": "held", "FAIL": "degraded", "INCONCLUSIVE": "undecided"}
 
 
@@ -45,6 +46,41 @@ def _scores(view: View, name: str, rows: Sequence[ScoreRow], stub: tuple[str, st
         stub=2,
         opens=True,
     )
+
+
+def score_plots(view: View) -> Iterator[Plot]:
+    """The deciding score of each task at each side, with its chance level."""
+    first = {row.task: row for row in reversed(of(view).scores)}
+    for task, row in sorted(first.items()):
+        yield from _plot(view, f"score-{task}", row.title if len(first) == 1 else f"{task}: {row.title}", task, [row], "side")
+
+
+def group_plots(view: View) -> Iterator[Plot]:
+    """The same for the labels of each group."""
+    kinds = dict.fromkeys((row.task, row.group) for row in of(view).groups)
+    for task, group in kinds:
+        rows = [row for row in of(view).groups if (row.task, row.group) == (task, group)]
+        if 1 < len(rows) <= MOST_LABELS:
+            title = f"{rows[0].title} by {group}" if len({task for task, _ in kinds}) == 1 else f"{task}: {rows[0].title} by {group}"
+            yield from _plot(view, f"group-{task}-{group}", title, task, rows, group)
+
+
+def _plot(view: View, name: str, title: str, task: str, rows: Sequence[ScoreRow], stub: str) -> Iterator[Plot]:
+    """Intervals of rows by sides; one without a number is left out."""
+    shown = tuple(
+        Interval(name=_interval_name(row, column.label, len(view.columns)), number=number(value, bare=True))
+        for row in rows
+        for column in view.columns
+        if isinstance(value := row.values[column.key], Estimate)
+    )
+    chance = of(view).chances.get(task)
+    edges = () if chance is None else (Edge(value=chance, text="chance"),)
+    if len(shown) > 1 or (shown and edges):
+        yield Plot(name=name, title=title, rows=shown, stub=stub, edges=edges)
+
+
+def _interval_name(row: ScoreRow, side: str, sides: int) -> str:
+    return side if not row.label else row.label if sides == 1 else f"{row.label}, {side}"
 
 
 def forest(view: View) -> Iterator[Block]:
@@ -86,15 +122,16 @@ def flips(view: View) -> Blocks:
     rows = of(view)
     if not rows.flips:
         return (Prose(text="No item scores otherwise than at the reference."),) if len(view.columns) > 1 else ()
+    asked = any(flip.prompt for flip in rows.flips)  # a file of answers need not say what was asked
     table = Table(
         name="flips",
-        heads=heads("Item", "Side", "Score", "Asked", "Reference", "Answer of the reference side", "Answer"),
+        heads=heads("Item", "Side", "Score", *(("Asked",) if asked else ()), "Reference", "Answer of the reference side", "Answer"),
         rows=tuple(
             (
                 Words(text=f"{flip.task} {flip.item}"),
                 Words(text=flip.column),
                 Figure(value=flip.score_after - flip.score_before, text=f"{flip.score_before:.3g} to {flip.score_after:.3g}"),
-                *(Words(text=text) for text in (flip.prompt, flip.reference, flip.before, flip.after)),
+                *(Words(text=text) for text in (*((flip.prompt,) if asked else ()), flip.reference, flip.before, flip.after)),
             )
             for flip in rows.flips
         ),

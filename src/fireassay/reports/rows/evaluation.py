@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from fireassay.estimates.estimate import Value
 from fireassay.verdict.types import Status
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +41,18 @@ class HeldRow:
     sentence: str
     needed: int | None = None  # items that would decide; None: it is decided, or more items would not help
     why: str = ""  # why it is undecided although its bounds alone would decide
+
+
+@dataclass(frozen=True, kw_only=True)
+class PowerRow:
+    """Which margin so many items of a task can show at 80 % power, if as many change as were seen to."""
+
+    task: str
+    column: str
+    items: int
+    flips: float  # share of items that scored otherwise
+    supported: float  # by `items`
+    curve: tuple[tuple[float, float], ...]  # items, margin
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,3 +108,6 @@ class EvaluationRows:
     flips_in_all: int
     outcomes: tuple[OutcomeRow, ...]
     divergence: tuple[DivergenceRow, ...] = ()
+    power: tuple[PowerRow, ...] = ()  # of tasks whose items are right or wrong, each a unit of its own
+    items: pl.DataFrame | None = None  # every answer with its texts and scores, for a workbook
+    chances: Mapping[str, float] = field(default_factory=dict)  # task -> score of guessing, where it is known

@@ -72,9 +72,7 @@ def item_power(items: int, margin: float, flips: float, confidence: float, group
         raise ValueError(f"items {items}, margin {margin}, flips {flips}")
     if grouping is not None:
         return _grouped(items, margin, flips, confidence, grouping)
-    bound, error = _bound(flips, items, confidence), math.sqrt(flips / items)
-    supported = bound + t_quantile(POWER, math.inf) * error
-    needed = _independent(margin, flips, confidence)
+    needed, supported = _independent(margin, flips, confidence), supported_margin(items, flips, confidence)
     return ItemPower(items=items, needed=needed, power=_power(margin, flips, items, confidence), supported_margin=supported)
 
 
@@ -98,6 +96,12 @@ def _grouped(items: int, margin: float, variance: float, confidence: float, grou
         power=power(max(items, least)),
         supported_margin=bound + t_quantile(POWER, math.inf) * error,
     )
+
+
+def supported_margin(items: float, flips: float, confidence: float) -> float:
+    """The smallest margin that so many independent items show at 80 % power, if a share `flips` of them changes."""
+    bound, error = _bound(flips, items, confidence), math.sqrt(flips / items)
+    return bound + t_quantile(POWER, math.inf) * error
 
 
 def _independent(margin: float, flips: float, confidence: float) -> int:
