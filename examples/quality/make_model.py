@@ -43,6 +43,7 @@ def from_package(out: Path) -> None:
     model = AutoModelForCausalLM.from_pretrained(folder, gguf_file=file.name, dtype=torch.float32)
     out.mkdir(parents=True, exist_ok=True)
     model.config.quantization_config = None
+    model.config.architectures = [type(model).__name__]  # GGUF does not name the class, and transformers' server needs it
     model.config.to_json_file(out / "config.json")
     model.generation_config.save_pretrained(out)
     tokenizer.save_pretrained(out)

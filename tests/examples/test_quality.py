@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from fireassay import catalog
 from fireassay.runners.evaluation import section, tasks_of
 from fireassay.scoring.items import Task
 from fireassay.spec.load import load
+from fireassay.spec.rules.notes import notes
 from tests.examples.test_serving import EXAMPLES, module
 
 MAKE_ITEMS, MAKE_MODEL, NUMBERS, EXPERIMENT = "quality/make_items.py", "quality/make_model.py", "quality/numbers.toml", "quality.toml"
@@ -108,6 +110,7 @@ def test_the_experiment_compares_both_weights_on_the_same_items(made: Path) -> N
     evaluation, serving = section(experiment)
     assert [target.model for target in serving.targets] == ["quality/model", "quality/int8"]
     assert {target.replicas for target in serving.targets} == {2}
+    assert notes(experiment, date(2027, 1, 1)) == (), "one pass needs no further launches, and no objective of speed"
     (asked,) = tasks_of(evaluation.model_copy(update={"data": "made/choices.jsonl"}), made)
     assert (len(asked.items), asked.max_tokens, asked.extractor) == (250, 8, "choice_letter")
 
