@@ -61,7 +61,9 @@ def examine(measured: RecordData, _: Results) -> Iterator[Finding]:
 def _evidence(tail: TailKL, floor: TailKL, side: Side) -> str:
     """How far its tail goes, what that means, and how far the reference is from itself."""
     bound = " at least" if side.bound else ""
-    against = f"{tail.p999 / floor.p999:.3g} times that of the reference against itself" if floor.p999 else "the reference against itself: 0"
+    against = (
+        f"{tail.p999 / floor.p999:.3g} times that of the reference against itself" if floor.p999 else "the reference against itself: 0"
+    )
     return (
         f"the largest KL divergence over {count(tail.positions, 'tokens')},{bound} {_short(tail.max)}, is {tail.ratio:.0f} times its mean: "
         f"{WORDS[side.nature]} (99.9th percentile {_short(tail.p999)}, {against})"
