@@ -274,13 +274,11 @@ study; the error gives the field, both values and the remedy.
     assay compare before after --varying code      a changed script
     assay compare a --at workers=1 --at workers=4  two sides of one record
     assay compare a b --varying engine             another engine, and all it brings
-    assay compare a b c --markdown                 a table of many, each against the first
     assay compare a a q --at workers=1 --at workers=4 --at workers=1
                                                    one worker, several, a quantised model;
                                                    with --primary quality the exit code
                                                    says whether all are as good as the first
     assay compare a --at 8                         the engines of one record, at the load 8
-    assay compare a b --force --html               anyway; every verdict says EXPLORATORY
 
 Unchanged code differs between sessions, on hosted machines by 15 % and more. The interval includes this variation, from the
 records of --history or as assumed (--day-to-day). Interleaved launches do not need it: `assay check --confirm always`

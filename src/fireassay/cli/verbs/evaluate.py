@@ -125,8 +125,8 @@ VERB = Verb(
     summary="put a task's items to engines, score the answers, and say whether quality was held",
     description="""Put the items of a task to an engine, seal a record of every request and answer, score and judge it.
 
-    assay evaluate --task gsm8k --data test.jsonl --target http://localhost:8000 --model M
-    assay evaluate --task my_task.toml --target a=http://a:8000 --target b=http://b:8000 --model M --margin 0.02
+    assay evaluate --task gsm8k --data FILE --target http://HOST:8000 --model M
+    assay evaluate --task my.toml --target a=URL --target b=URL --margin 0.02
     assay evaluate --task mmlu --data DIR --target MODEL_FOLDER
 
 Data is always yours, with its digest in the record; nothing is downloaded. The requests are timed: throughput, latency, tokens and cost

@@ -30,10 +30,10 @@ and compared where the conditions allow. Facts that are not in the file stay unk
     assay import benchmarks.json --name before  guidellm
     assay import mlperf_log_detail.txt          MLPerf LoadGen: totals only
     assay import all_reduce_perf.json           nccl-tests: -J FILE, or its printed output
-    assay import results/my-model               lm-evaluation-harness: --log_samples, the folder or its files
+    assay import results/my-model               lm-eval with --log_samples
     assay import logs/run.eval                  Inspect: a log, .eval or .json
     assay import benchmark_output/runs/a/mmlu   HELM: the folder of a run
-    assay import before/ after/ --margin 0.02   two results of one harness: held, degraded or inconclusive
+    assay import before/ after/ --margin 0.02   two results: held, degraded or not shown
 
 The tool is recognised from the file; --from overrides that: {", ".join(name.replace("_", "-") for name in (*TOOLS, "nccl_tests", *HARNESSES))}.
 Of a harness every path is a side of one record, the first is the reference, and all must have been asked the same items in the same way.

@@ -47,8 +47,8 @@ VERB = Verb(
     description="""Score answers that exist already, seal a record of every item, and judge it. Nothing is sent.
 
     assay score answers.jsonl --metric rouge_l,bleu,f1 --reference gold
-    assay score before.jsonl after.jsonl --id id --metric f1 --margin 0.02     held, degraded or inconclusive
-    assay score answers.csv --metric exact_match --extract last_number --cluster passage
+    assay score a.jsonl b.jsonl --id id --metric f1 --margin 0.02      held or not
+    assay score answers.csv --extract last_number --cluster passage
 
 A line is one answer with its reference (a text, or a list). Every score carries a signature of what moves it, and an interval over
 items, with whole clusters drawn together. A line without an answer is missing: neither right nor wrong.

@@ -45,7 +45,7 @@ def of_items(values: Array, weights: Array, clusters: Labels | None, scale: tupl
     if clusters is None and even and len(values) > 1 and bool(np.isin(values, (0.0, 1.0)).all()):
         return wilson(float(values.sum()), float(len(values)), confidence)
     member = members(len(values), clusters)
-    totals, sizes = np.bincount(member, weights=weights * values), np.bincount(member, weights=weights)
+    totals, sizes = (np.bincount(member, weights=each).astype(np.float64) for each in (weights * values, weights))
     mean, error, units = of_units(values, weights, clusters)
     low, high = _skewed(totals - mean * sizes, error, confidence) if units > 1 else (-math.inf, math.inf)
     if units > 1 and math.isfinite(scale[0]) and math.isfinite(scale[1]) and _hardly_any_differ(totals / sizes):

@@ -53,18 +53,25 @@ def examine(measured: RecordData, _: Results) -> Iterator[Finding]:
                 rule="corrupt_engine",
                 severity=SEVERITIES[side.nature],
                 configuration=side.configuration,
-                evidence=f"{called(measured, side)}: {_evidence(side.tail, floor.tail, side)}: {WORDS[side.nature]}",
+                evidence=f"{called(measured, side)}: {_evidence(side.tail, floor.tail, side)}",
                 remedy=REMEDIES[side.nature],
             )
 
 
 def _evidence(tail: TailKL, floor: TailKL, side: Side) -> str:
-    bound = ", at least" if side.bound else ""
-    against = f"{tail.p999 / floor.p999:.3g} times that of the reference against itself" if floor.p999 else "the reference against itself 0"
-    return (
-        f"over {count(tail.positions, 'tokens')} of the reference the largest KL divergence{bound} {given(float(f'{tail.max:.2g}'))} is "
-        f"{tail.ratio:.0f} times its mean, and the 99.9th percentile {given(float(f'{tail.p999:.2g}'))} ({against})"
+    """How far its tail goes, what that means, and how far the reference is from itself."""
+    bound = " at least" if side.bound else ""
+    against = (
+        f"{tail.p999 / floor.p999:.3g} times that of the reference against itself" if floor.p999 else "the reference against itself: 0"
     )
+    return (
+        f"the largest KL divergence over {count(tail.positions, 'tokens')},{bound} {_short(tail.max)}, is {tail.ratio:.0f} times its mean: "
+        f"{WORDS[side.nature]} (99.9th percentile {_short(tail.p999)}, {against})"
+    )
+
+
+def _short(value: float) -> str:
+    return given(float(f"{value:.2g}"))
 
 
 def _missing(evidence: str) -> Finding:
