@@ -53,4 +53,4 @@ def test_no_text_raises(text: str) -> None:
 
 
 def test_its_signature_has_a_version() -> None:
-    assert EXTRACTOR.signature == "extract:code@1"
+    assert EXTRACTOR.signature == "extract:code@2"

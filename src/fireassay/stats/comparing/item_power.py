@@ -8,7 +8,7 @@ Other items (graded scores, means of several answers, clusters, weights) are dec
 value is planned with: of C units whose means vary by v (1 + (b - 1) rho) u / b, and one more of the largest size at the worst.  There v is the
 variance of an item's change (its mean square; for flips psi), b the mean items of a cluster, rho their intraclass correlation, 1 + (b - 1) rho
 the design effect, and u = mean(w^2) / mean(w)^2 of the weights (Kish, "Survey Sampling", 1965).  For clusters the design effect alone plans
-far too few: 422 items in tens that need 1,200 had a power of 7 %.
+far too few: 422 items in tens that need 940 had a power of 7 %.
 Cannot tell: the share of flips before anybody has measured it; the reference side asked twice shows it.
 """
 

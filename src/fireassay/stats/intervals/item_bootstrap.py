@@ -78,7 +78,7 @@ def of_score(weighted: Weighted, items: Items, confidence: float, *, draws: int 
     value = float(weighted(items.weights[None, :])[0])
     if units < FEWEST:
         return _unbounded(value, units, 0, 0, f"{units} clusters of items bound nothing; {FEWEST} are needed")
-    scores = np.concatenate([weighted(part) for part in _drawn(items.weights, member, units, draws, seed)])
+    scores = np.concatenate([weighted(part) for part in drawn(items.weights, member, units, draws, seed)])
     defined = scores[~np.isnan(scores)]
     undefined = draws - len(defined)
     if math.isnan(value):
@@ -114,7 +114,7 @@ def _unbounded(value: float, units: int, draws: int, undefined: int, reason: str
     return Resampled(value=value, low=nan, high=nan, error=nan, units=units, draws=draws, undefined=undefined, reason=reason)
 
 
-def _drawn(weights: Array, member: NDArray[np.intp], units: int, draws: int, seed: int) -> Iterator[Array]:
+def drawn(weights: Array, member: NDArray[np.intp], units: int, draws: int, seed: int) -> Iterator[Array]:
     """Weights of each draw, shape [some draws, items]; the same draws whatever is held at a time."""
     rng = np.random.default_rng(seed)
     at_once = max(1, AT_ONCE // max(len(weights), units))

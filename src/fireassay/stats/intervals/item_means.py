@@ -6,7 +6,7 @@ C/(C-1) sum over clusters of (sum of weight (value - mean))^2 / (sum of weights)
 1986), limited to the possible scores.  Each bound is the outer one of Student's and of Johnson's for skewed values (Journal of the American
 Statistical Association 73, 1978), which moves both by s g (1 + 2 t^2) / (6 C), g the skewness: Student's alone covers 91 to 93 % of means of
 20 skewed scores.  Where fewer than `FEW` units differ from the most common value, neither knows the spread, and Gaffke's bound
-(`bounded_mean`) counts too, if the scale is bounded.  `benchmarks/item_intervals.py --means` measures the coverage.
+(`bounded_mean`) counts too, if the scale is bounded.
 Cannot tell: whether the items stand for real use.
 """
 
