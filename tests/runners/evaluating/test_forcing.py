@@ -126,8 +126,8 @@ def test_only_the_wrong_weight_is_named(measured: RecordData) -> None:
     assert {(finding.configuration, finding.severity) for finding in findings} == {("engine=wrong", "fail"), ("engine=int8", "note")}
     (named,) = [finding for finding in findings if finding.severity == "fail"]
     (side,) = [side for side in sides(measured) if side.nature == "corrupt"]
-    assert side.tail.p999 == pytest.approx(1.4e-2, rel=0.5)  # quality.md, section 5: another program, other prompts
-    assert side.tail.ratio == pytest.approx(55.0, rel=0.5)
+    assert 0.7e-2 < side.tail.p999 < 2.8e-2  # 1.4e-2 in quality.md, section 5: another program, other prompts
+    assert 27.5 < side.tail.ratio < 110.0  # 55
     assert named.evidence.startswith("engine wrong: the largest KL divergence over 1,")
     assert " times its mean: one weight or layer differs, not rounding (" in named.evidence
     assert judgement.verdict.status == "FAIL"
