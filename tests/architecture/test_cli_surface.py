@@ -24,7 +24,7 @@ SURFACE = {
         "--matrix --interface --net --root --dry-run --toml --yes --detect "
         f"{OUTPUT}"
     ),
-    "compare": f"RECORDS --varying --force --primary --at --history --day-to-day {OUTPUT} --root",
+    "compare": f"RECORDS --varying --force --primary --at --margin --history --day-to-day {OUTPUT} --root",
     "demo": f"--folder --whole --list {OUTPUT}",
     "doctor": f"SUBJECT --seconds --show {OUTPUT}",
     "evaluate": (
