@@ -24,16 +24,16 @@ def score(*words: str, root: Path) -> int:
 @pytest.mark.parametrize(
     ("candidate", "flags", "code", "words"),
     [
-        (["yes"] * 300, ("--margin", "0.02"), 0, "b: quality held"),
-        (["no"] * 60 + ["yes"] * 240, ("--margin", "0.02"), 1, "b: quality degraded"),
-        (["no"] + ["yes"] * 299, ("--margin", "0.01"), 4, "b: quality undecided"),
+        (["yes"] * 290 + ["no"] * 10, ("--margin", "0.02"), 0, "b: quality held"),
+        (["no"] * 60 + ["yes"] * 230 + ["no"] * 10, ("--margin", "0.02"), 1, "b: quality degraded"),
+        (["no"] + ["yes"] * 289 + ["no"] * 10, ("--margin", "0.01"), 4, "b: quality undecided"),
         ([None] * 9 + ["yes"] * 291, ("--margin", "0.02"), 3, "9 of 300 items were not answered (9 missing)"),
     ],
 )
 def test_the_exit_code_is_the_verdict(
     candidate: list[str | None], flags: tuple[str, ...], code: int, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    files = [write(tmp_path / "a.jsonl", ["yes"] * 300), write(tmp_path / "b.jsonl", candidate)]
+    files = [write(tmp_path / "a.jsonl", ["yes"] * 290 + ["no"] * 10), write(tmp_path / "b.jsonl", candidate)]
     assert score(*files, "--id", "id", *flags, root=tmp_path) == code
     assert words in capsys.readouterr().out.replace("\n      ", " ")
 

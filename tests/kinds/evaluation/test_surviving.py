@@ -16,8 +16,8 @@ from tests.answered import rows, scored
 Answers = Sequence[str | None]
 
 
-def decided(folder: Path, a: Answers, b: Answers, margin: float, **more: object) -> Held:
-    (found,) = held(scored(folder, {"a": rows(a), "b": rows(b)}, margin=margin, most_failed=0.5, **more), "answers=b")
+def decided(folder: Path, a: Answers, b: Answers, margin: float) -> Held:
+    (found,) = held(scored(folder, {"a": rows(a), "b": rows(b)}, margin=margin, most_failed=0.5), "answers=b")
     return found
 
 

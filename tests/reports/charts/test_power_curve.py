@@ -27,7 +27,8 @@ def test_the_point_is_what_the_items_of_the_record_support(tmp_path: Path) -> No
     marks = drawing.panels[0].marks
     (point,) = [mark for mark in marks if isinstance(mark, Point)]
     (line,) = [mark for mark in marks if isinstance(mark, Line)]
-    assert (point.x, point.y) == (400.0, pytest.approx(item_power(400, 0.05, 8 / 400, 0.95).supported_margin))
+    assert point.x == 400.0
+    assert point.y == pytest.approx(item_power(400, 0.05, 8 / 400, 0.95).supported_margin)
     assert [mark.y for mark in marks if isinstance(mark, Rule)] == [0.05]
     heights = [y for _, y in line.points if y is not None]
     assert heights == sorted(heights, reverse=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from fireassay.estimates.estimate import Absent
-from fireassay.estimates.format import count, given
+from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.estimates.format import count, given, show
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.held import Held, held
 from fireassay.metrics.metric import Results
 from fireassay.spec.experiment import Quality
 from fireassay.stats.comparing.noninferiority import Decision
+from fireassay.units import SCORE
 from fireassay.verdict.gates.support.gate import Gate
 from fireassay.verdict.types import GateResult, Status
 
@@ -45,7 +46,7 @@ def words(task: Held | None, quality: Quality, tasks: int) -> str:
     if isinstance(task.decision, Absent):
         return f"{where}{task.title}: {task.decision.detail}"
     said, decision = {"HELD": "held", "DEGRADED": "degraded", "INCONCLUSIVE": "undecided"}, task.decision
-    change = f"{decision.estimate:+.3f} [{decision.low:+.3f}, {decision.high:+.3f}]".replace("-", "−")
+    change = shown(decision)
     flips = f"{count(task.worse, 'items')} worse and {task.better:,} better of {task.items:,}"
     worse = " (worse, but within the margin)" if decision.worse_within_margin and decision.verdict == "HELD" else ""
     needed = _needed(decision)
@@ -73,8 +74,24 @@ def _missing(task: Held) -> str:
         return f"{why}; {items} missing"
     if isinstance(task.opposed, Absent):
         return f"{why}; {items} missing: {task.opposed.detail}"
-    again = f"{task.opposed.estimate:+.3f} [{task.opposed.low:+.3f}, {task.opposed.high:+.3f}]".replace("-", "−")
-    return f"{why}; with the {items} missing against it {again}"
+    return f"{why}; with the {items} missing against it {shown(task.opposed)}"
+
+
+def shown(decision: Decision) -> str:
+    """A change with its sign and its one-sided bounds, rounded outwards."""
+    value = Estimate(
+        value=decision.estimate,
+        low=decision.low,
+        high=decision.high,
+        unit=SCORE,
+        confidence=0.95,  # is not shown
+        n_launches=1,
+        n_trials=decision.items,
+        method=decision.method,
+        signature="",
+    )
+    text = show(value).full
+    return f"+{text}" if decision.estimate > 0.0 else text
 
 
 GATE = Gate(name="held", question="Was quality held within the margin?", check=check, about=("evaluation",))
