@@ -1,8 +1,9 @@
 """Which code does an answer hold: a fenced block of a chat, or a raw completion up to its first stop string?
 
-The model's reasoning is left out.  In order: the first closed fenced block that defines a function or class, else the first closed one (`fence`); an unclosed one to its end (`open_fence`),
-as of an answer that was cut; else the text itself (`raw`).  A raw text that continues a prompt, which it does if its first line is indented
-or empty, ends at the first of human-eval's stop strings (arXiv:2107.03374, section 2.1).  White space in front is kept: it is the indentation.
+The model's reasoning is left out.  In order: the first closed fenced block that defines a function or class, else the first closed one
+(`fence`); an unclosed one to its end (`open_fence`), as of an answer that was cut; else the text itself (`raw`).  A raw text that
+continues a prompt, which it does if its first line is indented or empty, ends at the first of human-eval's stop strings
+(arXiv:2107.03374, section 2.1).  White space in front is kept: it is the indentation.
 """
 
 from __future__ import annotations
