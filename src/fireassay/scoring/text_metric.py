@@ -73,6 +73,7 @@ class TextMetric:
     prepare_with: Callable[[Options, Encoder], Prepared] | None = None  # instead of `prepare`, with the model of option `model`
     undefined: str = ""  # when the score of many items is NaN: "all answers are equal"
     timed: bool = False  # whether a load's own answers can have it: a mean of item scores, computed when judging, without a library
+    of_choices: bool = False  # a task's own chance, that of naming the right choice, is its floor
     chance: float | None = None  # score of a guesser without knowledge, if the metric alone knows it
     reads: Literal["texts", "likelihoods"] = "texts"  # what an answer is: a text, or the log probabilities of an item's choices as JSON
     source: str = ""  # where it is defined

@@ -1,4 +1,4 @@
-"""Which metrics has only this record?  The scores that another harness gave, and pass@k for every k that was asked for."""
+"""Which metrics has only this record?  The scores that another harness gave, calibration where choices were rated, and pass@k for every k that was asked for."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Final
 
 from fireassay.frames.record_data import RecordData
-from fireassay.kinds.evaluation import metrics, pass_at_k
+from fireassay.kinds.evaluation import calibrated, metrics, pass_at_k
 from fireassay.metrics.metric import Metric, OfRecord
 
 
 def _of_record(measured: RecordData) -> Mapping[str, Metric]:
-    return {**metrics.of_record(measured), **pass_at_k.of_record(measured)}
+    return {**metrics.of_record(measured), **pass_at_k.of_record(measured), **calibrated.of_record(measured)}
 
 
 OF_RECORD: Final[OfRecord] = _of_record

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
 
 import numpy as np
 import polars as pl
@@ -21,8 +20,6 @@ from fireassay.estimates.format import count, given
 from fireassay.frames.evaluation.item_scores import ItemScores, answers_of, identity, item_scores, paired
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.metrics import of_task
-
-OF_TASK: Final = ("accuracy", "exact_match", "acc", "acc_norm", "acc_bytes")  # a task's chance is that of naming the right choice
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +38,7 @@ def chance_of(measured: RecordData, task: str, scores: ItemScores) -> Chance | N
     if scores.metric.chance is not None:
         return Chance(value=scores.metric.chance, guessed=True)
     of_task = identity(measured).get(task, {}).get("chance")
-    if isinstance(of_task, int | float) and scores.metric.name in OF_TASK:
+    if isinstance(of_task, int | float) and scores.metric.of_choices:
         return Chance(value=float(of_task), guessed=True)
     if scores.metric.reads == "likelihoods" and scores.metric.scale == (0.0, 1.0):
         by_choice = measured.once(f"chance of {task}", partial(_of_choices, task=task))

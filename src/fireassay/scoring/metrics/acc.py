@@ -26,6 +26,7 @@ METRIC = TextMetric(
     title="Choice accuracy",
     better="higher",
     scale=(0.0, 1.0),
+    of_choices=True,
     prepare=prepare,
     reads="likelihoods",
     source="lm-evaluation-harness, acc of a multiple_choice task",

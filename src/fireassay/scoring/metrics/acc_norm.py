@@ -26,6 +26,7 @@ METRIC = TextMetric(
     title="Choice accuracy, per character",
     better="higher",
     scale=(0.0, 1.0),
+    of_choices=True,
     prepare=prepare,
     reads="likelihoods",
     source="lm-evaluation-harness, acc_norm of a multiple_choice task",

@@ -24,6 +24,7 @@ METRIC = TextMetric(
     title="Accuracy",
     better="higher",
     scale=(0.0, 1.0),
+    of_choices=True,
     timed=True,
     prepare=prepare,
     options={"strip": True, "lower": False, "nfkc": False},

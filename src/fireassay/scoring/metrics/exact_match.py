@@ -27,6 +27,7 @@ METRIC = TextMetric(
     title="Exact match",
     better="higher",
     scale=(0.0, 1.0),
+    of_choices=True,
     timed=True,
     prepare=prepare,
     options={"strip": True, "lower": False, "nfkc": False},
