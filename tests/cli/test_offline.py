@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.limits import PROCESS_S
 from tests.sandbox.available import tier
 
 PROGRAM = """
@@ -102,7 +103,13 @@ def test_scores_sandbox_layouts_and_verdicts_need_no_network(folder: Path) -> No
     source = str(Path(__file__).parents[2] / "src")
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": source, "HOME": empty, "HF_HOME": empty, "NLTK_DATA": empty}
     done = subprocess.run(
-        [*command, sys.executable, "-c", PROGRAM], cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False
+        [*command, sys.executable, "-c", PROGRAM],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=PROCESS_S,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     said = json.loads((folder / "said.json").read_text())

@@ -290,6 +290,6 @@ Exit codes: 0 decided, whatever the direction; 1 quality was lost; 3 not compara
 5 nothing measured on a side.""",
     add_arguments=_add_arguments,
     run=_run,
-    usual={"vary": ("--at", "--varying", "--force"), "judge": ("--primary", "--margin", "--history")},
+    usual={"vary": ("--at", "--varying", "--force"), "judge": ("--primary", "--margin")},
     exits={0: "decided", 1: "quality lost", 3: "NOT COMPARABLE", 4: "INCONCLUSIVE", 5: "nothing measured"},
 )
