@@ -1,4 +1,4 @@
-"""Which metrics has only this record?  The scores that another harness gave, calibration where choices were rated, and pass@k for every k that was asked for."""
+"""Which metrics has only this record?  Scores of another harness, calibration where choices were rated, and pass@k for every wanted k."""
 
 from __future__ import annotations
 
