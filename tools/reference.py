@@ -121,8 +121,8 @@ def metrics() -> str:
         rows = ((f"[`{n}`](#{n})", m.title, m.unit, m.kind, m.better, m.formula) for n, m in members.items())
         parts += [f"## {dimension}: {question}", table(("name", "title", "unit", "kind", "better", "formula"), rows)]
         parts += [f"### {name}\n\n{metric_words(metric)}" for name, metric in members.items()]
-    families = dict.fromkeys(family for name, metric in every.items() if (family := family_of(metric)))
-    parts += ["## Families", *(f"### {family}\n\n{docstring(f'fireassay.metrics.{family}')}" for family in families)]
+    families = {family: catalog.module("metrics", name) for name, metric in every.items() if (family := family_of(metric))}
+    parts += ["## Families", *(f"### {family}\n\n{docstring(module)}" for family, module in families.items())]
     return page("Metrics", "src/fireassay/metrics", *parts)
 
 
@@ -140,7 +140,8 @@ def metric_words(metric: Metric) -> str:
 def family_of(metric: Metric) -> str:
     """The family of one of our own metrics, "serving.latency"; empty where it has a file for itself."""
     module = catalog.module("metrics", metric.name)
-    return module.removeprefix("fireassay.metrics.") if hasattr(importlib.import_module(module), catalog.FAMILIES["metrics"]) else ""
+    name = module.removeprefix("fireassay.").removeprefix("metrics.")
+    return name if hasattr(importlib.import_module(module), catalog.FAMILIES["metrics"]) else ""
 
 
 def verdict() -> str:

@@ -24,10 +24,16 @@ SURFACE = {
         "--matrix --interface --net --root --dry-run --toml --yes --detect "
         f"{OUTPUT}"
     ),
-    "compare": f"RECORDS --varying --force --primary --at --history --day-to-day {OUTPUT} --root",
+    "compare": f"RECORDS --varying --force --primary --at --margin --history --day-to-day {OUTPUT} --root",
     "demo": f"--folder --whole --list {OUTPUT}",
     "doctor": f"SUBJECT --seconds --show {OUTPUT}",
-    "import": f"FILE --tool --name {OUTPUT} --root",
+    "evaluate": (
+        "--target --task --data --model --margin --flips --explore --divergence --repetitions -k --task-option --limit --perturb --metric --option --extract "
+        "--concurrency "
+        "--temperature --backend --tokenizer --request-timeout --api-key-env --header --no-stream --price --price-date --price-source "
+        f"--confidence --seed --name --root --dry-run --toml {OUTPUT}"
+    ),
+    "import": f"FILES --from --tool --name --margin --metric --varying --most-failed {OUTPUT} --root",
     "list": f"ROOT --kind --verdict --workload --all --no-judge --store {OUTPUT}",
     "load": (
         "URLS --model --backend --task --scenario --concurrency --rate --arrival --cv --duration --warm-up --requests --cold "
@@ -57,6 +63,10 @@ SURFACE = {
         f"{OUTPUT}"
     ),
     "schema": "--keys --claim --document",
+    "score": (
+        "FILES --metric --reference --answer --id --cluster --group --weight --extract --option --margin --confidence --seed --name "
+        f"--root --toml {OUTPUT}"
+    ),
     "serve": "--root --port --host --expose --title --no-judge",
     "sign": "RECORD --key --root",
     "simulate": (

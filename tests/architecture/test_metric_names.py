@@ -23,7 +23,8 @@ FEW = 2  # names in one literal that are no list yet
 WORDS = frozenset({"cost", "energy", "quality", "throughput", "speedup", "efficiency", "goodput", "overlap", "alpha", "beta", "restarts"})
 # Importers name the metric that a program's number is like, for measuring does not see metrics (import contracts); claims and tables
 # from elsewhere have words of their own.
-OF_OTHERS = ("metrics", "runners/foreign", "verdict/stated")
+# a task names the scores that decide it
+OF_OTHERS = ("metrics", "runners/foreign", "tasks", "verdict/stated", "kinds/evaluation/diverging.py")
 
 
 def literals(tree: ast.AST) -> Iterator[ast.expr]:

@@ -61,6 +61,7 @@ class Metric:
     compute: Callable[[RecordData, Results], Mapping[str, Value]]
     after: tuple[str, ...] = ()  # metrics that must be computed first
     about: tuple[str, ...] = LAUNCHED  # the kinds of records it is computed for
+    asked: Callable[[RecordData], bool] = lambda _: True  # whether the experiment asked for it; else it is neither computed nor missing
     primary: bool = False  # shown in the vector table of every report
     question: str = ""  # the first sentence of its entry in the metric dictionary
     caveat: str = ""  # what it cannot tell
@@ -69,3 +70,6 @@ class Metric:
     decides: int = 0  # its priority as a comparison's metric, from 1; 0: it never decides
     tool: str = ""  # the tool with this definition; empty: ours
     rank: int = LAST  # position in tables, within its dimension; ties are ordered by name
+
+
+OfRecord = Callable[[RecordData], Mapping[str, Metric]]  # metrics whose names only the record knows

@@ -24,7 +24,7 @@ from fireassay.frames.record_data import RecordData
 from fireassay.frames.score_clusters import clusters_of, labels_words, undeclared
 from fireassay.metrics.metric import WORKLOADS, Metric, Results, Shown
 from fireassay.spec.experiment import Quality
-from fireassay.spec.rules.quality import SCORED
+from fireassay.spec.rules.quality import scores_of_a_load
 from fireassay.stats.comparing.noninferiority import Decision, Labels, crossed, largest_change, launches_of, units_of
 from fireassay.stats.intervals.bounded_mean import lower, upper
 from fireassay.stats.intervals.intervals import Interval, t_quantile
@@ -59,7 +59,7 @@ def missing_scores(measured: RecordData) -> Absent:
     if words := ended_words(measured):
         return Absent(reason="not_measured", detail=f"launches were {words}: quality is that of a finished training")
     metric = measured.experiment.quality.metric if measured.experiment.quality else ""
-    if measured.kind.sends_requests and metric in SCORED:
+    if measured.kind.sends_requests and metric in scores_of_a_load():
         return NO_REFERENCE
     reported = sorted(measured.table("examples")["metric"].unique().to_list())
     if reported:
@@ -118,6 +118,7 @@ QUALITY = Metric(
     formula="mean over held-out examples of the score",
     compute=_quality,
     about=WORKLOADS,
+    asked=lambda measured: not measured.kind.samples_items,
     primary=True,
     question="How good is the result on the held-out examples?",
     caveat="It says nothing about uses that these examples do not represent.",
@@ -230,6 +231,7 @@ QUALITY_DIFFERENCE = Metric(
     formula="mean over blocks and examples of score(p) - score(base); bounds one-sided",
     compute=_difference,
     about=WORKLOADS,
+    asked=lambda measured: not measured.kind.samples_items,
     primary=True,
     question="Was quality held, compared with the base configuration?",
     caveat="Examples without a cluster are taken as independent.  No significant difference is no evidence that quality was held.",

@@ -77,6 +77,7 @@ MIGRATIONS: dict[int, Migration] = {
     4: Migration(),  # only adds tables
     5: Migration(table=_with_clusters),
     6: Migration(table=_with_uncertainties),
+    7: Migration(),  # only adds tables and optional keys
 }
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
+from fireassay.record.declared.answers import ANSWERS, DIVERGENCE, SCORES
 from fireassay.record.declared.communication import COLLECTIVES, COMMUNICATION, INVENTORY, WAITS
 from fireassay.record.declared.launches import CLOCKS, EVENTS, EXAMPLES, LAUNCHES, TELEMETRY, TRIALS
 from fireassay.record.declared.requests import ARRIVALS, REQUESTS, TOKEN_COUNTS
@@ -19,10 +20,11 @@ from fireassay.record.declared.training import FINGERPRINTS, GRADIENTS, SAMPLES,
 if TYPE_CHECKING:
     import pyarrow
 
-FORMAT_VERSION = 7
+FORMAT_VERSION = 8
 # Format history, shown on the reference page; a new version needs a step in record/migrations.py
 HISTORY: dict[int, str] = {
-    7: "(assay 0.5.0) requests have chunk_uncertainty_ns",
+    8: "(assay 0.5.0) tables answers, scores and divergence; the experiment may have [evaluation]",
+    7: "(assay 0.5.0, before its release) requests have chunk_uncertainty_ns",
     6: "(assay 0.5.0, before its release) examples and arrivals have cluster",
     5: "(assay 0.4.0) tables gradients, collectives, communication, inventory, waits and clocks",
     4: "(assay 0.3.0) requests have tokenize_ns and prefill_ns; the path of a request may be kernel",
@@ -50,6 +52,9 @@ TABLES: dict[str, Table] = {
         ARRIVALS,
         REQUESTS,
         TOKEN_COUNTS,
+        ANSWERS,
+        SCORES,
+        DIVERGENCE,
         EVENTS,
         TELEMETRY,
     )

@@ -20,6 +20,7 @@ from fireassay.spec.model import NAME_PATTERN, Model, WorkerCounts, listed
 from fireassay.spec.rules.experiment import AT_MOST, LAUNCHES, contradictions
 from fireassay.spec.sections.collectives import Collectives
 from fireassay.spec.sections.costs import Energy, Prices
+from fireassay.spec.sections.evaluation import Evaluation
 from fireassay.spec.sections.faults import AnyFault, of_kind
 from fireassay.spec.sections.flops import Flops
 from fireassay.spec.sections.launcher import Launcher, Limits
@@ -80,17 +81,21 @@ class Launches(Model):
         flag("--launches", "N", "launches of each worker count ({default})", run=20, comm=140),
         flag("--launches", "N", "launches of each load ({default}; 5 if flags say how long one is)", default=9, load=360),
         flag("--launches", "N", "rounds of each command ({default})", default=ROUNDS, time=10),
+        flag("--repetitions", "N", "answers to each item ({default}); more for sampled answers", default=1, evaluate=70),
     ] = Field(LAUNCHES, ge=1, le=1000, description="Independent launches per configuration; each block holds every configuration once.")
     seed: Annotated[
         int,
         flag("--seed", "N", "fixes the order, the seeds and the fault times", run=30, profile=20),
         flag("--seed", "N", "fixes the order of launches and sizes", comm=150),
         flag("--seed", "N", "fixes the order, the arrivals and the texts", load=370),
+        flag("--seed", "N", "fixes the resampling of items", score=130),
+        flag("--seed", "N", "fixes the order of items and the resampling", evaluate=290),
     ] = Field(20260101, ge=0, lt=2**63, description="Fixes the launch order, the launch seeds and the fault times.")
     confidence: Annotated[
         float,
         flag("--confidence", "C", "confidence of every interval ({default:g})", run=40, comm=160, load=380),
         flag("--confidence", "C", "confidence of the interval ({default:g})", time=60),
+        flag("--confidence", "C", "confidence of every interval ({default:g})", score=120, evaluate=280),
     ] = Field(0.95, gt=0.5, lt=1.0, description="Confidence of every interval.")
     precision: Annotated[
         float | None,
@@ -134,7 +139,7 @@ class Quality(Model):
     metric: Annotated[
         str,
         flag("--quality-metric", "NAME", "the score that decides whether quality was preserved", run=180),
-        flag("--quality-metric", "NAME", "judge answers: exact_match, accuracy or contains", load=210),
+        flag("--quality-metric", "NAME", "judge answers: exact_match, contains, f1, rouge_l ...", load=210),
     ] = Field("accuracy", min_length=1, description="The deciding per-example score, by the name that the script gives it.")
     direction: Annotated[Literal["higher", "lower"], flag("--quality-direction", "DIR", "higher or lower is better", run=190)] = Field(
         "higher", description="Whether a higher or a lower score is better."
@@ -143,6 +148,8 @@ class Quality(Model):
         float,
         flag("--margin", "M", "largest loss of mean score that still counts as preserved ({default:g})", run=200),
         flag("--margin", "M", "largest loss of it that still counts as preserved ({default:g})", load=220),
+        flag("--margin", "M", "with two files or more: largest loss of the first score that still counts as held", score=100),
+        flag("--margin", "M", "with two targets or more: largest loss of the first score that still counts as held", evaluate=60),
     ] = Field(
         0.01,
         gt=0.0,
@@ -229,6 +236,8 @@ class Experiment(Model):
         flag("--name", "NAME", "names the record ({default})", default="comm", comm=250),
         flag("--name", "NAME", "names the record (the model or the host)", load=400),
         flag("--name", "NAME", "names the record (the command's name)", time=110),
+        flag("--name", "NAME", "names the record (the first file's name)", score=140),
+        flag("--name", "NAME", "names the record (the task's name)", evaluate=300),
     ] = Field(min_length=1, max_length=80, pattern=NAME_PATTERN, description="Names the record: letters, digits, dot, dash, underscore.")
     workload: Workload
     factor: Factor = Field(
@@ -236,6 +245,7 @@ class Experiment(Model):
         description="The one thing that the experiment varies. Required except for serving, whose loads are in [serving].",
     )
     serving: Serving | None = Field(None, description='A load on serving engines, for workload.runner = "serving".')
+    evaluation: Evaluation | None = Field(None, description="Items that are asked, and scores of the answers.")
     measure: Measure = Measure()
     collectives: Collectives | None = Field(None, description='Collectives to time, for workload.runner = "collectives".')
     tune: Tune | None = Field(None, description="Knobs for `assay tune`; other verbs reject it.")

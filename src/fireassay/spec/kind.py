@@ -45,6 +45,7 @@ class Kind:
     title: str  # "a load on serving engines"
     precedence: int  # smallest is tried first; training comes last and takes the rest
     applies: Callable[[Experiment], bool]
+    variant: Callable[[Experiment], Kind | None] = lambda _: None  # the kind as it is for some experiments, under the same name
     about: frozenset[str] = frozenset()  # other kinds whose metrics, audits and gates apply too
     questions: Mapping[str, str] = field(default_factory=lambda: DIMENSION_QUESTIONS)  # the question of each dimension
     meanings: Mapping[str, str] = field(default_factory=lambda: STATUS_MEANINGS)  # the meaning of each status
@@ -62,6 +63,7 @@ class Kind:
     interleaving: str = "both in one session, as knobs of assay tune"  # how to interleave two settings
     own_cost: str = "Instrument's own cost"  # name of the measurement overhead
     own_processes: bool = True  # a launch starts all processes that its counters cover
+    samples_items: bool = False  # its sample is items; launches only repeat them
     same_examples: bool = True  # all configurations score the same held-out examples
     # what to do about a configuration whose quality is worse
     quality_remedy: str = "keep the global batch, seed and learning rate of the base, or tune this worker count separately"
@@ -79,4 +81,5 @@ def kinds() -> tuple[Kind, ...]:
 
 def kind_of(experiment: Experiment) -> Kind:
     """The kind of an experiment's records."""
-    return next(kind for kind in kinds() if kind.applies(experiment))
+    kind = next(kind for kind in kinds() if kind.applies(experiment))
+    return kind.variant(experiment) or kind

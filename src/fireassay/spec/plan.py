@@ -22,6 +22,7 @@ from typing import Literal
 from fireassay.errors import Problem, SpecError
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.sections.faults import Fault
+from fireassay.spec.sections.scenario import DATASET
 from fireassay.spec.sections.serving import Serving, Target
 
 Role = Literal["timed", "communication", "sweep", "profile", "fault"]
@@ -91,9 +92,20 @@ def configuration_name(workers: int) -> str:
 
 def configurations(experiment: Experiment) -> tuple[Configuration, ...]:
     """The configurations of a block: worker counts ascending, or engines, scenarios and loads in the given order."""
-    if experiment.serving is None:
-        return tuple(Configuration(name=configuration_name(level), workers=level) for level in sorted(experiment.factor.levels))
-    return _loads(experiment.serving)
+    if experiment.serving is not None and experiment.evaluation is not None:
+        return tuple(_asked(target, experiment.serving) for target in targets_of(experiment.serving))
+    if experiment.serving is not None:
+        return _loads(experiment.serving)
+    if experiment.evaluation is not None:
+        return tuple(Configuration(name=f"answers={file.name}", workers=1, target=file.name) for file in experiment.evaluation.answers)
+    return tuple(Configuration(name=configuration_name(level), workers=level) for level in sorted(experiment.factor.levels))
+
+
+def _asked(target: Target, serving: Serving) -> Configuration:
+    """An engine that is asked every item."""
+    load = serving.concurrency[0] if serving.concurrency else 1
+    replicas = len(target.urls) or target.replicas
+    return Configuration(name=f"engine={target.name}", workers=replicas, target=target.name, scenario=DATASET, load=load)
 
 
 def targets_of(serving: Serving) -> tuple[Target, ...]:
@@ -148,6 +160,8 @@ def refuse_endless(experiment: Experiment) -> None:
     if serving is not None:
         loads = len(serving.concurrency or serving.rate) or 1
         each = len(targets_of(serving)) * max(1, len(serving.scenarios)) * loads
+    elif experiment.evaluation is not None:
+        each = len(experiment.evaluation.answers)
     faults = len(experiment.faults)
     if each * (experiment.blocks + faults) > MOST_LAUNCHES:
         raise SpecError(

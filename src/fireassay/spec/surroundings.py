@@ -33,7 +33,7 @@ def _missing_plug_ins(data: Mapping[str, Any]) -> Iterator[Problem]:
     for index, fault in enumerate(faults if isinstance(faults, list | tuple) else ()):
         if isinstance(fault, Mapping):
             named.append((f"faults[{index}].kind", "faults", fault.get("kind")))
-    named += list(_of_serving(data))
+    named += [*_of_serving(data), *_of_evaluation(data)]
     for where, package, name in named:
         known = (*catalog.names(package), *catalog.third_party(package))
         if known and isinstance(name, str) and name not in known:
@@ -49,11 +49,30 @@ def _of_serving(data: Mapping[str, Any]) -> Iterator[tuple[str, str, object]]:
             yield f"serving.targets[{index}].backend", "traffic.backends", target.get("backend")
 
 
+def _of_evaluation(data: Mapping[str, Any]) -> Iterator[tuple[str, str, object]]:
+    yield "evaluation.extractor", "scoring.extractors", _at(data, "evaluation", "extractor") or None
+    task = _at(data, "evaluation", "task")
+    if isinstance(task, str) and task and not task.endswith(".toml"):
+        yield "evaluation.task", "tasks", task
+    metrics = _at(data, "evaluation", "metrics")
+    for index, name in enumerate(metrics if isinstance(metrics, list | tuple) else ()):
+        yield f"evaluation.metrics[{index}]", "scoring.metrics", name
+
+
 def _missing_script(data: Mapping[str, Any], folder: Path) -> Iterator[Problem]:
     script = _at(data, "workload", "script")
     if not isinstance(script, str) or not script or "\0" in script:
         return
-    if _at(data, "workload", "runner") in ("command", "function", "serving", "collectives", "simulated", "network"):
+    if _at(data, "workload", "runner") in (
+        "command",
+        "function",
+        "serving",
+        "collectives",
+        "simulated",
+        "network",
+        "answers",
+        "evaluation",
+    ):
         return  # a program on the PATH, a module, an address, or nothing: checked by its runner
     path = folder / _at_home(script)
     # A replay reads a folder; everything else starts a file.

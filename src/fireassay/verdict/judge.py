@@ -7,14 +7,15 @@ what was required is not admissible) > INCONCLUSIVE (the evidence supports no re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from fireassay import catalog
 from fireassay.estimates.estimate import Value
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.metric import Metric, Results
+from fireassay.metrics.metric import Metric, OfRecord, Results
 from fireassay.metrics.needs import values
+from fireassay.spec.kind import EVERY
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.gates.support.gate import Gate
 from fireassay.verdict.imported import unexamined
@@ -59,7 +60,12 @@ def conclude(evidence: Evidence) -> Verdict:
 def about(measured: RecordData) -> dict[str, Metric]:
     """The metrics defined for this record."""
     every: Mapping[str, Metric] = catalog.load_all("metrics")
-    return {name: metric for name, metric in every.items() if measured.kind.concerns(metric.about)}
+    known = {name: metric for name, metric in every.items() if measured.kind.concerns(metric.about) and metric.asked(measured)}
+    if measured.foreign is None:
+        return known
+    of_kinds: Mapping[str, OfRecord] = catalog.parts("kinds", "recorded", "OF_RECORD")
+    of_record = of_kinds.get(measured.kind.name)
+    return known if of_record is None else {**known, **of_record(measured)}
 
 
 def compute(
@@ -89,11 +95,19 @@ def audit(measured: RecordData, results: Results) -> tuple[Finding, ...]:
         (registered, finding)
         for name, registered in sorted(audits.items())
         if measured.kind.concerns(registered.about) and name not in senseless
-        for finding in registered.examine(measured, results)
+        for finding in _limited(measured, registered, registered.examine(measured, results))
     ]
     gravity = {"invalid": 0, "fail": 1, "warning": 2, "note": 3}
     ordered = sorted(findings, key=lambda pair: (gravity[pair[1].severity], not pair[0].first))
     return tuple(finding for _, finding in ordered)
+
+
+def _limited(measured: RecordData, audit: Audit, findings: Iterable[Finding]) -> Iterable[Finding]:
+    """Where the items are the sample, what makes a load inadmissible spoils its times; the answers remain what they are."""
+    kind = measured.kind
+    if not kind.samples_items or EVERY in audit.about or kind.name in audit.about:
+        return findings
+    return (replace(found, severity="warning", of_times=True) if found.severity == "invalid" else found for found in findings)
 
 
 def check(measured: RecordData, results: Results) -> tuple[GateResult, ...]:

@@ -26,6 +26,7 @@ class Finding:
     evidence: str  # one sentence with numbers
     remedy: str  # one sentence: what to do
     needs: tuple[str, ...] = ()  # quantities that would settle it if measured in the same launches
+    of_times: bool = False  # it makes the times inadmissible, but not what was answered
 
 
 @dataclass(frozen=True, kw_only=True)

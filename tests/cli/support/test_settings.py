@@ -55,7 +55,7 @@ def test_a_named_file_that_is_missing_is_refused() -> None:
         ("width = 'wide'", "allowed: a whole number of at least 40"),
         ("width = true", "allowed: a whole number of at least 40"),
         ("quiet = 1", "allowed: true or false"),
-        ("per_configuration = 3", "Put it into the experiment: launches.per_configuration (--launches)."),
+        ("per_configuration = 3", "Put it into the experiment: launches.per_configuration (--launches, --repetitions)."),
         ("workers = [1, 2]", "Put it into the experiment: factor.levels (--workers)."),
         ("price = 2.5", "Put it into the experiment: prices.usd_per_worker_hour (--price)."),
         ("[gates]\nefficiency = 0.5", "Put it into the experiment: [gates]."),

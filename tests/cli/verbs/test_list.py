@@ -108,7 +108,7 @@ def test_a_filter_that_fits_nothing_says_what_there_is(root: Path, capsys: pytes
 @pytest.mark.parametrize(
     ("flag", "allowed"),
     [
-        ("--kind", "calls, collectives, network, serving, training"),
+        ("--kind", "calls, collectives, evaluation, network, serving, training"),
         ("--verdict", "damaged, fail, failed, inconclusive, interrupted, invalid, no gain, not judged, not measured, pass, running"),
         ("--workload", "complete, interrupted"),
     ],

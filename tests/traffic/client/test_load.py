@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pytest
 import uvloop
 
+from fireassay import catalog
 from fireassay.traffic.arrivals import make as arrivals
 from fireassay.traffic.arrivals.schedule import Schedule
 from fireassay.traffic.client.due import Agenda
@@ -22,6 +24,7 @@ from fireassay.traffic.client.plan import NS, Made, Plan
 from fireassay.traffic.parts import Answer, Ask, Json, Prompt, Reply, Wire
 from fireassay.traffic.wire.response import Exchange
 from fireassay.traffic.wire.transports import InProcess
+from tests.limits import PROCESS_S
 from tests.traffic.planned import S, planned
 
 ASK = Ask(task="chat", model="m")
@@ -126,6 +129,23 @@ def test_a_model_in_this_process_answers_without_a_wire_one_at_a_time() -> None:
     assert rows[1]["error"] == "ValueError: does not fit"
     for row in rows:
         assert row["sent_ns"] <= (row["first_token_ns"] or row["sent_ns"]) <= row["done_ns"]
+
+
+def test_a_model_that_is_still_answering_when_the_load_ends_has_timed_out_and_what_waited_for_it_was_not_sent() -> None:
+    asked, over = threading.Event(), threading.Event()
+
+    def answer(ask: Ask) -> Answer:
+        asked.set()
+        over.wait(PROCESS_S)
+        return Answer(status="ok")
+
+    read = catalog.load("traffic.backends", "process").read
+    rows, _ = run(lambda: plan(planned("closed", load=2, requests=2), [InProcess(answer)], read=read, drain_ns=NS // 10))
+    over.set()
+    assert asked.is_set()
+    assert sorted(row["status"] for row in rows) == ["timeout", "unsent"]
+    (late,) = [row for row in rows if row["status"] == "timeout"]
+    assert late["error"] == "not finished 0.1 s after the last request was due"
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from itertools import pairwise
@@ -19,6 +20,7 @@ import pytest
 from fireassay.traffic.client import process as client
 from fireassay.traffic.wire.compiled import built
 from fireassay.traffic.wire.sockets import stamping
+from fireassay.traffic.wire.transports import MODEL_THREAD
 from tests.limits import PROCESS_S
 from tests.traffic.engine import Heard, answer, begin, closed, engine, load_on, rows_of, well, write_job
 from tests.traffic.planned import planned
@@ -336,3 +338,19 @@ def test_what_is_missing_is_told_in_a_sentence(tmp_path: Path) -> None:
     assert said.startswith(b"assay: ")
     assert b"NOT_SET_KEY" in said
     assert b"Traceback" not in said
+
+
+def test_a_process_with_a_model_at_work_ends_at_once_with_its_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[int] = []
+    monkeypatch.setattr(os, "_exit", ended.append)
+    over = threading.Event()
+    thread = threading.Thread(target=over.wait, args=(PROCESS_S,), name=MODEL_THREAD)
+    thread.start()
+    with pytest.raises(SystemExit):  # only because _exit returned
+        client._end(3)
+    assert ended == [3]
+    over.set()
+    thread.join()
+    with pytest.raises(SystemExit, match="4"):
+        client._end(4)
+    assert ended == [3]

@@ -167,7 +167,8 @@ HARMLESS: Mapping[str, Mutate] = {
 }
 # Read from a part that training has not, or decided by another field; each has a test of its own below.
 ELSEWHERE = {"workload.script", "warm_up.trials", "factor.name"}
-OF_LOADS = ("serving.", "engine.", "engines.", "foreign.", "collectives.")  # test_serving_comparability.py, test_collectives.py
+# test_serving_comparability.py, test_collectives.py, tests/kinds/evaluation/test_conditions.py
+OF_LOADS = ("serving.", "engine.", "engines.", "foreign.", "collectives.", "evaluation.")
 
 
 def test_every_field_that_refuses_has_its_mutation() -> None:

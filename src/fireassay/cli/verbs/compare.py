@@ -15,6 +15,7 @@ from fireassay.printable import say
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fireassay.frames.record_data import RecordData
     from fireassay.verdict.comparison.types import Comparison, Side
 
 QUALITY = "quality"  # as --primary: quality alone decides
@@ -43,6 +44,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of one record: two or more to compare, for example workers=4, or the load at which to compare its engines. Of several records: "
         "the one that decides (default: the largest common one), or one for each, in their order",
     )
+    parser.add_argument(
+        "--margin", type=float, metavar="M", help="largest loss of the first score that still counts as held (default: the records' own)"
+    )
     add_days(parser)
     add_formats(parser)
     add_root(parser)
@@ -58,14 +62,14 @@ def _run(arguments: argparse.Namespace) -> int:
 
     without_pandas()
     import_special()
-    sides = load_sides(arguments.records, arguments.root)
-    by_quality = arguments.primary == QUALITY
+    sides = with_margin(load_sides(arguments.records, arguments.root), arguments.margin)
+    by_quality = arguments.primary == QUALITY or (arguments.primary is None and _asks_for_quality(sides[0]))
     comparison = compared(
         sides,
         at=arguments.at,
         varying=arguments.varying,
         force=arguments.force,
-        primary=None if by_quality else arguments.primary,
+        primary=None if arguments.primary == QUALITY else arguments.primary,
         history=arguments.history,
         day_to_day=arguments.day_to_day,
     )
@@ -102,6 +106,7 @@ def compared(
     if len(sides) == 1:
         _refuse_one_alone(sides[0], at)
         return compare_configurations(sides[0], at, primary=primary)
+    at = at or _only_answers(sides)
     # A history counts only under the baseline's conditions, else the effect under study would pass for variation between sessions.
     days = record_lookup.days(history, day_to_day, sides, ("code",))
     if len(at) == len(sides):
@@ -122,6 +127,45 @@ def compared(
             "the comparison",
         )
     return compare(sides, varying=varying, force=force, primary=primary, at=at[0] if at else None, days=days)
+
+
+def _asks_for_quality(side: Side) -> bool:
+    """Whether the record's result is its quality: an evaluation with a margin."""
+    return side.measured.kind.samples_items and side.measured.experiment.quality is not None
+
+
+def _only_answers(sides: tuple[Side, ...]) -> Sequence[str]:
+    """The configuration of each side, if all are evaluations of one: what it is called means nothing."""
+    names = [side.measured.configurations for side in sides if side.measured.kind.samples_items]
+    alone = len(names) == len(sides) and all(len(name) == 1 for name in names)
+    return [name for (name,) in names] if alone and len(set(names)) > 1 else ()
+
+
+def with_margin(sides: tuple[Side, ...], margin: float | None) -> tuple[Side, ...]:
+    """The sides with the margin of the flag instead of their own.
+
+    Raises:
+        SpecError: it is not above 0, or a record has no score that it could be about.
+    """
+    from dataclasses import replace
+
+    return sides if margin is None else tuple(replace(side, measured=_with_margin(side, margin)) for side in sides)
+
+
+def _with_margin(side: Side, margin: float) -> RecordData:
+    from dataclasses import replace
+
+    from fireassay.errors import Problem, SpecError
+    from fireassay.frames.evaluation.item_scores import requested
+    from fireassay.spec.experiment import Quality
+
+    measured = side.measured
+    names = [measured.experiment.quality.metric] if measured.experiment.quality is not None else list(requested(measured))
+    if not 0.0 < margin < float("inf") or not names:
+        found = f"{margin:g}" if names else f"{side.label}, a record without scores"
+        raise SpecError((Problem(where="--margin", found=found, allowed="a number above 0, for records with scores"),), "the comparison")
+    former = measured.experiment.quality or Quality(metric=names[0])
+    return replace(measured, experiment=measured.experiment.model_copy(update={"quality": former.model_copy(update={"margin": margin})}))
 
 
 def _once_each(sides: tuple[Side, ...]) -> tuple[Side, ...]:
@@ -230,13 +274,11 @@ study; the error gives the field, both values and the remedy.
     assay compare before after --varying code      a changed script
     assay compare a --at workers=1 --at workers=4  two sides of one record
     assay compare a b --varying engine             another engine, and all it brings
-    assay compare a b c --markdown                 a table of many, each against the first
     assay compare a a q --at workers=1 --at workers=4 --at workers=1
                                                    one worker, several, a quantised model;
                                                    with --primary quality the exit code
                                                    says whether all are as good as the first
     assay compare a --at 8                         the engines of one record, at the load 8
-    assay compare a b --force --html               anyway; every verdict says EXPLORATORY
 
 Unchanged code differs between sessions, on hosted machines by 15 % and more. The interval includes this variation, from the
 records of --history or as assumed (--day-to-day). Interleaved launches do not need it: `assay check --confirm always`
@@ -246,6 +288,6 @@ Exit codes: 0 decided, whatever the direction; 1 quality was lost; 3 not compara
 5 nothing measured on a side.""",
     add_arguments=_add_arguments,
     run=_run,
-    usual={"vary": ("--at", "--varying", "--force"), "judge": ("--primary", "--history")},
+    usual={"vary": ("--at", "--varying", "--force"), "judge": ("--primary", "--margin")},
     exits={0: "decided", 1: "quality lost", 3: "NOT COMPARABLE", 4: "INCONCLUSIVE", 5: "nothing measured"},
 )

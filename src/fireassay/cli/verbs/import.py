@@ -1,10 +1,11 @@
-"""`assay import`: how do results of another load generator become records?"""
+"""`assay import`: how do results of another load generator or evaluation harness become records?"""
 
 from __future__ import annotations
 
 import argparse
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fireassay import catalog
 from fireassay.cli.support.bar import bar
@@ -12,10 +13,16 @@ from fireassay.cli.support.output import Output, add_formats, emit
 from fireassay.cli.support.verb import Verb, add_root
 from fireassay.printable import json_text
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fireassay.runners.foreign.support.base import Imported
+
 TOOLS = catalog.names("runners.foreign")
+HARNESSES = catalog.names("runners.foreign.evaluations")
 DESCRIPTION = f"""\
-Read results of another load generator and write them as a sealed record, which can be reported, audited, and compared
-where the conditions allow. Facts that are not in the file stay unknown.
+Read results of another load generator or evaluation harness and write them as a sealed record, which can be reported, audited,
+and compared where the conditions allow. Facts that are not in the file stay unknown.
 
     assay import result.json                    vLLM, --save-result with --save-detailed
     assay import experiments/mine               genai-bench: a run's JSON, or the whole folder
@@ -23,16 +30,38 @@ where the conditions allow. Facts that are not in the file stay unknown.
     assay import benchmarks.json --name before  guidellm
     assay import mlperf_log_detail.txt          MLPerf LoadGen: totals only
     assay import all_reduce_perf.json           nccl-tests: -J FILE, or its printed output
+    assay import results/my-model               lm-eval with --log_samples
+    assay import logs/run.eval                  Inspect: a log, .eval or .json
+    assay import benchmark_output/runs/a/mmlu   HELM: the folder of a run
+    assay import before/ after/ --margin 0.02   two results: held, degraded or not shown
 
-The tool is recognised from the file; --tool overrides that: {", ".join((*TOOLS, "nccl_tests"))}.
+The tool is recognised from the file; --from overrides that: {", ".join(name.replace("_", "-") for name in (*TOOLS, "nccl_tests", *HARNESSES))}.
+Of a harness every path is a side of one record, the first is the reference, and all must have been asked the same items in the same way.
+Its scores keep their names and values, and what it made of them is checked: a number that does not follow from the items is a finding.
 Of a folder, runs with equal settings become launches of one record, others become separate records.
 Continue with `assay report`, `assay audit` and `assay compare`; `assay verify` checks the seal."""
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", type=Path, help="the tool's output file, or a folder of them")
-    parser.add_argument("--tool", metavar="NAME", default="", help="the tool that wrote it (default: recognised from the file)")
+    parser.add_argument("files", metavar="FILE", nargs="+", type=Path, help="the tool's output file, or a folder of them")
+    parser.add_argument(
+        "--from", "--tool", dest="tool", metavar="NAME", default="", help="the tool that wrote it (default: recognised from the file)"
+    )
     parser.add_argument("--name", metavar="NAME", default="", help="the record's name (default: from the names of tool and file)")
+    harness = parser.add_argument_group("results of an evaluation harness")
+    harness.add_argument(
+        "--margin", metavar="M", type=float, help="with two sides or more: largest loss of the first score that still counts as held"
+    )
+    harness.add_argument("--metric", metavar="NAME", default="", help="the score that decides, by the harness's name (its first)")
+    harness.add_argument(
+        "--varying", action="append", default=[], metavar="NAME", help="what may differ between sides, as an error names it; repeatable"
+    )
+    harness.add_argument(
+        "--most-failed",
+        metavar="F",
+        type=float,
+        help="largest share of items without an answer, or with an empty one that was scored (0.01)",
+    )
     add_formats(parser)
     add_root(parser, "the folder for the record (default: records)")
 
@@ -41,25 +70,62 @@ def _run(arguments: argparse.Namespace) -> int:
     import dataclasses
     import json
 
-    from fireassay.clock import SystemClock
     from fireassay.record.arrow_import import without_pandas
     from fireassay.reports.pages.import_result import page
-    from fireassay.runners.foreign.support.importing import import_results
 
     without_pandas()
-    tool = arguments.tool.replace("-", "_")
     with bar("importing") as advance:
-        imported = import_results(arguments.file, arguments.root, clock=SystemClock(), tool=tool, name=arguments.name, on_progress=advance)
+        imported = _imported(arguments, advance)
     records = [{**dataclasses.asdict(record), "path": str(record.path)} for record in imported]
     document = partial(json.dumps, {"records": records}, indent=2, ensure_ascii=False)
-    emit(Output(name="import", page=partial(page, arguments.file.name, records), document=lambda: json_text(document())), arguments)
+    source = " and ".join(file.name or str(file) for file in arguments.files)
+    emit(Output(name="import", page=partial(page, source, records), document=lambda: json_text(document())), arguments)
     return 0
+
+
+def _imported(arguments: argparse.Namespace, advance: Callable[[int, int], None] | None) -> tuple[Imported, ...]:
+    """The records; the flags of a harness are wrong for a load generator, which has one file or folder."""
+    from fireassay.clock import SystemClock
+    from fireassay.runners.foreign.evaluations.support.importing import Wanted, import_evaluations, recognised
+    from fireassay.runners.foreign.support.importing import import_results
+
+    tool = arguments.tool.replace("-", "_")
+    harness = tool if tool in HARNESSES else "" if tool else recognised(arguments.files)
+    if harness:
+        wanted = Wanted(
+            name=arguments.name,
+            margin=arguments.margin,
+            metric=arguments.metric,
+            varying=tuple(arguments.varying),
+            most_failed=arguments.most_failed,
+        )
+        return import_evaluations(harness, arguments.files, arguments.root, clock=SystemClock(), wanted=wanted, on_progress=advance)
+    _refuse_sides(arguments)
+    (file,) = arguments.files
+    return import_results(file, arguments.root, clock=SystemClock(), tool=tool, name=arguments.name, on_progress=advance)
+
+
+def _refuse_sides(arguments: argparse.Namespace) -> None:
+    from fireassay.errors import Problem, SpecError
+
+    flags = ("margin", "metric", "varying", "most_failed")
+    given = [f"--{name.replace('_', '-')}" for name in flags if getattr(arguments, name) not in (None, "", [])]
+    several = [f"{len(arguments.files)} paths"] if len(arguments.files) > 1 else []
+    if several or given:
+        names = " or ".join(name.replace("_", "-") for name in HARNESSES)
+        problem = Problem(
+            where="assay import",
+            found=", ".join((*several, *given)),
+            allowed=f"one file or folder of a load generator; several paths and these flags with results of {names}",
+            fix=f"Import each alone, or name the harness: --from {names}",
+        )
+        raise SpecError((problem,), "the import")
 
 
 VERB = Verb(
     name="import",
     group="records",
-    summary="make a record from results of genai-bench, vLLM, AIPerf, guidellm, MLPerf LoadGen or nccl-tests",
+    summary="make a record from results of a load generator, of nccl-tests, or of lm-eval, Inspect or HELM",
     description=DESCRIPTION,
     add_arguments=_add_arguments,
     run=_run,

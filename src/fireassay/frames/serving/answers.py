@@ -2,8 +2,8 @@
 
 Scores of answers against their reference, and canaries that must return to their sender. Requests of kind normal may have a
 reference answer (prompts.answer_field); the score is 1 if the answer, stripped of surrounding white space, equals it, or
-contains it if the metric is "contains"; else 0. A missing answer has no score: error_rate counts it. An example requested more
-than once in a launch scores the mean.
+contains it if the metric is "contains", else 0; or any other score of one answer that needs no library, such as f1 or rouge_l.
+A missing answer has no score: error_rate counts it. An example requested more than once in a launch scores the mean.
 A canary carries a nonce unique to its request; its answer must contain it, and no other.
 Cannot tell: whether a different wording is also right.
 """
@@ -15,11 +15,14 @@ from typing import TYPE_CHECKING, Final
 
 import polars as pl
 
-from fireassay.spec.rules.quality import SCORED
+from fireassay import catalog
+from fireassay.spec.rules.quality import scores_of_a_load
 
 if TYPE_CHECKING:
+    from fireassay.scoring.text_metric import TextMetric
     from fireassay.spec.experiment import Experiment
 
+PLAIN: Final = ("exact_match", "accuracy")
 CONTAINS: Final = "contains"
 SHORTEST: Final = 6  # characters of a nonce; a shorter one could occur in any text
 IDENTITY: Final = ("identity", "rerun", "needle")
@@ -31,19 +34,28 @@ def scored(experiment: Experiment, tables: Mapping[str, pl.DataFrame]) -> pl.Dat
     depend on it. `empty`: answered with no text.
     """
     metric = experiment.quality.metric if experiment.quality else ""
-    if metric not in SCORED:
+    if metric not in scores_of_a_load():
         return pl.DataFrame(schema=NO_SCORES)
     wanted = pl.col("expected").str.strip_chars()
     answers = answered(tables).filter((pl.col("kind") == "normal") & pl.col("text").is_not_null() & (wanted != ""))
     given = pl.col("text").str.strip_chars()
-    right = given.str.contains(wanted, literal=True) if metric == CONTAINS else given == wanted
     scores = answers.with_columns(
-        right.cast(pl.Float64).alias("score"),
-        pl.coalesce("example", pl.col("request").cast(pl.String)).alias("example"),
-        (given == "").alias("empty"),
+        _score(metric, answers), pl.coalesce("example", pl.col("request").cast(pl.String)).alias("example"), (given == "").alias("empty")
     )
     kept = (pl.col("score").mean(), pl.col("cluster").first(), pl.col("empty").all())
     return scores.group_by("launch", "example").agg(*kept).sort("launch", "example")
+
+
+def _score(metric: str, answers: pl.DataFrame) -> pl.Expr | pl.Series:
+    """The column `score`: plain comparisons of stripped texts by Polars, any other by the score's own code."""
+    given, wanted = pl.col("text").str.strip_chars(), pl.col("expected").str.strip_chars()
+    if metric == CONTAINS:
+        return given.str.contains(wanted, literal=True).cast(pl.Float64).alias("score")
+    if metric in PLAIN:
+        return (given == wanted).cast(pl.Float64).alias("score")
+    declared: TextMetric = catalog.load("scoring.metrics", metric)
+    rows = declared.prepare(declared.options).statistics(answers["text"].to_list(), [[text] for text in answers["expected"].to_list()])
+    return pl.Series("score", declared.item_scores(rows), pl.Float64)
 
 
 def answered(tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:

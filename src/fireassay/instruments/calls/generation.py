@@ -40,6 +40,16 @@ class Generation:
     finish: str = "length"  # length or stop
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scoring:
+    """How probable a given text is: the natural logarithm for each of its tokens."""
+
+    tokens_in: int  # of context and continuation
+    tokenize_ns: int
+    forward_ns: int  # one pass over all of them
+    logprobs: list[float]
+
+
 class Generator:
     """A model and its tokenizer from a local folder, loaded once.
 
@@ -108,6 +118,61 @@ class Generator:
         shown = out.tokens[:-1] if out.finish == "stop" else out.tokens
         out.pieces = [*pieces(shown, self._decode), *([""] if out.finish == "stop" else [])]
         return out
+
+    def score(self, context: str, continuation: str, *, clock: Callable[[], int] = time.monotonic_ns) -> Scoring:
+        """The log probabilities of a continuation's tokens, from one forward pass and the raw logits in float32.
+
+        A token counts if it ends beyond the context without its final white space: see `fireassay.traffic.replies.echoed`.
+
+        Raises:
+            WorkloadError: there is no continuation, the tokenizer reports no offsets, or the texts exceed the model's context.
+        """
+        import torch
+
+        begin = clock()
+        ids, first = self.divided(context, continuation)
+        after = clock()
+        every = self.log_probabilities(ids, first)
+        logprobs = every.gather(1, torch.tensor(ids[first:], device=every.device)[:, None])[:, 0].tolist()
+        return Scoring(tokens_in=len(ids), tokenize_ns=after - begin, forward_ns=clock() - after, logprobs=logprobs)
+
+    @property
+    def dtype(self) -> str:
+        """The number format of the weights: "float32"."""
+        return str(self._model.dtype).removeprefix("torch.")
+
+    def log_probabilities(self, ids: Sequence[int], first: int) -> Any:
+        """The log probabilities of all tokens, at the positions of `ids[first:]`: a tensor of shape [positions, vocabulary], float32.
+
+        Raises:
+            WorkloadError: the tokens exceed the model's context.
+        """
+        import torch
+
+        self._fits(len(ids), 0)
+        with torch.inference_mode():
+            logits = self._model(input_ids=torch.tensor([list(ids)], device=self._device), use_cache=False).logits[0, first - 1 : -1]
+            return torch.log_softmax(logits.float(), -1)
+
+    def divided(self, context: str, continuation: str) -> tuple[list[int], int]:
+        """The tokens of both texts, and which is the first that counts. Without a context, the mark of a beginning comes before it.
+
+        Raises:
+            WorkloadError: the continuation has no tokens, or the tokenizer reports no offsets.
+        """
+        if not self._tokenizer.is_fast:
+            raise WorkloadError("the model's tokenizer reports no offsets (it is a slow one), so continuations cannot be scored")
+        encoding = self._tokenizer(context + continuation, return_offsets_mapping=True)
+        ids, border = list(encoding["input_ids"]), len(context.rstrip())
+        first = next((index for index, (_, end) in enumerate(encoding["offset_mapping"]) if end > border), len(ids))
+        if first == len(ids):
+            raise WorkloadError("the continuation has no tokens. Give each choice a text")
+        if first == 0:
+            prefix = self._tokenizer.bos_token_id if self._tokenizer.bos_token_id is not None else self._tokenizer.eos_token_id
+            if prefix is None:
+                raise WorkloadError("nothing comes before the first token, and the tokenizer has no mark for a beginning. Give a context")
+            ids, first = [prefix, *ids], 1
+        return ids, first
 
     def _steps(self, ids: list[int], most: int, choose: Callable[[Any], Any], logprobs: bool) -> Iterator[tuple[int, float]]:
         import torch

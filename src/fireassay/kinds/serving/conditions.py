@@ -66,7 +66,7 @@ CONDITIONS: Final[tuple[Condition, ...]] = (
         "serving.arrivals.samples_per_query", loads.of("arrivals", "samples_per_query"), "simultaneous requests wait for each other", SPEC
     ),
     _of_load("serving.arrivals.requests", loads.of("arrivals", "requests"), "the number of requests defines the load", SPEC),
-    _of_load("serving.prompts.source", loads.of("prompts", "source"), "other prompts are another load", SPEC),
+    _of_load("serving.prompts.source", loads.source, "other prompts are another load", SPEC),
     _of_load("serving.prompts.*", loads.prompts, "it changes what is sent", SPEC),
     _of_load("serving.stream", loads.of("stream"), "without a stream there is no first token", SPEC),
     _of_load("serving.temperature", loads.of("temperature"), "sampling changes the answers and their lengths", SPEC),

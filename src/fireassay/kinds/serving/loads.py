@@ -14,6 +14,8 @@ from fireassay.verdict.conditions.condition import Read, equal, overlap
 from fireassay.verdict.conditions.sources.environment import seen
 from fireassay.verdict.conditions.sources.experiment import NOT_ASKED
 
+ITEMS = "the items of the evaluation"
+
 
 def of(*path: str) -> Read:
     """A key below [serving]; NOT_ASKED if it is unset."""
@@ -67,6 +69,11 @@ def objectives(measured: RecordData, _: Results) -> Any:
     return {name: NOT_ASKED if value is None else value for name, value in limits.items()}
 
 
+def source(measured: RecordData, results: Results) -> Any:
+    """Where the prompts are; for an evaluation its items, whose content has its own conditions."""
+    return ITEMS if measured.kind.samples_items else of("prompts", "source")(measured, results)
+
+
 def prompts(measured: RecordData, _: Results) -> Any:
     serving = measured.experiment.serving
     return None if serving is None else serving.prompts.model_dump(exclude={"source"})
@@ -81,10 +88,11 @@ def checks_sent(measured: RecordData, _: Results) -> Any:
 def schedules(measured: RecordData, _: Results) -> Any:
     """Schedule key -> digest of all requests to send; None: nothing was digested.
 
+    None for an evaluation: it sends every item, whatever the order, and its items and settings have conditions of their own.
     The key holds configuration, seed and all settings that determine a schedule: their differences are separate conditions.
     """
     digests, serving = measured.manifest.get("schedules"), measured.experiment.serving
-    if serving is None or not isinstance(digests, Mapping):
+    if serving is None or measured.kind.samples_items or not isinstance(digests, Mapping):
         return None
     settings = serving.model_dump_json(include={"task", "scenarios", "tokenizer", "arrivals", "prompts", "correctness"})
     replicas = {configured.name: configured.workers for configured in measured.varied}
@@ -98,8 +106,14 @@ def schedules(measured: RecordData, _: Results) -> Any:
 
 
 def files(measured: RecordData, _: Results) -> Any:
-    """Key of the experiment -> digest of the file that it names: prompts, tokenizer, trace."""
-    return seen(measured, "files")
+    """Key of the experiment -> digest of the file that it names: prompts, tokenizer, trace.
+
+    Without the data of an evaluation: its items have digests of their own, which another order of keys leaves as they are.
+    """
+    digests = seen(measured, "files")
+    if not measured.kind.samples_items or not isinstance(digests, Mapping):
+        return digests
+    return {key: digest for key, digest in digests.items() if key != "serving.prompts.source"}
 
 
 def tokens_from(measured: RecordData, _: Results) -> Any:

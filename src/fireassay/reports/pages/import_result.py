@@ -13,6 +13,7 @@ from fireassay.printable import one_line
 from fireassay.reports.page import Block, Bullet, Bullets, Page, Prose, Section
 
 CONFIGURATIONS: Final = 6  # named in the sentence
+FAILURES: Final = {"requests": "failed", "answers": "not answered"}
 
 
 def page(source: str, records: Sequence[Mapping[str, Any]]) -> Page:
@@ -30,7 +31,7 @@ def page(source: str, records: Sequence[Mapping[str, Any]]) -> Page:
 
 
 def _blocks(record: Mapping[str, Any]) -> tuple[Block, ...]:
-    failure = "failed" if record["unit"] == "requests" else "with wrong data"
+    failure = FAILURES.get(record["unit"], "with wrong data")
     totals = f"{count(record['requests'], record['unit'])} ({record['failed']:,} {failure})"
     contents = totals if record["has_requests"] else "totals only, no requests"
     more = " ..." if len(record["configurations"]) > CONFIGURATIONS else ""

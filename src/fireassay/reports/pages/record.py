@@ -67,7 +67,10 @@ def page(view: View) -> Page:
         sections=sections(view),
         answer=answer(view) if answer is not None else None,
         footer=(
-            f"Intervals: {view.confidence} confidence, the launch is the unit. Numbers have as many digits as their intervals support.{cost}",
+            (
+                f"Intervals: {view.confidence} confidence, the {'item' if view.kind.samples_items else 'launch'} is the unit. "
+                f"Numbers have as many digits as their intervals support.{cost}"
+            ),
             "Made from the record alone by assay; rebuild it at any time with assay report.",
         ),
         properties={

@@ -16,6 +16,7 @@ from fireassay.frames.links.network_probe import Network
 from fireassay.frames.links.pairs import Pairs
 from fireassay.metrics.metric import ALL, Table
 from fireassay.metrics.metric import Shown as Placement
+from fireassay.reports.rows.evaluation import EvaluationRows
 from fireassay.reports.series import training as series
 from fireassay.reports.series.serving import ServingSeries
 from fireassay.reports.words import WHOLE
@@ -239,6 +240,7 @@ class View:
     kind: Kind
     wanted: tuple[str, ...] = DIMENSIONS  # the requested dimensions
     unasked: tuple[str, ...] = ()  # what the experiment asks nothing about, in words: "reliability", "energy"
+    evaluation: EvaluationRows | None = None  # of an evaluation
     timing: tuple[Fact, ...] = ()  # of a record that times a command or a function: the basis of its time
 
     @cached_property

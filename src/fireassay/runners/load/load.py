@@ -130,7 +130,9 @@ class LoadRun:
         make.write(schedule, self.load / "schedule.arrow")
         if self._open:
             self._write_arrivals(len(schedule))
-        self._note_schedule(make.digest(schedule, texts_identity(self.serving, self.prompts)))
+        self._note_schedule(
+            make.digest(schedule, texts_identity(self.serving, self.prompts, made=self.context.experiment.evaluation is not None))
+        )
         self.model = engine.target.model or self.serving.model
         target = engine.target.model_copy(update={"urls": engine.urls, "model": self.model})
         job = {
@@ -406,9 +408,14 @@ class LoadRun:
         write_event(self.writer, self.job.number, kind, ns, detail, value=value)
 
 
-def texts_identity(serving: Serving, prompts: Prompts) -> str:
-    """What determines the requests besides the schedule: settings, and the content of the files that they name."""
+def texts_identity(serving: Serving, prompts: Prompts, *, made: bool = False) -> str:
+    """What determines the requests besides the schedule: settings, and the content of the files that they name.
+
+    `made`: the prompts are in a file that the runner wrote for this run; where it lies means nothing.
+    """
     settings = serving.model_dump(mode="json", include={"prompts", "task", "scenarios", "ignore_eos", "temperature"})
+    if made:
+        del settings["prompts"]["source"]
     return json.dumps({"settings": settings, "texts": prompts.describe()}, sort_keys=True, default=str)
 
 

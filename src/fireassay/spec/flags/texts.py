@@ -57,6 +57,34 @@ def variable(text: str) -> tuple[str, str]:
     return name, value
 
 
+def option(text: str) -> tuple[str, str | int | float | bool]:
+    """ "METRIC.NAME=VALUE" as name and value: yes and no, numbers, else text."""
+    name, equals, value = text.partition("=")
+    if not equals or not all(name.partition(".")):
+        raise Unreadable("METRIC.NAME=VALUE, as in rouge_l.stem=yes")
+    return name, _typed(value)
+
+
+def plain_option(text: str) -> tuple[str, str | int | float | bool]:
+    """ "NAME=VALUE" as name and value, likewise."""
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise Unreadable("NAME=VALUE, as in shots=5")
+    return name, _typed(value)
+
+
+def _typed(value: str) -> str | int | float | bool:
+    known: dict[str, bool] = {"yes": True, "true": True, "no": False, "false": False}
+    if value.lower() in known:
+        return known[value.lower()]
+    for number in (int, float):
+        try:
+            return number(value)
+        except ValueError:
+            continue
+    return value
+
+
 def number_or_none(text: str) -> float | str:
     """A number, or the word "none"."""
     return text if text == "none" else float(text)

@@ -17,6 +17,7 @@ from fireassay.errors import Problem
 from fireassay.spec.explain import NOTHING, shown
 from fireassay.spec.rules.collectives import COLLECTIVE_RULES, times_collectives
 from fireassay.spec.rules.data import tables
+from fireassay.spec.rules.evaluation import EVALUATION_RULES, scores_answers
 from fireassay.spec.rules.faults import FAULT_RULES
 from fireassay.spec.rules.serving import SERVING_RULES
 from fireassay.spec.sections.flops import flops_say_enough
@@ -70,8 +71,8 @@ def _serves(data: Data) -> bool:
 
 
 def _something_to_start(data: Data) -> Iterator[Problem]:
-    """Only a load on external engines starts no script, and only a load has no factor."""
-    if _serves(data):
+    """Only a load on external engines and answers in files start no script, and only they have no factor."""
+    if _serves(data) or scores_answers(data):
         return
     script = _at(data, "workload", "script")
     if isinstance(data.get("workload"), Mapping) and script in (None, "") and not times_collectives(data):
@@ -338,6 +339,7 @@ RULES: tuple[Rule, ...] = (
     _words_can_be_passed,
     flops_say_enough,
     *COLLECTIVE_RULES,
+    *EVALUATION_RULES,
     *SERVING_RULES,
     *FAULT_RULES,
 )

@@ -19,7 +19,9 @@ def notes(experiment: Experiment, today: date) -> tuple[str, ...]:
 
 def _notes(experiment: Experiment, today: date) -> Iterator[str]:
     launches = experiment.launches.per_configuration
-    if experiment.launches.precision is not None:
+    if experiment.evaluation is not None:
+        pass  # intervals are over items, and one pass over them is a whole experiment
+    elif experiment.launches.precision is not None:
         pass  # launches are added until there is an interval
     elif launches == 1:
         yield (
@@ -45,7 +47,7 @@ def _notes(experiment: Experiment, today: date) -> Iterator[str]:
         yield f"prices.date is {experiment.prices.as_of}, after today ({today}): the price is used as written."
     if experiment.energy.modelled_watts_per_worker is not None and experiment.energy.source != "modelled":
         yield (f'energy.modelled_watts_per_worker is ignored, because energy.source is "{experiment.energy.source}" and not "modelled".')
-    if experiment.serving is not None and not experiment.serving.objectives.any:
+    if experiment.serving is not None and experiment.evaluation is None and not experiment.serving.objectives.any:
         yield (
             "no objectives are given, so no load can pass or fail: latency and throughput are reported, goodput is not. "
             "Add [serving.objectives] with ttft_s and tpot_s (assay load: --slo ttft=0.2,tpot=0.05)."

@@ -7,17 +7,24 @@ The scores of a training come from its script, so they cannot be checked beforeh
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Final
 
+from fireassay import catalog
 from fireassay.errors import Problem
 from fireassay.spec.explain import NOTHING, did_you_mean, shown
 from fireassay.spec.rules.data import Data, table
 from fireassay.spec.rules.serving import WITHOUT_TEXT
 from fireassay.spec.sections.scenario import DATASET
 
-SCORED: Final = ("exact_match", "accuracy", "contains")  # scores of a load by reference answers (fireassay.frames.serving.answers)
 SCORELESS: Final = ("command", "function", "collectives", "network")  # runners whose workload reports no scores
 FIELDLESS: Final = ("text", "sharegpt")  # prompt formats without reference answers
+
+
+@cache
+def scores_of_a_load() -> tuple[str, ...]:
+    """The scores that a load can compute from its own answers."""
+    return tuple(name for name, metric in sorted(catalog.load_all("scoring.metrics").items()) if metric.timed)
 
 
 def uncomputable(data: Data) -> Iterator[Problem]:
@@ -46,12 +53,12 @@ def _of_load(quality: Data, serving: Data) -> Iterator[Problem]:
             fix="Leave it out.",
         )
         return
-    if isinstance(metric, str) and metric not in SCORED:
+    if isinstance(metric, str) and metric not in scores_of_a_load():
         yield Problem(
             where="quality.metric",
             found=shown(metric),
-            allowed=f"one of {', '.join(SCORED)}, the scores that a load can compute itself",
-            fix=did_you_mean(metric, SCORED) or 'Write metric = "exact_match" or "contains" below [quality].',
+            allowed=f"one of {', '.join(scores_of_a_load())}, the scores that a load can compute itself",
+            fix=did_you_mean(metric, scores_of_a_load()) or 'Write metric = "exact_match" or "contains" below [quality].',
         )
     if not prompts.get("answer_field"):
         yield Problem(

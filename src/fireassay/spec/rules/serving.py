@@ -18,7 +18,7 @@ from fireassay.spec.sections.serving import Arrivals
 
 DURATION_S: Final[float] = Arrivals.model_fields["duration_s"].default
 INSIDE: Final = "process"  # the backend inside the client's process: no connection
-WITHOUT_TEXT: Final = ("embeddings", "rerank")  # tasks with numeric answers
+WITHOUT_TEXT: Final = ("embeddings", "rerank", "loglikelihood")  # tasks with numeric answers
 OPEN: Final = ("constant", "poisson", "gamma", "server")
 LOADS: Final[dict[str, tuple[str, ...]]] = {  # process -> keys, exactly one of which is required
     "closed": ("concurrency",),
@@ -51,7 +51,7 @@ def _with_its_runner(data: Data) -> Iterator[Problem]:
     runner = table(data, "workload").get("runner", "training")
     if not isinstance(runner, str):
         return
-    if data.get("serving") is not None and runner not in ("serving", "replay"):
+    if data.get("serving") is not None and runner not in ("serving", "replay", "evaluation"):
         yield Problem(
             where="serving",
             found=f"a table, where workload.runner is {shown(runner)}",

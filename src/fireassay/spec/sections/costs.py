@@ -28,12 +28,12 @@ class Prices(Model):
     usd_per_worker_hour: Annotated[
         float,
         flag("--price", "USD", "price of one worker for one hour", run=270),
-        flag("--price", "USD", "price of one replica for one hour", load=410),
+        flag("--price", "USD", "price of one replica for one hour", load=410, evaluate=250),
     ] = Field(ge=0.0, description="US dollars for one worker for one hour.")
-    as_of: Annotated[date, BeforeValidator(iso_date), flag("--price-date", "DATE", "date of the price (today)", run=280, load=420)] = Field(
-        description="The date of the price.", alias="date"
-    )
-    source: Annotated[str, flag("--price-source", "TEXT", "where the price is from", run=290, load=430)] = Field(
+    as_of: Annotated[
+        date, BeforeValidator(iso_date), flag("--price-date", "DATE", "date of the price (today)", run=280, load=420, evaluate=260)
+    ] = Field(description="The date of the price.", alias="date")
+    source: Annotated[str, flag("--price-source", "TEXT", "where the price is from", run=290, load=430, evaluate=270)] = Field(
         min_length=1, description="Source of the price: a price list, a contract, an assumption."
     )
 

@@ -30,7 +30,7 @@ Letter = Literal["N", "U", "D", "P", "E", "R", "I", "A", "dataset"]
 LARGEST: Final = 10_000_000  # tokens, characters or pixels; more is a typo
 PIXELS: Final = 100_000_000  # width times height of one image
 DATASET: Final = "dataset"
-OWN_TASKS: Final = ("chat", "completions", "embeddings", "image_chat", "rerank", "responses")
+OWN_TASKS: Final = ("chat", "completions", "embeddings", "image_chat", "loglikelihood", "rerank", "responses")
 TASKS: Final = {  # letters valid only for some tasks
     "E": ("embeddings",),
     "R": ("rerank",),

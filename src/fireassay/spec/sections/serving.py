@@ -30,7 +30,7 @@ class Target(Model):
     name: str = Field(
         "server", min_length=1, max_length=40, pattern=NAME_PATTERN, description="Name of the engine in configurations and reports."
     )
-    backend: Annotated[str, flag("--backend", "NAME", "which dialect the server speaks ({default})", load=20)] = Field(
+    backend: Annotated[str, flag("--backend", "NAME", "which dialect the server speaks ({default})", load=20, evaluate=150)] = Field(
         "openai", description="The dialect it speaks: the name of a file in fireassay/traffic/backends."
     )
     urls: Words = Field(
@@ -60,11 +60,12 @@ class Target(Model):
         description="How the client distributes requests over the replicas. session: all turns of a conversation go to one replica.",
     )
     model: str = Field("", description="The model's name in requests. Default: serving.model.")
-    api_key_env: Annotated[str, flag("--api-key-env", "VAR", "variable that holds the API key", load=300)] = Field(
+    api_key_env: Annotated[str, flag("--api-key-env", "VAR", "variable that holds the API key", load=300, evaluate=220)] = Field(
         "", description="The environment variable that holds the API key. The key itself is never stored."
     )
     headers: Annotated[
-        dict[str, str], flag("--header", "H", 'a further header, as "NAME: TEXT"; may be repeated', read=header, many=True, load=310)
+        dict[str, str],
+        flag("--header", "H", 'a further header, as "NAME: TEXT"; may be repeated', read=header, many=True, load=310, evaluate=230),
     ] = Field(
         default_factory=dict, description="Additional headers of every request. {env:NAME} is replaced by that variable and never stored."
     )
@@ -210,9 +211,9 @@ class Client(Model):
     connections: int | None = Field(
         None, ge=1, le=1_000_000, description="Maximum number of connections to one replica. Default: one per request in flight."
     )
-    timeout_s: Annotated[float, flag("--request-timeout", "T", "timeout of one request ({default:g}s)", read=seconds, load=340)] = Field(
-        600.0, gt=0.0, le=LONGEST_S, description="Timeout of one request, from its sending; it then counts as failed."
-    )
+    timeout_s: Annotated[
+        float, flag("--request-timeout", "T", "timeout of one request ({default:g}s)", read=seconds, load=340, evaluate=210)
+    ] = Field(600.0, gt=0.0, le=LONGEST_S, description="Timeout of one request, from its sending; it then counts as failed.")
     first_byte_timeout_s: float | None = Field(
         None, gt=0.0, le=LONGEST_S, description="Timeout until the first response byte; the request then counts as failed."
     )
@@ -301,11 +302,11 @@ class Serving(Model):
     task: Annotated[str, flag("--task", "NAME", "chat, completions, embeddings, rerank, image_chat ({default})", load=30)] = Field(
         "chat", description="The task: the name of a file in fireassay/traffic/tasks."
     )
-    model: Annotated[str, flag("--model", "NAME", "the model's name in requests", load=10)] = Field(
+    model: Annotated[str, flag("--model", "NAME", "the model's name in requests", load=10, evaluate=40)] = Field(
         "", description="The model's name in requests."
     )
-    tokenizer: Annotated[str, flag("--tokenizer", "PATH", "the model's own tokenizer.json, for exact lengths", load=170)] = Field(
-        "", description="A folder or file with the model's own tokenizer.json, for exact lengths. Default: lengths are words."
+    tokenizer: Annotated[str, flag("--tokenizer", "PATH", "the model's own tokenizer.json, for exact lengths", load=170, evaluate=200)] = (
+        Field("", description="A folder or file with the model's own tokenizer.json, for exact lengths. Default: lengths are words.")
     )
     targets: Annotated[tuple[Target, ...], BeforeValidator(listed)] = Field(
         (), description="The engines to measure. Default: one at the URL of workload.script."
@@ -317,7 +318,9 @@ class Serving(Model):
         "I(512,512), A(100), dataset.",
     )
     concurrency: Annotated[
-        tuple[Concurrency, ...], BeforeValidator(listed), flag("--concurrency", "1,8,16", "loads: requests in flight", load=50)
+        tuple[Concurrency, ...],
+        BeforeValidator(listed),
+        flag("--concurrency", "1,8,16", "loads: requests in flight", load=50, evaluate=130),
     ] = Field((), description="Loads of a closed loop: requests in flight.")
     rate: Annotated[tuple[Rate, ...], BeforeValidator(listed), flag("--rate", "5,10,20", "loads: requests per second", load=60)] = Field(
         (), description="Loads of an open loop: requests per second."
@@ -325,10 +328,10 @@ class Serving(Model):
     search: Annotated[bool, flag("--search", "", "search for the highest rate that meets the objectives", load=470)] = Field(
         False, description="Whether each block searches, between the given rates, for the highest rate that meets the objectives."
     )
-    stream: Annotated[bool, flag("--no-stream", "", "request whole answers; there is then no TTFT", load=450)] = Field(
+    stream: Annotated[bool, flag("--no-stream", "", "request whole answers; there is then no TTFT", load=450, evaluate=240)] = Field(
         True, description="Whether answers are streamed. Without streaming there is no time to first token."
     )
-    temperature: Annotated[float, flag("--temperature", "T", "sampling temperature ({default:g})", load=350)] = Field(
+    temperature: Annotated[float, flag("--temperature", "T", "sampling temperature ({default:g})", load=350, evaluate=140)] = Field(
         0.0, ge=0.0, le=10.0, description="Sampling temperature of every request."
     )
     ignore_eos: bool = Field(True, description="Whether answers are extended to the requested length, if the engine supports it.")

@@ -4,7 +4,7 @@ Held: the one-sided lower bound of the mean paired difference lies above -margin
 Differences are candidate minus reference, higher is better; flip the sign of a loss.
 
     items      right or wrong, independent, equal in every launch: Tango's score test plus exact rules (`tango`);
-               otherwise Gaffke's bound for bounded values of any shape, with clusters as units (`bounded_mean`).
+               otherwise Gaffke's bound for bounded values of any shape, with clusters as units and weights as sizes (`bounded_mean`).
                No item changes by more than `largest_change`; if larger changes occurred, the bound is extrapolated from their tail
     launches   crossed random effects d_ij = mu + launch_i + unit_j + rest_ij: with A = var(row means)/k and E = residual
                variance/(k units), both bounds move out by t[k-1]^2 A - z^2 E, squared (at least 0: the items' part includes E)
@@ -129,24 +129,27 @@ def crossed(
     return decision(items, launches_of(d, clusters, confidence), margin, confidence)
 
 
-def of_items(means: Array, confidence: float, largest_change: float, clusters: Labels | None = None, *, fixed: bool) -> Items:
-    """Bounds of the mean of the items' differences (shape [items]); `fixed`: no launch differed from the others."""
+def of_items(
+    means: Array, confidence: float, largest_change: float, clusters: Labels | None = None, *, fixed: bool, weights: Array | None = None
+) -> Items:
+    """Bounds of the (weighted) mean of the items' differences (shape [items]); `fixed`: no launch differed from the others."""
     if not largest_change > 0.0:
         raise ValueError(f"the largest change of one item must be above 0, not {largest_change}")
-    units, n = units_of(means, clusters), len(means)
+    even = weights is None or bool(np.all(weights == weights[0]))
+    units, n = units_of(means, clusters, None if even else weights), len(means)
     alone = n if clusters is None else sum(label is None for label in clusters)
     reach = largest_change
     if float(np.abs(means).max()) > largest_change * (1.0 + 1e-12):
         reach = bounded_mean.extrapolated(units.totals / units.sizes)
     count = len(units.sizes)
-    flips = fixed and alone == n and bool(np.isin(means, (-reach, 0.0, reach)).all())
+    flips = fixed and even and alone == n and bool(np.isin(means, (-reach, 0.0, reach)).all())
     low, high = _of_flips(means, reach, confidence) if flips else _of_units(units, reach, confidence)
     squares = float(np.sum((units.totals - units.mean * units.sizes) ** 2)) * count / max(1, count - 1)
     return Items(
         mean=units.mean,
         low=low,
         high=high,
-        error=math.sqrt(squares) / n,
+        error=math.sqrt(squares) / float(units.sizes.sum()),
         count=n,
         units=count,
         reach=reach,
@@ -171,11 +174,11 @@ def largest_change(reference: Array, candidate: Array, clusters: Labels | None =
     return max(1e-12, high - low, bounded_mean.extrapolated(units.totals / units.sizes))
 
 
-def units_of(means: Array, clusters: Labels | None) -> Units:
-    """Items grouped by cluster; an item without a label is its own unit."""
-    member = _members(len(means), clusters)
-    totals = np.asarray(np.bincount(member, weights=means), dtype=np.float64)
-    return Units(totals=totals, sizes=np.bincount(member).astype(np.float64))
+def units_of(means: Array, clusters: Labels | None, weights: Array | None = None) -> Units:
+    """Items grouped by cluster; an item without a label is its own unit.  An item of weight w counts as w items."""
+    member, counted = _members(len(means), clusters), np.ones(len(means)) if weights is None else weights
+    totals = np.asarray(np.bincount(member, weights=means * counted), dtype=np.float64)
+    return Units(totals=totals, sizes=np.asarray(np.bincount(member, weights=counted), dtype=np.float64))
 
 
 def decision(items: Items, launches: Launches, margin: float, confidence: float) -> Decision:

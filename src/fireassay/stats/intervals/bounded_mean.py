@@ -76,6 +76,23 @@ def upper(units: Units, most: float, confidence: float) -> float:
     return -lower(Units(totals=-units.totals, sizes=units.sizes), -most, confidence)
 
 
+def expected_half_width(units: float, deviation: float, largest: float, confidence: float) -> float:
+    """How far below 0 the bound lies of `units` values in -1..1 that spread by `deviation` around 0, for plans.
+
+    `largest`: size of the largest unit over the mean one.  The values are taken to be half +deviation and half -deviation: their shape hardly
+    matters, but the added value does.
+    """
+    from scipy.special import ndtri
+
+    counts = np.array([units / 2.0, units / 2.0, 1.0])
+
+    def excess(bound: float) -> float:
+        weights = np.array([-deviation - bound, deviation - bound, largest * (-1.0 - bound)])
+        return _score(weights, counts) - float(ndtri(1.0 - confidence))
+
+    return -root(excess, -1.0, -largest / (units + largest), tolerance=1e-8)
+
+
 def extrapolated(values: Array) -> float:
     """How far from 0 another value of the same tail might lie, judged from these; inf if the tail has no mean.
 

@@ -5,7 +5,7 @@ timings and counts in its last event; cached tokens are in `timings.cache_n` (`t
 Both support `ignore_eos`.  If so configured (llama-cpp-python: by default), a new request silently cuts off the answers in progress,
 which then count as truncated.
 
-Options: `native`, `path`, `omit`, `max_tokens_key`, `body.KEY`, `json.KEY`; "body.cache_prompt" = false disables its cache.
+Options: `native`, `path`, `omit`, `max_tokens_key`, `echo_tokens`, `body.KEY`, `json.KEY`; "body.cache_prompt" = false disables its cache.
 Source: https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md.
 """
 

@@ -3,7 +3,7 @@
 In the client's own process, step by step, one answer at a time.  Tokenisation, the first forward pass over the prompt and every later
 token are timed separately (`fireassay.instruments.calls.generation`): a chunk is a token, and `Answer.tokenize_ns` and `Answer.prefill_ns`
 time the steps before the first.  The end-of-sequence token is a chunk without text and counts as a token, as on servers.  A prompt that
-does not fit is an error, as on a server.
+does not fit is an error, as on a server.  A given text is scored in one forward pass (task loglikelihood).
 
 The model is a local folder: the option `folder`, else the target's model, else the ask's; nothing is downloaded.
 
@@ -14,12 +14,14 @@ Options: `folder`, `device` ("cpu", "cuda", "cuda:1" ...; default cpu), `dtype` 
 from __future__ import annotations
 
 from collections.abc import Callable
+from time import monotonic_ns
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from fireassay.errors import WorkloadError
 from fireassay.spec.sections.serving import Target
 from fireassay.traffic.backends.support.options import option
 from fireassay.traffic.parts import Answer, Ask, Backend, Kind, Option, Reply, Wire
+from fireassay.traffic.replies.events import status_of
 
 if TYPE_CHECKING:
     from fireassay.instruments.calls.generation import Generation, Generator
@@ -38,7 +40,7 @@ def process(target: Target) -> Callable[[Ask], Answer]:
 
     def generator(folder: str) -> Generator:
         if folder not in loaded:
-            loaded[folder] = _load(folder, target)
+            loaded[folder] = load(folder, target)
         return loaded[folder]
 
     model = option(target, "folder") or target.model
@@ -47,7 +49,13 @@ def process(target: Target) -> Callable[[Ask], Answer]:
     return lambda ask: answer(generator(model or ask.model), ask)
 
 
-def _load(folder: str, target: Target) -> Generator:
+def folder_of(target: Target, model: str) -> str:
+    """The folder of a target's model; `model`: that of the load."""
+    return option(target, "folder") or target.model or model
+
+
+def load(folder: str, target: Target, dtype: str = "") -> Generator:
+    """The model, as the target's options say; `dtype` instead of theirs."""
     from fireassay.instruments.calls.generation import Generator, quiet
 
     threads = target.options.get("threads")
@@ -55,13 +63,15 @@ def _load(folder: str, target: Target) -> Generator:
         return Generator(
             folder,
             device=option(target, "device", "cpu"),
-            dtype=option(target, "dtype", "auto"),
+            dtype=dtype or option(target, "dtype", "auto"),
             threads=None if threads is None else int(threads),
         )
 
 
 def answer(generator: Generator, ask: Ask) -> Answer:
     """Answer one ask, with times."""
+    if ask.task == "loglikelihood":
+        return _scored(generator, ask)
     try:
         generation = generator.generate(
             ask.prompt,
@@ -75,6 +85,24 @@ def answer(generator: Generator, ask: Ask) -> Answer:
     except WorkloadError as error:
         return Answer(status="error", error=str(error))
     return _answer_of(generation)
+
+
+def _scored(generator: Generator, ask: Ask) -> Answer:
+    """The probabilities of a given continuation."""
+    try:
+        scoring = generator.score(*ask.documents)
+    except WorkloadError as error:
+        return Answer(status="error", error=str(error))
+    return Answer(
+        status="ok",
+        tokens_in=scoring.tokens_in,
+        chunk_ns=[monotonic_ns()],
+        chunk_kind=[int(Kind.OTHER)],
+        chunk_chars=[0],
+        logprobs=scoring.logprobs,
+        tokenize_ns=scoring.tokenize_ns,
+        prefill_ns=scoring.forward_ns,
+    )
 
 
 def _answer_of(generation: Generation) -> Answer:
@@ -106,13 +134,13 @@ def wire(ask: Ask, target: Target) -> Wire:
 
 
 def read(reply: Reply, ask: Ask) -> Answer:
-    """Never called: this backend has no connection."""
-    _no_server()
+    """What became of an ask without an answer: its time was up, or the load's was."""
+    return Answer(status=status_of(reply) or "malformed", error=reply.why or None)
 
 
 BACKEND = Backend(
     name="process",
-    tasks=("chat", "completions"),
+    tasks=("chat", "completions", "loglikelihood"),
     wire=wire,
     read=read,
     process=process,

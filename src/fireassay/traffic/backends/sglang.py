@@ -4,7 +4,7 @@ In OpenAI's dialect, or with `native = true` to its own /generate, which takes r
 server's flags, each event holds the whole text so far or only the new part.  `output_ids` tell which: if everything is repeated, there
 are as many as `completion_tokens`.  Without them, a text that begins with the previous one repeats it.
 
-Options: `native`, `path`, `omit`, `max_tokens_key`, `body.KEY`, `json.KEY`; natively "body.sampling_params.top_k" = 40.
+Options: `native`, `path`, `omit`, `max_tokens_key`, `echo_tokens`, `body.KEY`, `json.KEY`; natively "body.sampling_params.top_k" = 40.
 Source: https://docs.sglang.io/basic_usage/native_api.html.
 """
 

@@ -41,7 +41,7 @@ from fireassay.traffic.client.log import LONGEST_SAID, RequestLog
 from fireassay.traffic.client.pauses import give_way, steady
 from fireassay.traffic.client.plan import NS, Made, Plan
 from fireassay.traffic.parts import Ask, Backend, Json, Task
-from fireassay.traffic.wire.transports import Way, stamped, ways
+from fireassay.traffic.wire.transports import MODEL_THREAD, Way, stamped, ways
 
 if TYPE_CHECKING:
     from fireassay.traffic.arrivals.schedule import Schedule
@@ -331,5 +331,14 @@ def _runner() -> Callable[[Any], None]:
     return uvloop.run
 
 
+def _end(code: int) -> None:
+    """End the process: at once if a model is in the midst of an answer, since threads inside torch do not survive the interpreter's end."""
+    if any(thread.name == MODEL_THREAD for thread in threading.enumerate()):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
+
+
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    _end(main(sys.argv[1:]))

@@ -46,8 +46,13 @@ CANARY: Final = KINDS.index("canary")
 NORMAL: Final = KINDS.index("normal")
 FIXED: Final = frozenset(KINDS.index(kind) for kind in ("identity", "rerun", "needle"))
 TOOLS: Final = frozenset(PAUSES.index(pause) for pause in ("tool", "retrieval"))
-FRAMES: Final = {"completions": Frame(special=True), "embeddings": Frame(special=True), "rerank": Frame()}
-SILENT: Final = ("embeddings", "rerank")  # tasks whose answers are not text
+FRAMES: Final = {
+    "completions": Frame(special=True),
+    "embeddings": Frame(special=True),
+    "rerank": Frame(),
+    "loglikelihood": Frame(special=True),
+}
+SILENT: Final = ("embeddings", "rerank", "loglikelihood")  # tasks whose answers are not text
 SEED_BITS: Final = 53  # seeds are below 2**53; higher bits number the parts of a request
 QUERY: Final = 2047  # part number of the query
 IDENTITY: Final = 0x1DE27174  # separates texts of identity checks from others
@@ -225,6 +230,8 @@ class Prompts:
         """
         if prompt.images:
             return None
+        if self._task == "loglikelihood":
+            return ("".join(prompt.documents),)
         if prompt.documents or prompt.query:
             return (*prompt.documents, *((prompt.query,) if prompt.query else ()))
         if self._task in FRAMES:

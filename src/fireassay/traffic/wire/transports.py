@@ -6,8 +6,9 @@ import asyncio
 import queue
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from time import monotonic_ns
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from fireassay.errors import EnvironmentLacks, WorkloadError
 from fireassay.spec.sections.serving import Client, Target
@@ -20,6 +21,8 @@ from fireassay.traffic.wire.response import Exchange
 
 if TYPE_CHECKING:
     import ssl
+
+MODEL_THREAD: Final = "assay-model"  # runs the model of this process
 
 
 class Way(Transport, Protocol):
@@ -62,7 +65,7 @@ class InProcess:
         self._answer = answer
         self._loop = asyncio.get_running_loop()
         self._asked: queue.SimpleQueue[Exchange | None] = queue.SimpleQueue()
-        threading.Thread(target=self._work, name="assay-model", daemon=True).start()
+        threading.Thread(target=self._work, name=MODEL_THREAD, daemon=True).start()
 
     def payload(self, made: Made) -> Ask:
         """The ask itself."""
@@ -96,7 +99,8 @@ class InProcess:
                 answer = self._answer(ask)
             except Exception as error:  # a model may raise anything; only the request has failed, not the load
                 answer = Answer(status="error", error=f"{type(error).__name__}: {error}")
-            self._loop.call_soon_threadsafe(_finish, exchange, answer, monotonic_ns())
+            with suppress(RuntimeError):  # the loop is closed: the load has ended without this answer
+                self._loop.call_soon_threadsafe(_finish, exchange, answer, monotonic_ns())
 
 
 def _finish(exchange: Exchange, answer: Answer, at_ns: int) -> None:

@@ -256,7 +256,8 @@ def _compare(
     held = {(label, row[0].configuration): quality for row in groups for label, quality in qualities(row[0], row[1:]).items()}
     changes = decided(pairs_of(groups, deciding, held, rules), rules)
     state: State = "exploratory" if rules.exploratory else "compared"
-    if not any(_was_measured(change) for change in changes if change.primary):
+    by_items = deciding[0].measured.kind.samples_items and any(quality.held != "NOT_MEASURED" for quality in held.values())
+    if not by_items and not any(_was_measured(change) for change in changes if change.primary):
         state = "nothing_measured"
     comparison = Comparison(
         state=state,

@@ -6,13 +6,14 @@ Launches are paired by block only if both sides were interleaved: two configurat
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 import polars as pl
 
+from fireassay import catalog
 from fireassay.estimates.estimate import Absent, Value
 from fireassay.estimates.format import bracketed, count, given
 from fireassay.frames.links.collective_calls import asked_cells
@@ -147,6 +148,9 @@ class Quality:
     sentence: str
 
 
+ItemQuality = Callable[[Group, Group, float], Quality]  # (baseline, side, confidence); of kinds whose sample is items
+
+
 def qualities(base: Group, others: Sequence[Group]) -> dict[str, Quality]:
     """label -> quality against the base.
 
@@ -174,6 +178,9 @@ def qualities(base: Group, others: Sequence[Group]) -> dict[str, Quality]:
 
 def quality(a: Group, b: Group, *, confidence: float | None = None) -> Quality:
     """Whether b held a's quality: examples paired by id, margin of a's experiment, and its confidence by default."""
+    if a.measured.kind.samples_items:
+        of_kinds: Mapping[str, ItemQuality] = catalog.parts("kinds", "between", "QUALITY")
+        return of_kinds[a.measured.kind.name](a, b, confidence or a.measured.confidence)
     spec = a.measured.experiment.quality
     if spec is None:
         return Quality(held="NOT_MEASURED", sentence="quality was not measured: the baseline's experiment names no metric")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -28,6 +29,7 @@ Times = Literal["whole", "sampled", "none"]  # whole: every request has a wall-c
 LONGEST_S: Final = 1e8
 LONGEST_NAME: Final = 80
 LARGEST: Final = 2**53  # integers up to here survive JSON
+GREATEST: Final = sys.float_info.max  # JSON's integers have no limit; math.isfinite raises OverflowError above this
 LONGEST_TEXT: Final = 500  # characters of an error, as in other records
 UNSAID: Final = "not said by the file"
 
@@ -135,7 +137,7 @@ def inner(value: object, *keys: str) -> Mapping[str, Any]:
 
 def is_number(value: object) -> TypeGuard[float]:
     """Whether it is a finite number, and no Boolean."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and -GREATEST <= value <= GREATEST
 
 
 def number(row: Mapping[str, Any], key: str, place: Place, *, least: float = 0.0, most: float = math.inf) -> float | None:

@@ -33,6 +33,7 @@ from fireassay.spec.plan import Configuration, PlannedLaunch, configurations, pl
 from fireassay.units import NS_PER_S
 
 PACKAGE: Final = "runners.foreign"
+HARNESSES: Final = "runners.foreign.evaluations"
 NOWHERE: Final = "http://unsaid.invalid"  # RFC 2606: never resolves
 # Conditions of a load that a foreign file may leave unknown; those in `Load.stated` are removed.
 OPEN: Final = (
@@ -148,10 +149,12 @@ def _the_one(matching: Sequence[Foreign], tools: Mapping[str, Foreign], path: Pa
     if len(matching) == 1:
         return matching[0]
     known = [f"{candidate.title} ({candidate.files})" for candidate in tools.values()]
+    harnesses: Mapping[str, Any] = catalog.load_all(HARNESSES)
+    known += [f"{harness.title} ({harness.files})" for harness in harnesses.values()]
     allowed = "; ".join((*known, f"{nccl_tests.TITLE} (printed output, or the JSON of -J)"))
-    names = [candidate.name for candidate in matching] or [*tools, nccl_tests.NAME]
+    names = [candidate.name for candidate in matching] or [*tools, nccl_tests.NAME, *harnesses]
     titles = " and of ".join(candidate.title for candidate in matching)
-    found = f"results of {titles}" if matching else "no results of a known load generator"
+    found = f"results of {titles}" if matching else "no results of a known load generator or harness"
     fix = f"Name the tool: --tool {' or --tool '.join(names)}."
     raise SpecError((Problem(where=str(path), found=found, allowed=allowed, fix=fix),), "the imported file")
 

@@ -3,8 +3,8 @@
 A `Dialect` lists the differences; this module has the common part: path and body of an ask, and how its answer is read.
 `Ask.task` selects the path; for a task of another name, the ask's content does.
 
-Common options: `path`, `omit`, `body.KEY`, `json.KEY` (see `options`), and `max_tokens_key`, the key that limits the answer, for example
-max_completion_tokens.
+Common options: `path`, `omit`, `body.KEY`, `json.KEY` (see `options`), `max_tokens_key`, the key that limits the answer, for example
+max_completion_tokens, and `echo_tokens`, how many tokens are generated after an echoed prompt.
 """
 
 from __future__ import annotations
@@ -13,25 +13,35 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from fireassay.spec.sections.serving import Target
 from fireassay.traffic.backends.support.bodies import Head, WireOf, flat, member, numbers
 from fireassay.traffic.backends.support.native_events import UNFINISHED, finish_of
 from fireassay.traffic.backends.support.options import NATIVE, OMIT, PATH, flag, option, with_headers
-from fireassay.traffic.backends.support.whole_answers import read_embeddings, read_rerank
+from fireassay.traffic.backends.support.whole_answers import read_embeddings, read_loglikelihood, read_rerank
 from fireassay.traffic.parts import Answer, Ask, Backend, Kind, Option, Reply
 from fireassay.traffic.replies.openai_stream import read_openai
 
-PATHS: Final = {"chat": "/v1/chat/completions", "completions": "/v1/completions", "embeddings": "/v1/embeddings", "rerank": "/v1/rerank"}
+PATHS: Final = {
+    "chat": "/v1/chat/completions",
+    "completions": "/v1/completions",
+    "embeddings": "/v1/embeddings",
+    "rerank": "/v1/rerank",
+    "loglikelihood": "/v1/completions",
+}
 OPTIONS: Final[Mapping[str, Option]] = {
     "path": PATH,
     "omit": OMIT,
     "max_tokens_key": Option(meaning="the key that limits an answer's length; default: max_tokens"),
 }
+ECHO: Final[Mapping[str, Option]] = {  # of engines that score given texts
+    "echo_tokens": Option(meaning="tokens generated after an echoed prompt: 0, or 1 for engines that refuse 0", kind=int)
+}
 OWN_KEYS: Final = (
     *("model", "messages", "prompt", "input", "documents", "query", "stream", "stream_options", "temperature", "seed", "max_tokens"),
-    *("logprobs", "ignore_eos", "min_tokens"),
+    *("logprobs", "ignore_eos", "min_tokens", "echo"),
 )
 TEXT_TASKS: Final = ("chat", "completions", "image_chat")
-ALL_TASKS: Final = (*TEXT_TASKS, "embeddings", "rerank")
+ALL_TASKS: Final = (*TEXT_TASKS, "embeddings", "rerank", "loglikelihood")
 
 Length = Callable[[Ask, str], bytes]  # the ask and the key that limits the answer -> JSON members
 
@@ -70,6 +80,7 @@ def backend_of(
 ) -> Backend:
     """The backend of an engine with OpenAI's dialect, and a `native` one for completions if it has one, whose replies `read` parses too."""
     openai = wire_of(dialect)
+    options = {**OPTIONS, **(ECHO if "loglikelihood" in tasks else {})}
     return Backend(
         name=name,
         tasks=tasks,
@@ -79,7 +90,7 @@ def backend_of(
         prepare=with_headers,
         cached_tokens=cached_tokens,
         tokenize=tokenize,
-        options=OPTIONS if native is None else {**OPTIONS, "native": NATIVE},
+        options=options if native is None else {**options, "native": NATIVE},
         own_keys=(*OWN_KEYS, *own_keys),
     )
 
@@ -114,6 +125,8 @@ def _fixed(ask: Ask, dialect: Dialect) -> dict[str, Any]:
         return {"model": ask.model, "encoding_format": "float"}
     if kind == "rerank":
         return {"model": ask.model}
+    if kind == "loglikelihood":
+        return {"model": ask.model, "stream": False, "temperature": 0.0, "echo": True, "logprobs": 1}
     keys: dict[str, Any] = {"model": ask.model, "stream": ask.stream, "temperature": ask.temperature}
     if ask.stream and dialect.usage:
         keys["stream_options"] = {"include_usage": True}
@@ -130,10 +143,17 @@ def _varied(ask: Ask, head: Head, dialect: Dialect) -> bytes:
         return member("input", ask.documents or (ask.prompt,))
     if kind == "rerank":
         return member("query", ask.query) + member("documents", ask.documents)
+    if kind == "loglikelihood":
+        return member("prompt", ask.prompt) + numbers((option(head.target, "max_tokens_key", "max_tokens"), echo_tokens(head.target)))
     content = member("messages", ask.messages) if kind == "chat" else member("prompt", ask.prompt)
     key = option(head.target, "max_tokens_key", "max_tokens")
     length = b"" if key in head.omit else dialect.length(ask, key)
     return content + length + numbers(("seed", None if "seed" in head.omit else ask.seed))
+
+
+def echo_tokens(target: Target) -> int:
+    """How many tokens a target generates after a prompt that it only has to score."""
+    return int(target.options.get("echo_tokens", 0))
 
 
 def read_reply(reply: Reply, ask: Ask) -> Answer:
@@ -143,6 +163,8 @@ def read_reply(reply: Reply, ask: Ask) -> Answer:
         return read_embeddings(reply, ask)
     if kind == "rerank":
         return read_rerank(reply, ask)
+    if kind == "loglikelihood":
+        return read_loglikelihood(reply, ask)
     answer = read_openai(reply, ask, kind == "chat")
     if answer.finish_reason is not None:
         answer.finish_reason = finish_of(answer.finish_reason)

@@ -1,17 +1,20 @@
-"""How are non-streamed answers read: embeddings and rankings?
+"""How are non-streamed answers read: embeddings, rankings and probabilities of given texts?
 
 * embeddings (OpenAI): {"data": [{"index": 0, "embedding": [...]}], "usage": {"prompt_tokens": 8}}; one vector per document,
   all of the same length.
 * rerank (Cohere, Jina, vLLM, SGLang: {"results": [{"index": 2, "relevance_score": 0.9}]}; TEI: [{"index": 2, "score": 0.9}]):
   the text of the answer is the order of the documents, best first: "2 0 1".
+* loglikelihood: a completion that echoes its prompt; the log probabilities are those of the continuation's tokens
+  (`fireassay.traffic.replies.echoed`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from fireassay.traffic.parts import Answer, Ask, Kind, Reply
+from fireassay.traffic.replies.echoed import echoed
 from fireassay.traffic.replies.events import failure
 from fireassay.traffic.replies.openai_json import MOST_ERROR, count, error_message, is_error, loads
 
@@ -24,6 +27,11 @@ def read_embeddings(reply: Reply, ask: Ask) -> Answer:
 def read_rerank(reply: Reply, ask: Ask) -> Answer:
     """Parse an answer of a rerank API. Never raises, whatever the server sent."""
     return _read(reply, lambda document, answer: _order(document, len(ask.documents), answer))
+
+
+def read_loglikelihood(reply: Reply, ask: Ask) -> Answer:
+    """Parse a completion that echoes its prompt. Never raises, whatever the server sent."""
+    return _read(reply, lambda document, answer: _continuation(document, ask.documents, answer))
 
 
 def _read(reply: Reply, check: Callable[[Any, Answer], str]) -> Answer:
@@ -55,6 +63,12 @@ def _usage(document: Any, answer: Answer) -> str:
     if isinstance(usage, dict):
         tokens = usage.get("prompt_tokens")
         answer.tokens_in = count(usage.get("total_tokens") if tokens is None else tokens, "prompt_tokens")
+    return ""
+
+
+def _continuation(document: Any, parts: Sequence[str], answer: Answer) -> str:
+    context, continuation = parts
+    answer.logprobs = list(echoed(document, context, continuation).logprobs)
     return ""
 
 

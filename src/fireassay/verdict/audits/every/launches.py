@@ -35,6 +35,8 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
 def _few(measured: RecordData) -> Iterator[Finding]:
     if measured.experiment.profile is not None and measured.experiment.profile.only:
         return  # no timed launches planned: `assay profile`
+    if measured.kind.samples_items:
+        return
     for name in measured.configurations:
         done = measured.timed.filter(pl.col("configuration") == name).height
         if done < ENOUGH:

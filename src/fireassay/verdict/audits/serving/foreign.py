@@ -18,6 +18,7 @@ from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import count, given, percent
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
+from fireassay.spec.rules.serving import WITHOUT_TEXT
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.evidence.sent_requests import main, serving_of
 from fireassay.verdict.imported import titled
@@ -42,7 +43,7 @@ class Defect:
 
 
 def _generates(measured: RecordData) -> bool:
-    return serving_of(measured).task not in ("embeddings", "rerank")
+    return serving_of(measured).task not in WITHOUT_TEXT
 
 
 def _chats(measured: RecordData) -> bool:

@@ -43,8 +43,8 @@ def levels(measured: RecordData, _: Results) -> Any:
 
 
 def base(measured: RecordData, _: Results) -> Any:
-    """The base of speedups; a load has none."""
-    return NOT_ASKED if measured.kind.sends_requests else measured.base
+    """The base of speedups; a load has none, nor has an evaluation."""
+    return NOT_ASKED if measured.kind.sends_requests or measured.kind.samples_items else measured.base
 
 
 def ending(measured: RecordData, _: Results) -> str:

@@ -1,0 +1,61 @@
+"""`assay score`: how good are answers that exist already?"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from fireassay.cli.support.verb import Verb, add_root
+from fireassay.cli.verbs.report import WITHOUT_NO_GAIN
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    from fireassay.cli.verbs.run import add_display_flags
+    from fireassay.spec.flags.score import add_flags
+
+    add_flags(parser)
+    add_root(parser, "where the record is made (default: records)")
+    parser.add_argument("--toml", action="store_true", help="print the experiment as a file for `assay run`; score nothing")
+    add_display_flags(parser)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from fireassay.spec.flags.score import experiment_from
+
+    experiment = experiment_from(arguments)
+    if arguments.toml:
+        from fireassay.spec.load import to_toml
+
+        print(to_toml(experiment), end="")
+        return 0
+    from fireassay.cli.support.experiment_run import run
+    from fireassay.cli.support.progress import display
+    from fireassay.cli.verbs.report import judge_and_show
+    from fireassay.record.arrow_import import without_pandas
+
+    without_pandas()
+    with display(sys.stderr, quiet=arguments.quiet) as show:
+        path = run(experiment, folder=Path(), root=arguments.root, on_progress=show)
+    return judge_and_show(path, arguments)
+
+
+VERB = Verb(
+    name="score",
+    group="measure",
+    summary="score a file of answers: exact match, F1, ROUGE, BLEU ..., with intervals, and held or not",
+    description="""Score answers that exist already, seal a record of every item, and judge it. Nothing is sent.
+
+    assay score answers.jsonl --metric rouge_l,bleu,f1 --reference gold
+    assay score a.jsonl b.jsonl --id id --metric f1 --margin 0.02      held or not
+    assay score answers.csv --extract last_number --cluster passage
+
+A line is one answer with its reference (a text, or a list). Every score carries a signature of what moves it, and an interval over
+items, with whole clusters drawn together. A line without an answer is missing: neither right nor wrong.
+Lines with one --id are several answers to one item; they are averaged first, as repetitions are no further items.
+With two files or more, the first is the reference side, and every other one is paired with it, item by item.""",
+    add_arguments=_add_arguments,
+    run=_run,
+    usual={"score": ("--metric", "--reference", "--answer", "--extract"), "judge": ("--id", "--cluster", "--margin")},
+    exits=WITHOUT_NO_GAIN,
+)

@@ -1,0 +1,1 @@
+"""Which derived tables do the metrics of an evaluation share?"""

@@ -1,0 +1,93 @@
+"""Which engines of a record compute otherwise than its reference?  From the table `divergence`: given texts, scored by all.
+
+A side is an engine, or one replica of it.  What its divergence looks like is decided by `divergence.nature_of` against the record's floor:
+the reference in another number format, or asked again.  A replica is measured against the reference's first one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from fireassay.frames.evaluation.divergence import Nature, TailKL, nature_of, tail_kl
+from fireassay.frames.record_data import RecordData
+
+Array = NDArray[np.float64]
+FLOOR: Final = "floor"
+KEYS: Final = ("launch", "replica", "side")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """One side's divergence, over the tokens of given texts."""
+
+    configuration: str
+    replica: int | None  # None: the engine has one address
+    floor: bool
+    bound: bool  # its KLs are lower bounds
+    tail: TailKL
+    agreement: float
+    nll_change: float  # nats per token; above 0: the texts are less probable than at the reference
+    nature: Nature
+    items: tuple[tuple[str, str], ...]  # of each position: task and item
+    kl: Array  # of each position; NaN: unknown
+    same_top: Array
+    nll_changes: Array
+
+
+def sides(measured: RecordData) -> tuple[Side, ...]:
+    """Every side, the floor first; none if nothing was compared."""
+    return measured.once("sides of the divergence", lambda data: tuple(_sides(data)))
+
+
+def compared(measured: RecordData, configuration: str) -> tuple[Side, ...]:
+    """The sides of a configuration, without the floor."""
+    return tuple(side for side in sides(measured) if side.configuration == configuration and not side.floor)
+
+
+def floor_of(measured: RecordData) -> Side | None:
+    """The reference against itself."""
+    return next((side for side in sides(measured) if side.floor), None)
+
+
+def _sides(measured: RecordData) -> Iterator[Side]:
+    table = measured.table("divergence").join(measured.timed.select("launch", "configuration"), on="launch")
+    found = {key: rows for key, rows in table.sort("task", "item", "position").partition_by(*KEYS, as_dict=True).items() if rows.height}
+    floor = next((rows for key, rows in found.items() if key[2] == FLOOR), None)
+    if floor is None:
+        return
+    floor_tail = tail_kl(_known(floor))
+    replicas = table.group_by("configuration").agg(pl.col("replica").max())
+    several = {name for name, last in replicas.iter_rows() if last > 0}
+    order = {name: index for index, name in enumerate(measured.configurations)}
+    for rows in sorted(found.values(), key=lambda rows: _rank(rows, order)):
+        name, replica, side = rows.row(0, named=True)["configuration"], rows["replica"][0], rows["side"][0]
+        tail, agreement = tail_kl(_known(rows)), float(rows["same_top"].mean())  # type: ignore[arg-type]
+        changes = (rows["reference_logprob"] - rows["logprob"]).to_numpy()
+        yield Side(
+            configuration=name,
+            replica=replica if name in several else None,
+            floor=side == FLOOR,
+            bound=bool((rows["basis"] == "top").any()),
+            tail=tail,
+            agreement=agreement,
+            nll_change=float(changes.mean()),
+            nature=nature_of(tail, agreement, floor_tail),
+            items=tuple(rows.select("task", "item").rows()),
+            kl=rows["kl"].fill_null(np.nan).to_numpy(),
+            same_top=rows["same_top"].to_numpy().astype(np.float64),
+            nll_changes=changes,
+        )
+
+
+def _rank(rows: pl.DataFrame, order: dict[str, int]) -> tuple[bool, int, int]:
+    return rows["side"][0] != FLOOR, order.get(rows["configuration"][0], len(order)), int(rows["replica"][0])
+
+
+def _known(rows: pl.DataFrame) -> Array:
+    return rows["kl"].drop_nulls().to_numpy()

@@ -1,0 +1,196 @@
+"""What did each item score, on average over its repetitions?
+
+A repetition (another answer to the same item, in the same launch or in another) is no further item: an item's rows are averaged first.
+An item without a score in any repetition is left out of a mean, and counted by `unscored`.
+A record imported from another harness holds that harness's scores: they are means over items (or a ratio of sums) under their own names,
+whatever our score of that name is, on the scale 0 to 1 if none was seen outside of it, else on an unknown one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from fireassay import catalog
+from fireassay.frames.record_data import RecordData
+from fireassay.scoring.text_metric import Array, Options, Prepared, TextMetric
+
+
+@dataclass(frozen=True, kw_only=True)
+class ItemScores:
+    """One score of one task at one configuration: a row per item, in the order of their ids."""
+
+    metric: TextMetric
+    items: tuple[str, ...]
+    rows: Array  # [items, statistics], means over repetitions; no NaN
+    weights: Array  # [items]
+    clusters: tuple[str | None, ...]
+    repetitions: int  # most answers of one item
+    launches: int
+    unscored: int  # items that were answered and have no score
+
+    @property
+    def value(self) -> float:
+        """The score of all items; NaN if it is undefined for them."""
+        return float(self.metric.weighted(self.rows, self.weights[None, :])[0]) if len(self.items) else float("nan")
+
+    @property
+    def labels(self) -> Sequence[str | None] | None:
+        """The clusters; None if no item has one."""
+        return None if all(label is None for label in self.clusters) else self.clusters
+
+
+@cache
+def metric_named(name: str) -> TextMetric:
+    """A score's declaration; loads no library."""
+    metric: TextMetric = catalog.load("scoring.metrics", name)
+    return metric
+
+
+def metric_of(measured: RecordData, name: str) -> TextMetric:
+    """The declaration of a score of this record; of an imported one made from what the record says."""
+    return metric_named(name) if measured.foreign is None else measured.once(f"foreign score {name}", lambda data: _foreign(data, name))
+
+
+def foreign_scores(measured: RecordData) -> tuple[str, ...]:
+    """The scores that another harness gave; none in our own records."""
+    return requested(measured) if measured.foreign is not None else ()
+
+
+def _foreign(measured: RecordData, name: str) -> TextMetric:
+    told = ((measured.foreign or {}).get("scores") or {}).get(name) or {}
+    tool = str((measured.foreign or {}).get("title") or "another program")
+    ratio = told.get("form") == "ratio"
+    scores = measured.table("scores").filter(pl.col("metric") == name)["score"]
+    within = bool(scores.is_between(0.0, 1.0).all())  # nulls are ignored
+    return TextMetric(
+        name=name,
+        title=name,
+        better="lower" if told.get("better") == "lower" else "higher",
+        scale=(0.0, 1.0) if within else (-math.inf, math.inf),
+        prepare=_never,
+        statistics=("sum", "count") if ratio else ("score",),
+        of_totals=_ratio if ratio else None,
+        scores=_ratio if ratio else None,
+        source=tool,
+        caveat=f"As {tool} scored it. Its scale is unknown." if not within else f"As {tool} scored it.",
+    )
+
+
+def _ratio(totals: Array) -> Array:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(totals[..., 0] / totals[..., 1])
+
+
+def _never(_: Options) -> Prepared:
+    raise ValueError("a score of another program is read, not computed")
+
+
+def identity(measured: RecordData) -> Mapping[str, Mapping[str, Any]]:
+    """What identifies each task, by name: signatures of its scores, extraction, digests of items and files."""
+    evaluation = measured.before.get("evaluation")
+    tasks = evaluation.get("tasks") if isinstance(evaluation, Mapping) else None
+    return tasks if isinstance(tasks, Mapping) else {}
+
+
+def metrics_of(measured: RecordData, task: str) -> tuple[str, ...]:
+    """The scores of a task, the deciding one first."""
+    named = identity(measured).get(task, {}).get("metrics")
+    recorded = measured.table("scores").filter(pl.col("task") == task)["metric"].unique().sort().to_list()
+    return tuple(name for name in named if name in recorded) if isinstance(named, Mapping) else tuple(recorded)
+
+
+def deciding(measured: RecordData, task: str) -> str:
+    """The score that decides a task; empty if nothing was scored."""
+    return next(iter(metrics_of(measured, task)), "")
+
+
+def requested(measured: RecordData) -> tuple[str, ...]:
+    """The scores of all tasks, each task's deciding one first."""
+    return tuple(dict.fromkeys(name for task in tasks(measured) for name in metrics_of(measured, task)))
+
+
+def tasks(measured: RecordData) -> tuple[str, ...]:
+    """The tasks of a record, by name."""
+    return tuple(measured.table("answers")["task"].unique().sort().to_list())
+
+
+def answers_of(measured: RecordData, configuration: str) -> pl.DataFrame:
+    """The rows of `answers` of a configuration's timed launches."""
+    launches = measured.timed.filter(pl.col("configuration") == configuration).select("launch")
+    return measured.once(f"answers of {configuration}", lambda data: data.table("answers").join(launches, on="launch", how="semi"))
+
+
+def item_scores(measured: RecordData, configuration: str, task: str, metric: str) -> ItemScores:
+    """One score of one task at one configuration."""
+    key = f"item scores of {configuration} {task} {metric}"
+    return measured.once(key, lambda data: _item_scores(data, configuration, task, metric))
+
+
+def _item_scores(measured: RecordData, configuration: str, task: str, name: str) -> ItemScores:
+    metric, keys = metric_of(measured, name), ["launch", "task", "item", "repetition"]
+    asked = answers_of(measured, configuration).filter(pl.col("task") == task).select(*keys, "cluster", "weight")
+    scored = measured.table("scores").filter((pl.col("metric") == name) & pl.col("score").is_not_null())
+    answered = asked.join(scored.select(*keys, "statistics"), on=keys, how="left")
+    width = len(metric.statistics)
+    folded = (
+        answered.filter(pl.col("statistics").list.len() == width)
+        .group_by("item")
+        .agg(
+            *(pl.col("statistics").list.get(column).mean().alias(f"s{column}") for column in range(width)),
+            pl.col("weight").first(),
+            pl.col("cluster").first(),
+            pl.len().alias("repetitions"),
+        )
+        .sort("item")
+    )
+    return ItemScores(
+        metric=metric,
+        items=tuple(folded["item"].to_list()),
+        rows=folded.select(f"s{column}" for column in range(width)).to_numpy().reshape(-1, width).astype(np.float64),
+        weights=folded["weight"].to_numpy(),
+        clusters=tuple(folded["cluster"].to_list()),
+        repetitions=int(folded["repetitions"].max() or 0),  # type: ignore[arg-type]
+        launches=asked["launch"].n_unique(),
+        unscored=answered["item"].n_unique() - folded.height,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paired:
+    """The same items at two configurations; `left` counts the items that only one of them scored."""
+
+    reference: ItemScores
+    candidate: ItemScores
+    left: int
+
+
+def paired(measured: RecordData, configuration: str, task: str, metric: str) -> Paired:
+    """A configuration's items beside those of the base."""
+    return matched(*(item_scores(measured, name, task, metric) for name in (measured.base, configuration)))
+
+
+def matched(reference: ItemScores, candidate: ItemScores) -> Paired:
+    """The items that both sides scored, of one record or of two."""
+    ours, theirs = set(reference.items), set(candidate.items)
+    return Paired(reference=_only(reference, ours & theirs), candidate=_only(candidate, ours & theirs), left=len(ours ^ theirs))
+
+
+def _only(scores: ItemScores, items: set[str]) -> ItemScores:
+    kept = np.array([item in items for item in scores.items], dtype=bool)
+    return ItemScores(
+        metric=scores.metric,
+        items=tuple(item for item in scores.items if item in items),
+        rows=scores.rows[kept],
+        weights=scores.weights[kept],
+        clusters=tuple(label for label, keep in zip(scores.clusters, kept, strict=True) if keep),
+        repetitions=scores.repetitions,
+        launches=scores.launches,
+        unscored=scores.unscored,
+    )

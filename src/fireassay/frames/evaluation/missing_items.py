@@ -1,0 +1,99 @@
+"""How do two sides score if every missing item speaks against a decision?
+
+An item is missing at a side if it has no score there: its request failed, or the file has no answer to it.  A missing item can have any
+score, so a bound fills it in with the lowest of the metric's scale at one side and the highest at the other, whichever opposes the
+decision.  An item that both sides answered and neither could score is no missing item: the score is not defined for it.
+Cannot tell: scores without a finite scale (perplexity), and those that are no mean of item scores (BLEU), whose worst row is unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+
+from fireassay.frames.evaluation.item_scores import ItemScores, Paired, answers_of, item_scores
+from fireassay.frames.record_data import RecordData
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Asked:
+    """What an item brings along wherever it was asked."""
+
+    cluster: str | None
+    weight: float
+    answered: bool  # in some repetition
+
+
+@dataclass(frozen=True, kw_only=True)
+class MissingItems:
+    """Items without a score, at the reference and at the candidate; an item that both lack counts at both."""
+
+    reference: tuple[str, ...]
+    candidate: tuple[str, ...]
+
+    @property
+    def count(self) -> int:
+        """Items without a score on some side."""
+        return len(set(self.reference) | set(self.candidate))
+
+
+def missing(measured: RecordData, configuration: str, task: str, metric: str) -> MissingItems:
+    """The items of a task that one side or both did not score."""
+    asked = [_asked(measured, name, task) for name in (measured.base, configuration)]
+    scored = [set(item_scores(measured, name, task, metric).items) for name in (measured.base, configuration)]
+    undefined = {
+        item
+        for item in asked[0].keys() & asked[1].keys()
+        if not any(item in side for side in scored) and all(s[item].answered for s in asked)
+    }
+    every = (asked[0].keys() | asked[1].keys()) - undefined
+    reference, candidate = (tuple(sorted(every - side)) for side in scored)
+    return MissingItems(reference=reference, candidate=candidate)
+
+
+def opposed(measured: RecordData, configuration: str, task: str, metric: str, *, held: bool) -> Paired | None:
+    """Both sides with every missing item filled in: against the candidate if quality was `held`, else in its favour.
+
+    None if no such score exists.
+    """
+    lacking = missing(measured, configuration, task, metric)
+    sides = [item_scores(measured, name, task, metric) for name in (measured.base, configuration)]
+    score = sides[0].metric
+    if score.corpus or score.scores is not None or not np.isfinite(score.scale).all():
+        return None
+    worst, best = score.scale if score.better == "higher" else score.scale[::-1]
+    ends = (best, worst) if held else (worst, best)
+    known = {**_asked(measured, configuration, task), **_asked(measured, measured.base, task)}
+    gaps = (lacking.reference, lacking.candidate)
+    reference, candidate = (_filled(side, gap, end, known) for side, gap, end in zip(sides, gaps, ends, strict=True))
+    return Paired(reference=reference, candidate=candidate, left=0)
+
+
+def _filled(side: ItemScores, gap: tuple[str, ...], score: float, known: Mapping[str, _Asked]) -> ItemScores:
+    """A side with `score` for the items it lacks, in the order of ids."""
+    items = (*side.items, *gap)
+    rows = np.concatenate([side.rows, np.full((len(gap), side.rows.shape[1]), score)])
+    weights = np.concatenate([side.weights, np.array([known[item].weight for item in gap], dtype=np.float64)])
+    clusters = (*side.clusters, *(known[item].cluster for item in gap))
+    order = sorted(range(len(items)), key=items.__getitem__)
+    return replace(
+        side,
+        items=tuple(items[index] for index in order),
+        rows=rows[order],
+        weights=weights[order],
+        clusters=tuple(clusters[index] for index in order),
+    )
+
+
+def _asked(measured: RecordData, configuration: str, task: str) -> Mapping[str, _Asked]:
+    """item -> what is known of it."""
+    folded = (
+        answers_of(measured, configuration)
+        .filter(pl.col("task") == task)
+        .group_by("item")
+        .agg(pl.col("cluster").first(), pl.col("weight").first(), (pl.col("outcome") == "ok").any().alias("answered"))
+    )
+    return {item: _Asked(cluster=cluster, weight=weight, answered=answered) for item, cluster, weight, answered in folded.iter_rows()}

@@ -1,0 +1,1 @@
+"""What can make an evaluation inadmissible or doubtful?"""

@@ -1,0 +1,32 @@
+"""Did another record's answers hold the quality of the first one's?  As within one record, with the items of both paired by id."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from fireassay.kinds.evaluation.gates.held import status_of, words
+from fireassay.kinds.evaluation.held import Held, Side, held_between
+from fireassay.verdict.comparison.groups import Group, ItemQuality, Quality
+from fireassay.verdict.comparison.groups import Held as Word
+from fireassay.verdict.types import Status
+
+WORDS: Final[dict[Status, Word]] = {"FAIL": "DEGRADED", "INCONCLUSIVE": "INCONCLUSIVE", "NOT_MEASURED": "NOT_MEASURED", "PASS": "HELD"}
+
+
+def quality(before: Group, after: Group, confidence: float) -> Quality:
+    """All tasks must hold; one that is degraded decides."""
+    wanted = before.measured.experiment.quality
+    if wanted is None:
+        return Quality(held="NOT_MEASURED", sentence="whether quality was held was not asked: no margin was given (--margin)")
+    reference, candidate = (Side(measured=group.measured, configuration=group.configuration) for group in (before, after))
+    tasks = held_between(reference, candidate, wanted, confidence)
+    worst = next((task for status in WORDS for task in tasks if status_of(task) == status), None)
+    left = f"; {worst.left:,} items were scored on one side only" if worst is not None and worst.left else ""
+    return Quality(held=_word(worst), sentence=f"{words(worst, wanted, len(tasks))}{left}")
+
+
+def _word(task: Held | None) -> Word:
+    return "NOT_MEASURED" if task is None else WORDS[status_of(task)]
+
+
+QUALITY: Final[ItemQuality] = quality

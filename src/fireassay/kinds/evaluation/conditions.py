@@ -1,0 +1,99 @@
+"""What identifies an evaluation: which items, put how, extracted how, scored how?
+
+Digests are of what was sent and read, never of what was intended: an equal name with other items is another task, and the same items in
+other bytes (order of keys, line ends) are the same.  How many requests are in flight changes no request, so it is no condition.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any, Final
+
+from fireassay.frames.evaluation.item_scores import identity as tasks
+from fireassay.frames.record_data import RecordData
+from fireassay.metrics.metric import Results
+from fireassay.verdict.conditions.condition import Condition
+from fireassay.verdict.conditions.declare import BEFORE, SPEC, context, identity
+
+_identity = partial(identity, about=("evaluation",))
+STORED: Final = f"{BEFORE} evaluation"
+
+
+def _tasks(measured: RecordData, _: Results) -> Mapping[str, Any] | None:
+    """ "gsm8k.prompts" -> digest, "gsm8k.metrics.rouge_l.stem" -> "no", and so on: every part is a field."""
+    if measured.experiment.evaluation is None:
+        return None
+    return {
+        f"{task}.{name}": value
+        for task, facts in tasks(measured).items()
+        for fact, found in facts.items()
+        if fact != "files"
+        for name, value in (_scores(found) if fact == "metrics" else _flat(fact, found))
+    }
+
+
+def _scores(signatures: object) -> Iterator[tuple[str, Any]]:
+    """The scores, the deciding one first, and the parts of their signatures."""
+    if not isinstance(signatures, Mapping):
+        yield "metrics", _plain(signatures)
+        return
+    yield "metrics", ", ".join(signatures)
+    for name, signature in signatures.items():
+        yield from ((f"metrics.{name}.{part}", value) for part, value in _parts(str(signature)).items())
+
+
+def _parts(signature: str) -> Mapping[str, str]:
+    """ "metric:rouge_l|impl:rouge-score@0.1.2|stem:no" -> {"impl": "rouge-score@0.1.2", "stem": "no"}."""
+    parts: dict[str, str] = {}
+    for part in signature.split("|"):
+        name, _, value = part.partition(":")
+        if name != "metric":
+            parts[name] = f"{parts[name]}|{value}" if name in parts else value
+    return parts or {"signature": signature}
+
+
+def _flat(name: str, value: object) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _flat(f"{name}.{key}", inner)
+    else:
+        yield name, "none" if value is None else _plain(value)
+
+
+def _files(measured: RecordData, _: Results) -> Mapping[str, str] | None:
+    return {f"{task}.{name}": str(digest) for task, facts in tasks(measured).items() for name, digest in facts.get("files", {}).items()}
+
+
+def _plain(value: object) -> str | int | float | bool:
+    return value if isinstance(value, str | int | float | bool) else json.dumps(value, sort_keys=True)
+
+
+def _seed(measured: RecordData, _: Results) -> int | str | None:
+    """The seed of the requests, which engines only read where they sample."""
+    serving = measured.experiment.serving
+    if measured.experiment.evaluation is None or serving is None:
+        return None
+    return measured.experiment.launches.seed if serving.temperature > 0.0 else "greedy"
+
+
+def _allowed(measured: RecordData, _: Results) -> float | None:
+    evaluation = measured.experiment.evaluation
+    return None if evaluation is None else evaluation.most_failed
+
+
+CONDITIONS: Final[tuple[Condition, ...]] = (
+    _identity("evaluation.tasks.*", _tasks, "other items, prompts, extraction or scoring give another score", STORED),
+    context(
+        "evaluation.files.*",
+        _files,
+        "other bytes may hold the same items in another form, and other answers: the items are compared by their own digests",
+        f"{STORED}, SHA-256",
+        about=("evaluation",),
+    ),
+    _identity(
+        "evaluation.seed", _seed, "another seed draws other answers", f"{SPEC}; only where the temperature is above 0", absent="note"
+    ),
+    _identity("evaluation.most_failed", _allowed, "it decides which records count", SPEC),
+)

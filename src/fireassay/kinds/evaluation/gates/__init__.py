@@ -1,0 +1,1 @@
+"""Which limits can an evaluation be held to?"""

@@ -1,0 +1,130 @@
+"""What is the verdict on an evaluation?
+
+INVALID: an audit found the record inadmissible.  With a margin, quality decides: FAIL if it was degraded at a configuration, PASS if it
+was held at all of them, else INCONCLUSIVE.  Without one, PASS: every score has an interval; INCONCLUSIVE: one has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.estimates.format import count, show
+from fireassay.frames.evaluation.item_scores import metric_of, requested
+from fireassay.frames.record_data import RecordData
+from fireassay.metrics.cost import COST
+from fireassay.metrics.metric import Results
+from fireassay.metrics.serving.latency import E2E_P50, TTFT_P50
+from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT
+from fireassay.verdict.judging import Evidence, Judging, nothing_to_pick
+from fireassay.verdict.status import forced
+from fireassay.verdict.types import DimensionResult, GateResult, Recommendation, Status, Verdict
+
+TIMES: Final = (OUTPUT_THROUGHPUT.name, TTFT_P50.name, E2E_P50.name)  # of the same requests
+COSTS: Final = (COST.name,)
+NOTHING_SENT = DimensionResult(status="NOT_MEASURED", sentence="the answers existed already; nothing was sent")
+
+
+def status(evidence: Evidence, _: tuple[Recommendation, ...] = ()) -> Status:
+    """One status for the record."""
+    if (found := forced(evidence.findings)) is not None:
+        return found
+    gates = {gate.status for gate in evidence.gates}
+    if gates:
+        order: tuple[Status, ...] = ("FAIL", "INCONCLUSIVE", "NOT_MEASURED")
+        worst: Status = next((status for status in order if status in gates), "PASS")
+        return "INCONCLUSIVE" if worst == "NOT_MEASURED" else worst
+    values = [value for name in requested(evidence.data) for value in evidence.results.get(name, {}).values()]
+    return "PASS" if values and all(isinstance(value, Estimate) for value in values) else "INCONCLUSIVE"
+
+
+def _dimensions(evidence: Evidence) -> Mapping[str, Mapping[str, DimensionResult]]:
+    gates = {gate.configuration: gate for gate in evidence.gates}
+    return {
+        name: {
+            "correctness": _correctness(evidence, name, gates.get(name)),
+            "performance": _performance(evidence, name),
+            "cost": _cost(evidence, name),
+            "reliability": _reliability(evidence, name),
+        }
+        for name in evidence.data.configurations
+    }
+
+
+def _correctness(evidence: Evidence, name: str, gate: GateResult | None) -> DimensionResult:
+    told = scores_words(evidence.data, evidence.results, name)
+    if gate is not None:
+        return DimensionResult(status=gate.status, sentence=f"{gate.sentence}; {told}")
+    values = [evidence.results[metric][name] for metric in requested(evidence.data) if metric in evidence.results]
+    measured = bool(values) and all(isinstance(value, Estimate) for value in values)
+    return DimensionResult(status="PASS" if measured else "INCONCLUSIVE", sentence=told)
+
+
+def _performance(evidence: Evidence, name: str) -> DimensionResult:
+    """Times of the same requests, unless the load was not made as planned."""
+    if evidence.data.experiment.serving is None:
+        return NOTHING_SENT
+    spoiled = [finding for finding in evidence.findings if finding.of_times and finding.configuration in (None, name)]
+    if spoiled:
+        return DimensionResult(status="INVALID", sentence=f"the times do not count: {spoiled[0].evidence}")
+    return _told(evidence.results, name, TIMES, "no time was measured")
+
+
+def _cost(evidence: Evidence, name: str) -> DimensionResult:
+    if evidence.data.experiment.serving is None:
+        return NOTHING_SENT
+    return _told(evidence.results, name, COSTS, "no price was given")
+
+
+def _told(results: Results, name: str, metrics: tuple[str, ...], nothing: str) -> DimensionResult:
+    values = {metric: value for metric in metrics if isinstance(value := results.get(metric, {}).get(name), Estimate)}
+    words = ", ".join(f"{metric} {show(value).full}" for metric, value in values.items())
+    return DimensionResult(status="PASS" if values else "NOT_MEASURED", sentence=words or nothing)
+
+
+def _reliability(evidence: Evidence, name: str) -> DimensionResult:
+    bad = [finding for finding in evidence.findings if finding.configuration == name and finding.rule == "unanswered_items"]
+    if not bad:
+        return DimensionResult(status="PASS", sentence="every item was answered")
+    return DimensionResult(status="INVALID" if bad[0].severity == "invalid" else "PASS", sentence=bad[0].evidence)
+
+
+def scores_words(measured: RecordData, results: Results, configuration: str) -> str:
+    """ "ROUGE-L 0.41 [0.38, 0.44], BLEU 31.2 [29.4, 33.0] over 300 items"."""
+    values = [(metric_of(measured, name).title, results[name][configuration]) for name in requested(measured) if name in results]
+    told = ", ".join(f"{title} {value.detail if isinstance(value, Absent) else show(value).full}" for title, value in values)
+    items = {value.n_trials for _, value in values if isinstance(value, Estimate)}
+    return f"{told} over {count(items.pop(), 'items')}" if len(items) == 1 else told
+
+
+def _label(measured: RecordData, configuration: str) -> str:
+    """A configuration is called by the name of its answers or of its engine."""
+    return next((one.target for one in measured.varied if one.name == configuration and one.target), configuration)
+
+
+def _sentence(evidence: Evidence, verdict: Verdict) -> str:
+    measured, name = evidence.data, evidence.data.experiment.name
+    if verdict.status in ("INVALID", "FAIL") and (
+        worst := next((finding for finding in evidence.findings if finding.severity == verdict.status.lower()), None)
+    ):
+        quoted = ", no number of this record may be quoted" if verdict.status == "INVALID" else ""
+        return f"{name}: {verdict.status}{quoted}: {worst.evidence}."
+    word = "" if verdict.status == "PASS" else f"{verdict.status}: "
+    gates = [gate for gate in evidence.gates if gate.status == verdict.status] or list(evidence.gates)
+    if gates:
+        return f"{name}: {word}{_label(measured, gates[0].configuration)}: {gates[0].sentence}."
+    several = len(measured.configurations) > 1
+    told = "; ".join(
+        f"{f'{_label(measured, where)}: ' if several else ''}{scores_words(measured, evidence.results, where)}"
+        for where in measured.configurations
+    )
+    return f"{name}: {word}{told}."
+
+
+JUDGING = Judging(
+    dimensions=_dimensions,
+    recommend=nothing_to_pick("scores alone recommend nothing: their cost was not measured"),
+    status=status,
+    sentence=_sentence,
+)

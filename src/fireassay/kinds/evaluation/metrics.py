@@ -1,0 +1,239 @@
+"""How good are the answers, and how many items have none?
+
+One metric for each score of `fireassay.scoring.metrics`, with the score's own name, computed where it was requested; of an imported record
+one for each score that its harness gave, without a file of its own.  Over several tasks it is
+the mean of their scores, each task counting alike.  A score that is no mean of item scores (BLEU, MCC) is resampled over items, whole
+clusters together.  The interval covers the items, not the engine: another start of it is another launch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from itertools import starmap
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from fireassay import catalog
+from fireassay.estimates.estimate import Absent, Estimate, Value
+from fireassay.estimates.format import count
+from fireassay.estimates.over_launches import no_launch
+from fireassay.frames.evaluation.item_scores import (
+    ItemScores,
+    answers_of,
+    foreign_scores,
+    item_scores,
+    metric_named,
+    metric_of,
+    metrics_of,
+    requested,
+    tasks,
+)
+from fireassay.frames.record_data import RecordData
+from fireassay.kinds.evaluation.diverging import DIVERGING
+from fireassay.metrics.metric import Metric, Results
+from fireassay.scoring.text_metric import TextMetric
+from fireassay.stats.intervals import item_bootstrap
+from fireassay.stats.intervals.intervals import Interval
+from fireassay.stats.intervals.item_means import METHOD, of_items, wilson
+from fireassay.units import FRACTION, SCORE
+
+ABOUT = ("evaluation",)
+FEWEST = 2  # items of a score with an interval
+FIRST: Final = 1900  # rank of the first score
+
+
+def of_task(measured: RecordData, scores: ItemScores) -> Value:
+    """One score of one task, with its interval over items."""
+    confidence, evaluation = measured.confidence, measured.experiment.evaluation
+    if len(scores.items) < FEWEST:
+        return Absent(
+            reason="insufficient", detail=f"{count(len(scores.items), 'scored items')} carry no interval; score at least {FEWEST}"
+        )
+    if scores.metric.corpus:
+        assert evaluation is not None
+        return _of_corpus(scores, confidence, evaluation.resamples, measured.experiment.launches.seed)
+    interval = of_items(scores.rows[:, 0], scores.weights, scores.labels, scores.metric.scale, confidence)
+    units = len(scores.items) if scores.labels is None else len({label for label in scores.clusters if label is not None})
+    how = "Wilson's interval" if _binary(scores) else f"{METHOD}, cluster-robust" if scores.labels else METHOD
+    words = f"{count(len(scores.items), 'items')}" + (f" in {count(units, 'clusters')}" if scores.labels is not None else "")
+    return _estimate(scores, interval, confidence, f"mean over {words}: {how}")
+
+
+def _binary(scores: ItemScores) -> bool:
+    even = bool(np.all(scores.weights == scores.weights[0]))
+    return scores.labels is None and even and set(scores.rows[:, 0]) <= {0.0, 1.0}
+
+
+def _of_corpus(scores: ItemScores, confidence: float, draws: int, seed: int) -> Value:
+    items = item_bootstrap.Items(weights=scores.weights, clusters=scores.labels)
+    found = item_bootstrap.of_score(lambda weights: scores.metric.weighted(scores.rows, weights), items, confidence, draws=draws, seed=seed)
+    if math.isnan(found.value):
+        why = f": {scores.metric.undefined}" if scores.metric.undefined else ""
+        return Absent(reason="undefined", detail=f"{scores.metric.title} is undefined for these items{why}")
+    if found.reason:
+        return Absent(reason="insufficient", detail=f"{scores.metric.title} is {found.value:.4g}, without an interval: {found.reason}")
+    interval = Interval(value=found.value, low=found.low, high=found.high)
+    return _estimate(scores, interval, confidence, f"{count(len(scores.items), 'items')}: {item_bootstrap.METHOD}, {draws:,} draws")
+
+
+def _estimate(scores: ItemScores, interval: Interval, confidence: float, method: str) -> Estimate:
+    fold = "all items at once" if scores.metric.corpus else "mean over items"
+    return Estimate(
+        value=interval.value,
+        low=interval.low,
+        high=interval.high,
+        unit=SCORE,
+        confidence=confidence,
+        n_launches=scores.launches,
+        n_trials=len(scores.items),
+        method=method,
+        signature=f"{scores.metric.name}|agg:{fold}|items:{len(scores.items)}|repetitions:{scores.repetitions}|v:1",
+    )
+
+
+def _computed(name: str) -> Callable[[RecordData, Results], Mapping[str, Value]]:
+    return lambda measured, _: {configuration: score_of(measured, configuration, name) for configuration in measured.configurations}
+
+
+def score_of(measured: RecordData, configuration: str, name: str) -> Value:
+    """A score at one configuration, over all tasks that have it."""
+    if measured.timed.filter(pl.col("configuration") == configuration).height == 0:
+        return no_launch(configuration)
+    scored = [item_scores(measured, configuration, task, name) for task in tasks(measured) if name in metrics_of(measured, task)]
+    values = [of_task(measured, scores) for scores in scored if scores.items]
+    if not values:
+        return Absent(reason="not_measured", detail="no item was answered")
+    return values[0] if len(values) == 1 else _over_tasks(values, name, measured.confidence)
+
+
+def _over_tasks(values: list[Value], name: str, confidence: float) -> Value:
+    """The mean of the tasks' scores; their half-widths add in squares, since tasks share no items."""
+    known = [value for value in values if isinstance(value, Estimate)]
+    if len(known) < len(values):
+        return next(value for value in values if isinstance(value, Absent))
+    k, mean = len(known), sum(value.value for value in known) / len(known)
+    below = math.hypot(*(value.value - value.low for value in known)) / k
+    above = math.hypot(*(value.high - value.value for value in known)) / k
+    return Estimate(
+        value=mean,
+        low=mean - below,
+        high=mean + above,
+        unit=SCORE,
+        confidence=confidence,
+        n_launches=known[0].n_launches,
+        n_trials=sum(value.n_trials for value in known),
+        method=f"mean of {k} tasks, each counting alike",
+        signature=f"{name}|agg:mean over {k} tasks|v:1",
+    )
+
+
+def of_record(measured: RecordData) -> Mapping[str, Metric]:
+    """The scores that an imported record holds, each a metric under the name that its harness gave it."""
+    names = foreign_scores(measured)
+    return {name: _metric(FIRST + rank, metric_of(measured, name), lambda _: True) for rank, name in enumerate(names)}
+
+
+def _own(rank: int, name: str) -> Metric:
+    """One of our scores, where it was computed by us."""
+    return _metric(rank, metric_named(name), lambda measured: measured.foreign is None and name in requested(measured))
+
+
+def _metric(rank: int, score: TextMetric, asked: Callable[[RecordData], bool]) -> Metric:
+    name = score.name
+    return Metric(
+        name=name,
+        title=score.title,
+        unit=SCORE,
+        kind="level",
+        better=score.better,
+        dimension="correctness",
+        formula="mean over items of the score" if not score.corpus else "function of the sums over items",
+        compute=_computed(name),
+        about=ABOUT,
+        asked=asked,
+        primary=True,
+        question=f"What is {score.title} of the answers?",
+        caveat=score.caveat,
+        decides=rank,
+        rank=rank,
+    )
+
+
+def _share(which: Callable[[pl.DataFrame], int]) -> Callable[[RecordData, Results], Mapping[str, Value]]:
+    def compute(measured: RecordData, _: Results) -> Mapping[str, Value]:
+        return {name: _share_of(measured, name, which) for name in measured.configurations}
+
+    return compute
+
+
+def _share_of(measured: RecordData, configuration: str, which: Callable[[pl.DataFrame], int]) -> Value:
+    asked = answers_of(measured, configuration)
+    if asked.height == 0:
+        return no_launch(configuration)
+    if which is cut and asked["finish_reason"].null_count() == asked.height:
+        return Absent(reason="not_measured", detail="how the answers ended was not reported")
+    interval = wilson(float(which(asked)), float(asked.height), measured.confidence)
+    return Estimate(
+        value=interval.value,
+        low=interval.low,
+        high=interval.high,
+        unit=FRACTION,
+        confidence=measured.confidence,
+        n_launches=asked["launch"].n_unique(),
+        n_trials=asked.height,
+        method=f"share of {count(asked.height, 'answers')}: Wilson's interval",
+        signature="share of answers|ci:wilson|v:1",
+    )
+
+
+def unanswered(asked: pl.DataFrame) -> int:
+    """How many were never answered: failed requests, missing answers."""
+    return asked.filter(pl.col("outcome") != "ok").height
+
+
+def without_answer(asked: pl.DataFrame) -> int:
+    """How many were answered with a text in which no answer was found."""
+    return asked.filter((pl.col("outcome") == "ok") & pl.col("answer").is_null()).height
+
+
+def cut(asked: pl.DataFrame) -> int:
+    """How many ended because of the token limit."""
+    return asked.filter(pl.col("finish_reason") == "length").height
+
+
+def _of_answers(name: str, rank: int, title: str, which: Callable[[pl.DataFrame], int], formula: str, caveat: str) -> Metric:
+    return Metric(
+        name=name,
+        title=title,
+        unit=FRACTION,
+        kind="level",
+        better="lower",
+        dimension="reliability",
+        formula=formula,
+        compute=_share(which),
+        about=ABOUT,
+        primary=True,
+        question=f"{title}: how often?",
+        caveat=caveat,
+        rank=rank,
+    )
+
+
+FAILED_ANSWERS: Final = _of_answers(
+    "failed_answers",
+    2000,
+    "Items without an answer",
+    unanswered,
+    "items not answered / items asked",
+    "A failure is neither right nor wrong.",
+)
+NO_ANSWER: Final = _of_answers(
+    "no_answer", 2001, "NO_ANSWER", without_answer, "answers in which nothing was found / items asked", "They count as wrong."
+)
+CUT_ANSWERS: Final = _of_answers(
+    "cut_answers", 2002, "Answers cut at the limit", cut, "answers that ended at the token limit / items asked", "Unknown if not reported."
+)
+METRICS = (*starmap(_own, enumerate(catalog.names("scoring.metrics"), FIRST)), FAILED_ANSWERS, NO_ANSWER, CUT_ANSWERS, *DIVERGING)

@@ -1,0 +1,254 @@
+"""Which rows does an evaluation show: scores by task and subgroup, decisions, flips, outcomes?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from fireassay.estimates.estimate import Absent, Estimate, Value
+from fireassay.frames.evaluation.forced import sides as forced_sides
+from fireassay.frames.evaluation.item_scores import ItemScores, answers_of, deciding, item_scores, metrics_of, paired, requested, tasks
+from fireassay.frames.record_data import RecordData
+from fireassay.kinds.evaluation.audits.corrupt_engine import WORDS
+from fireassay.kinds.evaluation.gates.held import status_of, words
+from fireassay.kinds.evaluation.held import Held, held
+from fireassay.kinds.evaluation.metrics import of_task
+from fireassay.kinds.evaluation.sensitivity import chance_of
+from fireassay.reports.rows.evaluation import DivergenceRow, EvaluationRows, Flip, HeldRow, OutcomeRow, PowerRow, ScoreRow
+from fireassay.stats.comparing.item_power import supported_margin
+from fireassay.units import SCORE
+from fireassay.verdict.types import Status
+
+MOST_FLIPS: Final = 200  # on a page
+LONGEST: Final = 600  # characters of a text on a page
+LONGEST_CELL: Final = 4_000  # of a cell of a workbook, which holds 32,767 at most
+ITEM_COLUMNS: Final = ("outcome", "rule", "finish_reason", "cluster", "groups", "weight", "prompt", "references", "text", "answer")
+LONGEST_NAME: Final = 60  # of an id or a label
+
+
+def rows(measured: RecordData, labels: Mapping[str, str]) -> EvaluationRows:
+    """All of them; `labels`: configuration -> its name on the page."""
+    flips = [flip for name in measured.configurations if name != measured.base for flip in _flips(measured, name, labels)]
+    flips.sort(key=lambda flip: -abs(flip.score_after - flip.score_before))
+    quality = measured.experiment.quality
+    return EvaluationRows(
+        scores=tuple(_scores(measured)),
+        groups=tuple(_groups(measured)),
+        held=tuple(_held(measured, labels)),
+        margin=None if quality is None else quality.margin,
+        flips=tuple(flips[:MOST_FLIPS]),
+        flips_in_all=len(flips),
+        outcomes=tuple(_outcomes(measured, labels)),
+        divergence=tuple(_divergence(measured, labels)),
+        power=tuple(_power(measured, labels)),
+        items=every_item(measured, labels),
+        chances=_chances(measured),
+    )
+
+
+def _scores(measured: RecordData) -> Iterator[ScoreRow]:
+    for task in tasks(measured):
+        for metric in metrics_of(measured, task):
+            sides = {name: item_scores(measured, name, task, metric) for name in measured.configurations}
+            yield _row(measured, task, metric, sides)
+
+
+def _row(measured: RecordData, task: str, metric: str, sides: Mapping[str, ItemScores]) -> ScoreRow:
+    values: dict[str, Value] = {name: of_task(measured, side) for name, side in sides.items()}
+    title = next(iter(sides.values())).metric.title
+    return ScoreRow(task=task, metric=metric, title=title, values=values, items=max(len(side.items) for side in sides.values()))
+
+
+def _groups(measured: RecordData) -> Iterator[ScoreRow]:
+    """The deciding score of each label of each group."""
+    for task in tasks(measured):
+        metric, labels = deciding(measured, task), _labels(measured, task)
+        names = sorted({(group, label) for item in labels.values() for group, label in item.items()})
+        for group, label in names if metric else ():
+            kept = {item for item, groups in labels.items() if groups.get(group) == label}
+            sides = {name: _of(item_scores(measured, name, task, metric), kept) for name in measured.configurations}
+            yield replace(_row(measured, task, metric, sides), group=group, label=_short(label, LONGEST_NAME))
+
+
+def _labels(measured: RecordData, task: str) -> Mapping[str, Mapping[str, str]]:
+    """item -> group -> label."""
+    asked = measured.table("answers").filter((pl.col("task") == task) & (pl.col("groups") != "{}"))
+    found = asked.unique("item", maintain_order=True).select("item", "groups")
+    return {item: json.loads(groups) for item, groups in found.iter_rows()}
+
+
+def _of(scores: ItemScores, items: set[str]) -> ItemScores:
+    keep = np.array([item in items for item in scores.items], dtype=bool)
+    return replace(
+        scores,
+        items=tuple(item for item in scores.items if item in items),
+        rows=scores.rows[keep],
+        weights=scores.weights[keep],
+        clusters=tuple(label for label, kept in zip(scores.clusters, keep, strict=True) if kept),
+    )
+
+
+def _held(measured: RecordData, labels: Mapping[str, str]) -> Iterator[HeldRow]:
+    quality = measured.experiment.quality
+    for name in measured.configurations:
+        for task in held(measured, name):
+            assert quality is not None
+            yield HeldRow(
+                task=task.task,
+                column=labels[name],
+                metric=task.title,
+                status=status_of(task),
+                change=_change(task, measured.confidence),
+                worse=task.worse,
+                better=task.better,
+                items=task.items,
+                sentence=words(task, quality, 1),
+                needed=_needed(task),
+                why=task.overturned,
+            )
+
+
+def _power(measured: RecordData, labels: Mapping[str, str]) -> Iterator[PowerRow]:
+    """Of tasks whose items are right or wrong and stand alone: of others the share of flips does not say it."""
+    for name in measured.configurations:
+        for task in held(measured, name):
+            pairs = paired(measured, name, task.task, task.metric)
+            sides = (pairs.reference, pairs.candidate)
+            binary = all(set(side.metric.item_scores(side.rows)) <= {0.0, 1.0} for side in sides)
+            if task.items < 2 or sides[0].metric.corpus or sides[0].labels is not None or not binary:
+                continue
+            share = (task.worse + task.better) / task.items
+            yield PowerRow(
+                task=task.task,
+                column=labels[name],
+                items=task.items,
+                flips=share,
+                supported=supported_margin(task.items, share, measured.confidence),
+                curve=tuple((size, supported_margin(size, share, measured.confidence)) for size in _sizes(task.items)),
+            )
+
+
+def _sizes(items: int) -> tuple[float, ...]:
+    """Numbers of items from a tenth to thirty times as many, evenly on a logarithmic scale."""
+    return tuple(float(round(size)) for size in np.geomspace(max(10.0, items / 10.0), items * 30.0, 32))
+
+
+def _chances(measured: RecordData) -> Mapping[str, float]:
+    """Only guessing: that nothing right scores nothing needs no line in a plot."""
+    found = {}
+    for task in tasks(measured):
+        if metric := deciding(measured, task):
+            chance = chance_of(measured, task, item_scores(measured, measured.base, task, metric))
+            if chance is not None and chance.guessed:
+                found[task] = chance.value
+    return found
+
+
+def _needed(task: Held) -> int | None:
+    """More items than there are; None if more are not what is lacking."""
+    decision = task.decision
+    if isinstance(decision, Absent) or decision.verdict != "INCONCLUSIVE" or (decision.items_needed or 0) <= decision.items:
+        return None
+    return decision.items_needed
+
+
+def _change(task: Held, confidence: float) -> Value:
+    decision = task.decision
+    if isinstance(decision, Absent):
+        return decision
+    return Estimate(
+        value=decision.estimate,
+        low=decision.low,
+        high=decision.high,
+        unit=SCORE,
+        confidence=confidence,
+        n_launches=1,
+        n_trials=decision.items,
+        method=f"{decision.method}; one-sided bounds",
+        signature=f"change of {task.metric}|paired:item|v:1",
+    )
+
+
+def _flips(measured: RecordData, configuration: str, labels: Mapping[str, str]) -> Iterator[Flip]:
+    """Items whose score differs from the base's; texts are those of the first repetition."""
+    before, after = (_texts(measured, name) for name in (measured.base, configuration))
+    for task in tasks(measured):
+        metric = deciding(measured, task)
+        if not metric:
+            continue
+        pairs = paired(measured, configuration, task, metric)
+        sides = [side.metric.item_scores(side.rows) for side in (pairs.reference, pairs.candidate)]
+        for index, item in enumerate(pairs.reference.items):
+            if sides[0][index] != sides[1][index]:
+                asked = before.get((task, item), {})
+                yield Flip(
+                    task=task,
+                    item=_short(item, LONGEST_NAME),
+                    column=labels[configuration],
+                    prompt=_short(asked.get("prompt")),
+                    reference=_short(" | ".join(json.loads(asked.get("references") or "[]"))),
+                    before=_short(asked.get("text")),
+                    after=_short(after.get((task, item), {}).get("text")),
+                    score_before=float(sides[0][index]),
+                    score_after=float(sides[1][index]),
+                )
+
+
+def _texts(measured: RecordData, configuration: str) -> Mapping[tuple[str, str], Mapping[str, str | None]]:
+    def fold(data: RecordData) -> Mapping[tuple[str, str], Mapping[str, str | None]]:
+        first = answers_of(data, configuration).sort("launch", "repetition").unique(["task", "item"], keep="first", maintain_order=True)
+        kept = first.select("task", "item", "prompt", "references", "text").iter_rows()
+        return {(task, item): {"prompt": prompt, "references": wanted, "text": text} for task, item, prompt, wanted, text in kept}
+
+    return measured.once(f"texts of {configuration}", fold)
+
+
+def _short(text: str | None, most: int = LONGEST) -> str:
+    words = text or ""
+    return words if len(words) <= most else f"{words[:most]} …"
+
+
+def every_item(measured: RecordData, labels: Mapping[str, str]) -> pl.DataFrame:
+    """A row for each answer: its side, its texts cut to what a cell holds, and a column for each score."""
+    keys = ["launch", "task", "item", "repetition"]
+    sides = pl.concat(
+        [answers_of(measured, name).select(pl.lit(labels[name]).alias("side"), *keys, *ITEM_COLUMNS) for name in measured.configurations]
+    )
+    names, scores = requested(measured), measured.table("scores")
+    for name in names:
+        of_one = scores.filter(pl.col("metric") == name).select(*keys, pl.col("score").alias(f"score {name}"))
+        sides = sides.join(of_one, on=keys, how="left")
+    texts = (pl.col(name).str.slice(0, LONGEST_CELL) for name in ("prompt", "references", "text", "answer"))
+    return sides.with_columns(*texts).sort("task", "item", "side", "launch", "repetition")
+
+
+def _outcomes(measured: RecordData, labels: Mapping[str, str]) -> Iterator[OutcomeRow]:
+    """How many items ended in which way; an answer in which nothing was found is one of them."""
+    for name in measured.configurations:
+        told = pl.when((pl.col("outcome") == "ok") & pl.col("answer").is_null()).then(pl.lit("NO_ANSWER")).otherwise(pl.col("outcome"))
+        counted = answers_of(measured, name).group_by("task", told.alias("outcome")).len().sort("task", "len", descending=[False, True])
+        for task, outcome, number in counted.iter_rows():
+            yield OutcomeRow(task=task, column=labels[name], outcome=outcome, items=number)
+
+
+def _divergence(measured: RecordData, labels: Mapping[str, str]) -> Iterator[DivergenceRow]:
+    statuses: dict[str, Status] = {"corrupt": "FAIL", "different": "INCONCLUSIVE", "coarser": "INCONCLUSIVE"}
+    for side in forced_sides(measured):
+        replica = "" if side.replica is None else f", replica {side.replica}"
+        yield DivergenceRow(
+            column=f"{labels[side.configuration]}{replica}{', against itself' if side.floor else ''}",
+            words="the floor: another number format, or asked again" if side.floor else WORDS[side.nature],
+            status="PASS" if side.floor else statuses.get(side.nature, "PASS"),
+            tokens=side.tail.positions,
+            mean=side.tail.mean,
+            p999=side.tail.p999,
+            ratio=side.tail.ratio,
+            agreement=side.agreement,
+            nll_change=side.nll_change,
+            bound=side.bound,
+        )

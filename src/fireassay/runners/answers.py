@@ -1,0 +1,154 @@
+"""How are answers scored that exist already?  A launch reads one file, extracts each answer, and writes every score with its statistics.
+
+Nothing is sent and nothing is timed: the record holds the texts, the scores, the digest of each file, and the signature of
+everything that moves a score.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from fireassay.errors import Problem, SpecError
+from fireassay.instruments import encoder
+from fireassay.record.writer import StreamWriter
+from fireassay.runners.evaluating.identity import of_items
+from fireassay.runners.evaluating.likelihood import of_texts
+from fireassay.runners.evaluating.rows import Asked, write_answers, write_scores
+from fireassay.runners.experiment import launch_loop
+from fireassay.runners.experiment.context import Job, Made, Outcome, RunContext, Runner
+from fireassay.runners.experiment.rows import check_written
+from fireassay.scoring import scoring
+from fireassay.scoring.items import Item
+from fireassay.spec.experiment import Experiment
+from fireassay.spec.plan import configuration_of
+from fireassay.spec.sections.evaluation import AnswerFile, Evaluation
+from fireassay.tasks.answer_file import Answers, read
+
+TASK = "answers"
+METRICS = ("exact_match",)  # where the experiment names none
+WHOLE = "whole"  # the extractor, likewise
+
+
+def section(experiment: Experiment) -> Evaluation:
+    """The section [evaluation].
+
+    Raises:
+        SpecError: there is none.
+    """
+    if experiment.evaluation is None:
+        fix = "Add [evaluation] with [[evaluation.answers]], or use: assay score FILE"
+        raise SpecError((Problem(where="evaluation", found="nothing", allowed="a table [evaluation]", fix=fix),))
+    return experiment.evaluation
+
+
+def check(experiment: Experiment, folder: Path) -> None:
+    """Read every file, and load every score.
+
+    Raises:
+        SpecError: a file cannot be read, a line is invalid, or two files have no item in common.
+        EnvironmentLacks: the library of a score is missing.
+    """
+    evaluation = section(experiment)
+    of_texts(scoring.prepared(evaluation.metrics or METRICS, evaluation.options, encoder.load), "files of answers")
+    first, *others = [(file, _answers(file, evaluation, folder)) for file in evaluation.answers]
+    for file, answers in others:
+        _same_items(first, (file, answers), evaluation)
+
+
+def _answers(file: AnswerFile, evaluation: Evaluation, folder: Path) -> Answers:
+    return read(folder / Path(file.path).expanduser(), evaluation.fields)
+
+
+def _same_items(first: tuple[AnswerFile, Answers], other: tuple[AnswerFile, Answers], evaluation: Evaluation) -> None:
+    """Refuse sides that were asked different things: their scores would differ by the questions."""
+    ours, theirs = ({item.id: item for item in answers.items} for _, answers in (first, other))
+    unequal = [name for name in ours if name in theirs and ours[name].references != theirs[name].references]
+    only = [name for name in (*ours, *theirs) if (name in ours) != (name in theirs)]
+    if not only and not unequal:
+        return
+    what, which = ("other references", unequal) if unequal else ("items that the other file lacks", only)
+    named = ", ".join(repr(name) for name in which[:3]) + (" ..." if len(which) > 3 else "")
+    problem = Problem(
+        where=f"{first[0].path} and {other[0].path}",
+        found=f"{what}: {len(which):,} ({named})",
+        allowed="the same items with the same references in every file",
+        fix="Pair them by a field of both files with --id." if not evaluation.fields.id else "Score one file alone.",
+    )
+    raise SpecError((problem,), "the answers")
+
+
+class Scorings:
+    """Scores the files of an experiment."""
+
+    def __init__(self, context: RunContext) -> None:
+        self.context, self.evaluation = context, section(context.experiment)
+        self.extractor = scoring.extractor(self.evaluation.extractor or WHOLE)
+        self.scores = scoring.prepared(self.evaluation.metrics or METRICS, self.evaluation.options, encoder.load)
+        self.answers: dict[str, Answers] = {}
+
+    def absences(self) -> Mapping[str, str]:
+        """Nothing is metered."""
+        return {}
+
+    def make(self, job: Job) -> Made:
+        """Score one file."""
+        begin_utc, begin = self.context.begin_utc(), self.context.clock.now_ns()
+        name = configuration_of(self.context.experiment, job.planned).target
+        file = next(file for file in self.evaluation.answers if file.name == name)
+        answers = _answers(file, self.evaluation, self.context.folder)
+        writer = self.context.record.writer(job.number)
+        self._write(writer, job.number, answers)
+        check_written(writer, self.context.record.path)
+        end = self.context.clock.now_ns()
+        return Made(row=job.row(begin_ns=begin, end_ns=end, begin_utc=begin_utc, placement=json.dumps({"launcher": "none"})))
+
+    def _write(self, writer: StreamWriter, launch: int, answers: Answers) -> None:
+        found = scoring.found(self.extractor, answers.texts, [item.choices for item in answers.items])
+        asked = [
+            Asked(item=item, repetition=repetition, outcome="missing" if text is None else "ok", text=text, extraction=extraction)
+            for item, repetition, text, extraction in zip(answers.items, answers.repetitions, answers.texts, found, strict=True)
+        ]
+        write_answers(writer, launch, TASK, asked)
+        write_scores(writer, launch, TASK, asked, self.scores)
+
+
+def signatures(evaluation: Evaluation) -> dict[str, str]:
+    """The signature of each score."""
+    scores = scoring.prepared(evaluation.metrics or METRICS, evaluation.options, encoder.load)
+    return {score.metric.name: score.prepared.signature for score in scores}
+
+
+def digests(evaluation: Evaluation, folder: Path) -> dict[str, str]:
+    """SHA-256 of each file, by the name of its answers."""
+    return {file.name: _answers(file, evaluation, folder).sha256 for file in evaluation.answers}
+
+
+def run(context: RunContext) -> Outcome:
+    """Score the remaining files."""
+    scorings = Scorings(context)
+    evaluation = scorings.evaluation
+    context.note_environment(
+        evaluation={
+            "tasks": {
+                TASK: {
+                    "metrics": signatures(evaluation),
+                    "extractor": scorings.extractor.signature,
+                    **of_items(_once_each(_answers(evaluation.answers[0], evaluation, context.folder).items)),
+                    "cluster": evaluation.fields.cluster,
+                    "files": digests(evaluation, context.folder),
+                }
+            }
+        }
+    )
+    return launch_loop.run(context, scorings)
+
+
+def _once_each(items: Sequence[Item]) -> list[Item]:
+    """The items by id, without repetitions: the order of a file's lines moves no score."""
+    first = {item.id: item for item in reversed(items)}
+    return [first[name] for name in sorted(first)]
+
+
+RUNNER = Runner(name="answers", check=check, run=run, maker=Scorings)

@@ -1,0 +1,1 @@
+"""What do the runners of evaluations share?"""

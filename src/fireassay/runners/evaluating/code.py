@@ -1,0 +1,53 @@
+"""How are programs judged?  Each in its own sandbox, by tests outside of it; what the machine did to a program is no wrong answer."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from fireassay.errors import Interrupted
+from fireassay.runners.evaluating.rows import PROPER, Asked
+from fireassay.sandbox.assemble import program
+from fireassay.sandbox.limits import Limits
+from fireassay.sandbox.pool import check_all
+from fireassay.sandbox.probing import probe
+from fireassay.sandbox.tiers import signature
+
+METRIC: Final = "pass_at_1"
+Progress = Callable[[int, int], None]
+
+
+def code_signature() -> str:
+    """What moves a verdict: the isolation, its limits, and the interpreter.
+
+    Raises:
+        EnvironmentLacks: code cannot be isolated on this machine.
+    """
+    return f"metric:{METRIC}|{signature(probe(), Limits())}"
+
+
+def judged(asked: Sequence[Asked], on_progress: Progress | None = None) -> tuple[list[Asked], list[float | None]]:
+    """The items with the outcome of their programs, and the score of each: 1, 0, or None where nothing was judged.
+
+    Raises:
+        Interrupted: the user stopped it.
+    """
+    places = [index for index, one in enumerate(asked) if one.outcome == PROPER]
+    programs = [program(asked[index].item, _code(asked[index])) for index in places]
+    checked = check_all(programs, max(1, os.cpu_count() or 1), on_progress)
+    if checked.interrupted:
+        raise Interrupted("the programs were not all judged")
+    after: list[Asked] = list(asked)
+    scores: list[float | None] = [None] * len(asked)
+    for index, result in zip(places, checked.results, strict=True):
+        assert result is not None
+        scores[index] = result.score
+        if result.score is None:
+            after[index] = replace(asked[index], outcome=result.outcome)
+    return after, scores
+
+
+def _code(one: Asked) -> str:
+    return (one.extraction.answer if one.extraction is not None else None) or ""

@@ -1,0 +1,99 @@
+"""How do engines differ from a reference, at every token of given texts?  Asked over HTTP to echo them with their most probable tokens.
+
+Each address of an engine is asked by itself, so that replicas behind one name are compared one by one; replicas behind a router of their
+own are seen as one.  A KL of the most probable tokens is a lower bound (`fireassay.scoring.top_tokens`).  The floor is
+the reference asked a second time.  These requests are neither timed nor rows of `requests`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fireassay import catalog
+from fireassay.errors import EnvironmentLacks
+from fireassay.record.secrets.redact import redact
+from fireassay.runners.evaluating import echo_probe
+from fireassay.scoring.top_tokens import kl_at_least
+from fireassay.spec.sections.serving import Target
+from fireassay.traffic.parts import Backend
+from fireassay.traffic.replies.echoed import Echoed
+
+TOP: Final = 5  # the most that every dialect of /v1/completions gives
+
+
+@dataclass(frozen=True, kw_only=True)
+class Address:
+    """One address of an engine, and what it is called there."""
+
+    target: Target
+    url: str
+    model: str
+    index: int  # of the target's addresses
+
+    @property
+    def shown(self) -> str:
+        """For messages."""
+        return f"the engine {self.target.name} at {redact(self.url)}"
+
+
+def check(address: Address) -> None:
+    """Check that an engine echoes with its most probable tokens.
+
+    Raises:
+        EnvironmentLacks: it does not.
+    """
+    found = scored(address, echo_probe.CONTEXT, echo_probe.CONTINUATION)
+    if isinstance(found, str) or not found.top:
+        why = found if isinstance(found, str) else "it reported no top_logprobs"
+        raise EnvironmentLacks(
+            f"{address.shown} cannot be compared with the reference token by token: {why}\nNo item was sent. evaluation.divergence needs "
+            f"/v1/completions with echo and logprobs = {TOP}. Leave out --divergence, or name folders of models, which run in this process"
+        )
+
+
+def scored(address: Address, context: str, continuation: str) -> Echoed | str:
+    """The tokens of a continuation as the engine scores them, or why there are none."""
+    target = address.target.model_copy(update={"options": {**address.target.options, "body.logprobs": TOP}})
+    backend: Backend = catalog.load("traffic.backends", target.backend)
+    return echo_probe.echo(backend, target, address.url, address.model, (context, continuation))
+
+
+def sides(addresses: Sequence[Address], texts: Sequence[tuple[str, str]], stopped: Callable[[], bool]) -> Iterator[Mapping[str, Any]]:
+    """One row for each text of each side; side 0 is the floor: the first address asked again."""
+    for index, text in enumerate(texts):
+        reference = scored(addresses[0], *text)
+        for side, address in enumerate(addresses):
+            if stopped():
+                return
+            yield {"side": side, "text": index, **_row(reference, scored(address, *text))}
+
+
+def _row(reference: Echoed | str, engine: Echoed | str) -> dict[str, Any]:
+    for side in (reference, engine):
+        if isinstance(side, str):
+            return {"error": side}
+    assert isinstance(reference, Echoed)
+    assert isinstance(engine, Echoed)
+    if reference.tokens != engine.tokens:
+        return {"error": "the two engines tokenize the texts differently, so their tokens cannot be compared"}
+    pairs = list(zip(_tops(reference), _tops(engine), strict=True))
+    bounds = [kl_at_least(ours, theirs) for ours, theirs in pairs]
+    return {
+        "kl": [None if math.isnan(bound) else bound for bound in bounds],
+        "same_top": [int(_best(ours) == _best(theirs)) for ours, theirs in pairs],
+        "reference_logprob": list(reference.logprobs),
+        "logprob": list(engine.logprobs),
+    }
+
+
+def _tops(echoed: Echoed) -> list[dict[str, float]]:
+    """The most probable tokens of each position, and the given one."""
+    tops = echoed.top or ({},) * len(echoed.tokens)
+    return [{**top, token: value} for top, token, value in zip(tops, echoed.tokens, echoed.logprobs, strict=True)]
+
+
+def _best(top: Mapping[str, float]) -> str:
+    return max(sorted(top), key=lambda token: top[token])

@@ -1,0 +1,227 @@
+"""Does every engine compute what the reference computes?  Each scores the reference's answers, token by token (teacher forcing).
+
+After the passes, when every engine is idle.  A text is an item's prompt and the reference's answer to it; in a task of the method
+loglikelihood its prompt and each choice.  Chat templates are left out, at every engine alike.  Folders of models are compared with whole
+distributions (`forced_process`), engines over HTTP with their most probable tokens (`forced_echo`).
+
+A text that one side refuses, or reads as other tokens, is left out there; how many and why is in the record's environment.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from fireassay import isolated
+from fireassay.errors import Problem, SpecError, WorkloadError
+from fireassay.record.declared.answers import DIVERGENCE
+from fireassay.runners.evaluating import forced_echo, forced_process
+from fireassay.runners.evaluating.forced_echo import Address
+from fireassay.runners.evaluating.rows import PROPER, batch_of
+from fireassay.runners.experiment.context import RunContext
+from fireassay.runners.experiment.lost_requests import request_batches
+from fireassay.runners.experiment.rows import check_written
+from fireassay.runners.load.engines import urls_of
+from fireassay.runners.load.load import check_plug_ins
+from fireassay.scoring.items import Item, Task
+from fireassay.scoring.likelihoods import METHOD
+from fireassay.spec.experiment import Experiment
+from fireassay.spec.plan import configurations, targets_of
+
+IN_PROCESS: Final = "process"  # the backend
+POLL_S: Final = 0.1
+WHERE: Final = "evaluation.divergence"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Text:
+    """A text that every engine scores."""
+
+    task: str
+    item: str
+    context: str
+    continuation: str
+
+
+def check(experiment: Experiment) -> None:
+    """Check that every engine can score given texts, and that there is something to compare.
+
+    Raises:
+        SpecError: the engines are of two kinds, or only one.
+        EnvironmentLacks: an engine does not report the log probabilities of a given text.
+    """
+    serving = experiment.serving
+    assert serving is not None
+    targets = targets_of(serving)
+    inside = [target.name for target in targets if target.backend == IN_PROCESS]
+    addresses = _addresses(experiment)
+    started = [target.name for target in targets if target.command]
+    if inside and len(inside) < len(targets):
+        raise _refused(f"folders of models and servers ({', '.join(target.name for target in targets)})", "all folders, or all servers")
+    if started:
+        raise _refused(f"{', '.join(started)}, started by assay", "servers with urls, or folders of models: it follows after the last pass")
+    if max(len(targets), len(addresses)) < 2:
+        raise _refused("one engine", "two or more, the first of which is the reference", "Name another --target NAME=URL.")
+    check_plug_ins("loglikelihood", targets)
+    for address in () if inside else addresses:
+        forced_echo.check(address)
+
+
+def _refused(found: str, allowed: str, fix: str = "") -> SpecError:
+    return SpecError((Problem(where=WHERE, found=found, allowed=allowed, fix=fix or "Or write divergence = 0."),), "the evaluation")
+
+
+def _addresses(experiment: Experiment) -> tuple[Address, ...]:
+    """Every address of every engine, the reference's first."""
+    assert experiment.serving is not None
+    return tuple(
+        Address(target=target, url=url, model=target.model or experiment.serving.model, index=index)
+        for target in targets_of(experiment.serving)
+        for index, url in enumerate(urls_of(experiment, target))
+    )
+
+
+def force(context: RunContext, tasks: Sequence[Task]) -> None:
+    """Write the table `divergence` of the passes made, unless nothing was asked for. What was answered stays, if this fails."""
+    evaluation, serving = context.experiment.evaluation, context.experiment.serving
+    assert evaluation is not None
+    assert serving is not None
+    launches = _first_launches(context)
+    targets = targets_of(serving)
+    if not evaluation.divergence or targets[0].name not in launches:
+        return
+    texts = _spread(list(_texts(context.record.path, launches[targets[0].name], tasks, serving.task)), evaluation.divergence)
+    inside = targets[0].backend == IN_PROCESS
+    sides = [(target.name, 0) for target in targets] if inside else [(one.target.name, one.index) for one in _addresses(context.experiment)]
+    pairs = [(text.context, text.continuation) for text in texts]
+    try:
+        found = list(_in_process(context, pairs) if inside else forced_echo.sides(_addresses(context.experiment), pairs, _stopped(context)))
+    except WorkloadError as error:
+        context.note_environment(divergence={"failed": str(error)})
+        return
+    if context.stop.count:
+        return
+    for number, (name, replica) in enumerate(sides):
+        if name in launches:
+            rows = [row for row in found if row["side"] == number]
+            side = {
+                "launch": launches[name],
+                "replica": replica,
+                "side": "engine" if number else "floor",
+                "basis": "full" if inside else "top",
+            }
+            _write(context, side, texts, rows)
+    context.note_environment(divergence=_noted(len(texts), sides, found))
+
+
+def _stopped(context: RunContext) -> Any:
+    return lambda: context.stop.count > 0
+
+
+def _first_launches(context: RunContext) -> dict[str, int]:
+    """Target -> its first successful pass."""
+    names = {configuration.name: configuration.target for configuration in configurations(context.experiment)}
+    done = [row for row in context.rows if row["status"] == "ok" and row["role"] == "timed"]
+    return {names[row["configuration"]]: row["launch"] for row in sorted(done, key=lambda row: -row["launch"])}
+
+
+def _texts(path: Path, launch: int, tasks: Sequence[Task], kind: str) -> Iterator[Text]:
+    """The texts of every item that the reference answered."""
+    items = {(task.name, item.id): (task, item) for task in tasks for item in task.items}
+    for batch in request_batches(path, launch, "answers"):
+        for row in batch.select(["task", "item", "outcome", "text"]).to_pylist():
+            task, item = items[row["task"], row["item"]]
+            if row["outcome"] != PROPER:
+                continue
+            continuations = item.choices if task.method == METHOD else (row["text"] or "",)
+            for continuation in continuations:
+                if continuation.strip():
+                    yield Text(task=task.name, item=item.id, context=_context(item, kind), continuation=continuation)
+
+
+def _context(item: Item, kind: str) -> str:
+    """What precedes the answer, without a chat template."""
+    talk = "\n\n".join(str(message["content"]) for message in item.messages) if item.messages else item.prompt
+    return f"{talk}\n\n" if kind == "chat" else talk
+
+
+def _spread(texts: Sequence[Text], most: int) -> list[Text]:
+    """The texts of at most that many items, spread evenly over all."""
+    items = list(dict.fromkeys((text.task, text.item) for text in texts))
+    kept = {items[index] for index in np.linspace(0, len(items) - 1, min(most, len(items))).round().astype(int)} if items else set()
+    return [text for text in texts if (text.task, text.item) in kept]
+
+
+def _in_process(context: RunContext, texts: Sequence[tuple[str, str]]) -> Iterator[Mapping[str, Any]]:
+    """The rows of a helper process that holds the models."""
+    serving = context.experiment.serving
+    assert serving is not None
+    with tempfile.TemporaryDirectory(prefix="assay-forced-") as folder:
+        job, out, log = (Path(folder) / name for name in ("job.json", "out.jsonl", "log"))
+        targets = [target.model_dump(mode="json") for target in targets_of(serving)]
+        job.write_text(json.dumps({"targets": targets, "model": serving.model, "texts": texts}), encoding="utf-8")
+        command = isolated.python("-m", forced_process.__name__, str(job), str(out))
+        with log.open("w", encoding="utf-8") as errors:
+            process = subprocess.Popen(
+                command, env=isolated.environment(os.environ), stdin=subprocess.DEVNULL, stdout=errors, stderr=errors, cwd=context.folder
+            )
+            try:
+                while process.poll() is None and not context.stop.count:
+                    time.sleep(POLL_S)
+            finally:
+                if process.poll() is None:
+                    process.send_signal(signal.SIGKILL)
+                process.wait()
+        if context.stop.count:
+            return
+        if process.returncode:
+            said = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-3:]
+            raise WorkloadError(f"the models could not be compared ({WHERE}): {' '.join(said) or f'exit code {process.returncode}'}")
+        with out.open(encoding="utf-8") as lines:
+            yield from map(json.loads, lines)
+
+
+def _write(context: RunContext, side: Mapping[str, Any], texts: Sequence[Text], rows: Iterable[Mapping[str, Any]]) -> None:
+    """The tokens of one side. An item's texts (its choices) follow one another."""
+    columns: dict[str, list[Any]] = {name: [] for name in DIVERGENCE.column_names}
+    reached: dict[tuple[str, str], int] = {}
+    for row in rows:
+        if "error" in row:
+            continue
+        text, tokens = texts[row["text"]], len(row["logprob"])
+        begin = reached.get((text.task, text.item), 0)
+        reached[text.task, text.item] = begin + tokens
+        for name in columns:
+            if name in side:
+                columns[name] += [side[name]] * tokens
+            elif name in row:
+                columns[name] += row[name]
+        columns["task"] += [text.task] * tokens
+        columns["item"] += [text.item] * tokens
+        columns["position"] += range(begin, begin + tokens)
+    if not columns["kl"]:
+        return
+    writer = context.record.writer(int(side["launch"]))
+    writer.append_batch("divergence", batch_of("divergence", columns))
+    writer.flush()
+    check_written(writer, context.record.path)
+
+
+def _noted(texts: int, sides: Sequence[tuple[str, int]], found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """How many texts were scored, and what each side left out."""
+    refused: dict[str, Any] = {}
+    for number, (name, replica) in enumerate(sides):
+        errors = [row["error"] for row in found if row["side"] == number and "error" in row]
+        if errors:
+            refused[f"{name} {replica}"] = {"texts": len(errors), "first": errors[0]}
+    return {"texts": texts, "left_out": refused}

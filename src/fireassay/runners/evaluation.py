@@ -1,0 +1,295 @@
+"""How is a task put to engines, and how are the answers scored?  As a load of its items, each sent once, by the load client.
+
+A launch is one pass over every item at one engine: its requests are timed, counted and metered like those of any load.  The task's items
+become the load's prompts; when the launch has ended, its answers are extracted and scored.  A request that failed has no answer, and its
+item is not wrong.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from fireassay import catalog
+from fireassay.errors import Interrupted, Problem, SpecError
+from fireassay.instruments import encoder
+from fireassay.runners import serving
+from fireassay.runners.evaluating import code, echo_probe, forcing, likelihood
+from fireassay.runners.evaluating.identity import digest, of_items
+from fireassay.runners.evaluating.rows import PROPER, Asked, write_answers, write_scored, write_scores
+from fireassay.runners.experiment import launch_loop
+from fireassay.runners.experiment.context import Job, Made, Outcome, RunContext, Runner
+from fireassay.runners.experiment.lost_requests import request_batches
+from fireassay.runners.experiment.rows import check_written
+from fireassay.scoring import scoring
+from fireassay.scoring.items import Format, Item, Task
+from fireassay.scoring.likelihoods import METHOD
+from fireassay.scoring.perturbations import perturbed
+from fireassay.scoring.scoring import Score, Scored
+from fireassay.spec.experiment import Experiment
+from fireassay.spec.model import LONGEST_S
+from fireassay.spec.sections.evaluation import Evaluation
+from fireassay.spec.sections.serving import Serving
+
+OWN_TASK: Final = "file"  # the layout of an own task's TOML file
+CODE: Final = "code"  # the method of tasks whose answers are programs
+METHODS: Final = ("generation", METHOD, CODE)
+PERTURBING_SEED: Final = 0  # the same changes in every experiment, so that records compare
+EMPTY: Final = "empty"  # the outcome of a request that succeeded without any text
+
+
+def section(experiment: Experiment) -> tuple[Evaluation, Serving]:
+    """The sections [evaluation] and [serving].
+
+    Raises:
+        SpecError: one is missing, or no task is named.
+    """
+    evaluation, load = experiment.evaluation, experiment.serving
+    missing = [name for name, value in (("evaluation", evaluation), ("serving", load)) if value is None]
+    if evaluation is not None and not evaluation.task:
+        missing.append("evaluation.task")
+    if missing or evaluation is None or load is None:
+        fix = "Or use: assay evaluate --task NAME --data PATH --target URL --model M"
+        raise SpecError(tuple(Problem(where=name, found="nothing", allowed="a value", fix=fix) for name in missing), "the evaluation")
+    return evaluation, load
+
+
+def tasks_of(evaluation: Evaluation, folder: Path) -> tuple[Task, ...]:
+    """The tasks, read from the user's files.
+
+    Raises:
+        SpecError: a file cannot be read, or a row is invalid.
+    """
+    own = evaluation.task.endswith(".toml")
+    layout: Format = catalog.load("tasks", OWN_TASK if own else evaluation.task)
+    path = folder / Path(evaluation.task if own else evaluation.data).expanduser()
+    tasks = [_limited(task, evaluation) for task in layout.read(path, {**layout.options, **evaluation.task_options})]
+    if evaluation.perturb:
+        tasks = [perturbed(task, evaluation.perturb, PERTURBING_SEED) for task in tasks]
+    likelihood.one_method(tasks, METHODS)
+    return tuple(likelihood.checked(task) for task in tasks)
+
+
+def _limited(task: Task, evaluation: Evaluation) -> Task:
+    return replace(
+        task,
+        items=task.items[: evaluation.limit],
+        metrics=evaluation.metrics or task.metrics,
+        extractor=evaluation.extractor or task.extractor,
+    )
+
+
+def check(experiment: Experiment, folder: Path) -> None:
+    """Check everything that can be checked before the first request.
+
+    Raises:
+        SpecError, EnvironmentLacks: the data, a score, or an engine.
+    """
+    evaluation, _ = section(experiment)
+    tasks = tasks_of(evaluation, folder)
+    for task in tasks:
+        _signatures(task, _scores(task, evaluation))
+        scoring.extractor(task.extractor)
+    experiment = _as_requests(experiment, tasks)
+    serving.check(experiment, folder)
+    if _likelihoods(tasks):
+        echo_probe.probed(experiment)
+    if evaluation.divergence:
+        forcing.check(experiment)
+
+
+def _likelihoods(tasks: Sequence[Task]) -> bool:
+    return any(task.method == METHOD for task in tasks)
+
+
+def _as_requests(experiment: Experiment, tasks: Sequence[Task]) -> Experiment:
+    """The experiment with requests of the kind that its tasks need."""
+    load = experiment.serving
+    if load is None or not _likelihoods(tasks):
+        return experiment
+    return experiment.model_copy(update={"serving": load.model_copy(update={"task": likelihood.REQUEST})})
+
+
+def _scores(task: Task, evaluation: Evaluation) -> tuple[Score, ...]:
+    """The scores of texts; programs are judged by their tests alone."""
+    if task.method == CODE:
+        return ()
+    own = {name: value for name, value in {**task.options, **evaluation.options}.items() if name.partition(".")[0] in task.metrics}
+    return likelihood.fitting(task, scoring.prepared(task.metrics, own, encoder.load))
+
+
+def _signatures(task: Task, scores: Sequence[Score]) -> dict[str, str]:
+    """Everything that moves each score."""
+    return {code.METRIC: code.code_signature()} if task.method == CODE else {one.metric.name: one.prepared.signature for one in scores}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ready:
+    """A task with its scores loaded."""
+
+    task: Task
+    items: Mapping[str, Item]
+    scores: tuple[Score, ...]
+
+
+class Evaluations(serving.Loads):
+    """Puts every item to every engine, and scores the answers."""
+
+    def __init__(self, context: RunContext, folder: Path) -> None:
+        evaluation, load = section(context.experiment)
+        self.ready = {
+            task.name: Ready(task=task, items={item.id: item for item in task.items}, scores=_scores(task, evaluation))
+            for task in tasks_of(evaluation, context.folder)
+        }
+        self.order = [  # of the prompts' rows: task, item, choice
+            (name, item.id, choice)
+            for name, ready in self.ready.items()
+            for item in ready.items.values()
+            for choice in range(len(item.choices) if ready.task.method == METHOD else 1)
+        ]
+        prompts = folder / "items.jsonl"
+        prompts.write_text("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in self._rows()), encoding="utf-8")
+        experiment = _as_requests(_as_load(context.experiment, load, prompts, self._tasks(), len(self.order)), self._tasks())
+        super().__init__(replace(context, experiment=echo_probe.probed(experiment) if _likelihoods(self._tasks()) else experiment))
+        context.note_environment(evaluation={"tasks": {name: _identity(ready) for name, ready in self.ready.items()}})
+
+    def _tasks(self) -> list[Task]:
+        return [ready.task for ready in self.ready.values()]
+
+    def _rows(self) -> Iterator[dict[str, Any]]:
+        for name, key, choice in self.order:
+            item = self.ready[name].items[key]
+            if self.ready[name].task.method == METHOD:
+                yield likelihood.row(item, choice)
+                continue
+            yield {"prompt": [dict(message) for message in item.messages] if item.messages else item.prompt}
+
+    def make(self, job: Job) -> Made:
+        """One pass over every item at one engine."""
+        made = super().make(job)
+        if made.row["status"] == "ok":
+            try:
+                self._score(job)
+            except Interrupted:
+                return replace(made, row={**made.row, "status": "aborted", "reason": f"stopped by {self.context.stop.reason}"})
+        return made
+
+    def _unless_stopped(self, *_: int) -> None:
+        if self.context.stop.count:
+            raise Interrupted("the programs were not all judged")
+
+    def _score(self, job: Job) -> None:
+        writer, path = self.context.record.writer(job.number), self.context.record.path
+        writer.flush()
+        sent = list(_sent(path, job.number, self.order))
+        for name, ready in self.ready.items():
+            find = scoring.extractor(ready.task.extractor)
+            mine = [answer for answer in sent if answer["task"] == name]
+            mine = list(likelihood.folded(mine, ready.items)) if ready.task.method == METHOD else list(map(_with_text, mine))
+            missing = set(ready.items) - {answer["item"] for answer in mine}
+            texts = [answer["text"] if answer["status"] == PROPER else None for answer in mine]
+            items = [ready.items[answer["item"]] for answer in mine]
+            stops = () if ready.task.method == CODE else ready.task.stop
+            chosen = ready.task.method == METHOD
+            found = list(map(likelihood.chosen, texts)) if chosen else scoring.found(find, texts, [item.choices for item in items], stops)
+            asked = [
+                Asked(
+                    item=item,
+                    repetition=0,
+                    outcome=answer["status"],
+                    text=answer["text"],
+                    extraction=extraction,
+                    request=answer["request"],
+                    finish_reason=answer["finish_reason"],
+                )
+                for item, answer, extraction in zip(items, mine, found, strict=True)
+            ]
+            asked += [Asked(item=ready.items[item], repetition=0, outcome="unsent", text=None, extraction=None) for item in sorted(missing)]
+            if ready.task.method == CODE:
+                asked, passed = code.judged(asked, self._unless_stopped)
+                write_scored(writer, job.number, name, asked, _passed(passed))
+            write_answers(writer, job.number, name, asked)
+            write_scores(writer, job.number, name, asked, ready.scores)
+        check_written(writer, path)
+
+
+def _passed(scores: Sequence[float | None]) -> Scored:
+    """Verdicts as scores; NaN: none."""
+    values = np.array([np.nan if score is None else score for score in scores])
+    return Scored(name=code.METRIC, rows=values.reshape(-1, 1), scores=values)
+
+
+def _sent(path: Path, launch: int, order: Sequence[tuple[str, str, int]]) -> Iterator[dict[str, Any]]:
+    """What happened to each request of a launch, with its task, item and choice; `order`: those of the prompts' rows."""
+    rows = {
+        row["request"]: int(row["example"])
+        for batch in request_batches(path, launch, "arrivals")
+        for row in batch.select(["request", "example"]).to_pylist()
+    }
+    for batch in request_batches(path, launch):
+        for row in batch.select(["request", "status", "text", "finish_reason", "logprobs"]).to_pylist():
+            task, item, choice = order[rows[row["request"]]]
+            yield {**row, "task": task, "item": item, "choice": choice}
+
+
+def _with_text(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """The answer, which has failed if it has no text."""
+    return {**answer, "status": EMPTY if answer["status"] == PROPER and not answer["text"] else answer["status"]}
+
+
+def _as_load(experiment: Experiment, load: Serving, prompts: Path, tasks: Sequence[Task], requests: int) -> Experiment:
+    """The experiment with its items as the prompts of a closed loop that ends after the last one."""
+    longest = None if _likelihoods(tasks) else max(task.max_tokens for task in tasks)
+    asked = load.prompts.model_copy(update={"source": str(prompts), "format": "jsonl", "field": "prompt", "answer_tokens": longest})
+    # Every item is waited for: the last ones too end by their own time limit (serving.client.timeout_s), not by the load's.
+    arrivals = load.arrivals.model_copy(update={"requests": requests, "duration_s": LONGEST_S / 2, "drain_s": LONGEST_S / 2})
+    update = {"prompts": asked, "arrivals": arrivals}
+    return experiment.model_copy(update={"serving": load.model_copy(update=update)})
+
+
+def _identity(ready: Ready) -> dict[str, Any]:
+    """Everything that identifies a task: its items are conditions, as are the template, the extraction and the scores."""
+    task = ready.task
+    return {
+        "metrics": _signatures(task, ready.scores),
+        "extractor": scoring.extractor(task.extractor).signature,
+        **of_items(task.items),
+        "files": dict(task.files),
+        "template": digest([task.template]),
+        "shots": task.shots,
+        "stop": list(task.stop),
+        "max_tokens": task.max_tokens,
+        "chance": task.chance,
+        "cluster": task.cluster,
+        "options": dict(task.options),
+        "method": task.method,
+    }
+
+
+def run(context: RunContext) -> Outcome:
+    """Make the remaining passes, and leave no engine running."""
+    with tempfile.TemporaryDirectory(prefix="assay-items-") as folder:
+        passes = Evaluations(context, Path(folder))
+        try:
+            outcome = launch_loop.run(context, passes)
+            if outcome.state == "complete":
+                forcing.force(passes.context, [ready.task for ready in passes.ready.values()])
+            return _ended(outcome, context)
+        finally:
+            passes.close()
+
+
+def _ended(outcome: Outcome, context: RunContext) -> Outcome:
+    """Interrupted if a stop came after the last pass: the answers are kept, and what was to follow them is not there."""
+    if outcome.state == "complete" and context.stop.count:
+        return replace(outcome, state="interrupted", reason=context.stop.reason)
+    return outcome
+
+
+RUNNER = Runner(name="evaluation", check=check, run=run)

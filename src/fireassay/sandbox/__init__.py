@@ -1,0 +1,1 @@
+"""What does untrusted code answer, and what may it do?  Its verdict is computed outside of its process."""

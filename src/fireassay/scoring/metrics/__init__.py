@@ -1,0 +1,1 @@
+"""Which scores are there?  One file with METRIC each; nothing lists them elsewhere."""

@@ -1,0 +1,1 @@
+"""What do several scores share?"""

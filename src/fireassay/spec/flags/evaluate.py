@@ -1,0 +1,89 @@
+"""How do the flags of `assay evaluate` become an experiment?
+
+    assay evaluate --task gsm8k --data test.jsonl --target http://localhost:8000 --model M
+
+Every flag except --target sets one key; all errors are reported at once, under the flags' names.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from fireassay.clock import SystemClock
+from fireassay.errors import Problem
+from fireassay.spec.flags import of_verb
+from fireassay.spec.flags.texts import PRICE_SOURCE
+from fireassay.spec.rules.evaluation import LOAD
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from fireassay.spec.experiment import Experiment
+
+VERB: Final = "evaluate"
+NAMED: Final = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)=(.+)")
+IN_THIS_PROCESS: Final = "process"  # the backend of a folder with a model
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """Declare every flag; values stay text until `experiment_from`."""
+    parser.add_argument(
+        "--target",
+        dest="targets",
+        action="append",
+        required=True,
+        metavar="[NAME=]URL|FOLDER",
+        help="an engine, or a folder with a model, run in this process; may be repeated, the first is the reference",
+    )
+    of_verb.declare(parser.add_argument_group("keys of the experiment"), of_verb.flags_of(VERB))
+
+
+def experiment_from(namespace: argparse.Namespace) -> Experiment:
+    """The experiment that the flags describe.
+
+    Raises:
+        SpecError: every problem of the flags at once.
+    """
+    targets = [_target(text, index, len(namespace.targets)) for index, text in enumerate(namespace.targets)]
+    data: dict[str, Any] = {
+        "workload": {"runner": "evaluation", "work": "tokens"},
+        "gates": {"efficiency": "none"},
+        "serving": {**LOAD, "targets": targets, "concurrency": [8]},
+        "evaluation": {},
+    }
+    flags = of_verb.flags_of(VERB)
+    of_verb.put_defaults(data, flags)
+    problems = [*of_verb.put_all(data, of_verb.given(namespace, flags)), *_missing(data)]
+    task = str(data["evaluation"].get("task", "task"))
+    data["serving"]["prompts"] = {"source": str(data["evaluation"].get("data") or task), "cache": "as_is"}
+    if "usd_per_worker_hour" in data.get("prices", {}):
+        data["prices"] = {"source": PRICE_SOURCE, "date": SystemClock().utc().date(), **data["prices"]}
+    data.setdefault("name", Path(task).stem or "task")
+    if "quality" in data:
+        data["quality"]["metric"] = next(iter(data["evaluation"].get("metrics") or ("task",)))
+    return of_verb.experiment_of(data, problems, as_flag)
+
+
+def _missing(data: dict[str, Any]) -> Iterator[Problem]:
+    evaluation = data["evaluation"]
+    if not evaluation.get("task"):
+        yield Problem(where="--task", found="nothing", allowed="a layout, or an own task's TOML file", fix="As in --task gsm8k.")
+    elif not evaluation.get("data") and not str(evaluation["task"]).endswith(".toml"):
+        yield Problem(where="--data", found="nothing", allowed="the file or folder with the task's data", fix="As in --data test.jsonl.")
+
+
+def _target(text: str, index: int, count: int) -> dict[str, Any]:
+    match = NAMED.fullmatch(text)
+    named, place = (match[1], match[2]) if match and "://" not in match[1] else ("", text)
+    name = named or ("engine" if count == 1 else "abcdefghijklmnopqrstuvwxyz"[index % 26])
+    if "://" in place:
+        return {"name": name, "urls": [place]}
+    return {"name": name, "backend": IN_THIS_PROCESS, "model": place}
+
+
+def as_flag(problem: Problem) -> Problem:
+    """The problem under the name of the flag that sets its key."""
+    return of_verb.as_flag(problem, of_verb.flags_of(VERB))

@@ -1,0 +1,92 @@
+"""How far can a mean over items be from the mean over all such items?
+
+Independent items that are each right or wrong: Wilson's score interval (Journal of the American Statistical Association 22, 1927).
+Others: Student t over the units, which are clusters of dependent items or single ones, with the cluster-robust variance
+C/(C-1) sum over clusters of (sum of weight (value - mean))^2 / (sum of weights)^2 and C-1 degrees of freedom (Liang & Zeger, Biometrika 73,
+1986), limited to the possible scores.  Each bound is the outer one of Student's and of Johnson's for skewed values (Journal of the American
+Statistical Association 73, 1978), which moves both by s g (1 + 2 t^2) / (6 C), g the skewness: Student's alone covers 91 to 93 % of means of
+20 skewed scores.  Where fewer than `FEW` units differ from the most common value, neither knows the spread, and Gaffke's bound
+(`bounded_mean`) counts too, if the scale is bounded.
+Cannot tell: whether the items stand for real use.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fireassay.stats.intervals import bounded_mean
+from fireassay.stats.intervals.bounded_mean import Units
+from fireassay.stats.intervals.intervals import Interval, t_quantile
+
+Array = NDArray[np.float64]
+Labels = Sequence[Hashable | None]
+FEW: Final = 10  # units that differ from the most common value
+METHOD: Final = "Student t, skewness-corrected"
+
+
+def wilson(right: float, total: float, confidence: float) -> Interval:
+    """Score interval of a share of `total` independent items."""
+    if not (total > 0.0 and 0.0 <= right <= total):
+        raise ValueError(f"a share needs 0 <= right <= total and a total above 0, not {right} of {total}")
+    z, p = t_quantile((1.0 + confidence) / 2.0, math.inf), right / total
+    middle = (p + z * z / (2.0 * total)) / (1.0 + z * z / total)
+    half = z / (1.0 + z * z / total) * math.sqrt(p * (1.0 - p) / total + z * z / (4.0 * total * total))
+    return Interval(value=p, low=max(0.0, middle - half) if right else 0.0, high=min(1.0, middle + half) if right < total else 1.0)
+
+
+def of_items(values: Array, weights: Array, clusters: Labels | None, scale: tuple[float, float], confidence: float) -> Interval:
+    """Interval of the weighted mean of `values` (shape [items]); fewer than two units bound nothing but the scale."""
+    even = bool(np.all(weights == weights[0])) if len(weights) else False
+    if clusters is None and even and len(values) > 1 and bool(np.isin(values, (0.0, 1.0)).all()):
+        return wilson(float(values.sum()), float(len(values)), confidence)
+    member = members(len(values), clusters)
+    totals, sizes = (np.bincount(member, weights=each).astype(np.float64) for each in (weights * values, weights))
+    mean, error, units = of_units(values, weights, clusters)
+    low, high = _skewed(totals - mean * sizes, error, confidence) if units > 1 else (-math.inf, math.inf)
+    if units > 1 and math.isfinite(scale[0]) and math.isfinite(scale[1]) and _hardly_any_differ(totals / sizes):
+        each, level = Units(totals=totals, sizes=sizes), (1.0 + confidence) / 2.0
+        low = min(low, bounded_mean.lower(each, scale[0], level) - mean)
+        high = max(high, bounded_mean.upper(each, scale[1], level) - mean)
+    return Interval(value=mean, low=max(scale[0], mean + low), high=min(scale[1], mean + high))
+
+
+def _skewed(pulls: Array, error: float, confidence: float) -> tuple[float, float]:
+    """Where the bounds lie from the mean: the outer ones of Student's and Johnson's."""
+    units = len(pulls)
+    t, spread = t_quantile((1.0 + confidence) / 2.0, units - 1), math.sqrt(float(pulls @ pulls) / units)
+    skewness = float(np.mean((pulls / spread) ** 3)) if spread > 0.0 else 0.0
+    shift = error * skewness * (1.0 + 2.0 * t * t) / (6.0 * math.sqrt(units))
+    return min(0.0, shift) - t * error, max(0.0, shift) + t * error
+
+
+def _hardly_any_differ(means: Array) -> bool:
+    """Whether nearly all units have one value."""
+    return len(means) - int(np.unique(means, return_counts=True)[1].max()) < FEW
+
+
+def of_units(values: Array, weights: Array, clusters: Labels | None) -> tuple[float, float, int]:
+    """Weighted mean, its cluster-robust standard error, and the number of units."""
+    total = float(weights.sum())
+    mean = float(values @ weights) / total
+    member = members(len(values), clusters)
+    units = int(member.max()) + 1
+    if units < 2:
+        return mean, math.inf, units
+    pulls = np.bincount(member, weights=weights * (values - mean))
+    return mean, math.sqrt(units / (units - 1) * float(pulls @ pulls)) / total, units
+
+
+def members(items: int, clusters: Labels | None) -> NDArray[np.intp]:
+    """The unit of each item: its cluster, or itself where it has none."""
+    if clusters is None:
+        return np.arange(items)
+    if len(clusters) != items:
+        raise ValueError(f"each of the {items} items needs the label of its cluster, or None, not {len(clusters)} labels")
+    known: dict[tuple[bool, Hashable], int] = {}
+    keys = ((label is None, index if label is None else label) for index, label in enumerate(clusters))
+    return np.array([known.setdefault(key, len(known)) for key in keys])

@@ -1,0 +1,117 @@
+"""Can so many items show the margin, and what will asking them take?
+
+Computed before anything is sent.  A margin that the items cannot show with 80 % power would buy an undecided verdict.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fireassay.errors import Problem
+from fireassay.estimates.format import count, given, percent
+from fireassay.spec.experiment import Experiment
+from fireassay.spec.plan import plan
+from fireassay.stats.comparing.item_power import Grouping, ItemPower, item_power
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """The items of one task, as the plan sees them."""
+
+    task: str
+    items: int
+    clusters: int | None  # None: every item is a unit
+    characters: int  # of all prompts
+    most_tokens: int  # of one answer
+    largest: float = 1.0  # weight of the largest unit, in items of mean weight
+    uneven: float = 1.0  # mean(w^2) / mean(w)^2 of the items' weights
+    choices: int | None = None  # of all items together, where each is a request; None: an item is one
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskPlan:
+    """One task, and what its items can show; None without a margin or a second side."""
+
+    asked: Asked
+    power: ItemPower | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationPlan:
+    """What an evaluation will send, and what it can show."""
+
+    tasks: tuple[TaskPlan, ...]
+    requests: int
+    characters: int  # of all prompts sent
+    most_tokens: int  # of all answers together
+    margin: float | None
+
+    @property
+    def short(self) -> tuple[TaskPlan, ...]:
+        """The tasks with too few items for the margin."""
+        return tuple(task for task in self.tasks if task.power is not None and not task.power.enough)
+
+
+def evaluation_plan(experiment: Experiment, asked: tuple[Asked, ...]) -> EvaluationPlan:
+    """The plan of an experiment with these tasks."""
+    passes = len(plan(experiment))
+    return EvaluationPlan(
+        tasks=tuple(TaskPlan(asked=task, power=_power(experiment, task)) for task in asked),
+        requests=passes * sum(task.items if task.choices is None else task.choices for task in asked),
+        characters=passes * sum(task.characters for task in asked),
+        most_tokens=passes * sum(task.items * task.most_tokens for task in asked),
+        margin=None if experiment.quality is None else experiment.quality.margin,
+    )
+
+
+def _power(experiment: Experiment, task: Asked) -> ItemPower | None:
+    quality, evaluation = experiment.quality, experiment.evaluation
+    sides = len({launch.configuration for launch in plan(experiment)})
+    if quality is None or evaluation is None or sides < 2 or not task.items or quality.margin >= 1.0:
+        return None
+    return item_power(task.items, quality.margin, evaluation.flips, experiment.launches.confidence, _grouping(experiment, task))
+
+
+def _grouping(experiment: Experiment, task: Asked) -> Grouping | None:
+    """How the items belong together; None: each is a unit that is answered once, and right or wrong."""
+    assert experiment.evaluation is not None
+    if task.clusters is None and task.largest <= 1.0 and experiment.launches.per_configuration == 1:
+        return None
+    size = task.items / (task.clusters or task.items)
+    largest = max(task.largest, size)
+    return Grouping(size=size, largest=largest, correlation=experiment.evaluation.alike, uneven=task.uneven)
+
+
+def sentences(told: EvaluationPlan) -> tuple[str, ...]:
+    """The plan in words, before the first request."""
+    tokens = f"at most {told.most_tokens:,} tokens of answers" if told.most_tokens else "nothing is generated"
+    words = [
+        f"{count(told.requests, 'requests')}, {told.characters:,} characters of prompts, {tokens}",
+        *(_words(task, told.margin or 0.0) for task in told.tasks if task.power is not None),
+    ]
+    return tuple(words)
+
+
+def _words(task: TaskPlan, margin: float) -> str:
+    power = task.power
+    assert power is not None
+    return (
+        f"{task.asked.task}: {count(power.items, 'items')}; a margin of {given(margin)} needs about {power.needed:,} for a power of 80 % "
+        f"(here {percent(power.power)}); these items support a margin of {given(round(power.supported_margin, 4))}"
+    )
+
+
+def refusals(experiment: Experiment, told: EvaluationPlan) -> tuple[Problem, ...]:
+    """Why nothing is sent: the margin is smaller than the items can show; none with `explore`."""
+    evaluation = experiment.evaluation
+    if evaluation is None or evaluation.explore:
+        return ()
+    return tuple(
+        Problem(
+            where="quality.margin",
+            found=_words(task, told.margin or 0.0),
+            allowed="a margin that the items can show",
+            fix=f"Widen it, ask more items, correct --flips (now {given(evaluation.flips)}), or add --explore to send them all the same.",
+        )
+        for task in told.short
+    )

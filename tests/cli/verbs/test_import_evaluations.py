@@ -1,0 +1,51 @@
+"""`assay import` of an evaluation harness: which flags does it take, and what does it answer?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fireassay.cli import main
+from tests.runners.foreign.evaluations.read_back import LOGS
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize("how", [("--from", "lm-eval"), ("--tool", "lm_eval"), ()])
+def test_the_tool_is_named_or_recognised(how: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["import", str(LOGS / "lm_eval" / "tiny"), "--json", *how]) == 0
+    (record,) = json.loads(capsys.readouterr().out)["records"]
+    assert (record["tool"], record["requests"], record["failed"]) == ("lm_eval", 40, 0)
+
+
+def test_two_sides_and_a_margin_make_one_record_with_a_decision(capsys: pytest.CaptureFixture[str]) -> None:
+    sides = [str(LOGS / "inspect" / log) for log in ("good.eval", "worse.json")]
+    assert main(["import", *sides, "--margin", "0.05", "--metric", "graded", "--json"]) == 0
+    (record,) = json.loads(capsys.readouterr().out)["records"]
+    assert main(["report", record["path"]]) == 4  # inconclusive
+    assert "quality undecided: graded -0.050" in capsys.readouterr().out
+
+
+def test_flags_of_a_harness_are_refused_for_a_load_generator(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "load.json").write_text("{}")
+    assert main(["import", "load.json", "--margin", "0.1"]) == 2
+    assert "--margin" in capsys.readouterr().err
+
+
+def test_results_of_two_tools_are_no_sides(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["import", str(LOGS / "lm_eval" / "tiny"), str(LOGS / "inspect" / "good.eval")]) == 2
+    assert "2 paths" in capsys.readouterr().err
+    assert main(["import", "--from", "lm-eval", str(LOGS / "inspect" / "good.eval")]) == 2
+    assert "--log_samples" in capsys.readouterr().err
+
+
+def test_what_an_import_must_doubt_is_said_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["import", str(LOGS / "lm_eval" / "failing")]) == 0
+    assert "20 replies of sums_plain are empty" in " ".join(capsys.readouterr().out.split())

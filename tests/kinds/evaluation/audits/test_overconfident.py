@@ -1,0 +1,45 @@
+"""Is a bin of choices named whose confidence its right answers contradict, and none that they confirm?"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from fireassay.frames.record_data import RecordData
+from fireassay.kinds.evaluation.audits.overconfident import AUDIT
+from fireassay.kinds.evaluation.calibrated import of_record
+from tests.answered import rows, scored
+
+
+def rated(folder: Path, sure: float, right: int, of: int) -> RecordData:
+    """So many items of two choices, all chosen with one confidence, of which some are right."""
+    logprobs = (float(np.log(sure)), float(np.log(1.0 - sure)))
+    entries = [{"logprob": value, "tokens": 1, "characters": 1, "bytes": 1, "scored_bytes": 1, "request": 0} for value in logprobs]
+    measured = scored(folder, {"a": rows(["yes"] * of)})
+    references = [json.dumps(["0" if index < right else "1"]) for index in range(of)]
+    columns = (pl.lit(json.dumps(entries)).alias("text"), pl.Series("references", references))
+    answers = measured.table("answers").sort("item").with_columns(*columns)
+    before = {**measured.before, "evaluation": {"tasks": {"answers": {"method": "loglikelihood", "metrics": {}}}}}
+    manifest = {**measured.manifest, "environment": {**measured.manifest["environment"], "before": before}}
+    return replace(measured, manifest=manifest, tables={**measured.tables, "answers": answers})
+
+
+def test_a_bin_that_its_answers_contradict_is_named(tmp_path: Path) -> None:
+    (finding,) = AUDIT.examine(rated(tmp_path, 0.9, 50, 100), {})
+    assert finding.severity == "note"
+    assert "100 choices with a mean confidence of 0.90 are right in 0.50 [" in finding.evidence
+
+
+def test_a_bin_that_its_answers_confirm_is_not(tmp_path: Path) -> None:
+    assert list(AUDIT.examine(rated(tmp_path, 0.9, 90, 100), {})) == []
+
+
+def test_the_brier_score_is_the_mean_square(tmp_path: Path) -> None:
+    measured = rated(tmp_path, 0.9, 50, 100)
+    value = of_record(measured)["brier_score"].compute(measured, {})["answers=a"]
+    assert value.value == pytest.approx(0.5 * 0.01 + 0.5 * 0.81)  # type: ignore[union-attr]

@@ -1,0 +1,106 @@
+"""Two records of evaluations are paired item by item, and say what one record of both would say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fireassay.cli import main
+from fireassay.frames.record_data import from_record
+from fireassay.record.reader import open_record
+from fireassay.runners.experiment.run import run
+from fireassay.spec.load import from_mapping
+from fireassay.verdict.judge import judge
+
+ITEMS = 300
+RIGHT = ["yes" if index % 3 else "no" for index in range(ITEMS)]
+WRONG = {"yes": "no", "no": "yes"}
+
+
+def missing(*indices: int) -> list[str]:
+    """The right answers, but for every seventh and these."""
+    return [WRONG[right] if index % 7 == 0 or index in indices else right for index, right in enumerate(RIGHT)]
+
+
+BEFORE = missing()
+SIDES = {"same": BEFORE, "worse": missing(*range(1, ITEMS, 5)), "one": missing(1)}
+
+
+def record(folder: Path, sides: dict[str, list[str]], *, margin: float | None = None, metric: str = "exact_match") -> Path:
+    """A record of these answers."""
+    folder.mkdir()
+    for name, answers in sides.items():
+        rows = [{"id": index, "answer": answer, "reference": RIGHT[index]} for index, answer in enumerate(answers)]
+        (folder / f"{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    data: dict[str, Any] = {
+        "name": folder.name,
+        "workload": {"runner": "answers", "work": "items"},
+        "launches": {"per_configuration": 1},
+        "noise": {"sentinel_s": 0.0},
+        "evaluation": {"answers": [{"name": name, "path": f"{name}.jsonl"} for name in sides], "metrics": [metric], "fields": {"id": "id"}},
+    }
+    if margin is not None:
+        data["quality"] = {"metric": metric, "margin": margin}
+    return run(from_mapping(data), folder=folder, root=folder / "records")
+
+
+def compared(capsys: pytest.CaptureFixture[str], *words: Path | str) -> tuple[int, dict[str, Any]]:
+    capsys.readouterr()
+    code = main(["compare", *map(str, words), "--json"])
+    return code, json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    ("side", "margin", "metric", "code", "state"),
+    [
+        ("same", 0.05, "exact_match", 0, "HELD"),
+        ("worse", 0.05, "exact_match", 1, "DEGRADED"),
+        ("one", 0.001, "exact_match", 4, "INCONCLUSIVE"),
+        ("worse", 0.02, "f1_macro", 1, "DEGRADED"),  # resampled
+    ],
+)
+def test_two_records_say_what_one_record_of_both_says(
+    side: str, margin: float, metric: str, code: int, state: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = record(tmp_path / "a", {"before": BEFORE}, metric=metric)
+    after = record(tmp_path / "b", {"after": SIDES[side]}, metric=metric)
+    both = record(tmp_path / "both", {"before": BEFORE, "after": SIDES[side]}, margin=margin, metric=metric)
+    (gate,) = judge(from_record(open_record(both))).verdict.gates
+    found, document = compared(capsys, before, after, "--margin", str(margin))
+    assert (found, list(document["quality"].values())) == (code, [state])
+    assert gate.sentence in document["sentence"]
+    assert " worse and " in document["sentence"]
+    inside = compared(capsys, both, "--at", "answers=before", "--at", "answers=after")
+    assert inside[0] == code
+    assert gate.sentence in inside[1]["sentence"]
+
+
+def test_the_margin_of_the_records_counts_without_a_flag(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before, after = (record(tmp_path / name, {"x": SIDES[name]}, margin=0.05) for name in ("same", "worse"))
+    assert compared(capsys, before, after)[0] == 1
+    assert compared(capsys, before, after, "--margin", "0.5")[0] == 0
+
+
+def test_another_margin_refuses_and_the_flag_decides_for_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = record(tmp_path / "a", {"x": BEFORE}, margin=0.05)
+    after = record(tmp_path / "b", {"x": SIDES["one"]}, margin=0.2)
+    code, document = compared(capsys, before, after)
+    assert (code, [found["field"] for found in document["mismatches"] if found["refuses"]]) == (3, ["quality.margin"])
+    assert compared(capsys, before, after, "--margin", "0.05")[0] == 0
+
+
+def test_without_a_margin_nothing_is_decided_and_the_way_on_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before, after = (record(tmp_path / name, {"x": SIDES[name]}) for name in ("same", "worse"))
+    code, document = compared(capsys, before, after)
+    assert (code, document["state"]) == (5, "nothing_measured")
+    assert "--margin" in document["sentence"]
+
+
+@pytest.mark.parametrize("margin", ["0", "-1", "inf", "nan"])
+def test_a_margin_is_above_0(margin: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before, after = (record(tmp_path / name, {"x": SIDES[name]}) for name in ("same", "worse"))
+    assert main(["compare", str(before), str(after), "--margin", margin]) == 2
+    assert "--margin" in capsys.readouterr().err

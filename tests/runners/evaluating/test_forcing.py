@@ -1,0 +1,218 @@
+"""Is an engine with one wrong weight named, from the record alone, and are rounded ones not?"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fireassay import catalog
+from fireassay.errors import EnvironmentLacks, SpecError
+from fireassay.estimates.estimate import Absent, Estimate
+from fireassay.frames.evaluation.forced import floor_of, sides
+from fireassay.frames.record_data import RecordData, from_record
+from fireassay.instruments.calls.generation import quiet
+from fireassay.record.reader import open_record
+from fireassay.record.sealing.verify import verify
+from fireassay.reports.pages.record import page
+from fireassay.reports.view import build
+from fireassay.runners.evaluating import forcing
+from fireassay.runners.evaluation import check
+from fireassay.runners.experiment.run import run
+from fireassay.spec.experiment import Experiment
+from fireassay.spec.load import from_mapping
+from fireassay.spec.rules.evaluation import LOAD
+from fireassay.verdict.judge import judge
+from tests.echo_engine import echo_engine
+from tests.frames.evaluation import teacher_forcing
+from tests.instruments import byte_models
+
+SYMBOLS = [chr(0x4E00 + token) for token in range(256)]  # one for each token, so that a text is read back as the tokens it was made of
+TASK = """
+name = "bytes"
+data = "items.jsonl"
+method = "generation"
+metrics = ["exact_match"]
+max_tokens = 32
+template = "{question}"
+"""
+
+
+def experiment(folder: Path, targets: list[dict[str, Any]], task: str = "task.toml", divergence: int = 48) -> Experiment:
+    (folder / "task.toml").write_text(TASK)
+    drawn = random.Random(3)
+    prompts = ["".join(drawn.choices(SYMBOLS[3:], k=drawn.randint(4, 39))) for _ in range(48)]  # quality.md, 9.6
+    (folder / "items.jsonl").write_text("".join(f"{json.dumps({'question': prompt, 'answer': '?'})}\n" for prompt in prompts))
+    choices = [{"prompt": f"{index}+1=", "choices": [f" {index + 1}", f" {index + 2}, or so"], "label": 0} for index in range(24)]
+    (folder / "choices.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in choices))
+    own = task.endswith(".toml")
+    return from_mapping(
+        {
+            "name": "forced",
+            "workload": {"runner": "evaluation", "work": "tokens"},
+            "noise": {"sentinel_s": 0.0},
+            "launches": {"per_configuration": 1},
+            "evaluation": {"task": task, "data": "" if own else "choices.jsonl", "divergence": divergence},
+            "serving": {
+                **LOAD,
+                "task": "completions",
+                "model": "m",
+                "concurrency": [1],
+                "targets": targets,
+                "prompts": {"source": "items.jsonl", "cache": "as_is"},
+            },
+        }
+    )
+
+
+def evaluated(folder: Path, targets: list[dict[str, Any]], **more: Any) -> RecordData:
+    path = run(experiment(folder, targets, **more), folder=folder, root=folder / "records")
+    assert verify(path) == ()
+    return from_record(open_record(path))
+
+
+def tokenizer() -> Any:
+    """A symbol is a token."""
+    from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    marks = {"<pad>": 0, "<s>": 1, "</s>": 2}
+    bare = Tokenizer(models.WordLevel({**marks, **{SYMBOLS[token]: token for token in range(3, 256)}}, unk_token="<pad>"))
+    bare.pre_tokenizer, bare.decoder = pre_tokenizers.Split(Regex("."), "isolated"), decoders.Fuse()
+    return PreTrainedTokenizerFast(tokenizer_object=bare, pad_token="<pad>", bos_token="<s>", eos_token="</s>")
+
+
+def saved(folder: Path, change: Callable[[Any], Any]) -> str:
+    with quiet():
+        change(byte_models.llama(vocabulary=256)).save_pretrained(folder)
+        tokenizer().save_pretrained(folder)
+    return str(folder)
+
+
+def with_wrong_weight(model: Any) -> Any:
+    model.model.layers[1].mlp.down_proj.weight.data[3, 5] += 0.5
+    return model
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> RecordData:
+    """The tiny Llama beside copies of it: rounded to bfloat16, to eight bits, and with one wrong weight."""
+    folder = tmp_path_factory.mktemp("forced")
+    copies: Mapping[str, Callable[[Any], Any]] = {
+        "fp32": lambda model: model,
+        "bf16": lambda model: model.bfloat16(),
+        "wrong": with_wrong_weight,
+        "int8": lambda model: teacher_forcing.quantised(model, 127),
+    }
+    targets = [
+        {"name": name, "backend": "process", "model": saved(folder / name, change), "options": {"threads": 1}}
+        for name, change in copies.items()
+    ]
+    return evaluated(folder, targets)
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_only_the_wrong_weight_is_named(measured: RecordData) -> None:
+    judgement = judge(measured)
+    found = {side.configuration.removeprefix("engine="): side.nature for side in sides(measured) if not side.floor}
+    assert found == {"bf16": "rounded", "wrong": "corrupt", "int8": "coarser"}
+    findings = [finding for finding in judgement.verdict.findings if finding.rule == "corrupt_engine"]
+    assert {(finding.configuration, finding.severity) for finding in findings} == {("engine=wrong", "fail"), ("engine=int8", "note")}
+    (named,) = [finding for finding in findings if finding.severity == "fail"]
+    (side,) = [side for side in sides(measured) if side.nature == "corrupt"]
+    assert 0.7e-2 < side.tail.p999 < 2.8e-2  # 1.4e-2 in quality.md, section 5: another program, other prompts
+    assert 27.5 < side.tail.ratio < 110.0  # 55
+    assert named.evidence.startswith("engine wrong: the largest KL divergence over 1,")
+    assert " times its mean: one weight or layer differs, not rounding (" in named.evidence
+    assert judgement.verdict.status == "FAIL"
+    assert "engine wrong" in judgement.verdict.sentence
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_the_numbers_are_those_of_the_table(measured: RecordData) -> None:
+    results, table = judge(measured).results, measured.table("divergence")
+    launch = measured.timed.filter(configuration="engine=wrong")["launch"][0]
+    kl = table.filter(launch=launch)["kl"].clip(0.0)
+    for name, expected in (("kl_mean", kl.mean()), ("kl_max_over_mean", kl.max() / kl.mean()), ("kl_p999", kl.quantile(0.999, "linear"))):
+        value = results[name]["engine=wrong"]
+        assert isinstance(value, Estimate)
+        assert value.value == pytest.approx(expected, rel=1e-6)
+    agreement = results["top1_agreement"]["engine=bf16"]
+    assert isinstance(agreement, Estimate)
+    assert 0.9 < agreement.value < 1.0
+    assert agreement.n_trials == kl.len()
+    reference = results["kl_mean"]["engine=fp32"]
+    assert isinstance(reference, Absent)
+    assert reference.reason == "not_applicable"
+    assert set(table["basis"]) == {"full"}
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_the_page_says_it_in_words(measured: RecordData) -> None:
+    made = page(build(measured, judge(measured)))
+    text = catalog.load("reports.writers", "html").write(made)
+    assert "one weight or layer differs, not rounding" in text
+    assert "a coarser number format" in text
+    assert "engine wrong: the largest KL divergence over 1," in made.answer.headline
+
+
+def likely(text: str) -> list[float]:
+    return [-0.5 - 0.01 * (ord(character) % 7) for character in text]
+
+
+def rounded(text: str) -> list[float]:
+    return [value + 1e-4 * (index % 3 - 1) for index, value in enumerate(likely(text))]
+
+
+def wrong(text: str) -> list[float]:
+    """One token in the whole set of texts is far off."""
+    return [value - (3.0 if character == "9" else 0.0) for value, character in zip(rounded(text), text, strict=True)]
+
+
+@pytest.mark.slow
+def test_a_wrong_replica_is_named_over_http(tmp_path: Path) -> None:
+    with echo_engine(likely) as a, echo_engine(rounded) as b, echo_engine(wrong) as c:
+        targets = [{"name": "a", "urls": [a.url]}, {"name": "b", "urls": [b.url, c.url]}]
+        measured = evaluated(tmp_path, targets, task="continuations")
+    floor = floor_of(measured)
+    assert floor is not None
+    assert floor.tail.max == 0.0
+    assert [(side.configuration, side.replica, side.bound) for side in sides(measured)] == [
+        ("engine=a", None, True),
+        ("engine=b", 0, True),
+        ("engine=b", 1, True),
+    ]
+    (named,) = [finding for finding in judge(measured).verdict.findings if finding.severity == "fail"]
+    assert named.evidence.startswith("replica 1 of engine b: the largest KL divergence over ")
+    assert ", at least " in named.evidence
+    # by hand: the probability of "9" (7 % of tokens' first choice here) falls from p to q, and everything else stands for one outcome
+    p, q = (math.exp(values("9")[0]) for values in (likely, lambda text: [rounded(f"x{text}")[1] - 3.0]))
+    expected = p * math.log(p / q) + (1 - p) * math.log((1 - p) / (1 - q))
+    assert sides(measured)[2].tail.max == pytest.approx(expected, rel=1e-3)
+
+
+def test_one_engine_has_nothing_to_be_compared_with(tmp_path: Path) -> None:
+    with echo_engine(likely) as engine, pytest.raises(SpecError, match="two or more"):
+        check(experiment(tmp_path, [{"name": "a", "urls": [engine.url]}], task="continuations"), tmp_path)
+
+
+def test_folders_and_servers_are_not_mixed(tmp_path: Path) -> None:
+    mixed = experiment(tmp_path, [{"name": "a", "urls": ["http://127.0.0.1:9"]}, {"name": "b", "backend": "process", "model": "folder"}])
+    with pytest.raises(SpecError, match="all folders, or all servers"):
+        forcing.check(mixed)
+
+
+def test_an_engine_without_top_tokens_is_refused_before_an_item_is_sent(tmp_path: Path) -> None:
+    with echo_engine(likely) as a, echo_engine(likely, "does not echo") as b:
+        targets = [{"name": "a", "urls": [a.url]}, {"name": "b", "urls": [b.url]}]
+        with pytest.raises(EnvironmentLacks, match="the engine b at .* cannot be compared"):
+            check(experiment(tmp_path, targets), tmp_path)
+        assert len(a.bodies) == len(b.bodies) == 1

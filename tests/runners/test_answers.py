@@ -1,0 +1,51 @@
+"""Are files of answers scored as they are, and refused where they are not comparable?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fireassay.errors import SpecError
+from tests.answered import rows, scored
+
+
+def test_every_item_is_in_the_record_with_its_text_and_score(tmp_path: Path) -> None:
+    measured = scored(tmp_path, {"a": rows([" yes ", None, "  "])})
+    answers = measured.table("answers").sort("item")
+    assert answers["text"].to_list() == [" yes ", None, "  "]
+    assert answers["outcome"].to_list() == ["ok", "missing", "ok"]
+    assert answers["answer"].to_list() == ["yes", None, None]
+    assert [answers[name][0] for name in ("rule", "begin", "end")] == ["whole", 1, 4]
+    assert json.loads(answers["references"][0]) == ["yes"]
+    scores = measured.table("scores").sort("item")
+    assert scores["item"].to_list() == ["0", "2"]
+    assert scores["score"].to_list() == [1.0, 0.0]
+
+
+def test_what_moves_a_score_is_in_the_record(tmp_path: Path) -> None:
+    facts = scored(tmp_path, {"a": rows(["yes"])}).before["evaluation"]["tasks"]["answers"]
+    assert facts["metrics"] == {"exact_match": "metric:exact_match|impl:fireassay@1|strip:yes|case:mixed|nfkc:no|refs:any"}
+    assert facts["extractor"] == "extract:whole@2"
+    assert set(facts["files"]) == {"a"}
+    assert len(facts["files"]["a"]) == 64
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        (rows(["yes"] * 3), "items that the other file lacks: 1 ('2')"),
+        (rows(["yes"] * 2, reference="no"), "other references: 2 ('0', '1')"),
+    ],
+)
+def test_sides_that_were_asked_different_things_are_refused(other: list[dict[str, object]], words: str, tmp_path: Path) -> None:
+    with pytest.raises(SpecError) as refused:
+        scored(tmp_path, {"a": rows(["yes"] * 2), "b": other})
+    assert words in str(refused.value)
+    assert not (tmp_path / "records").exists()
+
+
+def test_an_option_of_no_score_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match=r"evaluation.options.exact_match.stem"):
+        scored(tmp_path, {"a": rows(["yes"])}, options={"exact_match.stem": True})

@@ -1,0 +1,42 @@
+"""Does the time for a text grow with its length, and not with its square?  Processor time, as a ratio: eight times the text."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from fireassay import catalog
+from fireassay.scoring.items import Extractor
+from fireassay.scoring.scoring import extractor
+from tests.scoring.extractors.golden import ABCD
+
+SMALL, TIMES = 2_500, 8  # a quadratic pattern takes 64 times as long
+REPEATED = (
+    "1", "1,", "1,111,", "1 ", "1/", "-", "$", "9th ", ".", "\\frac{1}{", "1e", "<think>", "</think>", "<think></think>", "\\boxed{", "{", "}",
+    "\\boxed{}", "####", "#### ", "Answer: ", "answer ", "The answer is ", "answer\n", "A. x\n", "(A", "**", "*", " ", "\n", "\t", "A or ",
+    "A is correct ", '"answer": [', '"answer":', "yes or ", "not yes ", "no ", "\nQ", "\r\n", "a", "A ", "A. ", "A.", "(", "\\", "\n ", "\n**",
+)  # fmt: skip
+
+
+def seconds(one: Extractor, text: str) -> float:
+    """The least processor time of two."""
+    times = []
+    for _ in range(2):
+        begin = time.process_time()
+        one.extract(text, ABCD)
+        times.append(time.process_time() - begin)
+    return min(times)
+
+
+@pytest.mark.parametrize("name", catalog.names("scoring.extractors"))
+def test_eight_times_the_text_takes_about_eight_times_as_long(name: str) -> None:
+    one = extractor(name)
+    grown = {}
+    for piece in REPEATED:
+        small = piece * (SMALL // len(piece))
+        # Below a millisecond the clock and the first call decide, not the text.
+        ratio = seconds(one, small * TIMES) / max(seconds(one, small), 1e-3)
+        if ratio > 3 * TIMES:
+            grown[piece] = ratio
+    assert grown == {}

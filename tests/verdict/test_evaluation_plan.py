@@ -1,0 +1,64 @@
+"""Is a margin that the items cannot show refused before anything is sent, with what would do?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fireassay.spec.experiment import Experiment
+from fireassay.spec.load import from_mapping
+from fireassay.spec.rules.evaluation import LOAD
+from fireassay.verdict.evaluation_plan import Asked, evaluation_plan, refusals, sentences
+
+
+def experiment(sides: int = 2, margin: float | None = 0.01, launches: int = 1, **evaluation: Any) -> Experiment:
+    targets = [{"name": f"e{index}", "urls": [f"http://127.0.0.1:{index + 1}"]} for index in range(sides)]
+    data: dict[str, Any] = {
+        "name": "planned",
+        "workload": {"runner": "evaluation", "work": "tokens"},
+        "launches": {"per_configuration": launches},
+        "evaluation": {"task": "humaneval", **evaluation},
+        "serving": {**LOAD, "concurrency": [1], "targets": targets, "prompts": {"source": "x", "cache": "as_is"}},
+    }
+    if margin is not None:
+        data["quality"] = {"margin": margin}
+    return from_mapping(data)
+
+
+PROBLEMS = Asked(task="humaneval", items=164, clusters=None, characters=1000, most_tokens=512)
+
+
+def test_164_problems_cannot_show_one_point() -> None:
+    asked = experiment()
+    (problem,) = refusals(asked, evaluation_plan(asked, (PROBLEMS,)))
+    assert problem.where == "quality.margin"
+    assert "164 items; a margin of 0.01 needs about 6," in problem.found
+    assert "--explore" in problem.fix
+
+
+@pytest.mark.parametrize("easier", [{"explore": True}, {"flips": 0.0, "margin": 0.05}, {"margin": 0.2}, {"sides": 1}, {"margin": None}])
+def test_what_can_be_shown_or_is_explored_is_sent(easier: dict[str, Any]) -> None:
+    asked = experiment(**easier)
+    assert refusals(asked, evaluation_plan(asked, (PROBLEMS,))) == ()
+
+
+def test_the_plan_counts_every_pass() -> None:
+    asked = experiment(sides=2, launches=3)
+    told = evaluation_plan(asked, (PROBLEMS,))
+    assert (told.requests, told.characters, told.most_tokens) == (984, 6000, 503_808)
+    assert sentences(told)[0] == "984 requests, 6,000 characters of prompts, at most 503,808 tokens of answers"
+
+
+def test_every_choice_is_a_request_and_nothing_is_generated() -> None:
+    choices = Asked(task="mmlu", items=10, clusters=None, characters=500, most_tokens=0, choices=40)
+    told = evaluation_plan(experiment(margin=None), (choices,))
+    assert sentences(told)[0] == "80 requests, 1,000 characters of prompts, nothing is generated"
+
+
+def test_clusters_that_change_together_need_more_items() -> None:
+    alone = evaluation_plan(experiment(margin=0.1), (PROBLEMS,)).tasks[0].power
+    shared = evaluation_plan(experiment(margin=0.1), (Asked(task="x", items=164, clusters=20, characters=1, most_tokens=1),)).tasks[0].power
+    assert alone is not None
+    assert shared is not None
+    assert shared.needed > 1.5 * alone.needed
