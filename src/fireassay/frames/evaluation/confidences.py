@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from scipy.special import softmax
 
 from fireassay.frames.evaluation.item_scores import answers_of, identity
 from fireassay.frames.record_data import RecordData
@@ -38,7 +37,9 @@ def confidences(measured: RecordData, configuration: str) -> Confidences:
     first = rows.sort("launch").unique(["task", "item"], keep="first", maintain_order=True)
     stated, right, clusters = [], [], []
     for text, references, cluster in first.select("text", "references", "cluster").iter_rows():
-        odds = softmax([choice.logprob for choice in of_text(text)])
+        logprobs = np.array([choice.logprob for choice in of_text(text)])
+        odds = np.exp(logprobs - logprobs.max())
+        odds /= odds.sum()
         if len(odds) > 1:
             stated.append(float(odds.max()))
             right.append(float(str(int(np.argmax(odds))) in json.loads(references)))

@@ -1,4 +1,4 @@
-"""What did EleutherAI's lm-evaluation-harness (0.4) find, item by item?  From results_DATE.json and samples_TASK_DATE.jsonl beside it.
+"""What did EleutherAI's lm-evaluation-harness (0.4) find, item by item?  From results_DATE.json and the samples_TASK_DATE.jsonl of its date.
 
 `--log_samples` writes one line for every document and filter, with the document's own scores; they become scores of one item, named as
 in the results without the filter `none`: "acc", "exact_match,strict-match".  A score whose aggregate is no mean of the documents' scores
