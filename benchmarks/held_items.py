@@ -33,7 +33,7 @@ LIMIT, POWER, CONFIDENCE = 0.055, 0.8, 0.95
 SIZES = (50, 164, 500, 2000)
 LARGE = 1_000_000  # items of which a truth is computed that has no closed form
 CLUSTER = 10
-MANY = 1000  # items, above which bootstraps are few
+MANY = 1000  # items, above which experiments of corpus scores are few
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,7 @@ class Setting:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--experiments", type=int, default=2000, help="in each row; a tenth where each is a bootstrap of 2,000 items")
-    parser.add_argument("--draws", type=int, default=300, help="of items, in each bootstrap")
+    parser.add_argument("--experiments", type=int, default=2000, help="in each row; a tenth where 2,000 items are left out one by one")
     parser.add_argument("--quick", action="store_true", help="200 experiments of 50 and 164 items")
     parser.add_argument("--only", default="", help="only the settings whose words hold this one")
     parser.add_argument("--seed", type=int, help="repeat a run")
@@ -68,21 +67,20 @@ def main() -> int:
     seed = asked.seed if asked.seed is not None else secrets.randbits(32)
     experiments, sizes = (200, SIZES[:2]) if asked.quick else (asked.experiments, SIZES)
     settings = [setting for setting in SETTINGS if asked.only in setting.words]
-    print(
-        f"Seed {seed}; {experiments} experiments of each; one-sided confidence {percent(CONFIDENCE)} %; bootstraps of {asked.draws} draws."
-    )
-    broken = [*at_the_margin(settings, sizes, experiments, asked.draws, seed), *at_the_plan(settings, experiments, seed)]
+    print(f"Seed {seed}; {experiments} experiments of each; one-sided confidence {percent(CONFIDENCE)} %.")
+    broken = [*at_the_margin(settings, sizes, experiments, seed), *at_the_plan(settings, experiments, seed)]
+    without_a_loss(settings, sizes, experiments, seed)
     print("\n".join(["", "## Broken promises", "", *(f"* {line}" for line in broken or ["none"])]))
     return 1 if broken else 0
 
 
-def at_the_margin(settings: list[Setting], sizes: tuple[int, ...], experiments: int, draws: int, seed: int) -> Iterator[str]:
+def at_the_margin(settings: list[Setting], sizes: tuple[int, ...], experiments: int, seed: int) -> Iterator[str]:
     """Print how often a loss of the margin is called held; yield what is broken."""
     print("\n## Lost by exactly the margin\n\n| items are | margin | " + " | ".join(f"{n} items: HELD %" for n in sizes), "|")
     print("|---|---|" + "---|" * len(sizes), flush=True)
     for setting in settings:
         made = [experiments // 10 if setting.metric.corpus and n > MANY else experiments for n in sizes]
-        shares = [share(setting, n, setting.margin, count, draws, seed) for n, count in zip(sizes, made, strict=True)]
+        shares = [share(setting, n, setting.margin, count, seed) for n, count in zip(sizes, made, strict=True)]
         words = [
             percent(found) if count == experiments else f"{percent(found)} of {count}" for found, count in zip(shares, made, strict=True)
         ]
@@ -92,14 +90,14 @@ def at_the_margin(settings: list[Setting], sizes: tuple[int, ...], experiments: 
                 yield f"false HELD {percent(found)} %: {setting.words}, {n} items"
 
 
-def share(setting: Setting, n: int, loss: float, experiments: int, draws: int, seed: int) -> float:
+def share(setting: Setting, n: int, loss: float, experiments: int, seed: int) -> float:
     """The share of experiments called held."""
     rng = np.random.default_rng([seed, n, len(setting.words), round(1000 * loss)])
     known: dict[tuple[int, int], bool] = {}
     held = 0
-    for number in range(experiments):
+    for _ in range(experiments):
         drawn = setting.draw(rng, n, loss)
-        rule = Rule(margin=setting.margin, confidence=CONFIDENCE, draws=draws, seed=number)
+        rule = Rule(margin=setting.margin, confidence=CONFIDENCE)
         if flipping(setting):
             table = int((drawn.candidate < drawn.reference).sum()), int((drawn.candidate > drawn.reference).sum())
             if table not in known:
@@ -115,17 +113,27 @@ def at_the_plan(settings: list[Setting], experiments: int, seed: int) -> Iterato
     print("\n## Nothing lost, as many items as planned\n")
     print("| items are | margin | variance | design effect | planned items | HELD % |\n|---|---|---|---|---|---|", flush=True)
     for setting in settings:
-        if setting.metric.corpus:
-            continue
+        if setting.metric.corpus or not math.isfinite(setting.metric.scale[1]):
+            continue  # plans are for means of scores from 0 to 1
         variance, grouping = expected(setting)
         plan = item_power(1000, setting.margin, variance, CONFIDENCE, None if flipping(setting) else grouping)
-        found = share(setting, plan.needed, 0.0, experiments, 500, seed)
+        found = share(setting, plan.needed, 0.0, experiments, seed)
         print(
             f"| {setting.words} | {setting.margin:g} | {variance:.4f} | {grouping.effect:.2f} | {plan.needed} | {percent(found)} |",
             flush=True,
         )
         if found < POWER - 3.0 * error(POWER, experiments):
             yield f"power {percent(found)} %: {setting.words}, {plan.needed} items"
+
+
+def without_a_loss(settings: list[Setting], sizes: tuple[int, ...], experiments: int, seed: int) -> None:
+    """Print how often nothing lost is called held, for scores that are no mean and so have no plan."""
+    print("\n## Nothing lost, scores that are no mean\n\n| items are | margin | " + " | ".join(f"{n} items: HELD %" for n in sizes), "|")
+    print("|---|---|" + "---|" * len(sizes), flush=True)
+    for setting in settings:
+        if setting.metric.corpus:
+            found = [percent(share(setting, n, 0.0, experiments // 10, seed)) for n in sizes]
+            print(f"| {setting.words} | {setting.margin:.3g} | {' | '.join(found)} |", flush=True)
 
 
 def expected(setting: Setting) -> tuple[float, Grouping]:
@@ -302,12 +310,31 @@ def never(_: Options) -> Prepared:
     raise ValueError("statistics are drawn, not computed")
 
 
-def corpus(words: str, draw: Callable[[np.random.Generator, int, float], Drawn], fold: Callable[[Array], Array], width: int) -> Setting:
+def wordless(rows: Array) -> Array:
+    """Nothing in common."""
+    return np.concatenate([rows[:, :2], np.zeros((len(rows), 4)), rows[:, 6:]], axis=1)
+
+
+def misjudged(rows: Array) -> Array:
+    """The other class."""
+    tp, fp, fn, tn = rows.T
+    return np.stack([0.0 * tp, fp + tn, tp + fn, 0.0 * tn], axis=1)
+
+
+def f1(sums: Array) -> Array:
+    tp, fp, fn, _ = np.moveaxis(sums, -1, 0)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(2.0 * tp / (2.0 * tp + fp + fn))
+
+
+def corpus(
+    words: str, draw: Callable[[np.random.Generator, int, float], Drawn], fold: Callable[[Array], Array], worst: Callable[[Array], Array]
+) -> Setting:
     """The margin is the loss of very many items."""
     many = draw(np.random.default_rng(1), LARGE, 1.0)
     margin = float(fold(many.reference.sum(axis=0)) - fold(many.candidate.sum(axis=0)))
-    names = tuple(map(str, range(width)))
-    metric = TextMetric(name="", title="", better="higher", scale=(-1.0, 1.0), prepare=never, statistics=names, of_totals=fold)
+    names = tuple(map(str, range(many.reference.shape[1])))
+    metric = TextMetric(name="", title="", better="higher", scale=(-1.0, 1.0), prepare=never, statistics=names, of_totals=fold, worst=worst)
     return Setting(words, margin, draw, metric)
 
 
@@ -331,9 +358,11 @@ SETTINGS = (
     *(mean(f"sampled, mean of {count}", 0.05, sampled(count)) for count in (1, 3, 5)),
     mean("right or wrong, weighted, 5 % change", 0.02, weighted(0.05)),
     mean("right or wrong, weighted, 15 % change", 0.05, weighted(0.15)),
-    corpus("BLEU-like ratio of sums", translated, ratio, 10),
-    corpus("Matthews, half positive, answers half shared", labelled(0.5, 0.5), matthews, 4),
-    corpus("Matthews, 30 % positive, nearly all answers shared", labelled(0.3, 0.95), matthews, 4),
+    corpus("BLEU-like ratio of sums", translated, ratio, wordless),
+    corpus("Matthews, half positive, answers half shared", labelled(0.5, 0.5), matthews, misjudged),
+    corpus("Matthews, 30 % positive, 95 % of answers shared", labelled(0.3, 0.95), matthews, misjudged),
+    corpus("Matthews, 10 % positive, 99 % of answers shared", labelled(0.1, 0.99), matthews, misjudged),
+    corpus("F1, 10 % positive, 95 % of answers shared", labelled(0.1, 0.95), f1, misjudged),
 )
 
 if __name__ == "__main__":

@@ -70,6 +70,7 @@ class TextMetric:
     # [items, statistics], [resamples, items] -> [resamples]; like `of_rows` with fractional weights and without a loop
     of_weighted: Callable[[Array, Array], Array] | None = None
     scores: Callable[[Array], Array] | None = None  # [items, statistics] -> score of each item alone; None: the first column
+    worst: Callable[[Array], Array] | None = None  # rows of the worst answers to the same items; a corpus score's loss is bounded with them
     prepare_with: Callable[[Options, Encoder], Prepared] | None = None  # instead of `prepare`, with the model of option `model`
     undefined: str = ""  # when the score of many items is NaN: "all answers are equal"
     timed: bool = False  # whether a load's own answers can have it: a mean of item scores, computed when judging, without a library

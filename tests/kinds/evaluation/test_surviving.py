@@ -10,6 +10,7 @@ import pytest
 from fireassay.estimates.estimate import Absent
 from fireassay.kinds.evaluation.gates.held import GATE
 from fireassay.kinds.evaluation.held import Held, held
+from fireassay.stats.comparing.noninferiority import Decision
 from fireassay.stats.comparing.tango import flips_lower
 from tests.answered import rows, scored
 
@@ -84,12 +85,30 @@ def test_nothing_missing_is_decided_once(tmp_path: Path) -> None:
     assert (found.missing, found.opposed, found.overturned) == (0, None, "")
 
 
-def test_a_score_without_a_worst_value_says_that_it_cannot_be_bounded(tmp_path: Path) -> None:
-    """BLEU is no mean of item scores: what a missing text would add is unknown."""
+TEXT, NEAR = "the cat sat on the mat all day", "the cat sat on the rug all day"
+
+
+def of_texts(folder: Path, a: Answers, b: Answers) -> Held:
+    """Decided by BLEU, at 2 points."""
     pytest.importorskip("sacrebleu")
-    text = "the cat sat on the mat today"
-    sides = {"a": rows([text] * 60, text), "b": rows([None, *[text] * 59], text)}
-    measured = scored(tmp_path, sides, margin=0.5, most_failed=0.5, metrics=["bleu"], resamples=200)
-    (found,) = held(measured, "answers=b")
-    assert found.missing == 1
-    assert isinstance(found.opposed, Absent) or isinstance(found.decision, Absent)
+    sides = {"a": rows(a, TEXT), "b": rows(b, TEXT)}
+    (found,) = held(scored(folder, sides, margin=2.0, most_failed=0.5, metrics=["bleu"]), "answers=b")
+    assert not isinstance(found.decision, Absent)
+    return found
+
+
+@pytest.mark.parametrize(("lost", "verdict"), [(1, "HELD"), (10, "INCONCLUSIVE")])
+def test_a_missing_text_counts_as_one_without_a_word_in_common(tmp_path: Path, lost: int, verdict: str) -> None:
+    """BLEU is no mean of item scores; 300 equal texts show 2 points, also if one of them was lost, but not if ten were."""
+    found = of_texts(tmp_path, [NEAR] * 300, [*[None] * lost, *[NEAR] * (300 - lost)])
+    assert found.decision.verdict == verdict  # type: ignore[union-attr]
+    assert isinstance(found.opposed, Decision)
+    assert (found.missing, found.opposed.items) == (lost, 300)
+    assert found.opposed.estimate < found.decision.estimate  # type: ignore[union-attr]
+
+
+def test_a_text_missing_at_the_reference_cannot_be_bounded(tmp_path: Path) -> None:
+    """How much better than the candidate's it may have been is unknown."""
+    found = of_texts(tmp_path, [None, *[NEAR] * 299], [NEAR] * 300)
+    assert isinstance(found.opposed, Absent)
+    assert found.opposed.detail == "BLEU has no worst score"

@@ -3,12 +3,13 @@
 An item is missing at a side if it has no score there: its request failed, or the file has no answer to it.  A missing item can have any
 score, so a bound fills it in with the lowest of the metric's scale at one side and the highest at the other, whichever opposes the
 decision.  An item that both sides answered and neither could score is no missing item: the score is not defined for it.
-Cannot tell: scores without a finite scale (perplexity), and those that are no mean of item scores (BLEU), whose worst row is unknown.
+Of a score that is no mean of item scores (BLEU) the worst row is made from that of the other side, if that has the item.
+Cannot tell: scores without a finite scale (perplexity), and an item whose best row would be needed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,6 +17,9 @@ import polars as pl
 
 from fireassay.frames.evaluation.item_scores import ItemScores, Paired, answers_of, item_scores
 from fireassay.frames.record_data import RecordData
+from fireassay.scoring.text_metric import Array
+
+Worst = Callable[[Array], Array]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,20 +66,37 @@ def opposed(measured: RecordData, configuration: str, task: str, metric: str, *,
     lacking = missing(measured, configuration, task, metric)
     sides = [item_scores(measured, name, task, metric) for name in (measured.base, configuration)]
     score = sides[0].metric
+    if score.worst is not None:
+        return _of_rows(sides[0], sides[1], lacking, score.worst, held=held)
     if score.corpus or score.scores is not None or not np.isfinite(score.scale).all():
         return None
     worst, best = score.scale if score.better == "higher" else score.scale[::-1]
     ends = (best, worst) if held else (worst, best)
     known = {**_asked(measured, configuration, task), **_asked(measured, measured.base, task)}
     gaps = (lacking.reference, lacking.candidate)
-    reference, candidate = (_filled(side, gap, end, known) for side, gap, end in zip(sides, gaps, ends, strict=True))
+    filled = [np.full((len(gap), side.rows.shape[1]), end) for side, gap, end in zip(sides, gaps, ends, strict=True)]
+    reference, candidate = (_filled(side, gap, rows, known) for side, gap, rows in zip(sides, gaps, filled, strict=True))
     return Paired(reference=reference, candidate=candidate, left=0)
 
 
-def _filled(side: ItemScores, gap: tuple[str, ...], score: float, known: Mapping[str, _Asked]) -> ItemScores:
-    """A side with `score` for the items it lacks, in the order of ids."""
+def _of_rows(reference: ItemScores, candidate: ItemScores, lacking: MissingItems, worst: Worst, *, held: bool) -> Paired | None:
+    """For a score that knows the worst answer to an item of a known row; None where the best one would be asked for, or no side knows the row."""
+    (short, gap), (full, other) = (candidate, lacking.candidate), (reference, lacking.reference)
+    if not held:
+        short, gap, full, other = full, other, short, gap
+    if other:
+        return None
+    place = {item: index for index, item in enumerate(full.items)}
+    at = [place[item] for item in gap]
+    known = {item: _Asked(cluster=full.clusters[place[item]], weight=float(full.weights[place[item]]), answered=False) for item in gap}
+    made = _filled(short, gap, worst(full.rows)[at], known)
+    return Paired(reference=full, candidate=made, left=0) if held else Paired(reference=made, candidate=full, left=0)
+
+
+def _filled(side: ItemScores, gap: tuple[str, ...], filled: Array, known: Mapping[str, _Asked]) -> ItemScores:
+    """A side with the rows `filled` for the items it lacks, in the order of ids."""
     items = (*side.items, *gap)
-    rows = np.concatenate([side.rows, np.full((len(gap), side.rows.shape[1]), score)])
+    rows = np.concatenate([side.rows, filled])
     weights = np.concatenate([side.weights, np.array([known[item].weight for item in gap], dtype=np.float64)])
     clusters = (*side.clusters, *(known[item].cluster for item in gap))
     order = sorted(range(len(items)), key=items.__getitem__)

@@ -10,10 +10,8 @@ candidate wrong and the reference right; degraded: the other way round).  A deci
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Final
 
 import numpy as np
@@ -27,12 +25,11 @@ from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.sensitivity import at_ceiling, at_floor, near_chance
 from fireassay.spec.experiment import Quality
 from fireassay.stats.comparing import noninferiority
+from fireassay.stats.comparing.linearised import Sides, of_sides
 from fireassay.stats.comparing.noninferiority import Decision, Launches
-from fireassay.stats.intervals.item_bootstrap import DRAWS, METHOD, Items, of_difference
 
 Array = NDArray[np.float64]
 FEWEST_CLUSTERS: Final = 10  # fewer give no reliable bound
-NORMAL: Final = 2.4865  # z[.95] + z[.80], for the plan
 NO_LAUNCHES: Final = Launches(count=noninferiority.LEAST_LAUNCHES, half=0.0, error=0.0, method="the items of one engine")
 
 
@@ -68,8 +65,6 @@ class Rule:
     margin: float
     confidence: float  # one-sided
     largest_change: float | None = None  # of one item; None: the scale of the score
-    draws: int = DRAWS  # of items, for scores that are no mean
-    seed: int = 0
 
 
 def held(measured: RecordData, configuration: str) -> tuple[Held, ...]:
@@ -157,15 +152,7 @@ def _one(measured: RecordData, task: str, metric: str, pairs: Paired, quality: Q
 
 def rule_of(measured: RecordData, quality: Quality, confidence: float) -> Rule:
     """The rule that was fixed before anything was asked."""
-    evaluation = measured.experiment.evaluation
-    assert evaluation is not None
-    return Rule(
-        margin=quality.margin,
-        confidence=confidence,
-        largest_change=quality.largest_change,
-        draws=evaluation.resamples,
-        seed=measured.experiment.launches.seed,
-    )
+    return Rule(margin=quality.margin, confidence=confidence, largest_change=quality.largest_change)
 
 
 def decided(pairs: Paired, changes: Array, rule: Rule) -> Decision | Absent:
@@ -177,7 +164,7 @@ def decided(pairs: Paired, changes: Array, rule: Rule) -> Decision | Absent:
     if clusters is not None and clusters < FEWEST_CLUSTERS and None not in (labels or ()):
         return Absent(reason="insufficient", detail=f"{clusters} clusters decide nothing; at least {FEWEST_CLUSTERS} are needed")
     if reference.metric.corpus:
-        return _resampled(pairs, rule)
+        return _linearised(pairs, rule)
     reach = rule.largest_change or _reach(pairs, changes)
     fixed = max(reference.repetitions, pairs.candidate.repetitions) == 1
     of_items = noninferiority.of_items(changes, rule.confidence, reach, labels, fixed=fixed, weights=reference.weights)
@@ -193,29 +180,18 @@ def _reach(pairs: Paired, changes: Array) -> float:
     return noninferiority.largest_change(before[None, :], (before + changes)[None, :], pairs.reference.labels)
 
 
-def _resampled(pairs: Paired, rule: Rule) -> Decision | Absent:
-    """For scores that are no plain mean: both sides are scored on every draw of items; a one-sided bound is one of two at twice its error."""
-    sides = (pairs.reference, pairs.candidate)
-    before, after = (partial(side.metric.weighted, side.rows) for side in sides)
-    items = Items(weights=sides[0].weights, clusters=sides[0].labels)
-    found = of_difference(before, after, items, 2.0 * rule.confidence - 1.0, draws=rule.draws, seed=rule.seed)
-    if found.reason:
-        return Absent(reason="insufficient", detail=found.reason)
-    sign = 1.0 if sides[0].metric.better == "higher" else -1.0
-    low, high = sorted((sign * found.low, sign * found.high))
-    wanted = math.ceil(len(sides[0].items) * (NORMAL * found.error / rule.margin) ** 2)
-    labels = [label for label in sides[0].clusters if label is not None]
-    return Decision(
-        estimate=sign * found.value,
-        low=low,
-        high=high,
-        verdict="HELD" if low > -rule.margin else "DEGRADED" if high < -rule.margin else "INCONCLUSIVE",
-        worse_within_margin=high < 0.0 and low > -rule.margin,
-        items_needed=max(wanted, len(sides[0].items) + 1),
-        launches_needed=None,
-        smallest_supported_margin=NORMAL * found.error,
-        method=METHOD,
-        items=len(sides[0].items),
-        clusters=len(set(labels)) if labels else None,
-        alone=len(sides[0].items) - len(labels),
+def _linearised(pairs: Paired, rule: Rule) -> Decision | Absent:
+    """For scores that are no plain mean."""
+    metric, sign = pairs.reference.metric, 1.0 if pairs.reference.metric.better == "higher" else -1.0
+    sides = Sides(
+        score=lambda rows, weights: sign * metric.weighted(rows, weights),
+        worst=metric.worst,
+        reference=pairs.reference.rows,
+        candidate=pairs.candidate.rows,
+        weights=pairs.reference.weights,
+        clusters=pairs.reference.labels,
     )
+    found = of_sides(sides, rule.confidence)
+    if isinstance(found, str):
+        return Absent(reason="insufficient", detail=found)
+    return noninferiority.decision(found, NO_LAUNCHES, rule.margin, rule.confidence)

@@ -55,6 +55,11 @@ def bleu(totals: Array, *, effective: bool) -> Array:
     return np.where(np.any(common > 0.0, axis=-1), value, 0.0)
 
 
+def worst(rows: Array) -> Array:
+    """As long, without a word in common."""
+    return np.concatenate([rows[:, :2], np.zeros_like(rows[:, 2 : 2 + ORDERS]), rows[:, 2 + ORDERS :]], axis=1)
+
+
 METRIC = TextMetric(
     name="bleu",
     title="BLEU",
@@ -65,6 +70,7 @@ METRIC = TextMetric(
     statistics=COLUMNS,
     of_totals=of_totals,
     scores=scores,
+    worst=worst,
     source="Papineni et al., ACL 2002; Post, A call for clarity in reporting BLEU scores, WMT 2018",
     caveat="Other words with the same meaning count as wrong. The mean of the items' scores is not BLEU.",
 )

@@ -48,6 +48,11 @@ def scores(rows: Array) -> Array:
     return np.where(np.isnan(rows[:, 0]), np.nan, of_totals(rows))
 
 
+def worst(rows: Array) -> Array:
+    """As long, without a letter in common."""
+    return np.asarray(rows * np.tile([1.0, 1.0, 0.0], len(ORDERS)))
+
+
 METRIC = TextMetric(
     name="chrf",
     title="chrF",
@@ -58,6 +63,7 @@ METRIC = TextMetric(
     statistics=COLUMNS,
     of_totals=of_totals,
     scores=scores,
+    worst=worst,
     source="Popović, WMT 2015 and 2017; sacrebleu",
     caveat="Of several references the one with the best score counts. The mean of the items' scores is not chrF.",
 )

@@ -40,6 +40,12 @@ def of_totals(totals: Array) -> Array:
         return np.asarray(2.0 * hits / (2.0 * hits + false + missed))
 
 
+def worst(rows: Array) -> Array:
+    """The other class."""
+    sought = rows[:, 1] + rows[:, 3]
+    return np.stack([0.0 * sought, 0.0 * sought, 1.0 - sought, sought], axis=1)
+
+
 METRIC = TextMetric(
     name="f1_binary",
     title="F1 of the positive class",
@@ -49,6 +55,7 @@ METRIC = TextMetric(
     options={"positive": "1", "strip": True, "lower": False, "nfkc": False},
     statistics=("right", "true_positive", "false_positive", "false_negative"),
     of_totals=of_totals,
+    worst=worst,
     undefined="no answer and no label is of the positive class",
     source="van Rijsbergen 1979; Wang et al., GLUE, 2018",
     caveat="Items that are rightly not positive do not count. The score of one item is 1 if its answer is its label, else 0.",

@@ -43,6 +43,7 @@ METRIC = TextMetric(
     options={"strip": True, "lower": False, "nfkc": False},
     statistics=labels.COLUMNS,
     of_weighted=of_weighted,
+    worst=labels.worst,
     source="van Rijsbergen 1979; the mean is that of scikit-learn's f1_score over the labels of the items",
     caveat="A rare class counts like a frequent one. The score of one item is 1 if its answer is its label, else 0.",
 )

@@ -46,6 +46,7 @@ METRIC = TextMetric(
     options={"strip": True, "lower": False, "nfkc": False},
     statistics=labels.COLUMNS,
     of_weighted=of_weighted,
+    worst=labels.worst,
     undefined="all answers or all labels are of one class",
     source="Matthews 1975; Gorodkin, Computational Biology and Chemistry 28, 2004",
     caveat="The score of one item is 1 if its answer is its label, else 0.",

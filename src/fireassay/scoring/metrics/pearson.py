@@ -17,6 +17,7 @@ METRIC = TextMetric(
     options={"otherwise": ""},
     statistics=correlation.COLUMNS,
     of_weighted=correlation.pearson,
+    worst=correlation.worst,
     undefined=correlation.UNDEFINED,
     source="Pearson, Proceedings of the Royal Society 58, 1895",
     caveat=correlation.CAVEAT,

@@ -17,6 +17,7 @@ METRIC = TextMetric(
     options={"otherwise": ""},
     statistics=correlation.COLUMNS,
     of_weighted=correlation.spearman,
+    worst=correlation.worst,
     undefined=correlation.UNDEFINED,
     source="Spearman, American Journal of Psychology 15, 1904; ties get their mean rank",
     caveat=correlation.CAVEAT,

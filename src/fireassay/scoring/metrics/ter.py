@@ -38,6 +38,11 @@ def scores(rows: Array) -> Array:
     return np.where(np.isnan(rows[:, 0]), np.nan, of_totals(rows))
 
 
+def worst(rows: Array) -> Array:
+    """Every word of the reference is an edit, if there were not more."""
+    return np.stack([rows.max(axis=1), rows[:, 1]], axis=1)
+
+
 METRIC = TextMetric(
     name="ter",
     title="TER",
@@ -48,6 +53,7 @@ METRIC = TextMetric(
     statistics=("edits", "reference_length"),
     of_totals=of_totals,
     scores=scores,
+    worst=worst,
     source="Snover et al., AMTA 2006; sacrebleu",
     caveat="The search for shifts takes minutes for texts of many thousand words. The mean of the items' scores is not TER.",
 )

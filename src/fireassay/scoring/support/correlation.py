@@ -58,6 +58,13 @@ def _row(answer: str, references: Sequence[str], otherwise: float) -> tuple[floa
     return (-abs(value - wanted), value, wanted if not math.isnan(value) else math.nan)
 
 
+def worst(rows: Array) -> Array:
+    """Each answer is the end of the references' range that is farther from its own."""
+    wanted = rows[:, 2]
+    answer = np.where(2.0 * wanted > wanted.min() + wanted.max(), wanted.min(), wanted.max())
+    return np.stack([-np.abs(answer - wanted), answer, wanted], axis=1)
+
+
 def pearson(rows: Array, weights: Array) -> Array:
     """Of columns 1 and 2, shape [resamples]."""
     sides = [column - column.mean() for column in (rows[:, 1], rows[:, 2])]  # else squares cancel

@@ -48,6 +48,13 @@ def totals(table: Array, weights: Array) -> tuple[Array, Array, Array]:
     return right_of, _sums(weights, of_label, len(keys)), right_of + _sums(weights - hits, of_wrong, len(keys))
 
 
+def worst(table: Array) -> Array:
+    """Each item gets the most frequent label besides its own; no label where all have one."""
+    labels, counts = np.unique(table[:, 1], return_counts=True)
+    first, second = [*labels[np.argsort(-counts, kind="stable")], code("")][:2]
+    return np.stack([np.zeros(len(table)), table[:, 1], np.where(table[:, 1] == first, second, first)], axis=1)
+
+
 def _sums(weights: Array, classes: np.ndarray, count: int) -> Array:
     """Sums of columns by class, shape [resamples, classes]."""
     order = np.argsort(classes, kind="stable")

@@ -17,7 +17,7 @@ Cannot tell: anything about values beyond a.  If a is unknown, `extrapolated` es
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -42,6 +42,7 @@ class Units:
 
     totals: Array
     sizes: Array
+    added: float | None = None  # size of the one more unit; None: that of the largest
 
     @property
     def mean(self) -> float:
@@ -60,7 +61,7 @@ def lower(units: Units, least: float, confidence: float) -> float:
         return exact
     from scipy.special import ndtri
 
-    largest = float(units.sizes.max())
+    largest = float(units.sizes.max()) if units.added is None else units.added
     pairs = np.append(units.totals, least * largest) + 1j * np.append(units.sizes, largest)  # complex pairs, to count duplicates
     known, counts = np.unique(pairs, return_counts=True)
     top = float(pairs.real.sum() / pairs.imag.sum())  # the probability is about 1/2 there
@@ -73,7 +74,7 @@ def lower(units: Units, least: float, confidence: float) -> float:
 
 def upper(units: Units, most: float, confidence: float) -> float:
     """One-sided upper bound of the mean over items, each at most `most`."""
-    return -lower(Units(totals=-units.totals, sizes=units.sizes), -most, confidence)
+    return -lower(replace(units, totals=-units.totals), -most, confidence)
 
 
 def expected_half_width(units: float, deviation: float, largest: float, confidence: float) -> float:
@@ -115,7 +116,7 @@ def _of_two_values(units: Units, least: float, alpha: float) -> float | None:
     """The exact bound for equal units with one value besides `least`; otherwise None."""
     from scipy.special import betaincinv
 
-    if float(np.ptp(units.sizes)) > 0.0:
+    if float(np.ptp(units.sizes)) > 0.0 or units.added not in (None, units.sizes[0]):
         return None
     means = units.totals / units.sizes
     above = means[means > least]

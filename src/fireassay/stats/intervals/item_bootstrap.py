@@ -22,7 +22,7 @@ certainty.  Cannot tell: whether the items stand for real use.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -31,13 +31,12 @@ from numpy.typing import NDArray
 
 from fireassay.stats.intervals.intervals import fraction, t_quantile
 from fireassay.stats.intervals.item_means import Labels, members
+from fireassay.stats.intervals.jackknife import AT_ONCE, Weighted, leaving_out
 
 Array = NDArray[np.float64]
-Weighted = Callable[[Array], Array]  # weights [resamples, items] -> score of each resample; NaN: undefined
 FEWEST: Final = 10  # clusters
 DRAWS: Final = 2000
 MOST_UNDEFINED: Final = 0.05  # of the draws
-AT_ONCE: Final = 1 << 21  # weights held at a time: 16 MiB
 MOST_JACKKNIFED: Final = 2000  # clusters; of more the acceleration is below 0.01 for all but extreme scores, and is left out
 METHOD: Final = "bootstrap over items, the wider of expanded percentiles and BCa"
 
@@ -102,13 +101,6 @@ def of_score(weighted: Weighted, items: Items, confidence: float, *, draws: int 
     )
 
 
-def of_difference(
-    reference: Weighted, candidate: Weighted, items: Items, confidence: float, *, draws: int = DRAWS, seed: int = 0
-) -> Resampled:
-    """Interval of candidate - reference on the same items: both are scored on every draw."""
-    return of_score(lambda weights: candidate(weights) - reference(weights), items, confidence, draws=draws, seed=seed)
-
-
 def _unbounded(value: float, units: int, draws: int, undefined: int, reason: str) -> Resampled:
     nan = math.nan
     return Resampled(value=value, low=nan, high=nan, error=nan, units=units, draws=draws, undefined=undefined, reason=reason)
@@ -129,9 +121,7 @@ def _acceleration(weighted: Weighted, weights: Array, member: NDArray[np.intp], 
     """Skewness of the jackknife's influences over 6; 0 for many clusters."""
     if units > MOST_JACKKNIFED:
         return 0.0
-    at_once = max(1, AT_ONCE // len(weights))
-    parts = [np.arange(begin, min(begin + at_once, units)) for begin in range(0, units, at_once)]
-    without = np.concatenate([weighted(np.where(member == part[:, None], 0.0, weights)) for part in parts])
+    without = leaving_out(weighted, weights, member)
     without = without[~np.isnan(without)]
     pulls = without.mean() - without if len(without) else without
     spread = float(pulls @ pulls)
