@@ -5,7 +5,7 @@ Others: Student t over the units, which are clusters of dependent items or singl
 C/(C-1) sum over clusters of (sum of weight (value - mean))^2 / (sum of weights)^2 and C-1 degrees of freedom (Liang & Zeger, Biometrika 73,
 1986), limited to the possible scores.  Each bound is the outer one of Student's and of Johnson's for skewed values (Journal of the American
 Statistical Association 73, 1978), which moves both by s g (1 + 2 t^2) / (6 C), g the skewness: Student's alone covers 91 to 93 % of means of
-20 skewed scores.  Where fewer than `FEW` units differ from the most common value, neither knows the spread, and Gaffke's bound
+20 skewed scores.  Where at least half the units have one value and fewer than `FEW` another, neither knows the spread, and Gaffke's bound
 (`bounded_mean`) counts too, if the scale is bounded.
 Cannot tell: whether the items stand for real use.
 """
@@ -65,8 +65,9 @@ def _skewed(pulls: Array, error: float, confidence: float) -> tuple[float, float
 
 
 def _hardly_any_differ(means: Array) -> bool:
-    """Whether nearly all units have one value."""
-    return len(means) - int(np.unique(means, return_counts=True)[1].max()) < FEW
+    """Whether most units have one value, and few another: ten units of ten values do show their spread."""
+    common = int(np.unique(means, return_counts=True)[1].max())
+    return len(means) - common < min(FEW, common + 1)
 
 
 def of_units(values: Array, weights: Array, clusters: Labels | None) -> tuple[float, float, int]:
