@@ -47,10 +47,11 @@ def words(task: Held | None, quality: Quality, tasks: int) -> str:
         return f"{where}{task.title}: {task.decision.detail}"
     said, decision = {"HELD": "held", "DEGRADED": "degraded", "INCONCLUSIVE": "undecided"}, task.decision
     change = shown(decision)
+    own = ", against the reference side's own answers" if task.own else ""
     flips = f"{count(task.worse, 'items')} worse and {task.better:,} better of {task.items:,}"
     worse = " (worse, but within the margin)" if decision.worse_within_margin and decision.verdict == "HELD" else ""
     needed = _needed(decision)
-    told = f"{task.title} {change}, one-sided bounds, margin {given(quality.margin)}; {flips}{needed}"
+    told = f"{task.title} {change}, one-sided bounds, margin {given(quality.margin)}{own}; {flips}{needed}"
     return f"{where}quality {said[decision.verdict]}{worse}: {told}{_missing(task)}"
 
 
