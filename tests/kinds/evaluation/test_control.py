@@ -111,9 +111,7 @@ def test_above_guessing_there_must_be_room_for_3_margins() -> None:
     before = np.where(np.arange(4000) < 1500, 1.0, 0.0)
     guess = Chance(value=0.25, guessed=True)
     made = control(paired(before, before), Rule(margin=0.05, confidence=0.95), guess)
-    assert made == Control(
-        draws=0, seen=0, why="the reference leads guessing by 0.125 only: a loss of 3 margins, 0.15, cannot occur"
-    )
+    assert made == Control(draws=0, seen=0, why="the reference leads guessing by 0.125 only: a loss of 3 margins, 0.15, cannot occur")
     assert control(paired(before, before), Rule(margin=0.04, confidence=0.95), guess).seen == DRAWS
 
 

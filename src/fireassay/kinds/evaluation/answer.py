@@ -8,7 +8,7 @@ from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import count, given, show
 from fireassay.kinds.evaluation import tables
 from fireassay.kinds.evaluation.metrics import NO_ANSWER
-from fireassay.kinds.evaluation.tables import SAID, of
+from fireassay.kinds.evaluation.tables import SAID, WORSE, of
 from fireassay.metrics.cost import COST
 from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT
 from fireassay.reports import answering
@@ -41,7 +41,8 @@ def _headline(view: View) -> str:
     several = f" in {worst.task}" if len({row.task for row in of(view).held}) > 1 else ""
     told = f"{worst.metric} {signed(worst.change)}, margin {given(of(view).margin or 0.0)}"
     why = f"; {worst.why}" if worst.why else ""
-    return f"{worst.column}: quality {SAID.get(worst.status, 'undecided')}{several}: {told} over {count(worst.items, 'items')}{why}"
+    worse = f" ({WORSE[worst.status]})" if worst.worse_within else ""
+    return f"{worst.column}: quality {SAID.get(worst.status, 'undecided')}{worse}{several}: {told} over {count(worst.items, 'items')}{why}"
 
 
 def signed(change: Estimate) -> str:

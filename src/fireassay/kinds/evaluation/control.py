@@ -93,7 +93,7 @@ class _Controls:
         units, at_once = int(member.max()) + 1, max(1, AT_ONCE // len(self.rows))
         for begin in range(0, draws, at_once):
             lost = (self.rng.random((min(at_once, draws - begin), units)) < share)[:, member]
-            for change, control in zip(self._changes(lost), lost, strict=True):
+            for change, control in zip(self._changes(lost.astype(np.float64)), lost, strict=True):
                 yield bool(change > -self.rule.margin) and self._holds(control)
 
     def _changes(self, lost: Array) -> Array:

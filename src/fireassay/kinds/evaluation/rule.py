@@ -105,7 +105,7 @@ def _resampled(pairs: Paired, rule: Rule) -> Decision | Absent:
         low=low,
         high=high,
         verdict="HELD" if low > -rule.margin else "DEGRADED" if high < -rule.margin else "INCONCLUSIVE",
-        worse_within_margin=high < 0.0 and low > -rule.margin,
+        worse_within_margin=-rule.margin <= high < 0.0,
         items_needed=max(wanted, len(sides[0].items) + 1),
         launches_needed=None,
         smallest_supported_margin=NORMAL * found.error,

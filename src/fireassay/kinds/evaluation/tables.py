@@ -14,6 +14,11 @@ from fireassay.reports.rows.evaluation import DivergenceRow, EvaluationRows, Hel
 from fireassay.reports.view import View
 from fireassay.reports.words import STATUS_WORDS
 
+WORSE: Final = {"PASS": "worse within the margin", "INCONCLUSIVE": "worse"}
+FLOOR: Final = (
+    "Answers that changed: the share whose score differs from that of the reference's answer to the same item, answer by answer. The reference "
+    "against itself is the noise floor."
+)
 MOST_LABELS: Final = 20  # of a group in a plot
 SAID: Final = {"PASS": "held", "FAIL": "degraded", "INCONCLUSIVE": "undecided"}
 
@@ -100,21 +105,55 @@ def forest(view: View) -> Iterator[Block]:
             edges=(Edge(value=-rows.margin, text="margin"), Edge(value=0.0, text="no change")),
         )
     if rows.held:
-        yield Table(
-            name="held",
-            heads=heads("Side", "Task", "Decision", "Change", "Items", "Worse", "Better"),
-            rows=tuple(
-                (Words(text=r.column), Words(text=r.task), mark(r), number(r.change, bare=True), r.items, r.worse, r.better)
-                for r in rows.held
-            ),
-            stub=2,
-            opens=True,
-        )
+        yield _held(rows.held)
+
+
+def _held(rows: Sequence[HeldRow]) -> Table:
+    """The decisions; beside the flips of a side those of the reference against itself, if it was asked more than once."""
+    floor = any(row.itself is not None for row in rows)
+    several = len({(row.column, row.task) for row in rows}) > 1
+    return Table(
+        name="held",
+        heads=heads(
+            "Side",
+            "Task",
+            "Decision",
+            "Change",
+            "Items",
+            "Worse",
+            "Better",
+            *(("Answers that changed", "Reference against itself") if floor else ()),
+        ),
+        rows=tuple(
+            (
+                Words(text=r.column),
+                Words(text=r.task),
+                mark(r),
+                number(r.change, bare=True),
+                r.items,
+                r.worse,
+                r.better,
+                *(_floor(r) if floor else ()),
+            )
+            for r in rows
+        ),
+        stub=2,
+        opens=True,
+        notes=(
+            *(f"{f'{r.column}, {r.task}: ' if several else ''}Negative control: {r.control}." for r in rows if r.control),
+            *((FLOOR,) if floor else ()),
+        ),
+    )
+
+
+def _floor(row: HeldRow) -> tuple[Cell, Cell]:
+    return tuple(None if value is None else number(value, bare=True) for value in (row.flips, row.itself))  # type: ignore[return-value]
 
 
 def mark(row: HeldRow) -> Mark:
-    """Held, degraded or undecided."""
-    return Mark(word=SAID.get(row.status, STATUS_WORDS[row.status]), tone=TONES[row.status], why=row.sentence)
+    """Held, degraded or undecided; and worse, if that is shown without a loss of the margin."""
+    word = SAID.get(row.status, STATUS_WORDS[row.status])
+    return Mark(word=f"{word}, {WORSE[row.status]}" if row.worse_within else word, tone=TONES[row.status], why=row.sentence)
 
 
 def flips(view: View) -> Blocks:

@@ -101,7 +101,9 @@ class Evaluation(Model):
     )
     own_references: Annotated[
         bool,
-        flag("--own-references", "", "the references are the first side's own answers: a score is agreement with it", score=102, evaluate=61),
+        flag(
+            "--own-references", "", "the references are the first side's own answers: a score is agreement with it", score=102, evaluate=61
+        ),
     ] = Field(
         False,
         description="Whether the references were made by the reference side itself, as recorded answers are. Its highest score on every item then "
