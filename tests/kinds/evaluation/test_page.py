@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from dataclasses import replace
 from pathlib import Path
 
@@ -59,7 +60,8 @@ def test_flips_of_the_reference_against_itself_stand_beside_those_of_a_side(writ
     (row,) = tables_of(measured)
     assert (row.flips.value, row.itself.value) == pytest.approx((0.1, 0.2))  # type: ignore[union-attr]
     text = catalog.load("reports.writers", writer).write(replace(page(build(measured, judge(measured))), full=True))
-    assert "Reference against itself" in " ".join(text.split())
+    told = "Answers that score otherwise than the reference's to the same item: 10.0 % [7.7, 13.0]; the reference's own when asked again: 20.0 % [15.4, 25.3]"
+    assert told in " ".join(html.unescape(text).split())
 
 
 def test_worse_within_the_margin_is_said_first(tmp_path: Path) -> None:
@@ -68,6 +70,15 @@ def test_worse_within_the_margin_is_said_first(tmp_path: Path) -> None:
     shown = page(build(measured, judge(measured)))
     assert shown.answer.headline.startswith("b: quality held (worse within the margin): Exact match −0.010")
     assert "held, worse within the margin" in catalog.load("reports.writers", "html").write(shown)
+
+
+def test_a_cap_on_flips_that_is_missed_is_the_headline(tmp_path: Path) -> None:
+    """40 items lost and 40 won of 400: held, but the cap of 5 % decides."""
+    before, after = ["yes"] * 300 + ["no"] * 100, ["no"] * 40 + ["yes"] * 300 + ["no"] * 60
+    measured = scored(tmp_path, {"a": rows(before), "b": rows(after)}, margin=0.1, most_flips=0.05)
+    headline = page(build(measured, judge(measured))).answer.headline
+    assert "FAIL" in headline or "score otherwise" in headline
+    assert "quality held" not in headline
 
 
 def tables_of(measured: RecordData) -> tuple[HeldRow, ...]:

@@ -36,7 +36,7 @@ def answer(view: View) -> Answer:
 def _headline(view: View) -> str:
     """The decision with its number; without a margin the scores."""
     worst = _deciding(view)
-    if view.status == "INVALID" or worst is None or not isinstance(worst.change, Estimate):
+    if worst is None or worst.status != view.status or not isinstance(worst.change, Estimate):  # something else decides
         return answering.told(view)
     several = f" in {worst.task}" if len({row.task for row in of(view).held}) > 1 else ""
     told = f"{worst.metric} {signed(worst.change)}, margin {given(of(view).margin or 0.0)}"

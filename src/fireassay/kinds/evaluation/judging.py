@@ -116,6 +116,7 @@ def _sentence(evidence: Evidence, verdict: Verdict) -> str:
         return f"{name}: {verdict.status}{quoted}: {worst.evidence}."
     word = "" if verdict.status == "PASS" else f"{verdict.status}: "
     gates = [gate for gate in evidence.gates if gate.status == verdict.status] or list(evidence.gates)
+    gates.sort(key=lambda gate: gate.gate != "held")
     if gates:
         return f"{name}: {word}{_label(measured, gates[0].configuration)}: {gates[0].sentence}."
     several = len(measured.configurations) > 1

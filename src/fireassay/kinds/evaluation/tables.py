@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from fireassay.estimates.estimate import Estimate
-from fireassay.estimates.format import count
+from fireassay.estimates.format import count, show
 from fireassay.reports.answering import TONES
 from fireassay.reports.page import Block, Blocks, Cell, Edge, Figure, Interval, Mark, Plot, Prose, Table, Words, heads, number
 from fireassay.reports.rows.evaluation import DivergenceRow, EvaluationRows, HeldRow, ScoreRow
@@ -15,10 +15,6 @@ from fireassay.reports.view import View
 from fireassay.reports.words import STATUS_WORDS
 
 WORSE: Final = {"PASS": "worse within the margin", "INCONCLUSIVE": "worse"}
-FLOOR: Final = (
-    "Answers that changed: the share whose score differs from that of the reference's answer to the same item, answer by answer. The reference "
-    "against itself is the noise floor."
-)
 MOST_LABELS: Final = 20  # of a group in a plot
 SAID: Final = {"PASS": "held", "FAIL": "degraded", "INCONCLUSIVE": "undecided"}
 
@@ -109,45 +105,28 @@ def forest(view: View) -> Iterator[Block]:
 
 
 def _held(rows: Sequence[HeldRow]) -> Table:
-    """The decisions; beside the flips of a side those of the reference against itself, if it was asked more than once."""
-    floor = any(row.itself is not None for row in rows)
-    several = len({(row.column, row.task) for row in rows}) > 1
+    """The decisions, and in notes what their rule would have seen and how much changes by itself."""
+    several = len(rows) > 1
     return Table(
         name="held",
-        heads=heads(
-            "Side",
-            "Task",
-            "Decision",
-            "Change",
-            "Items",
-            "Worse",
-            "Better",
-            *(("Answers that changed", "Reference against itself") if floor else ()),
-        ),
+        heads=heads("Side", "Task", "Decision", "Change", "Items", "Worse", "Better"),
         rows=tuple(
-            (
-                Words(text=r.column),
-                Words(text=r.task),
-                mark(r),
-                number(r.change, bare=True),
-                r.items,
-                r.worse,
-                r.better,
-                *(_floor(r) if floor else ()),
-            )
-            for r in rows
+            (Words(text=r.column), Words(text=r.task), mark(r), number(r.change, bare=True), r.items, r.worse, r.better) for r in rows
         ),
         stub=2,
         opens=True,
-        notes=(
-            *(f"{f'{r.column}, {r.task}: ' if several else ''}Negative control: {r.control}." for r in rows if r.control),
-            *((FLOOR,) if floor else ()),
-        ),
+        notes=tuple(f"{f'{row.column}, {row.task}: ' if several else ''}{note}" for row in rows for note in _notes(row)),
     )
 
 
-def _floor(row: HeldRow) -> tuple[Cell, Cell]:
-    return tuple(None if value is None else number(value, bare=True) for value in (row.flips, row.itself))  # type: ignore[return-value]
+def _notes(row: HeldRow) -> Iterator[str]:
+    if row.control:
+        yield f"Negative control: {row.control}."
+    if isinstance(row.flips, Estimate) and isinstance(row.itself, Estimate):  # the noise floor
+        yield (
+            f"Answers that score otherwise than the reference's to the same item: {show(row.flips).full}; the reference's own when asked again: "
+            f"{show(row.itself).full} (one-sided bounds)."
+        )
 
 
 def mark(row: HeldRow) -> Mark:
