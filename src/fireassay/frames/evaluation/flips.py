@@ -21,6 +21,7 @@ from fireassay.stats.comparing.noninferiority import units_of
 from fireassay.stats.intervals import bounded_mean
 from fireassay.units import FRACTION
 
+Answers = tuple[RecordData, str]  # those of a configuration
 KEYS = ["launch", "task", "item", "repetition"]
 
 
@@ -55,8 +56,13 @@ class Flips:
 
 def flips(measured: RecordData, configuration: str, task: str, metric: str) -> Flips | None:
     """Of a configuration against the base; of the base against itself, where it was asked more than once.  None: no such pair."""
-    ours, theirs = (_counted(measured, name, task, metric) for name in (measured.base, configuration))
-    itself = 1 if configuration == measured.base else 0  # an answer is no pair with itself
+    return between((measured, measured.base), (measured, configuration), task, metric)
+
+
+def between(before: Answers, after: Answers, task: str, metric: str) -> Flips | None:
+    """The same for configurations of one record or of two."""
+    ours, theirs = (_counted(*side, task, metric) for side in (before, after))
+    itself = 1 if before[0] is after[0] and before[1] == after[1] else 0  # an answer is no pair with itself
     every = _items(ours).join(_items(theirs).select("item", others="answers"), on="item")
     same = ours.join(theirs.select("item", "score", others="len"), on=["item", "score"])
     same = same.group_by("item").agg(same=(pl.col("len") * (pl.col("others") - itself)).sum())

@@ -10,28 +10,32 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fireassay.estimates.format import count, percent, show
-from fireassay.frames.evaluation.flips import Flips, flips
+from fireassay.frames.evaluation.flips import Answers, Flips, between
 from fireassay.frames.evaluation.item_scores import deciding, tasks
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
+from fireassay.spec.experiment import Quality
 from fireassay.verdict.gates.support.gate import Gate
 from fireassay.verdict.types import GateResult, Status
 
 
 def check(measured: RecordData, _: Results) -> tuple[GateResult, ...]:
     """One result for each task of each configuration but the base; none without a cap."""
-    quality = measured.experiment.quality
-    return () if quality is None or quality.max_flip_rate is None else tuple(_results(measured, quality.max_flip_rate))
+    base = (measured, measured.base)
+    sides = [(measured, name) for name in measured.configurations if name != measured.base]
+    return tuple(result for side in sides for result in of_sides(base, side, measured.experiment.quality, measured.confidence))
 
 
-def _results(measured: RecordData, cap: float) -> Iterator[GateResult]:
-    for name in (name for name in measured.configurations if name != measured.base):
-        for task in tasks(measured):
-            metric = deciding(measured, task)
-            found = flips(measured, name, task, metric)
-            if found is not None:
-                itself = flips(measured, measured.base, task, metric)
-                yield _of(name, f"{task}: " if len(tasks(measured)) > 1 else "", found, itself, cap, measured.confidence)
+def of_sides(before: Answers, after: Answers, quality: Quality | None, confidence: float) -> Iterator[GateResult]:
+    """One result for each task of the reference's record."""
+    if quality is None or quality.max_flip_rate is None:
+        return
+    for task in tasks(before[0]):
+        metric = deciding(before[0], task)
+        found, itself = between(before, after, task, metric), between(before, before, task, metric)
+        if found is not None:
+            where = f"{task}: " if len(tasks(before[0])) > 1 else ""
+            yield _of(after[1], where, found, itself, quality.max_flip_rate, confidence)
 
 
 def _of(configuration: str, where: str, found: Flips, itself: Flips | None, cap: float, confidence: float) -> GateResult:
