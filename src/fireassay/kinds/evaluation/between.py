@@ -23,8 +23,8 @@ def quality(before: Group, after: Group, confidence: float) -> Quality:
     tasks = held_between(reference, candidate, wanted, confidence)
     worst = next((task for status in WORDS for task in tasks if status_of(task) == status), None)
     left = f"; {worst.left:,} items were scored on one side only" if worst is not None and worst.left else ""
-    sides = ((group.measured, group.configuration) for group in (before, after))
-    capped = tuple(of_sides(*sides, wanted, confidence))
+    answers = [(group.measured, group.configuration) for group in (before, after)]
+    capped = tuple(of_sides(answers[0], answers[1], wanted, confidence))
     statuses = {"NOT_MEASURED" if worst is None else status_of(worst), *(result.status for result in capped)}
     return Quality(
         held=next(word for status, word in WORDS.items() if status in statuses),
