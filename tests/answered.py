@@ -22,7 +22,13 @@ def rows(answers: Sequence[str | None], reference: str = "yes", **more: Sequence
 
 
 def scored(
-    folder: Path, sides: Mapping[str, Sequence[Row]], *, margin: float | None = None, chance: float | None = None, **evaluation: Any
+    folder: Path,
+    sides: Mapping[str, Sequence[Row]],
+    *,
+    margin: float | None = None,
+    chance: float | None = None,
+    most_flips: float | None = None,
+    **evaluation: Any,
 ) -> RecordData:
     """The record of these files of answers, read back."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -41,5 +47,6 @@ def scored(
         },
     }
     if margin is not None:
-        data["quality"] = {"metric": "exact_match", "margin": margin, **({} if chance is None else {"chance": chance})}
+        limits = {"margin": margin, "chance": chance, "max_flip_rate": most_flips}
+        data["quality"] = {"metric": "exact_match", **{name: value for name, value in limits.items() if value is not None}}
     return from_record(open_record(run(from_mapping(data), folder=folder, root=folder / "records")))

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from fireassay.api.comparison import compare as compare
     from fireassay.api.estimate import Absent as Absent
     from fireassay.api.estimate import Estimate as Estimate
+    from fireassay.api.evaluating import evaluate as evaluate
+    from fireassay.api.evaluating import score as score
     from fireassay.api.measuring import load as load
     from fireassay.api.measuring import read_experiment as read_experiment
     from fireassay.api.measuring import run as run
@@ -45,11 +47,13 @@ _HOMES = {
     "Verdict": "api.verdict",
     "compare": "api.comparison",
     "errors": "errors",
+    "evaluate": "api.evaluating",
     "load": "api.measuring",
     "open": "api.record",
     "probe": "instruments.probe",
     "read_experiment": "api.measuring",
     "run": "api.measuring",
+    "score": "api.evaluating",
     "time": "api.timing",
 }
 __all__ = [
@@ -63,11 +67,13 @@ __all__ = [
     "__version__",
     "compare",
     "errors",
+    "evaluate",
     "load",
     "open",
     "probe",
     "read_experiment",
     "run",
+    "score",
     "time",
 ]
 

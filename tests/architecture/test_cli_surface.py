@@ -28,8 +28,8 @@ SURFACE = {
     "demo": f"--folder --whole --list {OUTPUT}",
     "doctor": f"SUBJECT --seconds --show {OUTPUT}",
     "evaluate": (
-        "--target --task --data --model --margin --flips --explore --divergence --repetitions -k --task-option --limit --perturb --metric --option --extract "
-        "--concurrency "
+        "--target --task --data --model --margin --own-references --flips --max-flip-rate --explore --divergence --repetitions -k --task-option --limit "
+        "--perturb --metric --option --extract --concurrency "
         "--temperature --backend --tokenizer --request-timeout --api-key-env --header --no-stream --price --price-date --price-source "
         f"--confidence --seed --name --root --dry-run --toml {OUTPUT}"
     ),
@@ -64,8 +64,8 @@ SURFACE = {
     ),
     "schema": "--keys --claim --document",
     "score": (
-        "FILES --metric --reference --answer --id --cluster --group --weight --extract --option --margin --confidence --seed --name "
-        f"--root --toml {OUTPUT}"
+        "FILES --metric --reference --answer --id --cluster --group --weight --extract --option --margin --own-references --max-flip-rate --confidence "
+        f"--seed --name --root --toml {OUTPUT}"
     ),
     "serve": "--root --port --host --expose --title --no-judge",
     "sign": "RECORD --key --root",

@@ -10,15 +10,15 @@ import argparse
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from fireassay.api.flags import texts_of
 from fireassay.api.record import ROOT, Record, remarks_as_warnings
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import Problem
 from fireassay.spec.experiment import Experiment
 
 if TYPE_CHECKING:
     from fireassay.runners.experiment.progress import RunProgress
-    from fireassay.spec.flags.of_verb import KeyFlag
 
     Progress = Callable[[RunProgress], None]
 
@@ -78,7 +78,7 @@ def run(
 
         folder = Path(experiment).parent if folder is None else folder
         experiment = checked(os.fspath(experiment))
-    return _measured(experiment, None if folder is None else Path(folder), Path(root), on_progress)
+    return measured(experiment, None if folder is None else Path(folder), root, on_progress)
 
 
 def load(*urls: str, root: str | os.PathLike[str] = ROOT, on_progress: Progress | None = None, **flags: object) -> Record:
@@ -100,51 +100,26 @@ def load(*urls: str, root: str | os.PathLike[str] = ROOT, on_progress: Progress 
     """
     from fireassay.spec.flags.load import experiment_from
 
-    return _measured(experiment_from(_namespace(urls, flags)), Path(), Path(root), on_progress)
+    return measured(experiment_from(_namespace(urls, flags)), Path(), root, on_progress)
 
 
-def _measured(experiment: Experiment, folder: Path | None, root: Path, on_progress: Progress | None) -> Record:
+def measured(experiment: Experiment, folder: Path | None, root: str | os.PathLike[str], on_progress: Progress | None) -> Record:
+    """Run it as the verbs do; a path in it is relative to `folder`."""
     from fireassay.cli.support.experiment_run import run as execute
     from fireassay.cli.support.rate_search import ranged
 
     with remarks_as_warnings():
-        experiment = ranged(experiment, folder or Path(), root, on_progress)
-        return Record(execute(experiment, folder=folder, root=root, on_progress=on_progress))
+        experiment = ranged(experiment, folder or Path(), Path(root), on_progress)
+        return Record(execute(experiment, folder=folder, root=Path(root), on_progress=on_progress))
 
 
 def _namespace(urls: tuple[str, ...], flags: Mapping[str, object]) -> argparse.Namespace:
-    """What the parser of `assay load` would make of the arguments; text is read and checked as there."""
-    from fireassay.spec.flags.of_verb import flags_of
-
-    known = {item.name.removeprefix("--").replace("-", "_"): item for item in flags_of("load")}
-    names = (*known, GOODPUT)
-    problems = [_unknown(name, value, names) for name, value in flags.items() if name not in names]
-    problems += [] if urls else [Problem(where="urls", found="nothing", allowed="http://HOST:PORT or https://HOST:PORT")]
-    if problems:
-        raise SpecError(tuple(problems), "the arguments of fireassay.load")
-    goodput = flags.get(GOODPUT)
-    texts: dict[str, Any] = {item.attribute: None for item in known.values()}
-    texts |= {known[name].attribute: _text(known[name], value) for name, value in flags.items() if name in known}
-    return argparse.Namespace(urls=list(urls), goodput=_switch(goodput), **texts)
-
-
-def _unknown(name: str, value: object, names: tuple[str, ...]) -> Problem:
-    from fireassay.spec.explain import closest
-
-    match = closest(name, names)
-    fix = f"Did you mean {match}?" if match else f"There are {', '.join(names)}."
-    return Problem(where=name, found=repr(value), allowed="a flag of `assay load`", fix=fix)
+    """What the parser of `assay load` would make of the arguments."""
+    missing = () if urls else (Problem(where="urls", found="nothing", allowed="http://HOST:PORT or https://HOST:PORT"),)
+    texts = texts_of("load", flags, missing, others=(GOODPUT,))
+    return argparse.Namespace(urls=list(urls), goodput=_switch(flags.get(GOODPUT)), **texts)
 
 
 def _switch(value: object) -> str | None:
     """--goodput as text: without objectives if True."""
     return None if value is None or value is False else "" if value is True else str(value)
-
-
-def _text(item: KeyFlag, value: object) -> Any:
-    """A value as the flag's text: True for a switch, commas between the items of a list."""
-    if isinstance(value, bool) or value is None:
-        return None if value is False else value
-    if isinstance(value, list | tuple):
-        return [str(part) for part in value] if item.flag.many else ",".join(map(str, value))
-    return [str(value)] if item.flag.many else str(value)

@@ -2,7 +2,7 @@
 
 A score is one file in `scoring/metrics/` with one `METRIC`.  Its library is imported by `prepare` only.  An item's score is one row of
 statistics; the score of many items is their mean, or a function of the statistics' sums (`of_totals`, a corpus metric such as
-BLEU) or of all rows (`of_rows`, `of_weighted`, such as a rank correlation).  So a score is resampled without scoring a text twice, and judged from
+BLEU) or of all rows (`of_weighted`, such as a rank correlation).  So a score is resampled without scoring a text twice, and judged from
 the record alone, without its library.
 
 The signature names everything that moves the score, as sacrebleu's does: `metric:rouge_l|impl:rouge-score@0.1.2|stem:no|...`.  Scores
@@ -66,8 +66,7 @@ class TextMetric:
     options: Options = field(default_factory=dict)  # every option with its default
     statistics: tuple[str, ...] = ("score",)  # names of the columns of a row
     of_totals: Callable[[Array], Array] | None = None  # [..., statistics] sums over items -> [...]; NaN: undefined
-    of_rows: Callable[[Array], float] | None = None  # [items, statistics] -> score; NaN: undefined
-    # [items, statistics], [resamples, items] -> [resamples]; like `of_rows` with fractional weights and without a loop
+    # [items, statistics], [resamples, items] -> [resamples], for fractional weights; NaN: undefined
     of_weighted: Callable[[Array, Array], Array] | None = None
     scores: Callable[[Array], Array] | None = None  # [items, statistics] -> score of each item alone; None: the first column
     worst: Callable[[Array], Array] | None = None  # rows of the worst answers to the same items; a corpus score's loss is bounded with them
@@ -83,7 +82,7 @@ class TextMetric:
     @property
     def corpus(self) -> bool:
         """Whether the score of many items is not the mean of their scores."""
-        return any(fold is not None for fold in (self.of_totals, self.of_rows, self.of_weighted))
+        return any(fold is not None for fold in (self.of_totals, self.of_weighted))
 
     def item_scores(self, rows: Array) -> Array:
         """The score of each item alone, shape [items]."""
@@ -97,9 +96,6 @@ class TextMetric:
         """The score of each resample, shape [resamples], for `weights` of shape [resamples, items]: how often an item was drawn."""
         if self.of_weighted is not None:
             return self.of_weighted(rows, weights)
-        if self.of_rows is not None:
-            of_rows = self.of_rows
-            return np.array([of_rows(np.repeat(rows, drawn.astype(np.int64), axis=0)) for drawn in weights])
         if self.of_totals is not None:
             return self.of_totals(weights @ rows)
         with np.errstate(invalid="ignore", divide="ignore"):

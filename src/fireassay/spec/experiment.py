@@ -168,6 +168,22 @@ class Quality(Model):
             "the script count; other examples are assumed to be independent.",
         )
     )
+    max_flip_rate: Annotated[
+        float | None,
+        flag(
+            "--max-flip-rate",
+            "P",
+            "with --margin: largest share of items that may score otherwise, better ones included",
+            score=105,
+            evaluate=63,
+        ),
+    ] = Field(
+        None,
+        gt=0.0,
+        lt=1.0,
+        description="Evaluations: the largest share of items that may score otherwise than at the reference, better ones included: an "
+        "equal mean hides items that changed. Decided by one-sided bounds. Default: no limit.",
+    )
     largest_change: float | None = Field(
         None,
         gt=0.0,

@@ -29,7 +29,7 @@ BEFORE = missing()
 SIDES = {"same": BEFORE, "worse": missing(*range(1, ITEMS, 5)), "one": missing(1)}
 
 
-def record(folder: Path, sides: dict[str, list[str]], *, margin: float | None = None, metric: str = "exact_match") -> Path:
+def record(folder: Path, sides: dict[str, list[str]], *, margin: float | None = None, metric: str = "exact_match", **limits: float) -> Path:
     """A record of these answers."""
     folder.mkdir()
     for name, answers in sides.items():
@@ -43,7 +43,7 @@ def record(folder: Path, sides: dict[str, list[str]], *, margin: float | None = 
         "evaluation": {"answers": [{"name": name, "path": f"{name}.jsonl"} for name in sides], "metrics": [metric], "fields": {"id": "id"}},
     }
     if margin is not None:
-        data["quality"] = {"metric": metric, "margin": margin}
+        data["quality"] = {"metric": metric, "margin": margin, **limits}
     return run(from_mapping(data), folder=folder, root=folder / "records")
 
 
@@ -81,7 +81,7 @@ def test_two_records_say_what_one_record_of_both_says(
 def test_the_margin_of_the_records_counts_without_a_flag(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before, after = (record(tmp_path / name, {"x": SIDES[name]}, margin=0.05) for name in ("same", "worse"))
     assert compared(capsys, before, after)[0] == 1
-    assert compared(capsys, before, after, "--margin", "0.5")[0] == 0
+    assert compared(capsys, before, after, "--margin", "0.25")[0] == 0  # its lead over nothing right, 0.86, holds 3 of them
 
 
 def test_another_margin_refuses_and_the_flag_decides_for_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -104,3 +104,18 @@ def test_a_margin_is_above_0(margin: str, tmp_path: Path, capsys: pytest.Capture
     before, after = (record(tmp_path / name, {"x": SIDES[name]}) for name in ("same", "worse"))
     assert main(["compare", str(before), str(after), "--margin", margin]) == 2
     assert "--margin" in capsys.readouterr().err
+
+
+def test_a_cap_on_flips_counts_between_records_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As many items won as lost of each seventh: the mean is held."""
+    swapped = missing(*range(1, ITEMS, 7))
+    swapped[::7] = RIGHT[::7]
+    before = record(tmp_path / "a", {"x": BEFORE}, margin=0.25, max_flip_rate=0.1)
+    after = record(tmp_path / "b", {"x": swapped}, margin=0.25, max_flip_rate=0.1)
+    code, document = compared(capsys, before, after)
+    assert (code, list(document["quality"].values())) == (1, ["DEGRADED"])
+    assert "quality held" in document["sentence"]
+    assert "score otherwise, one-sided bounds, at most 10 % may" in document["sentence"]
+    other = record(tmp_path / "c", {"x": swapped}, margin=0.25, max_flip_rate=0.5)
+    code, document = compared(capsys, before, other)
+    assert (code, [found["field"] for found in document["mismatches"] if found["refuses"]]) == (3, ["quality.max_flip_rate"])

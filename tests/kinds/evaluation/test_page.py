@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import html
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from fireassay import catalog
+from fireassay.frames.record_data import RecordData
+from fireassay.kinds.evaluation.rows import rows as evaluation_rows
 from fireassay.reports.pages.record import page
+from fireassay.reports.rows.evaluation import HeldRow
 from fireassay.reports.view import build
 from fireassay.verdict.judge import judge
 from tests.answered import rows, scored
@@ -36,3 +43,43 @@ def test_the_page_holds_the_item_that_flipped(made: object) -> None:
     text = catalog.load("reports.writers", "html").write(made)
     assert "&lt;script&gt;" in text
     assert "1 items changed" not in text
+
+
+@pytest.mark.parametrize("writer", ["html", "markdown", "terminal"])
+def test_a_format_shows_the_negative_control(made: object, writer: str) -> None:
+    text = catalog.load("reports.writers", writer).write(replace(made, full=True))  # type: ignore[type-var]
+    assert "would have been seen in" in " ".join(text.split())
+
+
+@pytest.mark.parametrize("writer", ["html", "terminal"])
+def test_flips_of_the_reference_against_itself_stand_beside_those_of_a_side(writer: str, tmp_path: Path) -> None:
+    """Asked twice, the reference changes 40 of 200 answers; the other side gives its first answers, so that half as many pairs differ."""
+    once, again = ["yes"] * 180 + ["no"] * 20, ["yes"] * 160 + ["no"] * 20 + ["yes"] * 20
+    twice = [row for pair in zip(rows(once), rows(again), strict=True) for row in pair]
+    measured = scored(tmp_path, {"a": twice, "b": rows(once)}, margin=0.2)
+    (row,) = tables_of(measured)
+    assert (row.flips.value, row.itself.value) == pytest.approx((0.1, 0.2))  # type: ignore[union-attr]
+    text = catalog.load("reports.writers", writer).write(replace(page(build(measured, judge(measured))), full=True))
+    told = "Answers that score otherwise than the reference's to the same item: 10.0 % [7.7, 13.0]; the reference's own when asked again: 20.0 % [15.4, 25.3]"
+    assert told in " ".join(html.unescape(text).split())
+
+
+def test_worse_within_the_margin_is_said_first(tmp_path: Path) -> None:
+    before, after = rows(["yes"] * 900 + ["no"] * 100), rows(["no"] * 10 + ["yes"] * 890 + ["no"] * 100)
+    measured = scored(tmp_path, {"a": before, "b": after}, margin=0.05)
+    shown = page(build(measured, judge(measured)))
+    assert shown.answer.headline.startswith("b: quality held (worse within the margin): Exact match −0.010")
+    assert "held, worse within the margin" in catalog.load("reports.writers", "html").write(shown)
+
+
+def test_a_cap_on_flips_that_is_missed_is_the_headline(tmp_path: Path) -> None:
+    """40 items lost and 40 won of 400: held, but the cap of 5 % decides."""
+    before, after = ["yes"] * 300 + ["no"] * 100, ["no"] * 40 + ["yes"] * 300 + ["no"] * 60
+    measured = scored(tmp_path, {"a": rows(before), "b": rows(after)}, margin=0.1, most_flips=0.05)
+    headline = page(build(measured, judge(measured))).answer.headline
+    assert "FAIL" in headline or "score otherwise" in headline
+    assert "quality held" not in headline
+
+
+def tables_of(measured: RecordData) -> tuple[HeldRow, ...]:
+    return evaluation_rows(measured, {name: name for name in measured.configurations}).held

@@ -76,3 +76,9 @@ def test_a_record_that_asked_for_it_can_be_read() -> None:
     asked = {**GOOD, "workload": {"runner": "serving", "script": "http://127.0.0.1:9"}, "quality": {"metric": "bleu"}, "name": "x"}
     asked["serving"] = {**GOOD["serving"], "concurrency": [1]}
     assert from_mapping(asked).quality is not None
+
+
+def test_a_limit_on_flips_needs_an_evaluation() -> None:
+    limited = {"metric": "exact_match", "max_flip_rate": 0.05}
+    assert found(quality=limited) == ["quality.max_flip_rate"]
+    assert found(quality=limited, evaluation={}, workload={"runner": "evaluation"}) == []

@@ -28,13 +28,23 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
     add_display_flags(parser)
 
 
-def _run(arguments: argparse.Namespace) -> int:
+def asked(arguments: argparse.Namespace) -> Experiment:
+    """The experiment of these flags, without a secret in it.
+
+    Raises:
+        SpecError: every problem of the flags at once, or a secret.
+    """
     from fireassay.cli.support.experiment_of_record import secrets_from_here
     from fireassay.runners.experiment.argument_check import refuse_secrets
     from fireassay.spec.flags.evaluate import experiment_from
 
     experiment = secrets_from_here(experiment_from(arguments), of_record=False)
     refuse_secrets(experiment)  # before any of it is printed
+    return experiment
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    experiment = asked(arguments)
     if arguments.toml:
         from fireassay.spec.load import to_toml
 

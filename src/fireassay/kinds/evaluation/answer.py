@@ -8,7 +8,7 @@ from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import count, given, show
 from fireassay.kinds.evaluation import tables
 from fireassay.kinds.evaluation.metrics import NO_ANSWER
-from fireassay.kinds.evaluation.tables import SAID, of
+from fireassay.kinds.evaluation.tables import SAID, WORSE, of
 from fireassay.metrics.cost import COST
 from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT
 from fireassay.reports import answering
@@ -36,12 +36,13 @@ def answer(view: View) -> Answer:
 def _headline(view: View) -> str:
     """The decision with its number; without a margin the scores."""
     worst = _deciding(view)
-    if view.status == "INVALID" or worst is None or not isinstance(worst.change, Estimate):
+    if worst is None or worst.status != view.status or not isinstance(worst.change, Estimate):  # something else decides
         return answering.told(view)
     several = f" in {worst.task}" if len({row.task for row in of(view).held}) > 1 else ""
     told = f"{worst.metric} {signed(worst.change)}, margin {given(of(view).margin or 0.0)}"
     why = f"; {worst.why}" if worst.why else ""
-    return f"{worst.column}: quality {SAID.get(worst.status, 'undecided')}{several}: {told} over {count(worst.items, 'items')}{why}"
+    worse = f" ({WORSE[worst.status]})" if worst.worse_within else ""
+    return f"{worst.column}: quality {SAID.get(worst.status, 'undecided')}{worse}{several}: {told} over {count(worst.items, 'items')}{why}"
 
 
 def signed(change: Estimate) -> str:

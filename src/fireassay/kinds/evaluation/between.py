@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from fireassay.kinds.evaluation.gates.flips import of_sides
 from fireassay.kinds.evaluation.gates.held import status_of, words
-from fireassay.kinds.evaluation.held import Held, Side, held_between
+from fireassay.kinds.evaluation.held import Side, held_between
 from fireassay.verdict.comparison.groups import Group, ItemQuality, Quality
 from fireassay.verdict.comparison.groups import Held as Word
 from fireassay.verdict.types import Status
@@ -14,7 +15,7 @@ WORDS: Final[dict[Status, Word]] = {"FAIL": "DEGRADED", "INCONCLUSIVE": "INCONCL
 
 
 def quality(before: Group, after: Group, confidence: float) -> Quality:
-    """All tasks must hold; one that is degraded decides."""
+    """All tasks must hold, and few enough items change; one that is degraded decides."""
     wanted = before.measured.experiment.quality
     if wanted is None:
         return Quality(held="NOT_MEASURED", sentence="whether quality was held was not asked: no margin was given (--margin)")
@@ -22,11 +23,13 @@ def quality(before: Group, after: Group, confidence: float) -> Quality:
     tasks = held_between(reference, candidate, wanted, confidence)
     worst = next((task for status in WORDS for task in tasks if status_of(task) == status), None)
     left = f"; {worst.left:,} items were scored on one side only" if worst is not None and worst.left else ""
-    return Quality(held=_word(worst), sentence=f"{words(worst, wanted, len(tasks))}{left}")
-
-
-def _word(task: Held | None) -> Word:
-    return "NOT_MEASURED" if task is None else WORDS[status_of(task)]
+    answers = [(group.measured, group.configuration) for group in (before, after)]
+    capped = tuple(of_sides(answers[0], answers[1], wanted, confidence))
+    statuses = {"NOT_MEASURED" if worst is None else status_of(worst), *(result.status for result in capped)}
+    return Quality(
+        held=next(word for status, word in WORDS.items() if status in statuses),
+        sentence="; ".join((f"{words(worst, wanted, len(tasks))}{left}", *(result.sentence for result in capped))),
+    )
 
 
 QUALITY: Final[ItemQuality] = quality

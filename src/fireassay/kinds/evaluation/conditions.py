@@ -83,6 +83,11 @@ def _allowed(measured: RecordData, _: Results) -> float | None:
     return None if evaluation is None else evaluation.most_failed
 
 
+def _own(measured: RecordData, _: Results) -> bool | None:
+    evaluation = measured.experiment.evaluation
+    return None if evaluation is None else evaluation.own_references
+
+
 CONDITIONS: Final[tuple[Condition, ...]] = (
     _identity("evaluation.tasks.*", _tasks, "other items, prompts, extraction or scoring give another score", STORED),
     context(
@@ -95,5 +100,6 @@ CONDITIONS: Final[tuple[Condition, ...]] = (
     _identity(
         "evaluation.seed", _seed, "another seed draws other answers", f"{SPEC}; only where the temperature is above 0", absent="note"
     ),
+    _identity("evaluation.own_references", _own, "agreement with a side is no score of right answers", SPEC),
     _identity("evaluation.most_failed", _allowed, "it decides which records count", SPEC),
 )

@@ -1,36 +1,28 @@
 """Was quality held, item by item?
 
-Each task decides by its first score: non-inferiority of the paired items, with whole clusters as units and repetitions averaged first
-(`fireassay.stats.comparing.noninferiority`).  All tasks must hold (an intersection-union test needs no correction); one that is degraded
-decides.  The items are the sample: the bounds say nothing of another start of the engine.
+Each task decides by its first score (`fireassay.kinds.evaluation.rule`).  All tasks must hold (an intersection-union test needs no
+correction); one that is degraded decides.
 
 Missing items may be those that would have changed the decision.  So it is made again with every missing item against it (held: the
-candidate wrong and the reference right; degraded: the other way round).  A decision that does not survive is INCONCLUSIVE.
+candidate wrong and the reference right; degraded: the other way round).  A decision that does not survive is INCONCLUSIVE, and so is held
+of items that could not have shown a loss (`fireassay.kinds.evaluation.sensitivity`, `fireassay.kinds.evaluation.control`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Final
-
-import numpy as np
-from numpy.typing import NDArray
 
 from fireassay.estimates.estimate import Absent
 from fireassay.estimates.format import count
 from fireassay.frames.evaluation.item_scores import Paired, deciding, item_scores, matched, tasks
 from fireassay.frames.evaluation.missing_items import missing, opposed
 from fireassay.frames.record_data import RecordData
-from fireassay.kinds.evaluation.sensitivity import at_ceiling, at_floor, near_chance
+from fireassay.kinds.evaluation.control import Control, control
+from fireassay.kinds.evaluation.rule import changes, decided, rule_of
+from fireassay.kinds.evaluation.sensitivity import at_ceiling, at_floor, chance_of, near_chance
 from fireassay.spec.experiment import Quality
-from fireassay.stats.comparing import noninferiority
-from fireassay.stats.comparing.linearised import Sides, of_sides
-from fireassay.stats.comparing.noninferiority import Decision, Launches
-
-Array = NDArray[np.float64]
-FEWEST_CLUSTERS: Final = 10  # fewer give no reliable bound
-NO_LAUNCHES: Final = Launches(count=noninferiority.LEAST_LAUNCHES, half=0.0, error=0.0, method="the items of one engine")
+from fireassay.stats.comparing.noninferiority import Decision
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,15 +48,8 @@ class Held:
     missing: int = 0  # items that a side or both did not score, though it was asked or the other side scored them
     opposed: Decision | Absent | None = None  # with every missing item against the decision; None: nothing was missing or decided
     overturned: str = ""  # why it is undecided although the bounds alone would decide
-
-
-@dataclass(frozen=True, kw_only=True)
-class Rule:
-    """When quality counts as held."""
-
-    margin: float
-    confidence: float  # one-sided
-    largest_change: float | None = None  # of one item; None: the scale of the score
+    own: bool = False  # the references are the reference side's own answers
+    control: Control | None = None  # whether a loss would have been seen; None: not held, or a gain
 
 
 def held(measured: RecordData, configuration: str) -> tuple[Held, ...]:
@@ -72,38 +57,43 @@ def held(measured: RecordData, configuration: str) -> tuple[Held, ...]:
     quality = measured.experiment.quality
     if quality is None or configuration == measured.base:
         return ()
-    return measured.once(f"held {configuration}", lambda data: _within(data, quality, configuration))
+    return measured.once(f"held {configuration}", lambda data: tuple(_within(data, quality, configuration)))
 
 
-def _within(measured: RecordData, quality: Quality, configuration: str) -> tuple[Held, ...]:
+def _within(measured: RecordData, quality: Quality, configuration: str) -> Iterator[Held]:
     before, after = (Side(measured=measured, configuration=name) for name in (measured.base, configuration))
-    every = held_between(before, after, quality, measured.confidence)
-    return tuple(_sensitive(measured, configuration, _robust(measured, configuration, found, quality)) for found in every)
+    for found, pairs in _all(before, after, quality, measured.confidence):
+        yield _sensitive(before, _robust(measured, configuration, found, quality), pairs, quality, measured.confidence)
 
 
 def held_between(before: Side, after: Side, quality: Quality, confidence: float) -> tuple[Held, ...]:
-    """The decision on each task of the reference's record, for configurations of one record or of two."""
-    return tuple(_all(before, after, quality, confidence))
+    """The decision on each task of the reference's record, for configurations of two records."""
+    every = _all(before, after, quality, confidence)
+    return tuple(_sensitive(before, found, pairs, quality, confidence) for found, pairs in every)
 
 
-def _all(before: Side, after: Side, quality: Quality, confidence: float) -> Iterator[Held]:
+def _all(before: Side, after: Side, quality: Quality, confidence: float) -> Iterator[tuple[Held, Paired]]:
     for task in tasks(before.measured):
         metric = deciding(before.measured, task)
         if not metric:
             continue
         pairs = matched(*(item_scores(side.measured, side.configuration, task, metric) for side in (before, after)))
         if pairs.reference.items or pairs.candidate.items or pairs.left:
-            yield _one(before.measured, task, metric, pairs, quality, confidence)
+            yield _one(before.measured, task, metric, pairs, quality, confidence), pairs
 
 
-def _sensitive(measured: RecordData, configuration: str, found: Held) -> Held:
+def _sensitive(before: Side, found: Held, pairs: Paired, quality: Quality, confidence: float) -> Held:
     """Held only if these items could have shown a loss; a shown gain needs no such proof."""
-    decision = found.decision
+    decision, measured = found.decision, before.measured
     if isinstance(decision, Absent) or decision.verdict != "HELD" or decision.low > 0.0:
         return found
-    of_task = (measured, found.task, found.metric)
-    why = at_floor(*of_task) or near_chance(*of_task) or at_ceiling(measured, configuration, found.task, found.metric)
-    return found if why is None else replace(found, overturned=why, decision=_undecided(decision))
+    scores = item_scores(measured, before.configuration, found.task, found.metric)
+    why = at_floor(measured, found.task, scores) or near_chance(measured, found.task, scores) or at_ceiling(measured, pairs)
+    made = None
+    if why is None:
+        made = control(pairs, rule_of(measured, quality, confidence), chance_of(measured, found.task, scores))
+        why = made.why
+    return replace(found, control=made, overturned=why, decision=_undecided(decision) if why else decision)
 
 
 def _undecided(decision: Decision) -> Decision:
@@ -119,7 +109,7 @@ def _robust(measured: RecordData, configuration: str, found: Held, quality: Qual
     pairs = opposed(measured, configuration, found.task, found.metric, held=decision.verdict == "HELD")
     if pairs is None:
         return replace(found, missing=lacking.count, opposed=Absent(reason="undefined", detail=f"{found.title} has no worst score"))
-    again = decided(pairs, _changes(pairs), rule_of(measured, quality, measured.confidence))
+    again = decided(pairs, changes(pairs), rule_of(measured, quality, measured.confidence))
     if not isinstance(again, Absent) and again.verdict == decision.verdict:
         return replace(found, missing=lacking.count, opposed=again)
     lost = {"HELD": "held", "DEGRADED": "degraded"}[decision.verdict]
@@ -127,71 +117,16 @@ def _robust(measured: RecordData, configuration: str, found: Held, quality: Qual
     return replace(found, missing=lacking.count, opposed=again, overturned=why, decision=_undecided(decision))
 
 
-def _changes(pairs: Paired) -> np.ndarray:
-    """Score minus that of the reference, of each item; better is positive."""
-    sign = 1.0 if pairs.reference.metric.better == "higher" else -1.0
-    if not pairs.reference.items:
-        return np.empty(0)
-    before, after = (side.metric.item_scores(side.rows) for side in (pairs.reference, pairs.candidate))
-    return np.asarray(sign * (after - before))
-
-
 def _one(measured: RecordData, task: str, metric: str, pairs: Paired, quality: Quality, confidence: float) -> Held:
-    changes = _changes(pairs)
+    changed = changes(pairs)
     return Held(
         task=task,
         metric=metric,
         title=pairs.reference.metric.title,
-        decision=decided(pairs, changes, rule_of(measured, quality, confidence)),
-        better=int((changes > 0.0).sum()),
-        worse=int((changes < 0.0).sum()),
-        items=len(changes),
+        decision=decided(pairs, changed, rule_of(measured, quality, confidence)),
+        better=int((changed > 0.0).sum()),
+        worse=int((changed < 0.0).sum()),
+        items=len(changed),
         left=pairs.left,
+        own=measured.experiment.evaluation is not None and measured.experiment.evaluation.own_references,
     )
-
-
-def rule_of(measured: RecordData, quality: Quality, confidence: float) -> Rule:
-    """The rule that was fixed before anything was asked."""
-    return Rule(margin=quality.margin, confidence=confidence, largest_change=quality.largest_change)
-
-
-def decided(pairs: Paired, changes: Array, rule: Rule) -> Decision | Absent:
-    """The decision over items of which each changed by `changes` (shape [items], higher is better)."""
-    reference, labels = pairs.reference, pairs.reference.labels
-    if len(changes) < 2:
-        return Absent(reason="insufficient", detail="fewer than two items were scored on both sides")
-    clusters = len({label for label in labels if label is not None}) if labels is not None else None
-    if clusters is not None and clusters < FEWEST_CLUSTERS and None not in (labels or ()):
-        return Absent(reason="insufficient", detail=f"{clusters} clusters decide nothing; at least {FEWEST_CLUSTERS} are needed")
-    if reference.metric.corpus:
-        return _linearised(pairs, rule)
-    reach = rule.largest_change or _reach(pairs, changes)
-    fixed = max(reference.repetitions, pairs.candidate.repetitions) == 1
-    of_items = noninferiority.of_items(changes, rule.confidence, reach, labels, fixed=fixed, weights=reference.weights)
-    return noninferiority.decision(of_items, NO_LAUNCHES, rule.margin, rule.confidence)
-
-
-def _reach(pairs: Paired, changes: Array) -> float:
-    """The most that one item's score may change; of an unknown scale as far as the tail of the changes lets expect."""
-    low, high = pairs.reference.metric.scale
-    if np.isfinite(high - low):
-        return high - low
-    before = pairs.reference.metric.item_scores(pairs.reference.rows)
-    return noninferiority.largest_change(before[None, :], (before + changes)[None, :], pairs.reference.labels)
-
-
-def _linearised(pairs: Paired, rule: Rule) -> Decision | Absent:
-    """For scores that are no plain mean."""
-    metric, sign = pairs.reference.metric, 1.0 if pairs.reference.metric.better == "higher" else -1.0
-    sides = Sides(
-        score=lambda rows, weights: sign * metric.weighted(rows, weights),
-        worst=metric.worst,
-        reference=pairs.reference.rows,
-        candidate=pairs.candidate.rows,
-        weights=pairs.reference.weights,
-        clusters=pairs.reference.labels,
-    )
-    found = of_sides(sides, rule.confidence)
-    if isinstance(found, str):
-        return Absent(reason="insufficient", detail=found)
-    return noninferiority.decision(found, NO_LAUNCHES, rule.margin, rule.confidence)

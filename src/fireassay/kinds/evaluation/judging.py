@@ -22,6 +22,7 @@ from fireassay.verdict.status import forced
 from fireassay.verdict.types import DimensionResult, GateResult, Recommendation, Status, Verdict
 
 TIMES: Final = (OUTPUT_THROUGHPUT.name, TTFT_P50.name, E2E_P50.name)  # of the same requests
+BADNESS: Final[tuple[Status, ...]] = ("FAIL", "INCONCLUSIVE", "NOT_MEASURED")
 COSTS: Final = (COST.name,)
 NOTHING_SENT = DimensionResult(status="NOT_MEASURED", sentence="the answers existed already; nothing was sent")
 
@@ -30,17 +31,20 @@ def status(evidence: Evidence, _: tuple[Recommendation, ...] = ()) -> Status:
     """One status for the record."""
     if (found := forced(evidence.findings)) is not None:
         return found
-    gates = {gate.status for gate in evidence.gates}
-    if gates:
-        order: tuple[Status, ...] = ("FAIL", "INCONCLUSIVE", "NOT_MEASURED")
-        worst: Status = next((status for status in order if status in gates), "PASS")
+    if evidence.gates:
+        worst = min(evidence.gates, key=_badness).status
         return "INCONCLUSIVE" if worst == "NOT_MEASURED" else worst
     values = [value for name in requested(evidence.data) for value in evidence.results.get(name, {}).values()]
     return "PASS" if values and all(isinstance(value, Estimate) for value in values) else "INCONCLUSIVE"
 
 
+def _badness(gate: GateResult) -> int:
+    """The worst gate first."""
+    return BADNESS.index(gate.status) if gate.status in BADNESS else len(BADNESS)
+
+
 def _dimensions(evidence: Evidence) -> Mapping[str, Mapping[str, DimensionResult]]:
-    gates = {gate.configuration: gate for gate in evidence.gates}
+    gates = {gate.configuration: gate for gate in sorted(evidence.gates, key=_badness, reverse=True)}
     return {
         name: {
             "correctness": _correctness(evidence, name, gates.get(name)),
@@ -112,6 +116,7 @@ def _sentence(evidence: Evidence, verdict: Verdict) -> str:
         return f"{name}: {verdict.status}{quoted}: {worst.evidence}."
     word = "" if verdict.status == "PASS" else f"{verdict.status}: "
     gates = [gate for gate in evidence.gates if gate.status == verdict.status] or list(evidence.gates)
+    gates.sort(key=lambda gate: gate.gate != "held")
     if gates:
         return f"{name}: {word}{_label(measured, gates[0].configuration)}: {gates[0].sentence}."
     several = len(measured.configurations) > 1

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from fireassay.estimates.estimate import Absent, Estimate, Value
+from fireassay.frames.evaluation.flips import flips
 from fireassay.frames.evaluation.forced import sides as forced_sides
 from fireassay.frames.evaluation.item_scores import ItemScores, answers_of, deciding, item_scores, metrics_of, paired, requested, tasks
 from fireassay.frames.record_data import RecordData
@@ -33,16 +34,16 @@ LONGEST_NAME: Final = 60  # of an id or a label
 
 def rows(measured: RecordData, labels: Mapping[str, str]) -> EvaluationRows:
     """All of them; `labels`: configuration -> its name on the page."""
-    flips = [flip for name in measured.configurations if name != measured.base for flip in _flips(measured, name, labels)]
-    flips.sort(key=lambda flip: -abs(flip.score_after - flip.score_before))
+    changed = [flip for name in measured.configurations if name != measured.base for flip in _flips(measured, name, labels)]
+    changed.sort(key=lambda flip: -abs(flip.score_after - flip.score_before))
     quality = measured.experiment.quality
     return EvaluationRows(
         scores=tuple(_scores(measured)),
         groups=tuple(_groups(measured)),
         held=tuple(_held(measured, labels)),
         margin=None if quality is None else quality.margin,
-        flips=tuple(flips[:MOST_FLIPS]),
-        flips_in_all=len(flips),
+        flips=tuple(changed[:MOST_FLIPS]),
+        flips_in_all=len(changed),
         outcomes=tuple(_outcomes(measured, labels)),
         divergence=tuple(_divergence(measured, labels)),
         power=tuple(_power(measured, labels)),
@@ -110,7 +111,17 @@ def _held(measured: RecordData, labels: Mapping[str, str]) -> Iterator[HeldRow]:
                 sentence=words(task, quality, 1),
                 needed=_needed(task),
                 why=task.overturned,
+                worse_within=not isinstance(task.decision, Absent) and task.decision.worse_within_margin,
+                control=task.control.words if task.control is not None and task.control.draws else "",
+                flips=_share(measured, name, task),
+                itself=_share(measured, measured.base, task),
             )
+
+
+def _share(measured: RecordData, configuration: str, task: Held) -> Value | None:
+    """Flips of a configuration against the base, or of the base against itself."""
+    found = flips(measured, configuration, task.task, task.metric)
+    return None if found is None else found.estimate(measured.confidence)
 
 
 def _power(measured: RecordData, labels: Mapping[str, str]) -> Iterator[PowerRow]:

@@ -17,7 +17,7 @@ import polars as pl
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import count, given
-from fireassay.frames.evaluation.item_scores import ItemScores, answers_of, identity, item_scores, paired
+from fireassay.frames.evaluation.item_scores import ItemScores, Paired, answers_of, identity
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.metrics import of_task
 
@@ -55,10 +55,9 @@ def _of_choices(measured: RecordData, task: str) -> float | None:
     return sum(shares) / len(shares) if shares else None
 
 
-def at_floor(measured: RecordData, task: str, metric: str) -> str | None:
+def at_floor(measured: RecordData, task: str, scores: ItemScores) -> str | None:
     """Why the reference has nothing to lose: its lead over chance is at most the margin."""
-    quality, scores = measured.experiment.quality, item_scores(measured, measured.base, task, metric)
-    chance = chance_of(measured, task, scores)
+    quality, chance = measured.experiment.quality, chance_of(measured, task, scores)
     if quality is None or chance is None or not scores.items or not np.isfinite(scores.value):
         return None
     lead = scores.value - chance.value if scores.metric.better == "higher" else chance.value - scores.value
@@ -69,9 +68,8 @@ def at_floor(measured: RecordData, task: str, metric: str) -> str | None:
     return f"{scores.metric.title} of the reference, {given(scores.value, 3)} over {count(len(scores.items), 'items')}, {near} {what}, {given(chance.value, 3)}"
 
 
-def near_chance(measured: RecordData, task: str, metric: str) -> str | None:
+def near_chance(measured: RecordData, task: str, scores: ItemScores) -> str | None:
     """Why the reference is not shown to be better than guessing though its mean is; None if it is shown, or chance is unknown."""
-    scores = item_scores(measured, measured.base, task, metric)
     chance, value = chance_of(measured, task, scores), of_task(measured, scores)
     if chance is None or not chance.guessed or not isinstance(value, Estimate):
         return None
@@ -79,14 +77,15 @@ def near_chance(measured: RecordData, task: str, metric: str) -> str | None:
     return None if above else f"the reference is not shown to be better than guessing, {given(chance.value, 3)}"
 
 
-def at_ceiling(measured: RecordData, configuration: str, task: str, metric: str) -> str | None:
-    """Why these items cannot tell the sides apart: both have the highest score on every one."""
-    pairs = paired(measured, configuration, task, metric)
-    top = pairs.reference.metric.scale[1 if pairs.reference.metric.better == "higher" else 0]
-    if not pairs.reference.items or not np.isfinite(top):
+def at_ceiling(measured: RecordData, pairs: Paired) -> str | None:
+    """Why these items cannot tell the sides apart: both have the highest score on every one.
+
+    Not where the references are the reference side's own answers: there its score says nothing of how hard the items are.
+    """
+    evaluation, metric = measured.experiment.evaluation, pairs.reference.metric
+    top = metric.scale[1 if metric.better == "higher" else 0]
+    if not pairs.reference.items or not np.isfinite(top) or (evaluation is not None and evaluation.own_references):
         return None
-    sides = (pairs.reference, pairs.candidate)
-    if not all(bool((side.metric.item_scores(side.rows) == top).all()) for side in sides):
+    if not all(bool((metric.item_scores(side.rows) == top).all()) for side in (pairs.reference, pairs.candidate)):
         return None
-    items = count(len(pairs.reference.items), "items")
-    return f"both sides have the highest {pairs.reference.metric.title} on all {items}: items this easy tell no sides apart"
+    return f"both sides have the highest {metric.title} on all {count(len(pairs.reference.items), 'items')}: items this easy tell no sides apart"

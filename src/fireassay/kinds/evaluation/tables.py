@@ -7,13 +7,14 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from fireassay.estimates.estimate import Estimate
-from fireassay.estimates.format import count
+from fireassay.estimates.format import count, show
 from fireassay.reports.answering import TONES
 from fireassay.reports.page import Block, Blocks, Cell, Edge, Figure, Interval, Mark, Plot, Prose, Table, Words, heads, number
 from fireassay.reports.rows.evaluation import DivergenceRow, EvaluationRows, HeldRow, ScoreRow
 from fireassay.reports.view import View
 from fireassay.reports.words import STATUS_WORDS
 
+WORSE: Final = {"PASS": "worse within the margin", "INCONCLUSIVE": "worse"}
 MOST_LABELS: Final = 20  # of a group in a plot
 SAID: Final = {"PASS": "held", "FAIL": "degraded", "INCONCLUSIVE": "undecided"}
 
@@ -100,21 +101,38 @@ def forest(view: View) -> Iterator[Block]:
             edges=(Edge(value=-rows.margin, text="margin"), Edge(value=0.0, text="no change")),
         )
     if rows.held:
-        yield Table(
-            name="held",
-            heads=heads("Side", "Task", "Decision", "Change", "Items", "Worse", "Better"),
-            rows=tuple(
-                (Words(text=r.column), Words(text=r.task), mark(r), number(r.change, bare=True), r.items, r.worse, r.better)
-                for r in rows.held
-            ),
-            stub=2,
-            opens=True,
+        yield _held(rows.held)
+
+
+def _held(rows: Sequence[HeldRow]) -> Table:
+    """The decisions, and in notes what their rule would have seen and how much changes by itself."""
+    several = len(rows) > 1
+    return Table(
+        name="held",
+        heads=heads("Side", "Task", "Decision", "Change", "Items", "Worse", "Better"),
+        rows=tuple(
+            (Words(text=r.column), Words(text=r.task), mark(r), number(r.change, bare=True), r.items, r.worse, r.better) for r in rows
+        ),
+        stub=2,
+        opens=True,
+        notes=tuple(f"{f'{row.column}, {row.task}: ' if several else ''}{note}" for row in rows for note in _notes(row)),
+    )
+
+
+def _notes(row: HeldRow) -> Iterator[str]:
+    if row.control:
+        yield f"Negative control: {row.control}."
+    if isinstance(row.flips, Estimate) and isinstance(row.itself, Estimate):  # the noise floor
+        yield (
+            f"Answers that score otherwise than the reference's to the same item: {show(row.flips).full}; the reference's own when asked again: "
+            f"{show(row.itself).full} (one-sided bounds)."
         )
 
 
 def mark(row: HeldRow) -> Mark:
-    """Held, degraded or undecided."""
-    return Mark(word=SAID.get(row.status, STATUS_WORDS[row.status]), tone=TONES[row.status], why=row.sentence)
+    """Held, degraded or undecided; and worse, if that is shown without a loss of the margin."""
+    word = SAID.get(row.status, STATUS_WORDS[row.status])
+    return Mark(word=f"{word}, {WORSE[row.status]}" if row.worse_within else word, tone=TONES[row.status], why=row.sentence)
 
 
 def flips(view: View) -> Blocks:

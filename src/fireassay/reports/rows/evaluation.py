@@ -41,6 +41,10 @@ class HeldRow:
     sentence: str
     needed: int | None = None  # items that would decide; None: it is decided, or more items would not help
     why: str = ""  # why it is undecided although its bounds alone would decide
+    worse_within: bool = False  # significantly worse, but not by more than the margin as far as is shown
+    control: str = ""  # in how many draws a loss would have been seen
+    flips: Value | None = None  # share of answers that score otherwise than the reference's
+    itself: Value | None = None  # the same of the reference against itself; None: it was asked once
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -39,6 +39,13 @@ def uncomputable(data: Data) -> Iterator[Problem]:
             allowed="no [quality]: this runner reports no scores",
             fix="Remove it, or measure quality with a script or an engine that gives answers.",
         )
+    elif quality.get("max_flip_rate") is not None and not isinstance(data.get("evaluation"), Mapping):
+        yield Problem(
+            where="quality.max_flip_rate",
+            found=shown(quality["max_flip_rate"]),
+            allowed="no such limit: only an evaluation pairs answers item by item",
+            fix="Remove it.",
+        )
     elif runner == "serving" and isinstance(data.get("serving"), Mapping):
         yield from _of_load(quality, table(data, "serving"))
 

@@ -99,6 +99,16 @@ class Evaluation(Model):
         description="How the answer is found in a text: the name of a file in fireassay/scoring/extractors. Default: the task's own; for "
         "files the whole text.",
     )
+    own_references: Annotated[
+        bool,
+        flag(
+            "--own-references", "", "the references are the first side's own answers: a score is agreement with it", score=102, evaluate=61
+        ),
+    ] = Field(
+        False,
+        description="Whether the references were made by the reference side itself, as recorded answers are. Its highest score on every item then "
+        "says nothing of how hard they are, and a candidate that gives them all again is held.",
+    )
     flips: Annotated[
         float, flag("--flips", "P", "share of items expected to change between two sides, for the plan ({default:g})", evaluate=62)
     ] = Field(

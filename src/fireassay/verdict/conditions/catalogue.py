@@ -64,6 +64,7 @@ COMMON: Final[tuple[Condition, ...]] = (
     identity("scaling.time", experiment.of("scaling", "time"), "a speedup of steps is not one of whole runs", SPEC),
     identity("quality.metric", experiment.of("quality", "metric"), "quality is judged by this score", SPEC),
     identity("quality.direction", experiment.of("quality", "direction"), "it determines which of two scores is better", SPEC),
+    identity("quality.max_flip_rate", experiment.of("quality", "max_flip_rate"), "it decides which result counts as held", SPEC),
     identity("quality.margin", experiment.of("quality", "margin"), "a result that may lose more quality is easier to make fast", SPEC),
     identity("launcher.kind", experiment.of("launcher", "kind"), "the launcher decides what starts the workers, and how", SPEC),
     identity("launcher.threads_per_worker", experiment.of("launcher", "threads_per_worker"), "more threads are more hardware", SPEC),

@@ -10,6 +10,7 @@ from fireassay.cli.support.records.sides import Sides, remembered
 from fireassay.cli.support.records.survey import entry_of
 from fireassay.verdict.checking.history import worth_showing
 from tests.cli.support.records.several import again
+from tests.runners.foreign.evaluations.read_back import LOGS, imported
 
 pytestmark = pytest.mark.slow
 
@@ -26,6 +27,21 @@ def test_a_remembered_record_shows_the_series_of_a_judged_one(tmp_path: Path) ->
     for metric, configuration in pairs:
         assert side.judgement.results[metric][configuration] == judged.judgement.results[metric][configuration]
     assert side.judgement.verdict.status == judged.judgement.verdict.status
+
+
+def test_a_remembered_import_keeps_the_scores_of_its_harness(tmp_path: Path) -> None:
+    """Their names are the record's own: no file declares them."""
+    imported(tmp_path, LOGS / "lm_eval" / "answering")
+    (path,), cache = (tmp_path / "records").iterdir(), tmp_path / "cache"
+    judged = Sides(cache).judged(entry_of(path, cache))
+    entry = entry_of(path, cache)
+    assert entry.summary is not None
+    side = remembered(entry, entry.summary)
+    assert "exact_match" in side.judgement.metrics
+    names = [name for name, metric in judged.judgement.metrics.items() if metric.primary and metric.dimension == "correctness"]
+    assert names
+    assert {name: side.judgement.results[name] for name in names} == {name: judged.judgement.results[name] for name in names}
+    assert list(worth_showing(side, "")) == list(worth_showing(judged, ""))
 
 
 def test_neighbours_are_judged_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,9 +42,9 @@ def test_both_sides_at_the_ceiling_are_undecided(tmp_path: Path) -> None:
     assert "both sides have the highest Exact match on all 400 items" in result.sentence
 
 
-@pytest.mark.parametrize(("right", "lost"), [(400, 1), (399, 0), (200, 0), (9, 0)])
+@pytest.mark.parametrize(("right", "lost"), [(400, 1), (399, 0), (200, 0), (25, 0)])
 def test_items_that_could_show_a_loss_are_left_alone(right: int, lost: int, tmp_path: Path) -> None:
-    """One lost item of 400 at the ceiling shows that the items can tell the sides apart."""
+    """One lost item of 400 at the ceiling shows that the items can tell the sides apart; 25 right ones have room for a loss of 3 margins."""
     assert list(AUDIT.examine(pair(tmp_path, right, 400, lost), {})) == []  # type: ignore[arg-type]
 
 
@@ -78,3 +78,20 @@ def test_a_reference_that_is_not_shown_to_beat_guessing_never_held(tmp_path: Pat
     (result,) = GATE.check(measured, {})
     assert result.status == "INCONCLUSIVE"
     assert "the reference is not shown to be better than guessing, 0.25" in result.sentence
+
+
+def test_recorded_answers_that_are_all_given_again_are_held(tmp_path: Path) -> None:
+    """The references are the reference side's own answers: its score of 1 says nothing of how hard the items are."""
+    side = rows(["yes"] * 400)
+    measured = scored(tmp_path, {"a": side, "b": side}, margin=0.02, own_references=True)
+    assert list(AUDIT.examine(measured, {})) == []
+    (result,) = GATE.check(measured, {})
+    assert result.status == "PASS"
+    assert "against the reference side's own answers" in result.sentence
+
+
+def test_recorded_answers_that_are_too_few_or_lost_are_not_held(tmp_path: Path) -> None:
+    side, lost = rows(["yes"] * 400), rows(["no"] * 40 + ["yes"] * 360)
+    for name, sides, status in (("lost", {"a": side, "b": lost}, "FAIL"), ("few", {"a": side[:100], "b": side[:100]}, "INCONCLUSIVE")):
+        (result,) = GATE.check(scored(tmp_path / name, sides, margin=0.02, own_references=True), {})
+        assert result.status == status

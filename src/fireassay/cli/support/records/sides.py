@@ -55,13 +55,12 @@ def remembered(entry: Entry, summary: Summary) -> Side:
     from fireassay.record.reader import open_record
     from fireassay.record.unjudged import judged_from
     from fireassay.verdict.comparison.types import Side
-    from fireassay.verdict.judge import Judgement
+    from fireassay.verdict.judge import Judgement, about
     from fireassay.verdict.types import Verdict
 
     results: dict[str, dict[str, Any]] = {}
     for measure in summary.measures:
         results.setdefault(measure.metric, {})[measure.configuration] = measure.value
-    every = catalog.load_all("metrics")
     verdict = Verdict(
         status=summary.status,  # type: ignore[arg-type]
         findings=(),
@@ -72,6 +71,9 @@ def remembered(entry: Entry, summary: Summary) -> Side:
     )
     with judged_from(entry.path):
         measured = from_record(open_record(entry.path))
+        every = (
+            catalog.load_all("metrics") if measured.foreign is None else about(measured)
+        )  # the names of scores from elsewhere are its own
     metrics = {name: every[name] for name in results if name in every}
     return Side(
         label=entry.record,

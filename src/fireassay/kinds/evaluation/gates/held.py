@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import count, given, show
 from fireassay.frames.record_data import RecordData
@@ -12,6 +14,8 @@ from fireassay.stats.comparing.noninferiority import Decision
 from fireassay.units import SCORE
 from fireassay.verdict.gates.support.gate import Gate
 from fireassay.verdict.types import GateResult, Status
+
+WORSE: Final = {"HELD": " (worse, but within the margin)", "INCONCLUSIVE": " (worse; whether within the margin is open)", "DEGRADED": ""}
 
 
 def check(measured: RecordData, _: Results) -> tuple[GateResult, ...]:
@@ -47,10 +51,11 @@ def words(task: Held | None, quality: Quality, tasks: int) -> str:
         return f"{where}{task.title}: {task.decision.detail}"
     said, decision = {"HELD": "held", "DEGRADED": "degraded", "INCONCLUSIVE": "undecided"}, task.decision
     change = shown(decision)
+    own = ", against the reference side's own answers" if task.own else ""
     flips = f"{count(task.worse, 'items')} worse and {task.better:,} better of {task.items:,}"
-    worse = " (worse, but within the margin)" if decision.worse_within_margin and decision.verdict == "HELD" else ""
+    worse = WORSE[decision.verdict] if decision.worse_within_margin else ""
     needed = _needed(decision)
-    told = f"{task.title} {change}, one-sided bounds, margin {given(quality.margin)}; {flips}{needed}"
+    told = f"{task.title} {change}, one-sided bounds, margin {given(quality.margin)}{own}; {flips}{needed}"
     return f"{where}quality {said[decision.verdict]}{worse}: {told}{_missing(task)}"
 
 
