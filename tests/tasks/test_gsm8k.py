@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,14 @@ def test_every_file_that_was_read_has_its_digest(folder: Path) -> None:
     (alone,) = tasks("gsm8k", folder / "test.jsonl", shots=0)
     assert set(alone.files) == {"test.jsonl"}
     assert alone.items[0].prompt.startswith("Question: Tom has 81")
+
+
+def test_a_compressed_file_is_the_same_task_under_its_own_digest(folder: Path) -> None:
+    packed = folder / "test.jsonl.gz"
+    packed.write_bytes(gzip.compress((folder / "test.jsonl").read_bytes()))
+    (plain,), (task,) = tasks("gsm8k", folder / "test.jsonl"), tasks("gsm8k", packed)
+    assert task.items == plain.items
+    assert task.files["test.jsonl.gz"] == digest(packed)
 
 
 def test_annotations_of_the_calculator_can_be_left_out(folder: Path) -> None:
