@@ -73,6 +73,13 @@ def test_what_is_wrong_names_file_line_and_remedy(folder: Path) -> None:
     assert "8 examples" in refused("gsm8k", lines(folder / "t.jsonl", ROWS), shots=9)
 
 
+def test_a_missing_file_of_examples_says_how_to_ask_without(folder: Path) -> None:
+    (folder / "train.jsonl").unlink()
+    message = refused("gsm8k", folder)
+    assert "shots = 5" in message
+    assert "--task-option shots=0" in message
+
+
 def test_options_are_checked_all_at_once(folder: Path) -> None:
     message = refused("gsm8k", folder, shot=3, shots="5", extractor="hash")
     assert "Did you mean shots?" in message

@@ -108,6 +108,7 @@ def test_what_is_wrong_names_the_place_and_what_to_do(data: Path) -> None:
     lines(data / "CB" / "val.jsonl", [{"premise": "P", "hypothesis": "H", "label": ["neutral"], "idx": 0}])
     assert "in 'label'" in refused("superglue", data, task="cb")
     lines(data / "WiC" / "val.jsonl", [{"word": "w", "sentence1": "a", "sentence2": "b", "label": True, "idx": 3}] * 2)
+    assert "--task-option shots=0" in refused("superglue", data, task="wic", shots=2)
     assert "the id '3' twice" in refused("superglue", data, task="wic")
     lines(data / "MultiRC" / "val.jsonl", [{"idx": 0, "passage": {"text": "t", "questions": "none"}}])
     assert "MultiRC/val.jsonl, line 1, passage" in refused("superglue", data, task="multirc")

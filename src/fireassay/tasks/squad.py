@@ -34,7 +34,7 @@ def read(path: Path, given: Mapping[str, options.Option]) -> tuple[Task, ...]:
     if shots:
         if not asked["shots_from"]:
             raise files.wrong("evaluation.task_options.shots_from", "nothing", "the file with the examples, as train-v1.1.json")
-        train = files.read(path.parent / str(asked["shots_from"]))
+        train = files.examples(path.parent / str(asked["shots_from"]), shots)
         digests[train.name] = train.sha256
         before += prompts.head(_examples(train, "paragraph"), shots, train.name)
     task = Task(

@@ -58,7 +58,7 @@ def _task(kind: Kind, home: Path, asked: Mapping[str, options.Option]) -> Task:
 
 def _read(kind: Kind, home: Path, split: str, asked: Mapping[str, options.Option], digests: dict[str, str]) -> list[Example]:
     name = f"{kind.folder}/{split}.jsonl"
-    text = files.read(home / f"{split}.jsonl", name)
+    text = files.examples(home / f"{split}.jsonl", int(asked["shots"]) if split == "train" else 0, name)
     digests[name] = text.sha256
     examples = [example for row in files.json_lines(text) for example in examples_of(kind, row, str(asked["form"]))]
     if not examples:

@@ -88,6 +88,18 @@ def read(path: Path, name: str = "") -> Text:
     return Text(name=name, text=text, sha256=digest)
 
 
+def examples(path: Path, shots: int, name: str = "") -> Text:
+    """A file that holds the few-shot examples, unless there are none to be shown: the default of some layouts asks for them.
+
+    Raises:
+        SpecError: there is none, or it cannot be read.
+    """
+    if shots and not path.is_file():
+        fix = f"Put it there, or ask without examples: --task-option shots=0. {_similar(path)}".strip()
+        raise wrong(name or path.name, f"no such file at {shown(str(path))}", f"the file with the examples, since shots = {shots}", fix)
+    return read(path, name)
+
+
 def _unpacked(name: str, content: bytes) -> bytes:
     try:
         unpacked = gzip.GzipFile(fileobj=io.BytesIO(content)).read(MOST_BYTES + 1)
