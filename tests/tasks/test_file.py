@@ -79,6 +79,13 @@ def test_everything_wrong_is_said_at_once_below_its_line(own: Path) -> None:
         assert said in message
 
 
+@pytest.mark.parametrize("name", ["pass_at_1", "acc"])
+def test_a_score_that_reads_no_text_is_not_offered(own: Path, name: str) -> None:
+    message = refused("file", write(own, TOML.replace("exact_match", name)))
+    assert "rouge_l" in message
+    assert f", {name}," not in message
+
+
 def test_a_field_that_is_not_there_is_named(own: Path) -> None:
     assert "Did you mean country?" in refused("file", write(own, TOML.replace("{country}", "{contry}")))
     assert "capitals.jsonl, line 1" in refused("file", write(own, TOML.replace('"capital"', '"captal"')))

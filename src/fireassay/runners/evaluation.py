@@ -118,10 +118,11 @@ def _as_requests(experiment: Experiment, tasks: Sequence[Task]) -> Experiment:
 
 def _scores(task: Task, evaluation: Evaluation) -> tuple[Score, ...]:
     """The scores of texts; programs are judged by their tests alone."""
+    likelihood.fitting(task.metrics, task.method, f"{task.name}, a task of the method {task.method}")
     if task.method == CODE:
         return ()
     own = {name: value for name, value in {**task.options, **evaluation.options}.items() if name.partition(".")[0] in task.metrics}
-    return likelihood.fitting(task, scoring.prepared(task.metrics, own, encoder.load))
+    return scoring.prepared(task.metrics, own, encoder.load)
 
 
 def _signatures(task: Task, scores: Sequence[Score]) -> dict[str, str]:

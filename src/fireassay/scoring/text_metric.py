@@ -75,7 +75,8 @@ class TextMetric:
     timed: bool = False  # whether a load's own answers can have it: a mean of item scores, computed when judging, without a library
     of_choices: bool = False  # a task's own chance, that of naming the right choice, is its floor
     chance: float | None = None  # score of a guesser without knowledge, if the metric alone knows it
-    reads: Literal["texts", "likelihoods"] = "texts"  # what an answer is: a text, or the log probabilities of an item's choices as JSON
+    # what an answer is: a text, the log probabilities of an item's choices as JSON, or a program that the sandbox judges
+    reads: Literal["texts", "likelihoods", "programs"] = "texts"
     source: str = ""  # where it is defined
     caveat: str = ""  # what it cannot tell
 

@@ -1,7 +1,8 @@
 """What do the user's files hold?  Text, lines and tables, each with its line number and the file's SHA-256; nothing is downloaded.
 
-A file that ends with .gz is unpacked; its digest is that of the file as it is stored.  Every error names the file, the line, what was found and what to do.  Time is linear in the size; a file above `MOST_BYTES`, or something
-that is no file (a pipe, a device), is refused before it is read.
+A file that ends with .gz is unpacked; its digest is that of the file as it is stored.  Every error names the file, the line, what was found
+and what to do.  Time is linear in the size; a file above `MOST_BYTES`, or something that is no file (a pipe, a device), is refused before it
+is read.
 """
 
 from __future__ import annotations

@@ -13,7 +13,13 @@ OPTIONS: Final[Mapping[str, options.Option]] = {"max_tokens": 512}
 
 
 def task(
-    name: str, path: Path, given: Mapping[str, options.Option], item: Callable[[files.Row], Item], *, stop: tuple[str, ...], template: str = ""
+    name: str,
+    path: Path,
+    given: Mapping[str, options.Option],
+    item: Callable[[files.Row], Item],
+    *,
+    stop: tuple[str, ...],
+    template: str = "",
 ) -> Task:
     """The file's problems as one task.
 
