@@ -55,6 +55,19 @@ class Prepared:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Whole:
+    """Items that are scored together: all answers to a question, the two sides of a pair. One that was not answered leaves them without a score."""
+
+    of_item: Callable[[str], str]  # item's id -> id of what it is part of
+    fold: Callable[[Array, Array], Array]  # the least and the largest of its items' last statistic -> its score
+
+    @staticmethod
+    def before_slash(item: str) -> str:
+        """The id of all items whose ids differ only behind the last slash."""
+        return item.rpartition("/")[0]
+
+
+@dataclass(frozen=True, kw_only=True)
 class TextMetric:
     """A score of answers against their references."""
 
@@ -69,6 +82,7 @@ class TextMetric:
     of_rows: Callable[[Array], float] | None = None  # [items, statistics] -> score; NaN: undefined
     # [items, statistics], [resamples, items] -> [resamples]; like `of_rows` with fractional weights and without a loop
     of_weighted: Callable[[Array, Array], Array] | None = None
+    whole: Whole | None = None  # what is counted where it is not an item; the score is then the mean over these
     scores: Callable[[Array], Array] | None = None  # [items, statistics] -> score of each item alone; None: the first column
     prepare_with: Callable[[Options, Encoder], Prepared] | None = None  # instead of `prepare`, with the model of option `model`
     undefined: str = ""  # when the score of many items is NaN: "all answers are equal"

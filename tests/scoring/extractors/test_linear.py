@@ -19,7 +19,14 @@ REPEATED = (
     "```a\n", "```\n", "-$", "−", "answer: *", "the answer is positive or ",
 )  # fmt: skip
 
-WITHIN = (("```\n", "\n", "\n```"), ("```\n", "x\n", "```"), ("\\boxed{", " ", "}"), ("Answer:", " ", "C"), ("#### ", "-", "1"), ("", "-", "1"))
+WITHIN = (
+    ("```\n", "\n", "\n```"),
+    ("```\n", "x\n", "```"),
+    ("\\boxed{", " ", "}"),
+    ("Answer:", " ", "C"),
+    ("#### ", "-", "1"),
+    ("", "-", "1"),
+)
 
 
 def seconds(one: Extractor, text: str) -> float:
