@@ -77,6 +77,7 @@ def backend_of(
     read: Callable[[Reply, Ask], Answer] | None = None,
     cached_tokens: bool = False,
     tokenize: str = "",
+    stops: bool = True,
 ) -> Backend:
     """The backend of an engine with OpenAI's dialect, and a `native` one for completions if it has one, whose replies `read` parses too."""
     openai = wire_of(dialect)
@@ -90,6 +91,7 @@ def backend_of(
         prepare=with_headers,
         cached_tokens=cached_tokens,
         tokenize=tokenize,
+        stops=stops,
         options=options if native is None else {**options, "native": NATIVE},
         own_keys=(*OWN_KEYS, *own_keys),
     )
