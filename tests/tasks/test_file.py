@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fireassay.tasks.support import template
+from fireassay.tasks.support.own_task import OwnTask, RowFields
 from tests.tasks.made import digest, lines, refused, tasks, write
 
 ROWS = [{"country": country, "capital": capital, "continent": "Europe"} for country, capital in (("France", "Paris"), ("Italy", "Rome"))]
@@ -59,6 +60,16 @@ def test_choices_are_lettered_in_a_prompt_and_indexed_as_references(tmp_path: Pa
     assert task.items[0].prompt == "2+2?\nA. 3\nB. 4\nAnswer:"
     assert [item.references for item in task.items] == [("1",), ("0",)]
     assert task.chance == 0.5
+    (task,) = tasks("file", write(tmp_path / "t.toml", f'metrics = ["acc", "acc_norm"]\n{toml}'))
+    assert task.chance == 0.5
+    (task,) = tasks("file", write(tmp_path / "t.toml", f'metrics = ["perplexity"]\n{toml}'))
+    assert task.chance is None
+
+
+def test_the_page_names_every_key(repository: Path) -> None:
+    page = (repository / "docs" / "how-to" / "write-a-task.md").read_text()
+    keys = [*(name for name in OwnTask.model_fields if name != "fields"), *(f"fields.{name}" for name in RowFields.model_fields)]
+    assert [key for key in keys if f"`{key}`" not in page] == []
 
 
 @pytest.mark.parametrize(("layout", "mark"), [("csv", ","), ("tsv", "\t")])
