@@ -42,8 +42,8 @@ def scores_of(method: str) -> tuple[str, ...]:
 def unfit(where: str, name: str, method: str) -> Iterator[Problem]:
     """Why a score cannot be had from answers to tasks of this method: it does not exist, or reads something else."""
     if name not in scores_of(method):
-        known = name in catalog.names("scoring.metrics") and catalog.load("scoring.metrics", name).reads
-        fix = INSTEAD.get(known, "") or did_you_mean(name, scores_of(method))
+        reads = catalog.load("scoring.metrics", name).reads if name in catalog.names("scoring.metrics") else ""
+        fix = INSTEAD.get(reads, "") or did_you_mean(name, scores_of(method))
         yield Problem(where=where, found=shown(name), allowed=f"one of {', '.join(scores_of(method))}", fix=fix)
 
 
