@@ -24,5 +24,5 @@ def _length(ask: Ask, key: str) -> bytes:
 
 
 BACKEND = backend_of(
-    "transformers", Dialect(usage=False, logprobs=False, length=_length), tasks=TEXT_TASKS, own_keys=("generation_config",), stops=False
+    "transformers", Dialect(usage=False, logprobs=False, stops=False, length=_length), tasks=TEXT_TASKS, own_keys=("generation_config",)
 )

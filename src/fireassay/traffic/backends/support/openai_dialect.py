@@ -64,6 +64,7 @@ class Dialect:
     usage: bool = True  # supports stream_options.include_usage
     logprobs: bool = True
     ignore_eos: bool = False  # supports the key ignore_eos
+    stops: bool = True  # supports the key stop
     length: Length = up_to
 
 
@@ -77,7 +78,6 @@ def backend_of(
     read: Callable[[Reply, Ask], Answer] | None = None,
     cached_tokens: bool = False,
     tokenize: str = "",
-    stops: bool = True,
 ) -> Backend:
     """The backend of an engine with OpenAI's dialect, and a `native` one for completions if it has one, whose replies `read` parses too."""
     openai = wire_of(dialect)
@@ -91,7 +91,7 @@ def backend_of(
         prepare=with_headers,
         cached_tokens=cached_tokens,
         tokenize=tokenize,
-        stops=stops,
+        stops=dialect.stops,
         options=options if native is None else {**options, "native": NATIVE},
         own_keys=(*OWN_KEYS, *own_keys),
     )
