@@ -40,7 +40,7 @@ def test_what_every_task_has_is_sent(tasks: list[Task], stops: tuple[str, ...]) 
     [
         (engine(), "chat", ("Q:",)),
         (engine("openai"), "completions", ("Q:",)),
-        (engine("transformers"), "chat", ()),  # answers 4xx
+        (engine("transformers"), "chat", ()),  # not with continuous batching
         (engine("process"), "chat", ()),
         (engine("sglang", native=True), "completions", ()),
         (engine(), "responses", ()),

@@ -1,9 +1,9 @@
 """How are requests sent to `transformers serve`?
 
-In OpenAI's dialect, without the keys it rejects.  It answers 4xx to `stream_options`, `stop` and `logprobs`, reports usage unasked, ends its stream
+In OpenAI's dialect, without the keys it rejects.  It answers 4xx to `stream_options` and `logprobs`, reports usage unasked, ends its stream
 without [DONE], and names the model PATH@main.  Its first token shares the role's chunk or comes later; 64 tokens come in fewer text
 chunks.  `generation_config`, the JSON of a GenerationConfig, forces an answer of exactly the requested length: it forbids the end of
-sequence before that, and with continuous batching ignores it.
+sequence before that, and with continuous batching ignores it.  `stop` is not sent: continuous batching knows no stop strings (5.24.0).
 
 Options: `path`, `omit`, `max_tokens_key`, `body.KEY`, `json.KEY`.
 Verified against the source and server of transformers 5.23.0 (cli/serving), with and without continuous batching.
