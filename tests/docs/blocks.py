@@ -5,7 +5,7 @@ A page is one session in one empty folder: its files are saved, then its blocks 
     ```python   runs in a fresh interpreter
     ```sh       runs in bash (a verb of assay that needs no shell: in this process) and must exit with 0; "# exit 1: why" above a command:
                 1 is meant; "# exit 0 or 4: why"
-    ```toml     a whole experiment or claim, or some sections of an experiment: it is validated
+    ```toml     a whole experiment, claim or own task, or some sections of an experiment: it is validated
     ```text     output, a formula or a picture in letters: nothing to run
 
 `<!-- file: train.py -->` on the line before a block saves the block under that name: python is then only compiled, toml

@@ -23,13 +23,16 @@ from fireassay.spec.rules.evaluation import LOAD
 from fireassay.verdict.judge import judge
 from tests.oracle import Answer, oracle
 
+STOP = ("\n", " and ")
 SUMS = {f"{a}+{a % 7}=": str(a + a % 7) for a in range(40)}
 
 
 def read(path: Path, _: object) -> tuple[Task, ...]:
     """Forty sums."""
     items = tuple(Item(id=str(index), prompt=prompt, references=(right,)) for index, (prompt, right) in enumerate(SUMS.items()))
-    return (Task(name="sums", items=items, metrics=("exact_match",), method="generation", max_tokens=8, files={path.name: "0" * 64}),)
+    return (
+        Task(name="sums", items=items, metrics=("exact_match",), method="generation", max_tokens=8, stop=STOP, files={path.name: "0" * 64}),
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -87,6 +90,16 @@ def test_every_item_is_sent_once_and_scored(tmp_path: Path) -> None:
     judgement = judge(measured)
     assert judgement.verdict.status == "PASS"
     assert "request_throughput" in judgement.results
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("send", [True, False])
+def test_an_engine_gets_the_stops_and_the_answer_is_cut_there_in_any_case(send: bool, tmp_path: Path) -> None:
+    with oracle(lambda prompt: f"{SUMS[prompt]} and 7") as engine:
+        measured, _ = evaluated(tmp_path, engine.url, send_stop=send)
+    assert {tuple(body.get("stop", ())) for body in engine.bodies} == {(" and ",) if send else ()}
+    assert measured.before["evaluation"]["stop_sent"] == ({"a": [" and "]} if send else {})
+    assert measured.table("scores")["score"].to_list() == [1.0] * 40
 
 
 @pytest.mark.slow

@@ -17,8 +17,6 @@ from fireassay.record.sealing.verify import verify
 from fireassay.runners.evaluating import echo_probe, likelihood
 from fireassay.runners.evaluation import check
 from fireassay.runners.experiment.run import run
-from fireassay.scoring import scoring
-from fireassay.scoring.items import Task
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.load import from_mapping
 from fireassay.spec.rules.evaluation import LOAD
@@ -137,10 +135,12 @@ def test_extractors_of_texts_are_refused(tmp_path: Path) -> None:
         check(experiment(tmp_path, CHOICES, [{"name": "a", "urls": ["http://127.0.0.1:9"]}], extractor="last_number"), tmp_path)
 
 
-def test_scores_of_probabilities_are_refused_for_texts() -> None:
-    task = Task(name="t", items=(), metrics=("acc",), method="generation")
-    with pytest.raises(SpecError, match="acc for t.*generation"):
-        likelihood.fitting(task, scoring.prepared(("exact_match", "acc"), {}))
+def test_scores_that_read_something_else_are_refused() -> None:
+    likelihood.fitting(("exact_match", "acc"), "loglikelihood", "t")
+    with pytest.raises(SpecError, match="(?s)scores of t.*acc.*variant=letter"):
+        likelihood.fitting(("exact_match", "acc"), "generation", "t")
+    with pytest.raises(SpecError, match="(?s)bleu.*allowed: one of pass_at_1"):
+        likelihood.fitting(("pass_at_1", "bleu"), "code", "t")
 
 
 @pytest.mark.slow

@@ -27,7 +27,7 @@ def test_a_given_text_is_the_only_choice(tmp_path: Path) -> None:
     (task,) = FORMAT.read(path, {})
     assert [(item.id, item.prompt, item.choices, right_choices(item)) for item in task.items] == [
         ("9", "2+2= ", (" 4\n",), ("0",)),
-        ("3", "a", ("b",), ("0",)),
+        ("2", "a", ("b",), ("0",)),
     ]
     assert (task.name, task.method, task.metrics, task.cluster) == ("texts", "loglikelihood", ("bits_per_byte", "perplexity"), "cluster")
     assert task.files == {"texts.jsonl": sha256(path.read_bytes()).hexdigest()}
@@ -60,7 +60,7 @@ GOOD = {"prompt": "q", "continuation": " a"}
         (({"prompt": "", "continuation": "a"},), "line 1.*not empty"),
         ((GOOD, {"prompt": "q", "choices": ["a", "b"], "label": 0}), "one kind"),
         (({**GOOD, "id": 1}, {**GOOD, "id": "1"}), "each id once"),
-        ((), "no line"),
+        ((), "an empty file"),
     ],
 )
 def test_an_invalid_line_is_named(rows: tuple[Any, ...], words: str, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fireassay.tasks.support import template
+from fireassay.tasks.support.own_task import OwnTask, RowFields
 from tests.tasks.made import digest, lines, refused, tasks, write
 
 ROWS = [{"country": country, "capital": capital, "continent": "Europe"} for country, capital in (("France", "Paris"), ("Italy", "Rome"))]
@@ -59,6 +60,16 @@ def test_choices_are_lettered_in_a_prompt_and_indexed_as_references(tmp_path: Pa
     assert task.items[0].prompt == "2+2?\nA. 3\nB. 4\nAnswer:"
     assert [item.references for item in task.items] == [("1",), ("0",)]
     assert task.chance == 0.5
+    (task,) = tasks("file", write(tmp_path / "t.toml", f'metrics = ["acc", "acc_norm"]\n{toml}'))
+    assert task.chance == 0.5
+    (task,) = tasks("file", write(tmp_path / "t.toml", f'metrics = ["perplexity"]\n{toml}'))
+    assert task.chance is None
+
+
+def test_the_page_names_every_key(repository: Path) -> None:
+    page = (repository / "docs" / "how-to" / "write-a-task.md").read_text()
+    keys = [*(name for name in OwnTask.model_fields if name != "fields"), *(f"fields.{name}" for name in RowFields.model_fields)]
+    assert [key for key in keys if f"`{key}`" not in page] == []
 
 
 @pytest.mark.parametrize(("layout", "mark"), [("csv", ","), ("tsv", "\t")])
@@ -77,6 +88,13 @@ def test_everything_wrong_is_said_at_once_below_its_line(own: Path) -> None:
     message = refused("file", write(own, f"shots = 2\n{contradictions}"))
     for said in ("Did you mean first_line?", "Did you mean exact_match?", "a single brace", "shots_from"):
         assert said in message
+
+
+@pytest.mark.parametrize("name", ["pass_at_1", "acc"])
+def test_a_score_that_reads_no_text_is_not_offered(own: Path, name: str) -> None:
+    message = refused("file", write(own, TOML.replace("exact_match", name)))
+    assert "rouge_l" in message
+    assert f", {name}," not in message
 
 
 def test_a_field_that_is_not_there_is_named(own: Path) -> None:

@@ -101,6 +101,7 @@ def test_a_row_of_another_width_is_refused_or_counted(glue: Path) -> None:
 def test_what_is_wrong_names_the_place_and_what_to_do(glue: Path) -> None:
     assert "Did you mean mrpc?" in refused("glue", glue, task="mrcp")
     assert "no such file" in refused("glue", glue, task="rte", split="train")
+    assert "--task-option shots=0" in refused("glue", glue, task="rte", shots=2)
     tsv(glue / "STS-B" / "dev.tsv", [("sentence1", "sentence2", "score"), ("a", "b", "high")])
     assert "a number from 0 to 5" in refused("glue", glue, task="stsb")
     assert "none of the tasks' folders" in refused("glue", glue / "nothing")

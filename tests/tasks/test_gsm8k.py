@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,14 @@ def test_every_file_that_was_read_has_its_digest(folder: Path) -> None:
     assert alone.items[0].prompt.startswith("Question: Tom has 81")
 
 
+def test_a_compressed_file_is_the_same_task_under_its_own_digest(folder: Path) -> None:
+    packed = folder / "test.jsonl.gz"
+    packed.write_bytes(gzip.compress((folder / "test.jsonl").read_bytes()))
+    (plain,), (task,) = tasks("gsm8k", folder / "test.jsonl"), tasks("gsm8k", packed)
+    assert task.items == plain.items
+    assert task.files["test.jsonl.gz"] == digest(packed)
+
+
 def test_annotations_of_the_calculator_can_be_left_out(folder: Path) -> None:
     (task,) = tasks("gsm8k", folder, calculator=False)
     assert "<<" not in task.items[0].prompt
@@ -62,6 +71,13 @@ def test_what_is_wrong_names_file_line_and_remedy(folder: Path) -> None:
     write(folder / "test.jsonl", "\n\n")
     assert "an empty file" in refused("gsm8k", folder, shots=0)
     assert "8 examples" in refused("gsm8k", lines(folder / "t.jsonl", ROWS), shots=9)
+
+
+def test_a_missing_file_of_examples_says_how_to_ask_without(folder: Path) -> None:
+    (folder / "train.jsonl").unlink()
+    message = refused("gsm8k", folder)
+    assert "shots = 5" in message
+    assert "--task-option shots=0" in message
 
 
 def test_options_are_checked_all_at_once(folder: Path) -> None:

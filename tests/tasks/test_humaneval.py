@@ -51,13 +51,13 @@ def test_the_packaged_file_is_read_as_by_its_own_reader() -> None:
 @pytest.mark.parametrize(
     ("rows", "where", "found"),
     [
-        ([ROW, "{"], "problems.jsonl, line 2", "no JSON"),
+        ([ROW, "{"], "problems.jsonl, line 2, column 2", "no JSON"),
         ([ROW, "[1]"], "problems.jsonl, line 2", r"\[1\]"),
         ([{**ROW, "test": None}], "problems.jsonl, line 1", "in 'test'"),
         ([{name: ROW[name] for name in ROW if name != "entry_point"}], "problems.jsonl, line 1", "no field 'entry_point'"),
         ([{**ROW, "test": "def check(candidate:"}], "problems.jsonl, line 1", "no Python in 'test'"),
-        ([ROW, "", ROW], "problems.jsonl, line 3", "the id .T/0. of line 1 again"),
-        (["", ""], "problems.jsonl", "no line with a problem"),
+        ([ROW, "", ROW], "problems.jsonl", "the id .T/0. twice"),
+        (["", ""], "problems.jsonl", "an empty file"),
     ],
 )
 def test_a_wrong_line_is_named(tmp_path: Path, rows: list[Any], where: str, found: str) -> None:
@@ -66,11 +66,16 @@ def test_a_wrong_line_is_named(tmp_path: Path, rows: list[Any], where: str, foun
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    with pytest.raises(SpecError, match="which cannot be read"):
+    with pytest.raises(SpecError, match="no such file"):
         FORMAT.read(tmp_path / "missing.jsonl", FORMAT.options)
     (tmp_path / "cut.jsonl.gz").write_bytes(gzip.compress(b"x" * 1000)[:20])
-    with pytest.raises(SpecError, match="which cannot be read"):
+    with pytest.raises(SpecError, match="cannot be unpacked"):
         FORMAT.read(tmp_path / "cut.jsonl.gz", FORMAT.options)
     (tmp_path / "latin.jsonl").write_bytes(b"\n\xe9")
-    with pytest.raises(SpecError, match="latin.jsonl, line 2: found bytes that are not UTF-8"):
+    with pytest.raises(SpecError, match="latin.jsonl, line 2: found the byte 0xe9"):
         FORMAT.read(tmp_path / "latin.jsonl", FORMAT.options)
+
+
+def test_an_option_that_is_misspelt_is_named(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="Did you mean max_tokens?"):
+        FORMAT.read(written(tmp_path, ROW), {**FORMAT.options, "max_token": 1024})

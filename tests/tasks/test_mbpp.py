@@ -55,8 +55,8 @@ def test_the_asserts_decide(tmp_path: Path, answer: str, outcome: str) -> None:
         ({"test_list": ["assert ("]}, "no Python in 'test_list'"),
         ({"test_list": ["assert other(1) == 2"]}, r"asserts that do not all call one function of 'code' \(helper, similar\)"),
         ({"code": "x ="}, "no Python in 'code'"),
-        ({"task_id": None}, "no id in 'task_id'"),
-        ({"text": 5}, "5 in 'text'"),
+        ({"task_id": None}, "null in 'task_id'"),
+        ({"text": []}, r"\[\] in 'text'"),
     ],
 )
 def test_a_wrong_line_is_named(tmp_path: Path, change: dict[str, Any], found: str) -> None:

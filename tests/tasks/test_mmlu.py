@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,13 @@ def test_what_is_wrong_names_file_line_column_and_remedy(data: Path) -> None:
     write(file, 'What\n"is",1,2,3,4,"A\n')
     assert "anatomy_test.csv, line" in refused("mmlu", data, shots=0)
     assert "no folder 'test' in it" in refused("mmlu", data / "dev")
+
+
+def test_a_missing_folder_of_examples_says_how_to_ask_without(data: Path) -> None:
+    shutil.rmtree(data / "dev")
+    message = refused("mmlu", data)
+    assert "dev/abstract_algebra_dev.csv" in message
+    assert "--task-option shots=0" in message
 
 
 def test_another_systems_lines_and_a_mark_in_front_change_no_item(data: Path) -> None:

@@ -6,6 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from fireassay.scoring.support.normalise import squad as normalised
+from tests.scoring.metrics.squad import ITEMS
+from tests.scoring.scored import items
 from tests.tasks.made import refused, tasks, write
 
 
@@ -49,6 +54,21 @@ def test_a_question_without_an_answer_is_answered_by_saying_so(tmp_path: Path) -
     assert task.items[1].references == ("unanswerable",)
     assert [item.groups["answerable"] for item in task.items] == ["yes", "no"]
     assert task.items[0].prompt.startswith("If the background does not answer the question, the answer is: unanswerable\n\n")
+
+
+def test_a_word_for_no_answer_has_the_official_scores_of_an_empty_text(tmp_path: Path) -> None:
+    path = squad(tmp_path / "dev-v2.json", [qa("a", ["x"], False), qa("b", [], True)])
+    (task,) = tasks("squad", path)
+    none = str(task.options["f1.none"])
+    answers = [answer or none for answer, *_ in ITEMS]
+    references = [wanted if any(map(normalised, wanted)) else (none,) for _, wanted, *_ in ITEMS]
+    assert items("squad_exact_match", answers, references, none=none) == [exact for _, _, exact, _, _ in ITEMS]
+    assert items("f1", answers, references, none=none) == pytest.approx([f1 for _, _, _, f1, _ in ITEMS], abs=1e-12)
+    # The word in a sentence is an answer, and wrong: the official scorer sees a text where there should be none.
+    assert items("f1", [f"It is {none}.", f"{none.title()}."], [[none], [none]], none=none) == [0.0, 1.0]
+    # A text in which nothing was found, as of reasoning without an end, does not say that there is no answer.
+    assert items("f1", [""], [[none]], none=none) == items("squad_exact_match", [""], [[none]], none=none) == [0.0]
+    assert "f1.none" not in tasks("squad", squad(tmp_path / "dev.json", [qa("a", ["x"])]))[0].options
 
 
 def test_examples_come_from_another_file(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from fireassay.tasks.superglue import exact_questions
 from tests.tasks.made import lines, refused, tasks
 
 
@@ -34,6 +33,12 @@ def data(tmp_path: Path) -> Path:
     )
     wic = {"word": "place", "sentence1": "a place", "sentence2": "to place", "start1": 2, "start2": 3, "end1": 7, "end2": 8}
     lines(tmp_path / "WiC" / "val.jsonl", [{**wic, "idx": n, "label": n % 2 == 0} for n in six])
+    entails = ("entailment", "not_entailment")
+    lines(tmp_path / "AX-b" / "AX-b.jsonl", [{"sentence1": "P", "sentence2": "H", "label": entails[n % 2], "idx": n} for n in six])
+    lines(
+        tmp_path / "AX-g" / "AX-g.jsonl",
+        [{"premise": "He left.", "hypothesis": "H", "label": entails[0], "idx": n, "pair_id": 800 + n // 2} for n in six],
+    )
     target = {"span1_text": "Mark", "span1_index": 0, "span2_text": "He", "span2_index": 4}
     lines(
         tmp_path / "WSC" / "val.jsonl",
@@ -45,11 +50,12 @@ def data(tmp_path: Path) -> Path:
 def test_every_task_has_its_items_and_official_metrics(data: Path) -> None:
     read = {task.name.removeprefix("superglue/"): task for task in tasks("superglue", data)}
     assert {name: task.metrics for name, task in read.items()} == {
-        "boolq": ("accuracy",), "cb": ("accuracy", "f1_macro"), "copa": ("accuracy",), "multirc": ("f1_binary", "accuracy"),
+        "boolq": ("accuracy",), "cb": ("accuracy", "f1_macro"), "copa": ("accuracy",), "multirc": ("f1_binary", "exact_questions"),
         "record": ("squad_exact_match", "f1"), "rte": ("accuracy",), "wic": ("accuracy",), "wsc": ("accuracy",),
+        "axb": ("mcc",), "axg": ("accuracy", "gender_parity"),
     }  # fmt: skip
     counts = {name: len(task.items) for name, task in read.items()}
-    assert counts == {"boolq": 6, "cb": 6, "copa": 6, "multirc": 24, "record": 12, "rte": 6, "wic": 6, "wsc": 6}
+    assert counts == {"boolq": 6, "cb": 6, "copa": 6, "multirc": 24, "record": 12, "rte": 6, "wic": 6, "wsc": 6, "axb": 6, "axg": 6}
 
 
 def test_every_task_can_be_put_as_choices(data: Path) -> None:
@@ -71,8 +77,13 @@ def test_answers_of_multirc_are_keyed_by_paragraph_and_question(data: Path) -> N
     assert [item.id for item in task.items[:5]] == ["0/0/0", "0/0/1", "0/1/0", "0/1/1", "1/0/0"]
     assert task.cluster == "passage"
     assert task.items[3].cluster == "0"
-    # Question 0 of paragraph 0 is wholly right, of paragraph 1 half: a key by question alone would call both wrong.
-    assert exact_questions(["0/0/0", "0/0/1", "1/0/0", "1/0/1"], [True, True, True, False]) == 0.5
+
+
+def test_sides_of_a_pair_share_what_stands_before_the_slash(data: Path) -> None:
+    (task,) = tasks("superglue", data, task="axg")
+    assert [item.id for item in task.items[:3]] == ["800/0", "800/1", "801/2"]
+    assert (task.cluster, task.items[1].cluster) == ("pair", "800")
+    assert set(task.files) == {"AX-g/AX-g.jsonl"}
 
 
 def test_aliases_of_record_are_all_references(data: Path) -> None:
@@ -108,6 +119,7 @@ def test_what_is_wrong_names_the_place_and_what_to_do(data: Path) -> None:
     lines(data / "CB" / "val.jsonl", [{"premise": "P", "hypothesis": "H", "label": ["neutral"], "idx": 0}])
     assert "in 'label'" in refused("superglue", data, task="cb")
     lines(data / "WiC" / "val.jsonl", [{"word": "w", "sentence1": "a", "sentence2": "b", "label": True, "idx": 3}] * 2)
+    assert "--task-option shots=0" in refused("superglue", data, task="wic", shots=2)
     assert "the id '3' twice" in refused("superglue", data, task="wic")
     lines(data / "MultiRC" / "val.jsonl", [{"idx": 0, "passage": {"text": "t", "questions": "none"}}])
     assert "MultiRC/val.jsonl, line 1, passage" in refused("superglue", data, task="multirc")

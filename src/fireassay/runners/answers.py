@@ -14,7 +14,7 @@ from fireassay.errors import Problem, SpecError
 from fireassay.instruments import encoder
 from fireassay.record.writer import StreamWriter
 from fireassay.runners.evaluating.identity import of_items
-from fireassay.runners.evaluating.likelihood import of_texts
+from fireassay.runners.evaluating.likelihood import fitting
 from fireassay.runners.evaluating.rows import Asked, write_answers, write_scores
 from fireassay.runners.experiment import launch_loop
 from fireassay.runners.experiment.context import Job, Made, Outcome, RunContext, Runner
@@ -51,7 +51,8 @@ def check(experiment: Experiment, folder: Path) -> None:
         EnvironmentLacks: the library of a score is missing.
     """
     evaluation = section(experiment)
-    of_texts(scoring.prepared(evaluation.metrics or METRICS, evaluation.options, encoder.load), "files of answers")
+    fitting(evaluation.metrics or METRICS, "generation", "files of answers")
+    scoring.prepared(evaluation.metrics or METRICS, evaluation.options, encoder.load)
     first, *others = [(file, _answers(file, evaluation, folder)) for file in evaluation.answers]
     for file, answers in others:
         _same_items(first, (file, answers), evaluation)

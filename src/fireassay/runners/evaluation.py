@@ -20,7 +20,7 @@ from fireassay import catalog
 from fireassay.errors import Interrupted, Problem, SpecError
 from fireassay.instruments import encoder
 from fireassay.runners import serving
-from fireassay.runners.evaluating import code, echo_probe, forcing, likelihood
+from fireassay.runners.evaluating import code, echo_probe, forcing, likelihood, stops
 from fireassay.runners.evaluating.identity import digest, of_items
 from fireassay.runners.evaluating.rows import PROPER, Asked, write_answers, write_scored, write_scores
 from fireassay.runners.experiment import launch_loop
@@ -118,10 +118,11 @@ def _as_requests(experiment: Experiment, tasks: Sequence[Task]) -> Experiment:
 
 def _scores(task: Task, evaluation: Evaluation) -> tuple[Score, ...]:
     """The scores of texts; programs are judged by their tests alone."""
+    likelihood.fitting(task.metrics, task.method, f"{task.name}, a task of the method {task.method}")
     if task.method == CODE:
         return ()
     own = {name: value for name, value in {**task.options, **evaluation.options}.items() if name.partition(".")[0] in task.metrics}
-    return likelihood.fitting(task, scoring.prepared(task.metrics, own, encoder.load))
+    return scoring.prepared(task.metrics, own, encoder.load)
 
 
 def _signatures(task: Task, scores: Sequence[Score]) -> dict[str, str]:
@@ -157,7 +158,8 @@ class Evaluations(serving.Loads):
         prompts.write_text("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in self._rows()), encoding="utf-8")
         experiment = _as_requests(_as_load(context.experiment, load, prompts, self._tasks(), len(self.order)), self._tasks())
         super().__init__(replace(context, experiment=echo_probe.probed(experiment) if _likelihoods(self._tasks()) else experiment))
-        context.note_environment(evaluation={"tasks": {name: _identity(ready) for name, ready in self.ready.items()}})
+        tasks = {name: _identity(ready) for name, ready in self.ready.items()}
+        context.note_environment(evaluation={"tasks": tasks, "stop_sent": _stops(context.experiment, self._tasks())})
 
     def _tasks(self) -> list[Task]:
         return [ready.task for ready in self.ready.values()]
@@ -249,8 +251,18 @@ def _as_load(experiment: Experiment, load: Serving, prompts: Path, tasks: Sequen
     asked = load.prompts.model_copy(update={"source": str(prompts), "format": "jsonl", "field": "prompt", "answer_tokens": longest})
     # Every item is waited for: the last ones too end by their own time limit (serving.client.timeout_s), not by the load's.
     arrivals = load.arrivals.model_copy(update={"requests": requests, "duration_s": LONGEST_S / 2, "drain_s": LONGEST_S / 2})
-    update = {"prompts": asked, "arrivals": arrivals}
+    ends = _stops(experiment, tasks)
+    targets = tuple(stops.with_stops(target, ends.get(target.name, ())) for target in load.targets)
+    update = {"prompts": asked, "arrivals": arrivals, "targets": targets}
     return experiment.model_copy(update={"serving": load.model_copy(update=update)})
+
+
+def _stops(experiment: Experiment, tasks: Sequence[Task]) -> dict[str, list[str]]:
+    """The stop strings that each engine gets, by its name; engines without any are left out."""
+    evaluation, load = section(experiment)
+    wanted = stops.common(tasks) if evaluation.send_stop else ()
+    found = {target.name: list(stops.sent(target, load.task, wanted)) for target in load.targets}
+    return {name: sent for name, sent in found.items() if sent}
 
 
 def _identity(ready: Ready) -> dict[str, Any]:

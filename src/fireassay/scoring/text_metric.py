@@ -55,6 +55,19 @@ class Prepared:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Whole:
+    """Items that are scored together: all answers to a question, the two sides of a pair. One that was not answered leaves them without a score."""
+
+    of_item: Callable[[str], str]  # item's id -> id of what it is part of
+    fold: Callable[[Array, Array], Array]  # the least and the largest of its items' last statistic -> its score
+
+    @staticmethod
+    def before_slash(item: str) -> str:
+        """The id of all items whose ids differ only behind the last slash."""
+        return item.rpartition("/")[0]
+
+
+@dataclass(frozen=True, kw_only=True)
 class TextMetric:
     """A score of answers against their references."""
 
@@ -68,6 +81,7 @@ class TextMetric:
     of_totals: Callable[[Array], Array] | None = None  # [..., statistics] sums over items -> [...]; NaN: undefined
     # [items, statistics], [resamples, items] -> [resamples], for fractional weights; NaN: undefined
     of_weighted: Callable[[Array, Array], Array] | None = None
+    whole: Whole | None = None  # what is counted where it is not an item; the score is then the mean over these
     scores: Callable[[Array], Array] | None = None  # [items, statistics] -> score of each item alone; None: the first column
     worst: Callable[[Array], Array] | None = None  # rows of the worst answers to the same items; a corpus score's loss is bounded with them
     prepare_with: Callable[[Options, Encoder], Prepared] | None = None  # instead of `prepare`, with the model of option `model`
@@ -75,7 +89,8 @@ class TextMetric:
     timed: bool = False  # whether a load's own answers can have it: a mean of item scores, computed when judging, without a library
     of_choices: bool = False  # a task's own chance, that of naming the right choice, is its floor
     chance: float | None = None  # score of a guesser without knowledge, if the metric alone knows it
-    reads: Literal["texts", "likelihoods"] = "texts"  # what an answer is: a text, or the log probabilities of an item's choices as JSON
+    # what an answer is: a text, the log probabilities of an item's choices as JSON, or a program that the sandbox judges
+    reads: Literal["texts", "likelihoods", "programs"] = "texts"
     source: str = ""  # where it is defined
     caveat: str = ""  # what it cannot tell
 

@@ -9,6 +9,8 @@ from typing import Any
 from fireassay import catalog
 from fireassay.errors import Problem
 from fireassay.spec.explain import closest, did_you_mean, shown
+from fireassay.spec.rules.evaluation import scores_answers
+from fireassay.spec.rules.quality import unfit
 
 MOST_FILES_COMPARED = 5000
 _ENGINES = ("python", "python3", "torchrun", "accelerate", "deepspeed", "srun", "mpirun")
@@ -34,6 +36,7 @@ def _missing_plug_ins(data: Mapping[str, Any]) -> Iterator[Problem]:
         if isinstance(fault, Mapping):
             named.append((f"faults[{index}].kind", "faults", fault.get("kind")))
     named += [*_of_serving(data), *_of_evaluation(data)]
+    yield from _scores(data)
     for where, package, name in named:
         known = (*catalog.names(package), *catalog.third_party(package))
         if known and isinstance(name, str) and name not in known:
@@ -54,9 +57,15 @@ def _of_evaluation(data: Mapping[str, Any]) -> Iterator[tuple[str, str, object]]
     task = _at(data, "evaluation", "task")
     if isinstance(task, str) and task and not task.endswith(".toml"):
         yield "evaluation.task", "tasks", task
+
+
+def _scores(data: Mapping[str, Any]) -> Iterator[Problem]:
+    """Files hold texts; of a task only its file says what it gives, so a score has but to exist here."""
     metrics = _at(data, "evaluation", "metrics")
     for index, name in enumerate(metrics if isinstance(metrics, list | tuple) else ()):
-        yield f"evaluation.metrics[{index}]", "scoring.metrics", name
+        exists = name in (*catalog.names("scoring.metrics"), *catalog.third_party("scoring.metrics"))
+        if isinstance(name, str) and (scores_answers(data) or not exists):
+            yield from unfit(f"evaluation.metrics[{index}]", name, "generation" if scores_answers(data) else "loglikelihood")
 
 
 def _missing_script(data: Mapping[str, Any], folder: Path) -> Iterator[Problem]:

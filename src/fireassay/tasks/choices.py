@@ -26,7 +26,7 @@ def read(path: Path, given: Mapping[str, options.Option]) -> tuple[Task, ...]:
     if shots:
         if not asked["shots_from"]:
             raise files.wrong("evaluation.task_options.shots_from", "nothing", "the file with the examples")
-        train = files.read(path.parent / str(asked["shots_from"]))
+        train = files.examples(path.parent / str(asked["shots_from"]), shots)
         digests[train.name] = train.sha256
         before = prompts.head([_example(row, str(asked["variant"])) for row in files.json_lines(train)], shots, train.name)
     examples = [_example(row, str(asked["variant"])) for row in files.json_lines(text)]

@@ -9,100 +9,75 @@ Optional: `id`, `cluster`.
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Final
 
-from fireassay.errors import Problem, SpecError
 from fireassay.scoring.items import Format, Item, Task
-from fireassay.spec.explain import shown
+from fireassay.tasks.support import files, options, own_rows, prompts
 
-KEYS = ("prompt", "continuation", "choices", "label", "id", "cluster")
+OPTIONS: Final[Mapping[str, options.Option]] = {}
 
 
-def read(path: Path, _: object) -> Sequence[Task]:
-    """The file as one task.
-
-    Raises:
-        SpecError: it cannot be read, or a line is invalid; the message names it.
-    """
-    try:
-        content = path.read_bytes()
-        lines = content.decode("utf-8-sig").split("\n")
-    except OSError as error:
-        raise _wrong(path.name, f"{str(path)!r}, which cannot be read ({error.strerror})", "a readable file") from None
-    except UnicodeDecodeError:
-        raise _wrong(path.name, "bytes that are not UTF-8", "UTF-8 text") from None
-    items = tuple(_item(f"{path.name}, line {number}", number, line) for number, line in enumerate(lines, 1) if line.strip())
+def read(path: Path, given: Mapping[str, options.Option]) -> tuple[Task, ...]:
+    """The file as one task."""
+    options.checked("continuations", given, OPTIONS, {})
+    text = files.read(path)
+    items = tuple(map(_item, files.json_lines(text)))
     kinds = {len(item.choices) > 1 for item in items}
     if len(kinds) != 1:
-        raise _wrong(path.name, "no line" if not items else "choices in some lines, and continuations in others", "one kind in all lines")
-    identities = [item.id for item in items]
-    if len(set(identities)) < len(items):
-        twice = next(name for name in identities if identities.count(name) > 1)
-        raise _wrong(path.name, f"two lines with the id {shown(twice)}", "each id once")
+        raise files.wrong(text.name, "choices in some lines, and continuations in others", "one kind in all lines")
+    prompts.distinct(items, text.name)
     return (
         Task(
             name=path.stem,
             items=items,
             metrics=("acc", "acc_norm") if kinds == {True} else ("bits_per_byte", "perplexity"),
             method="loglikelihood",
-            files={path.name: hashlib.sha256(content).hexdigest()},
+            files={text.name: text.sha256},
             cluster="cluster" if any(item.cluster for item in items) else "",
         ),
     )
 
 
-def _item(where: str, number: int, line: str) -> Item:
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise _wrong(where, f"no JSON ({error})", "one JSON object per line") from None
-    if not isinstance(row, dict):
-        raise _wrong(where, shown(row), "one JSON object per line")
-    choices = _choices(where, row)
-    cluster = row.get("cluster")
+def _item(row: files.Row) -> Item:
+    choices = _choices(row)
     return Item(
-        id=str(row.get("id", number)),
-        prompt=_text(where, row, "prompt"),
+        id=own_rows.id_of(row),
+        prompt=_text(row, "prompt"),
         choices=choices,
-        references=(_label(where, row, choices),) if "choices" in row else (),
-        cluster=None if cluster is None else str(cluster),
+        references=(_label(row, choices),) if "choices" in row.values else (),
+        cluster=own_rows.label_of(row),
     )
 
 
-def _choices(where: str, row: Mapping[str, Any]) -> tuple[str, ...]:
-    if ("choices" in row) == ("continuation" in row):
-        raise _wrong(where, f"the keys {', '.join(row) or 'none'}", "either continuation, or choices with label")
-    if "continuation" in row:
-        return (_text(where, row, "continuation"),)
-    choices = row["choices"]
+def _choices(row: files.Row) -> tuple[str, ...]:
+    if ("choices" in row.values) == ("continuation" in row.values):
+        raise files.wrong(row.where, f"the keys {', '.join(row.values) or 'none'}", "either continuation, or choices with label")
+    if "continuation" in row.values:
+        return (_text(row, "continuation"),)
+    choices = row.values["choices"]
     if not isinstance(choices, list) or len(choices) < 2 or not all(isinstance(choice, str) and choice for choice in choices):
-        raise _wrong(where, f"choices {shown(choices)}", "a list of two texts or more, none empty")
+        raise files.wrong(row.where, f"choices {files.shown(choices)}", "a list of two texts or more, none empty")
     return tuple(choices)
 
 
-def _label(where: str, row: Mapping[str, Any], choices: Sequence[str]) -> str:
-    label = row.get("label")
+def _label(row: files.Row, choices: tuple[str, ...]) -> str:
+    label = row.values.get("label")
     if type(label) is int and 0 <= label < len(choices):
         return str(label)
     right = [index for index, choice in enumerate(choices) if isinstance(label, str) and choice.strip() == label.strip()]
     if len(right) != 1:
-        raise _wrong(where, f"label {shown(label)}", f"an index from 0 to {len(choices) - 1}, or the text of one choice")
+        raise files.wrong(row.where, f"label {files.shown(label)}", f"an index from 0 to {len(choices) - 1}, or the text of one choice")
     return str(right[0])
 
 
-def _text(where: str, row: Mapping[str, Any], key: str) -> str:
-    value = row.get(key)
+def _text(row: files.Row, name: str) -> str:
+    """A text as it is: white space alone may be a continuation."""
+    value = row.values.get(name)
     if not isinstance(value, str) or not value:
-        raise _wrong(where, f"{key} {shown(value)}", "a text that is not empty")
+        raise files.wrong(row.where, f"{name} {files.shown(value)}", "a text that is not empty")
     return value
-
-
-def _wrong(where: str, found: str, allowed: str) -> SpecError:
-    return SpecError((Problem(where=where, found=found, allowed=allowed),), "the task's data")
 
 
 FORMAT = Format(

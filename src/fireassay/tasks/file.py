@@ -18,6 +18,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from fireassay import catalog
 from fireassay.scoring.items import Format, Task
 from fireassay.tasks.support import files, options, own_rows, prompts, template
 from fireassay.tasks.support.own_task import OwnTask, load
@@ -42,7 +43,8 @@ def read(path: Path, given: Mapping[str, options.Option]) -> tuple[Task, ...]:
     if not examples:
         raise files.wrong(data.name, "no row", "at least one")
     prompts.distinct(examples, data.name)
-    chance = prompts.guess(examples) if own.chance is None and own.metrics[0] in ("accuracy", "exact_match") else own.chance
+    of_choices = catalog.load("scoring.metrics", own.metrics[0]).of_choices
+    chance = prompts.guess(examples) if own.chance is None and of_choices else own.chance
     task = Task(
         name=own.name,
         items=tuple(prompts.item(example, before) for example in examples),

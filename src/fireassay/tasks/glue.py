@@ -107,7 +107,7 @@ def _examples(
     kind: Kind, home: Path, stem: str, asked: Mapping[str, options.Option], digests: dict[str, str]
 ) -> tuple[Sequence[Example], int]:
     name = f"{kind.folder}/{stem}.tsv"
-    text = files.read(home / f"{stem}.tsv", name)
+    text = files.examples(home / f"{stem}.tsv", int(asked["shots"]) if stem == "train" else 0, name)
     digests[name] = text.sha256
     examples, skipped = [], 0
     # CoLA's test file, alone of CoLA's, has a header.

@@ -36,7 +36,7 @@ def read(path: Path, given: Mapping[str, options.Option]) -> tuple[Task, ...]:
     text, shots = files.read(test), int(asked["shots"])
     digests, before = {text.name: text.sha256}, ""
     if shots:
-        train = files.read(test.parent / str(asked["shots_from"]))
+        train = files.examples(test.parent / str(asked["shots_from"]), shots)
         digests[train.name] = train.sha256
         before = prompts.head([_example(row, bool(asked["calculator"])) for row in files.json_lines(train)], shots, train.name)
     examples = [_example(row, bool(asked["calculator"])) for row in files.json_lines(text)]

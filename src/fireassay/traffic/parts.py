@@ -240,4 +240,5 @@ class Backend:
     tokenize: str = ""  # path of its tokenize endpoint, if any
     options: Mapping[str, Option] = field(default_factory=dict)  # accepted `Target.options`, by name
     own_keys: tuple[str, ...] | None = None  # body keys written by the backend; None: rejects `body.KEY`
+    stops: bool = False  # whether a body's key `stop` names strings at which the engine ends an answer
     native: tuple[str, ...] = ()  # tasks in the engine's own dialect, with the option `native`

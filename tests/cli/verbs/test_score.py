@@ -47,6 +47,8 @@ def test_the_exit_code_is_the_verdict(
         (("a.jsonl", "--option", "stem"), "METRIC.NAME=VALUE"),
         (("a.jsonl", "a.jsonl"), "NAME=FILE"),
         (("a.jsonl", "--extract", "nothing"), "--extract"),
+        (("a.jsonl", "--metric", "pass_at_1"), "assay evaluate --task humaneval"),
+        (("a.jsonl", "--metric", "acc"), "log-likelihood"),
     ],
 )
 def test_what_is_wrong_is_said_before_anything_is_written(
@@ -57,6 +59,13 @@ def test_what_is_wrong_is_said_before_anything_is_written(
     assert score(*words, root=tmp_path) in (2, 7)
     assert said in capsys.readouterr().err
     assert not (tmp_path / "records").exists()
+
+
+def test_a_score_that_reads_no_text_is_not_offered(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert score(write(tmp_path / "a.jsonl", ["yes"]), "--metric", "pass_at", root=tmp_path) == 2
+    allowed = capsys.readouterr().err.partition("allowed: one of ")[2].partition(".")[0].split(", ")
+    assert "rouge_l" in allowed
+    assert not {"pass_at_1", "acc", "perplexity"} & set(allowed)
 
 
 def test_the_flags_make_a_file_that_scores_the_same(

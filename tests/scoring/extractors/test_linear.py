@@ -9,14 +9,24 @@ import pytest
 from fireassay import catalog
 from fireassay.scoring.items import Extractor
 from fireassay.scoring.scoring import extractor
-from tests.scoring.extractors.golden import ABCD
+from tests.scoring.extractors.golden import ABCD, TONE
 
 SMALL, TIMES = 2_500, 8  # a quadratic pattern takes 64 times as long
 REPEATED = (
     "1", "1,", "1,111,", "1 ", "1/", "-", "$", "9th ", ".", "\\frac{1}{", "1e", "<think>", "</think>", "<think></think>", "\\boxed{", "{", "}",
     "\\boxed{}", "####", "#### ", "Answer: ", "answer ", "The answer is ", "answer\n", "A. x\n", "(A", "**", "*", " ", "\n", "\t", "A or ",
     "A is correct ", '"answer": [', '"answer":', "yes or ", "not yes ", "no ", "\nQ", "\r\n", "a", "A ", "A. ", "A.", "(", "\\", "\n ", "\n**",
+    "```a\n", "```\n", "-$", "−", "answer: *", "the answer is positive or ",
 )  # fmt: skip
+
+WITHIN = (
+    ("```\n", "\n", "\n```"),
+    ("```\n", "x\n", "```"),
+    ("\\boxed{", " ", "}"),
+    ("Answer:", " ", "C"),
+    ("#### ", "-", "1"),
+    ("", "-", "1"),
+)
 
 
 def seconds(one: Extractor, text: str) -> float:
@@ -33,10 +43,18 @@ def seconds(one: Extractor, text: str) -> float:
 def test_eight_times_the_text_takes_about_eight_times_as_long(name: str) -> None:
     one = extractor(name)
     grown = {}
-    for piece in REPEATED:
-        small = piece * (SMALL // len(piece))
+    for before, piece, after in (*(("", piece, "") for piece in REPEATED), *WITHIN):
+        count = SMALL // len(piece)
+        small, large = (f"{before}{piece * (count * times)}{after}" for times in (1, TIMES))
         # Below a millisecond the clock and the first call decide, not the text.
-        ratio = seconds(one, small * TIMES) / max(seconds(one, small), 1e-3)
+        ratio = seconds(one, large) / max(seconds(one, small), 1e-3)
         if ratio > 3 * TIMES:
-            grown[piece] = ratio
+            grown[before + piece] = ratio
     assert grown == {}
+
+
+@pytest.mark.parametrize("name", catalog.names("scoring.extractors"))
+def test_a_megabyte_without_an_answer_is_read(name: str) -> None:
+    for piece in ("-", "1,", "(", "\\boxed{", "A.", "####", " ", "```", "answer: "):
+        one = extractor(name).extract(piece * (1_000_000 // len(piece)), TONE if name == "choice_text" else ABCD)
+        assert (one.answer is None) == (one.rule == "none")

@@ -19,7 +19,7 @@ import polars as pl
 
 from fireassay import catalog
 from fireassay.frames.record_data import RecordData
-from fireassay.scoring.text_metric import Array, Options, Prepared, TextMetric
+from fireassay.scoring.text_metric import Array, Options, Prepared, TextMetric, Whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,7 +138,9 @@ def _item_scores(measured: RecordData, configuration: str, task: str, name: str)
     asked = answers_of(measured, configuration).filter(pl.col("task") == task).select(*keys, "cluster", "weight")
     scored = measured.table("scores").filter((pl.col("metric") == name) & pl.col("score").is_not_null())
     answered = asked.join(scored.select(*keys, "statistics"), on=keys, how="left")
-    width = len(metric.statistics)
+    if metric.whole is not None:
+        answered = _wholes(answered, metric.whole)
+    width = 1 if metric.whole is not None else len(metric.statistics)
     folded = (
         answered.filter(pl.col("statistics").list.len() == width)
         .group_by("item")
@@ -160,6 +162,21 @@ def _item_scores(measured: RecordData, configuration: str, task: str, name: str)
         launches=asked["launch"].n_unique(),
         unscored=answered["item"].n_unique() - folded.height,
     )
+
+
+def _wholes(answered: pl.DataFrame, whole: Whole) -> pl.DataFrame:
+    """The rows of what the items are parts of; without statistics where an item has none."""
+    last = pl.col("statistics").list.last()
+    parts = answered.with_columns(pl.col("item").map_elements(whole.of_item, return_dtype=pl.String))
+    grouped = parts.group_by("launch", "task", "item", "repetition").agg(
+        last.min().alias("least"),
+        last.max().alias("most"),
+        last.null_count().alias("missing"),
+        pl.col("weight").first(),
+        pl.col("cluster").first(),
+    )
+    scores = pl.Series("statistics", whole.fold(grouped["least"].to_numpy(), grouped["most"].to_numpy()).astype(np.float64))
+    return grouped.with_columns(pl.when(grouped["missing"] == 0).then(scores.reshape((-1, 1)).arr.to_list()).alias("statistics"))
 
 
 @dataclass(frozen=True, kw_only=True)

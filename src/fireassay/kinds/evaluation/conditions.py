@@ -66,6 +66,12 @@ def _files(measured: RecordData, _: Results) -> Mapping[str, str] | None:
     return {f"{task}.{name}": str(digest) for task, facts in tasks(measured).items() for name, digest in facts.get("files", {}).items()}
 
 
+def _stop_sent(measured: RecordData, _: Results) -> Mapping[str, str] | None:
+    evaluation = measured.before.get("evaluation")
+    sent = evaluation.get("stop_sent") if isinstance(evaluation, Mapping) else None
+    return {name: json.dumps(stops, ensure_ascii=False) for name, stops in sent.items()} if isinstance(sent, Mapping) else None
+
+
 def _plain(value: object) -> str | int | float | bool:
     return value if isinstance(value, str | int | float | bool) else json.dumps(value, sort_keys=True)
 
@@ -95,6 +101,13 @@ CONDITIONS: Final[tuple[Condition, ...]] = (
         _files,
         "other bytes may hold the same items in another form, and other answers: the items are compared by their own digests",
         f"{STORED}, SHA-256",
+        about=("evaluation",),
+    ),
+    context(
+        "evaluation.stop_sent.*",
+        _stop_sent,
+        "an engine that stops there saves tokens and time; answers are cut there in any case, so no score moves",
+        STORED,
         about=("evaluation",),
     ),
     _identity(

@@ -5,8 +5,8 @@ with a random share of units (clusters, or items on their own) made wrong, so th
 reference's.  If more than 5 % of them are held too, held means nothing here.  Nothing is asked again, and no score of the record changes.
 
 Wrong is the lowest score of the scale, or of a score that is no mean of item scores (BLEU) the row that it declares the worst.  A score without
-either gets rows of the items that a side answered worst.  No lower bound exceeds its estimate, so the rule has to decide only those controls whose own change is
-above minus the margin.
+either gets rows of the items that a side answered worst.  No lower bound exceeds its estimate, so the rule has to decide only those controls
+whose own change is above minus the margin.
 Cannot tell: whether the scorer gives a wrong answer the score of a wrong one.
 """
 

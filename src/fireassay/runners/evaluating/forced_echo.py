@@ -56,7 +56,10 @@ def check(address: Address) -> None:
 
 def scored(address: Address, context: str, continuation: str) -> Echoed | str:
     """The tokens of a continuation as the engine scores them, or why there are none."""
-    target = address.target.model_copy(update={"options": {**address.target.options, "body.logprobs": TOP}})
+    without_stops = {
+        name: value for name, value in address.target.options.items() if name != "json.stop"
+    }  # the echoed text is not to be cut
+    target = address.target.model_copy(update={"options": {**without_stops, "body.logprobs": TOP}})
     backend: Backend = catalog.load("traffic.backends", target.backend)
     return echo_probe.echo(backend, target, address.url, address.model, (context, continuation))
 

@@ -13,7 +13,7 @@ from fireassay.errors import Problem, SpecError
 from fireassay.runners.evaluating.rows import PROPER
 from fireassay.scoring.items import Extraction, Item, Task
 from fireassay.scoring.likelihoods import METHOD, of_choice, of_text, right_choices, to_text
-from fireassay.scoring.scoring import Score
+from fireassay.spec.rules.quality import unfit
 
 REQUEST: Final = "loglikelihood"  # the task of the load
 WHOLE: Final = "whole"  # nothing is extracted from log probabilities
@@ -50,26 +50,14 @@ def one_method(tasks: Sequence[Task], known: Sequence[str]) -> None:
         raise _wrong("evaluation.task", f"tasks of the methods {' and '.join(methods)}", "tasks of one method in one evaluation")
 
 
-def fitting(task: Task, scores: Sequence[Score]) -> tuple[Score, ...]:
-    """The scores, if they read what the task's method gives. A score of texts reads the index of the most probable choice.
+def fitting(scores: Sequence[str], method: str, what: str) -> None:
+    """Check that scores read what a method gives. A score of texts reads the index of the most probable choice.
 
     Raises:
-        SpecError: a score of log probabilities for texts.
+        SpecError: a score of log probabilities for texts, of texts for programs.
     """
-    return tuple(scores) if task.method == METHOD else of_texts(scores, f"{task.name}, a task of the method {task.method}")
-
-
-def of_texts(scores: Sequence[Score], what: str) -> tuple[Score, ...]:
-    """The scores, if they read texts.
-
-    Raises:
-        SpecError: one reads log probabilities.
-    """
-    wrong = [score.metric.name for score in scores if score.metric.reads != "texts"]
-    if wrong:
-        found = f"{', '.join(wrong)} for {what}"
-        raise _wrong("evaluation.metrics", found, f"scores of texts; these need a task of the method {METHOD}")
-    return tuple(scores)
+    if problems := tuple(problem for name in scores for problem in unfit("evaluation.metrics", name, method)):
+        raise SpecError(problems, f"the scores of {what}")
 
 
 def chosen(text: str | None) -> Extraction | None:

@@ -9,16 +9,16 @@ continues a prompt, which it does if its first line is indented or empty, ends a
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from fireassay.scoring.extractors.support.visible import NO_ANSWER, visible
+from fireassay.scoring.extractors.support.visible import NO_ANSWER, Span, visible
 from fireassay.scoring.items import Extraction, Extractor
 
 STOPS: Final = ("\nclass", "\ndef", "\n#", "\nif", "\nprint")
-FENCE: Final = re.compile(r"^[ \t]*```[^\n`]*\n(.*?)^[ \t]*```[ \t]*$", re.MULTILINE | re.DOTALL)
 OPEN: Final = re.compile(r"^[ \t]*```[^\n`]*\n", re.MULTILINE)
-DEFINES: Final = re.compile(r"^\s*(?:async\s+def|def|class)\s", re.MULTILINE)
+SHUT: Final = re.compile(r"^[ \t]*```[ \t]*$", re.MULTILINE)
+DEFINES: Final = re.compile(r"^[^\S\n]*(?:async\s+def|def|class)\s", re.MULTILINE)
 
 
 def extract(text: str, _: Sequence[str]) -> Extraction:
@@ -28,14 +28,22 @@ def extract(text: str, _: Sequence[str]) -> Extraction:
         return NO_ANSWER
     begin = len(text[: part[0]].rstrip())  # behind the reasoning; the indentation of the first line stays
     end = part[1] if text[part[1] :].strip() else len(text)
-    blocks = list(FENCE.finditer(text, begin, end))
-    for block in [one for one in blocks if DEFINES.search(one[1])] or blocks[:1]:
-        return _found(text, "fence", block.start(1), block.end(1))
+    blocks = list(_fenced(text, (begin, end)))
+    for block in [one for one in blocks if DEFINES.search(text, *one)] or blocks[:1]:
+        return _found(text, "fence", *block)
     if opened := OPEN.search(text, begin, end):
         return _found(text, "open_fence", opened.end(), end)
     if text[begin : begin + 1].isspace():
         end = min((place for stop in STOPS if (place := text.find(stop, begin, end)) >= 0), default=end)
     return _found(text, "raw", begin, end)
+
+
+def _fenced(text: str, part: Span) -> Iterator[Span]:
+    """What stands in each closed block; behind one that is never closed there is none."""
+    at, end = part
+    while (opened := OPEN.search(text, at, end)) and (shut := SHUT.search(text, opened.end(), end)):
+        yield opened.end(), shut.start()
+        at = shut.end()
 
 
 def _found(text: str, rule: str, begin: int, end: int) -> Extraction:

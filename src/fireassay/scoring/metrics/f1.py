@@ -18,7 +18,7 @@ from fireassay.scoring.text_metric import Array, Options, Prepared, TextMetric
 
 
 def prepare(options: Options) -> Prepared:
-    """Options `no_answer` and `nfkc`; no library."""
+    """Options `no_answer`, `none` (the word that says so) and `nfkc`; no library."""
     normalise, words = squad_options("f1", options)
     no_answer = flag("f1", options, "no_answer")
 
@@ -55,7 +55,7 @@ METRIC = TextMetric(
     scale=(0.0, 1.0),
     timed=True,
     prepare=prepare,
-    options={"no_answer": True, "nfkc": False},
+    options={"no_answer": True, "none": "", "nfkc": False},
     statistics=("f1", "precision", "recall"),
     source="evaluation scripts of SQuAD 1.1 and 2.0; Rajpurkar et al., 2016 and 2018",
     caveat="The order of words does not count, and words are what white space separates.",

@@ -24,6 +24,7 @@ METRIC = TextMetric(
     better="higher",
     scale=(0.0, 1.0),
     prepare=prepare,
+    reads="programs",
     source="Chen et al., arXiv:2107.03374",
     caveat="It says nothing about inputs that the tests do not try.",
 )

@@ -15,7 +15,7 @@ from fireassay.scoring.text_metric import Array, Options, Prepared, TextMetric
 
 
 def prepare(options: Options) -> Prepared:
-    """Option `nfkc`; no library."""
+    """Options `none` (the word that says that there is no answer) and `nfkc`; no library."""
     normalise, words = squad_options("squad_exact_match", options)
 
     def statistics(answers: Sequence[str], references: Sequence[Sequence[str]]) -> Array:
@@ -33,7 +33,7 @@ METRIC = TextMetric(
     scale=(0.0, 1.0),
     timed=True,
     prepare=prepare,
-    options={"nfkc": False},
+    options={"none": "", "nfkc": False},
     source="evaluation script of SQuAD 2.0; Rajpurkar et al., Know what you don't know, 2018",
     caveat="Only English articles and ASCII punctuation are ignored.",
 )

@@ -12,7 +12,7 @@ import string
 import unicodedata
 from collections.abc import Callable
 
-from fireassay.scoring.support.options import flag, yes
+from fireassay.scoring.support.options import flag, text, yes
 from fireassay.scoring.text_metric import Options
 
 Normaliser = Callable[[str], str]
@@ -31,10 +31,16 @@ def nfkc(text: str) -> str:
 
 
 def squad_options(metric: str, options: Options) -> tuple[Normaliser, str]:
-    """SQuAD's normalisation, after NFKC if requested, and its part of a signature."""
-    if flag(metric, options, "nfkc"):
-        return (lambda text: squad(nfkc(text))), "norm:squad|nfkc:yes"
-    return squad, "norm:squad|nfkc:no"
+    """SQuAD's normalisation, after NFKC if requested, and its part of a signature; `none`, alone in a text, is an empty text."""
+    composed, none = flag(metric, options, "nfkc"), squad(text(metric, options, "none"))
+
+    def normalise(answer: str) -> str:
+        plain = squad(nfkc(answer) if composed else answer)
+        if none and not answer:
+            return none  # nothing was found in the text, which says nothing: no answer is said by the word
+        return "" if plain == none else plain
+
+    return normalise, f"norm:squad|nfkc:{yes(composed)}{f'|none:{none}' if none else ''}"
 
 
 def plain_options(metric: str, options: Options) -> tuple[Normaliser, str]:

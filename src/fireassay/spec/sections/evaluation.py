@@ -87,6 +87,11 @@ class Evaluation(Model):
         dict[str, Option],
         flag("--option", "METRIC.NAME=VALUE", "an option of a score; may be repeated", read=option, many=True, score=90, evaluate=110),
     ] = Field(default_factory=dict, description='Options of scores, as "rouge_l.stem" = true.')
+    send_stop: bool = Field(
+        True,
+        description="Whether engines get the task's stop strings and end there; answers are cut there in any case. false: for an engine that "
+        "would end its reasoning at them.",
+    )
     k: Annotated[
         tuple[SampleCount, ...], BeforeValidator(listed), flag("-k", "1,10", "pass@k of programs; needs as many --repetitions", evaluate=75)
     ] = Field((1,), min_length=1, description="Tasks of code: pass@k for each k. Needs as many repetitions, and a temperature above 0.")

@@ -1,15 +1,18 @@
 """What do the user's files hold?  Text, lines and tables, each with its line number and the file's SHA-256; nothing is downloaded.
 
-Every error names the file, the line, what was found and what to do.  Time is linear in the size; a file above `MOST_BYTES`, or something
-that is no file (a pipe, a device), is refused before it is read.
+A file that ends with .gz is unpacked; its digest is that of the file as it is stored.  Every error names the file, the line, what was found
+and what to do.  Time is linear in the size; a file above `MOST_BYTES`, or something that is no file (a pipe, a device), is refused before it
+is read.
 """
 
 from __future__ import annotations
 
 import csv
+import gzip
 import hashlib
 import io
 import json
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,6 +74,9 @@ def read(path: Path, name: str = "") -> Text:
         content = path.read_bytes()
     except OSError as error:
         raise wrong(name, f"a file that cannot be read ({error.strerror})", "a readable file") from None
+    digest = hashlib.sha256(content).hexdigest()
+    if path.suffix == ".gz":
+        content = _unpacked(name, content)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -80,7 +86,29 @@ def read(path: Path, name: str = "") -> Text:
         ) from None
     if not text.strip():
         raise wrong(name, "an empty file", "rows of data")
-    return Text(name=name, text=text, sha256=hashlib.sha256(content).hexdigest())
+    return Text(name=name, text=text, sha256=digest)
+
+
+def examples(path: Path, shots: int, name: str = "") -> Text:
+    """A file that holds the few-shot examples, unless there are none to be shown: the default of some layouts asks for them.
+
+    Raises:
+        SpecError: there is none, or it cannot be read.
+    """
+    if shots and not path.is_file():
+        fix = f"Put it there, or ask without examples: --task-option shots=0. {_similar(path)}".strip()
+        raise wrong(name or path.name, f"no such file at {shown(str(path))}", f"the file with the examples, since shots = {shots}", fix)
+    return read(path, name)
+
+
+def _unpacked(name: str, content: bytes) -> bytes:
+    try:
+        unpacked = gzip.GzipFile(fileobj=io.BytesIO(content)).read(MOST_BYTES + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise wrong(name, f"a file that cannot be unpacked ({error})", "a whole gzip file") from None
+    if len(unpacked) > MOST_BYTES:
+        raise wrong(name, f"more than {MOST_BYTES:,} bytes, unpacked", "a smaller file", "Split the file, and evaluate the parts.")
+    return unpacked
 
 
 def _similar(path: Path) -> str:

@@ -13,6 +13,7 @@ from fireassay.errors import Problem, SpecError
 from fireassay.spec.explain import did_you_mean, explain, shown
 from fireassay.spec.load import parse, with_lines
 from fireassay.spec.model import NAME_PATTERN, Model, Words, listed
+from fireassay.spec.rules.quality import unfit
 from fireassay.tasks.support import template
 
 Option = str | int | float | bool
@@ -85,10 +86,8 @@ def _contradictions(task: OwnTask) -> Iterator[Problem]:
     if task.extractor not in known:
         fix = did_you_mean(task.extractor, known)
         yield Problem(where="extractor", found=shown(task.extractor), allowed=f"one of {', '.join(known)}", fix=fix)
-    scores = (*catalog.names("scoring.metrics"), *catalog.third_party("scoring.metrics"))
     for name in task.metrics:
-        if name not in scores:
-            yield Problem(where="metrics", found=shown(name), allowed=f"one of {', '.join(scores)}", fix=did_you_mean(name, scores))
+        yield from unfit("metrics", name, task.method)
     for name in task.options:
         if name.partition(".")[0] not in task.metrics:
             fix = did_you_mean(name, [f"{metric}.{name.partition('.')[2]}" for metric in task.metrics])

@@ -58,7 +58,7 @@ def item(example: Example, before: str = "") -> Item:
     )
 
 
-def distinct(examples: Sequence[Example], name: str) -> None:
+def distinct(examples: Sequence[Example] | Sequence[Item], name: str) -> None:
     """Refuse two examples with one id: their answers could not be told apart.
 
     Raises:

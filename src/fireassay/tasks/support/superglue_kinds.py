@@ -10,6 +10,7 @@ from fireassay.tasks.support import classes, files
 from fireassay.tasks.support.classes import Kind
 from fireassay.tasks.support.prompts import LETTERS, Example
 
+_ENTAILS: Final = {"entailment": "True", "not_entailment": "False"}
 NO_YES: Final = {False: "no", True: "yes"}
 _CONNECTORS: Final = {"cause": "because", "effect": "therefore"}
 _COPA_ASKED: Final = {"cause": "What was the cause?", "effect": "What happened as a result?"}
@@ -25,6 +26,10 @@ def _cb(row: files.Row) -> str:
 
 def _rte(row: files.Row) -> str:
     return f"{files.text_of(row, 'premise')}\nQuestion: {files.text_of(row, 'hypothesis')} True or False?\nAnswer:"
+
+
+def _axb(row: files.Row) -> str:
+    return f"{files.text_of(row, 'sentence1')}\nQuestion: {files.text_of(row, 'sentence2')} True or False?\nAnswer:"
 
 
 def _wic(row: files.Row) -> str:
@@ -61,13 +66,13 @@ KINDS: Final = (
     ),
     Kind(name="copa", folder="COPA", labels={0: "A", 1: "B"}, metrics=("accuracy",), prompt=_nothing, template="{premise} {question}: {choice1} | {choice2}"),
     Kind(
-        name="multirc", folder="MultiRC", labels={0: "no", 1: "yes"}, metrics=("f1_binary", "accuracy"), prompt=_multirc, positive="1",
+        name="multirc", folder="MultiRC", labels={0: "no", 1: "yes"}, metrics=("f1_binary", "exact_questions"), prompt=_multirc, positive="1",
         template="{paragraph}\nQuestion: {question}\nProposed answer: {answer}\nIs the answer correct?\nAnswer:",
     ),
     Kind(name="record", folder="ReCoRD", labels={}, metrics=("squad_exact_match", "f1"), prompt=_nothing,
         template="{passage}\n\n{query}\nQuestion: Who or what is @placeholder?\nAnswer:"),
     Kind(
-        name="rte", folder="RTE", labels={"entailment": "True", "not_entailment": "False"}, metrics=("accuracy",), prompt=_rte,
+        name="rte", folder="RTE", labels=_ENTAILS, metrics=("accuracy",), prompt=_rte,
         template="{premise}\nQuestion: {hypothesis} True or False?\nAnswer:",
     ),
     Kind(
@@ -77,6 +82,14 @@ KINDS: Final = (
     Kind(
         name="wsc", folder="WSC", labels=NO_YES, metrics=("accuracy",), prompt=_wsc,
         template='Passage: {text}\nQuestion: In the passage above, does the pronoun "*{span2_text}*" refer to "*{span1_text}*"?\nAnswer:',
+    ),
+    Kind(
+        name="axb", folder="AX-b", labels=_ENTAILS, metrics=("mcc",), prompt=_axb, files=("AX-b",),
+        template="{sentence1}\nQuestion: {sentence2} True or False?\nAnswer:",
+    ),
+    Kind(
+        name="axg", folder="AX-g", labels=_ENTAILS, metrics=("accuracy", "gender_parity"), prompt=_rte, files=("AX-g",),
+        template="{premise}\nQuestion: {hypothesis} True or False?\nAnswer:",
     ),
 )  # fmt: skip
 
@@ -89,6 +102,9 @@ def examples_of(kind: Kind, row: files.Row, form: str) -> Iterator[Example]:
         yield from _of_record(row, form)
     elif kind.called("copa"):
         yield _of_copa(kind, row, form)
+    elif kind.called("axg"):
+        pair = files.text_of(row, "pair_id")
+        yield classes.example(kind, row, form, f"{pair}/{files.text_of(row, 'idx')}", pair)
     else:
         cluster = str(hash_of(row.values["passage"])) if kind.called("boolq") and "passage" in row.values else None
         yield classes.example(kind, row, form, files.text_of(row, "idx"), cluster)

@@ -55,6 +55,7 @@ BACKEND = Backend(
     read=read_reply,
     prepare=prepare,
     cached_tokens=True,
+    stops=True,
     own_keys=OWN_KEYS,
     options={
         **OPTIONS,

@@ -3,7 +3,7 @@
 In OpenAI's dialect, without the keys it rejects.  It answers 4xx to `stream_options` and `logprobs`, reports usage unasked, ends its stream
 without [DONE], and names the model PATH@main.  Its first token shares the role's chunk or comes later; 64 tokens come in fewer text
 chunks.  `generation_config`, the JSON of a GenerationConfig, forces an answer of exactly the requested length: it forbids the end of
-sequence before that, and with continuous batching ignores it.
+sequence before that, and with continuous batching ignores it.  `stop` is not sent: continuous batching knows no stop strings (5.24.0).
 
 Options: `path`, `omit`, `max_tokens_key`, `body.KEY`, `json.KEY`.
 Verified against the source and server of transformers 5.23.0 (cli/serving), with and without continuous batching.
@@ -24,5 +24,5 @@ def _length(ask: Ask, key: str) -> bytes:
 
 
 BACKEND = backend_of(
-    "transformers", Dialect(usage=False, logprobs=False, length=_length), tasks=TEXT_TASKS, own_keys=("generation_config",)
+    "transformers", Dialect(usage=False, logprobs=False, stops=False, length=_length), tasks=TEXT_TASKS, own_keys=("generation_config",)
 )

@@ -46,9 +46,12 @@ def find(text: str, part: Span, words: Mapping[str, str]) -> Extraction:
 def _places(text: str, part: Span, pattern: re.Pattern[str]) -> Iterator[tuple[str, Span]]:
     """Where an answer may begin, the surest first."""
     yield "whole", _undecorated(text, part)
-    stated = [
-        span for at in statements(text, part) if pattern.match(text, *(span := _undecorated(text, (at, _line_end(text, at, part[1])))))
-    ]
+    stated, end = [], 0
+    for at in statements(text, part):
+        end = end if at <= end else _line_end(text, at, part[1])  # found once for a line of many statements
+        span = _undecorated(text, (at, end))
+        if pattern.match(text, *span):
+            stated.append(span)
     yield from (("stated", span) for span in reversed(stated))
     rows = list(lines(text, *part))
     if rows:

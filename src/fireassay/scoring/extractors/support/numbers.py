@@ -19,8 +19,10 @@ _MINUS: Final = "-−﹣－"
 _GROUP: Final = r"(?:,|\{,\}|\\,|\u202f|\u2009|\u00a0)"
 _WHOLE: Final = rf"(?:\d{{1,3}}(?:{_GROUP}\d{{3}}(?!\d))++|\d{{1,2}}(?:,\d{{2}}(?!\d))++,\d{{3}}(?!\d)|\d++)"
 _POWER: Final = rf"(?:[eE][{_MINUS}+]?\d{{1,9}}(?![\d\w])|\s?(?:×|x|\\times|\\cdot|\*)\s?10\s?\^\s?\{{?[{_MINUS}+]?\d{{1,9}}\}}?)"
+# A look ahead: most signs, as those of a ruled line, begin no number, and each of the forms below would try it.
+_BEGINS: Final = rf"(?=[{_MINUS}+]?+(?:\\?[$€£¥₹]\s?)?+[{_MINUS}+]?+(?:\\[dt]?frac\{{\s?|\.)?+\d)"
 _NUMBER: Final = re.compile(
-    rf"(?P<sign>[{_MINUS}+])?(?P<money>\\?[$€£¥₹]\s?)?(?P<inner>[{_MINUS}+])?"
+    rf"{_BEGINS}(?P<sign>[{_MINUS}+])?(?P<money>\\?[$€£¥₹]\s?)?(?P<inner>[{_MINUS}+])?"
     rf"(?:(?:(?<!\w)(?P<part>\d{{1,200}}+)\s?)?\\[dt]?frac\{{\s?(?P<over>\d{{1,200}})\s?\}}\{{\s?(?P<under>\d{{1,200}})\s?\}}"
     rf"|(?<![\w/])(?:(?P<units>\d{{1,200}}+)[ ](?=\d{{1,200}}+/\d))?(?P<top>\d{{1,200}}+)/(?P<bottom>\d{{1,200}}+)(?![\d/])"
     rf"|(?<!\w)(?P<whole>{_WHOLE})(?P<decimals>\.\d++)?(?P<power>{_POWER})?"

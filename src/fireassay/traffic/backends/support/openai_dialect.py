@@ -64,6 +64,7 @@ class Dialect:
     usage: bool = True  # supports stream_options.include_usage
     logprobs: bool = True
     ignore_eos: bool = False  # supports the key ignore_eos
+    stops: bool = True  # supports the key stop
     length: Length = up_to
 
 
@@ -90,6 +91,7 @@ def backend_of(
         prepare=with_headers,
         cached_tokens=cached_tokens,
         tokenize=tokenize,
+        stops=dialect.stops,
         options=options if native is None else {**options, "native": NATIVE},
         own_keys=(*OWN_KEYS, *own_keys),
     )
