@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from fireassay.kinds.evaluation import questions, tables
+from fireassay.kinds.evaluation import confidence, questions, tables
 from fireassay.kinds.evaluation import sheets as of_evaluation
 from fireassay.kinds.evaluation.answer import answer as answer
 from fireassay.kinds.evaluation.answer import brief
-from fireassay.reports.charts import power_curve, quality_price
+from fireassay.reports.charts import power_curve, quality_price, reliability
 from fireassay.reports.charts.record_charts import Charts, charts_of
 from fireassay.reports.page import Section
 from fireassay.reports.pages import record
@@ -28,6 +28,7 @@ def page(view: View) -> tuple[Section, ...]:
         Section(key="held", title="Held or not", content=lambda: tuple(tables.forest(view))),
         Section(key="divergence", title="Token by token", content=lambda: tables.divergence(view)),
         Section(key="groups", title="Subgroups", content=lambda: tables.groups(view)),
+        *confidence.sections(view),
         Section(key="outcomes", title="Outcomes", content=lambda: tables.outcomes(view), depth="detail"),
         Section(key="flips", title="Items that changed", content=lambda: tables.flips(view), depth="appendix"),
         record.charts(view),
@@ -48,4 +49,8 @@ def page(view: View) -> tuple[Section, ...]:
 def charts(view: View) -> Charts:
     """Those of which something was measured."""
     rows = tables.of(view)
-    return (*(charts_of(power_curve) if rows.power else ()), *charts_of(quality_price))
+    return (
+        *(charts_of(power_curve) if rows.power else ()),
+        *(charts_of(reliability) if rows.calibration else ()),
+        *charts_of(quality_price),
+    )

@@ -18,6 +18,7 @@ from fireassay.kinds.evaluation.audits.corrupt_engine import WORDS
 from fireassay.kinds.evaluation.gates.held import status_of, words
 from fireassay.kinds.evaluation.held import Held, held
 from fireassay.kinds.evaluation.metrics import of_task
+from fireassay.kinds.evaluation.reliability import calibration
 from fireassay.kinds.evaluation.sensitivity import chance_of
 from fireassay.reports.rows.evaluation import DivergenceRow, EvaluationRows, Flip, HeldRow, OutcomeRow, PowerRow, ScoreRow
 from fireassay.stats.comparing.item_power import supported_margin
@@ -45,6 +46,7 @@ def rows(measured: RecordData, labels: Mapping[str, str]) -> EvaluationRows:
         flips_in_all=len(flips),
         outcomes=tuple(_outcomes(measured, labels)),
         divergence=tuple(_divergence(measured, labels)),
+        calibration=calibration(measured, labels),
         power=tuple(_power(measured, labels)),
         items=every_item(measured, labels),
         chances=_chances(measured),

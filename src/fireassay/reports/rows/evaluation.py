@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from fireassay.estimates.estimate import Value
+from fireassay.estimates.estimate import Estimate, Value
 from fireassay.verdict.types import Status
 
 if TYPE_CHECKING:
@@ -53,6 +53,26 @@ class PowerRow:
     flips: float  # share of items that scored otherwise
     supported: float  # by `items`
     curve: tuple[tuple[float, float], ...]  # items, margin
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibrationBin:
+    """Items of which the model was about as sure."""
+
+    items: int
+    confidence: float  # mean
+    right: Estimate  # share
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibrationRow:
+    """How sure a configuration was of its choices, and how often it was right."""
+
+    column: str
+    whole: CalibrationBin | None  # of all items; None if none was answered
+    bins: tuple[CalibrationBin, ...]  # as many items in each
+    sentence: str
+    error: Value  # expected calibration error, as in the table of scores
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,6 +128,7 @@ class EvaluationRows:
     flips_in_all: int
     outcomes: tuple[OutcomeRow, ...]
     divergence: tuple[DivergenceRow, ...] = ()
+    calibration: tuple[CalibrationRow, ...] = ()  # empty: no task was answered by log probabilities of choices
     power: tuple[PowerRow, ...] = ()  # of tasks whose items are right or wrong, each a unit of its own
     items: pl.DataFrame | None = None  # every answer with its texts and scores, for a workbook
     chances: Mapping[str, float] = field(default_factory=dict)  # task -> score of guessing, where it is known

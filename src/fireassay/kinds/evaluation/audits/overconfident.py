@@ -26,7 +26,7 @@ def examine(measured: RecordData, _: Results) -> Iterator[Finding]:
         found = confidences(measured, name)
         if not len(found.stated):
             continue
-        bins = reliability(found.stated, found.right, measured.confidence)
+        bins = reliability(found.stated, found.right, measured.confidence, clusters=found.labels)
         off = [one for one in bins if one.items >= FEWEST and not one.right.low <= one.confidence <= one.right.high]
         if off:
             worst = max(off, key=lambda one: abs(one.confidence - one.right.value))
