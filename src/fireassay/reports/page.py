@@ -193,6 +193,13 @@ class Table:
     folded: str = ""  # summary shown while the table is folded; empty: not foldable
     opened: bool = False  # initially open although foldable
     anchor: str = ""  # a row can be linked to as this and its name: "launch-7"
+    most: int = 0  # rows in formats that can be neither searched nor sorted; 0: all
+
+    @property
+    def in_text(self) -> Table:
+        """With as many rows as such formats show, and the number of the others."""
+        left = len(self.rows) - self.most if self.most else 0
+        return self if left <= 0 else replace(self, rows=self.rows[: self.most], notes=(f"{left:,} more rows: --html", *self.notes))
 
     def whole(self, row: tuple[Cell, ...]) -> bool:
         """Whether a row holds one cell for all columns."""

@@ -104,3 +104,39 @@ def test_a_margin_is_above_0(margin: str, tmp_path: Path, capsys: pytest.Capture
     before, after = (record(tmp_path / name, {"x": SIDES[name]}) for name in ("same", "worse"))
     assert main(["compare", str(before), str(after), "--margin", margin]) == 2
     assert "--margin" in capsys.readouterr().err
+
+
+def test_the_items_that_changed_are_named_with_both_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before, after = record(tmp_path / "a", {"before": BEFORE}), record(tmp_path / "b", {"after": missing(1, 2)})
+    _, document = compared(capsys, before, after, "--margin", "0.05")
+    assert [(flip["item"], flip["score_before"], flip["score_after"], flip["better"]) for flip in document["flips"]] == [
+        ("1", 1.0, 0.0, False),
+        ("2", 1.0, 0.0, False),
+    ]
+    first = document["flips"][0]
+    assert (first["before"], first["after"], first["reference"], first["side"]) == ("yes", "no", "yes", document["sides"][1])
+    for flags in ((), ("--full",), ("--markdown", "--full"), ("--html", "--output", "-")):
+        capsys.readouterr()
+        main(["compare", str(before), str(after), "--margin", "0.05", *flags])
+        shown = capsys.readouterr().out
+        assert "1 to 0" in shown, flags
+    assert "2 items changed" in shown
+
+
+def test_every_side_has_its_share_of_the_items_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sides = {"before": BEFORE, "some": missing(1, 2, 3, 4), "other": missing(5, 6)}
+    both = record(tmp_path / "all", sides, margin=0.05)
+    _, document = compared(capsys, both, *(word for name in sides for word in ("--at", f"answers={name}")))
+    assert [(flip["side"], flip["item"]) for flip in document["flips"]][:4] == [
+        ("answers=some", "1"),
+        ("answers=other", "5"),
+        ("answers=some", "2"),
+        ("answers=other", "6"),
+    ]
+
+
+def test_without_a_change_there_is_no_such_section(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before, after = record(tmp_path / "a", {"before": BEFORE}), record(tmp_path / "b", {"after": BEFORE})
+    assert compared(capsys, before, after, "--margin", "0.05")[1]["flips"] == []
+    main(["compare", str(before), str(after), "--margin", "0.05", "--full"])
+    assert "Items that changed" not in capsys.readouterr().out

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from fireassay import catalog
@@ -36,3 +39,28 @@ def test_the_page_holds_the_item_that_flipped(made: object) -> None:
     text = catalog.load("reports.writers", "html").write(made)
     assert "&lt;script&gt;" in text
     assert "1 items changed" not in text
+
+
+def test_the_name_of_a_side_stays_as_it_is_written(made: object) -> None:
+    text = catalog.load("reports.writers", "html").write(made)
+    assert "B: quality held" not in text
+    assert "b: quality held" in text
+    assert ">A: " not in text
+
+
+def test_a_side_with_one_item_says_why_in_a_sentence(tmp_path: Path) -> None:
+    measured = scored(tmp_path, {"a": rows(["yes"])})
+    sentence = judge(measured).verdict.sentence
+    assert "Exact match: 1 scored item carries no interval; score at least 2" in sentence
+
+
+def test_long_texts_open_and_many_items_are_counted(tmp_path: Path) -> None:
+    a, b = rows(["yes"] * 300), rows(["word " * 200] * 300)
+    measured = scored(tmp_path, {"a": a, "b": b}, margin=0.05)
+    found = page(build(measured, judge(measured)))
+    text = catalog.load("reports.writers", "html").write(found)
+    assert "300 items changed, the 200 largest shown" in text
+    assert "100 further changes are left out" in text
+    assert text.count("<summary>more</summary>") == 200
+    terminal = catalog.load("reports.writers", "terminal").write(replace(found, full=True))
+    assert "290 more rows: --html" in " ".join(terminal.split())

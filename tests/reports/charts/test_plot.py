@@ -29,3 +29,9 @@ def test_a_row_is_named_by_its_name_or_its_number_of_things(name: str, stub: str
 
 def test_the_confidence_of_its_intervals_is_rounded() -> None:
     assert [key.text for key in drawn("2", "workers").key] == ["value and 99.17 % interval"]
+
+
+def test_a_long_name_is_cut_and_its_number_is_not() -> None:
+    (label,) = drawn("an-engine-with-a-name-of-sixty-letters-that-goes-on-and-on-and-on", "").panels[0].y.names
+    assert label.endswith("…: 50 % [25, 75]")
+    assert len(label) <= 48

@@ -31,15 +31,15 @@ def question(view: View) -> Section:
     reply = f"{'; '.join(row.sentence for row in rows)}." if rows else NOTHING
     drawn = (Chart(name=reliability.NAME, draw=partial(reliability.draw, view)),) if rows else ()
     told = reply if len(rows) <= MOST_TOLD else ""
-    return questions.section("calibration", "Calibration", "Is a model as sure as it is right?", lambda: (*drawn, *table(view)), told)
+    return questions.section("calibration", "Calibration", "Is a model as sure as it is right?", lambda: (*drawn, *table(view, said=bool(told))), told)
 
 
-def table(view: View) -> Blocks:
-    """Over all items of each side."""
+def table(view: View, *, said: bool = False) -> Blocks:
+    """Over all items of each side; `said`: its sentences stand above it."""
     rows = of(view).calibration
     told = tuple((Words(text=row.column), *_cells(row.whole), number(row.error, bare=True)) for row in rows)
     head = heads("Side", "Items", "Mean confidence", "Right", "Calibration error")
-    sentences = tuple(f"{row.sentence}." for row in rows)
+    sentences = () if said else tuple(f"{row.sentence}." for row in rows)
     return (Table(name="calibration", heads=head, rows=told, notes=sentences, opens=True),) if rows else ()
 
 

@@ -93,7 +93,7 @@ def _reliability(evidence: Evidence, name: str) -> DimensionResult:
 def scores_words(measured: RecordData, results: Results, configuration: str) -> str:
     """ "ROUGE-L 0.41 [0.38, 0.44], BLEU 31.2 [29.4, 33.0] over 300 items"."""
     values = [(metric_of(measured, name).title, results[name][configuration]) for name in requested(measured) if name in results]
-    told = ", ".join(f"{title} {value.detail if isinstance(value, Absent) else show(value).full}" for title, value in values)
+    told = ", ".join(f"{title}: {value.detail}" if isinstance(value, Absent) else f"{title} {show(value).full}" for title, value in values)
     items = {value.n_trials for _, value in values if isinstance(value, Estimate)}
     return f"{told} over {count(items.pop(), 'items')}" if len(items) == 1 else told
 

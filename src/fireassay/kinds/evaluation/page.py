@@ -30,7 +30,7 @@ def page(view: View) -> tuple[Section, ...]:
         Section(key="groups", title="Subgroups", content=lambda: tables.groups(view)),
         *confidence.sections(view),
         Section(key="outcomes", title="Outcomes", content=lambda: tables.outcomes(view), depth="detail"),
-        Section(key="flips", title="Items that changed", content=lambda: tables.flips(view), depth="appendix"),
+        Section(key="flips", title="Items that changed", content=lambda: tables.flips(view)),
         record.charts(view),
         record.numbers(view, opens=True),
         record.findings(view),

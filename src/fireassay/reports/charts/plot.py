@@ -12,6 +12,8 @@ from fireassay.reports.page import Plot, Tone
 
 ROLES: dict[Tone, Role] = {"good": "pass", "gain": "gold", "bad": "fail", "void": "fail", "open": "open"}
 ROOM = 0.08  # of the range, on both sides
+LONGEST = 48  # letters of a row's name with its number, on a phone
+LEAST = 12  # of the name alone
 
 
 def drawing(plot: Plot) -> Drawing | Missing:
@@ -28,7 +30,7 @@ def drawing(plot: Plot) -> Drawing | Missing:
         level_point(row.name, index, value, scale, role=ROLES.get(row.mark.tone, "blue") if row.mark else "blue", target=row.target)
         for index, (row, value) in enumerate(known)
     ]
-    names = (f"{row.name}{_noun(row.name, plot.stub)}: {row.number.shown.full}" for row, _ in known)
+    names = (_name(f"{row.name}{_noun(row.name, plot.stub)}", row.number.shown.full) for row, _ in known)
     level = next((value.confidence for _, value in known if value.n_launches > 1), 0.95)
     return Drawing(
         title=f"{plot.title[:1].upper()}{plot.title[1:]}",
@@ -38,6 +40,12 @@ def drawing(plot: Plot) -> Drawing | Missing:
         key=(Key(mark="point", role="soft", text=f"value and {percent(level, 4)} interval"),),
         quantity=plot.title,
     )
+
+
+def _name(name: str, number: str) -> str:
+    """A row's name and number; a name that leaves no room for the number is cut, the number never."""
+    room = LONGEST - len(f": {number}")
+    return f"{name if len(name) <= room else f'{name[: max(room, LEAST) - 1]}…'}: {number}"
 
 
 def _noun(name: str, stub: str) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from fireassay.estimates.format import Scale, count, reading, show
@@ -19,6 +20,7 @@ from fireassay.units import SCORE
 NAME: Final = "reliability"
 TITLE: Final = "Right choices over stated confidence"
 MOST: Final = 8  # panels; the table has all sides
+ROOM: Final = 0.04  # above 1, so that its label leaves the title alone
 PLAIN: Final = Scale(factor=1.0)
 BINS: Final = "Bins hold as many items each. Calibration error over ten bins of equal width, less its bias: "
 
@@ -54,7 +56,7 @@ def _panel(row: CalibrationRow, low: float, several: bool) -> Panel:
     diagonal: Mark = Line(points=((low, low), (1.0, 1.0)), role="soft", dashed=True, thin=True)
     return Panel(
         x=_axis(low, "mean confidence"),
-        y=_axis(low),
+        y=replace(_axis(low), high=1.0 + ROOM),
         marks=(diagonal, *(_point(row.column if several else "", one) for one in row.bins)),
         height=230,
         title=f"{row.column}: share right" if several else "share right",

@@ -39,7 +39,8 @@ def told(view: View, dimension: str) -> str:
         return ""
     parts = (text if len(sentences) == 1 else f"{grouping.places(view, keys)}: {text}" for text, keys in sentences.items() if text)
     words = "; ".join(parts)
-    return f"{words[:1].upper()}{words[1:]}." if words else ""
+    begins = words if words.startswith(tuple(f"{column.label}{end}" for column in view.columns for end in ":,")) else f"{words[:1].upper()}{words[1:]}"
+    return f"{begins}." if words else ""
 
 
 def by_configuration(view: View, dimension: str) -> Blocks:

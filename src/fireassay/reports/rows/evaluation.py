@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fireassay.estimates.estimate import Estimate, Value
+from fireassay.frames.evaluation.flipped import Flip
 from fireassay.verdict.types import Status
 
 if TYPE_CHECKING:
@@ -76,21 +77,6 @@ class CalibrationRow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Flip:
-    """An item that scores otherwise at a configuration than at the base."""
-
-    task: str
-    item: str
-    column: str
-    prompt: str
-    reference: str
-    before: str  # what the base answered
-    after: str
-    score_before: float
-    score_after: float
-
-
-@dataclass(frozen=True, kw_only=True)
 class OutcomeRow:
     """How many items of a task ended in one way at a configuration."""
 
@@ -124,8 +110,7 @@ class EvaluationRows:
     groups: tuple[ScoreRow, ...]
     held: tuple[HeldRow, ...]
     margin: float | None
-    flips: tuple[Flip, ...]  # the first of them, most changed first
-    flips_in_all: int
+    flips: tuple[Flip, ...]  # of every side in turn, most changed first
     outcomes: tuple[OutcomeRow, ...]
     divergence: tuple[DivergenceRow, ...] = ()
     calibration: tuple[CalibrationRow, ...] = ()  # empty: no task was answered by log probabilities of choices
