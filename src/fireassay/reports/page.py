@@ -193,7 +193,7 @@ class Table:
     folded: str = ""  # summary shown while the table is folded; empty: not foldable
     opened: bool = False  # initially open although foldable
     anchor: str = ""  # a row can be linked to as this and its name: "launch-7"
-    most: int = 0  # rows in formats that can be neither searched nor sorted; 0: all
+    most: int = 0  # of a table of long texts: rows in formats that can be neither searched nor sorted; 0: all
 
     @property
     def in_text(self) -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -63,4 +64,19 @@ def test_long_texts_open_and_many_items_are_counted(tmp_path: Path) -> None:
     assert "100 further changes are left out" in text
     assert text.count("<summary>more</summary>") == 200
     terminal = catalog.load("reports.writers", "terminal").write(replace(found, full=True))
-    assert "290 more rows: --html" in " ".join(terminal.split())
+    assert "190 more rows: --html" in " ".join(terminal.split())
+
+
+def test_the_chart_of_changes_says_what_its_bounds_are(made: object) -> None:
+    """Two one-sided bounds at 95 % are an interval at 90 %."""
+    text = catalog.load("reports.writers", "html").write(made)
+    assert "value and 90 % interval" in text
+    assert "value and 95 % interval" in text  # of the scores
+
+
+def test_labels_that_are_cut_still_tell_the_sides_apart(tmp_path: Path) -> None:
+    label = "a label that goes on and on " * 3
+    sides = {name: rows(["yes", "no"] * 20, lang=[label, "de"] * 20) for name in ("first", "second")}
+    measured = scored(tmp_path, sides, fields={"groups": ["lang"]})
+    text = catalog.load("reports.writers", "html").write(page(build(measured, judge(measured))))
+    assert re.search(r">a label[^<>]*…[^<>]*, second: ", text)

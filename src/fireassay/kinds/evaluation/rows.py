@@ -165,7 +165,7 @@ def _change(task: Held, confidence: float) -> Value:
         low=decision.low,
         high=decision.high,
         unit=SCORE,
-        confidence=confidence,
+        confidence=2.0 * confidence - 1.0,  # of both one-sided bounds together
         n_launches=1,
         n_trials=decision.items,
         method=f"{decision.method}; one-sided bounds",

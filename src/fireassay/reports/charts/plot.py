@@ -6,7 +6,7 @@ import math
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import percent
-from fireassay.reports.charts.chart import Drawing, Key, Missing, level_point, linear, rows_axis
+from fireassay.reports.charts.chart import Drawing, Key, Missing, has_width, level_point, linear, rows_axis
 from fireassay.reports.charts.marks import Mark, Panel, Role, Rule
 from fireassay.reports.page import Plot, Tone
 
@@ -31,7 +31,7 @@ def drawing(plot: Plot) -> Drawing | Missing:
         for index, (row, value) in enumerate(known)
     ]
     names = (_name(f"{row.name}{_noun(row.name, plot.stub)}", row.number.shown.full) for row, _ in known)
-    level = next((value.confidence for _, value in known if value.n_launches > 1), 0.95)
+    level = next((value.confidence for _, value in known if has_width(value)), 0.95)
     return Drawing(
         title=f"{plot.title[:1].upper()}{plot.title[1:]}",
         panels=(Panel(x=linear(min(values) - room, max(values) + room), y=rows_axis(names), marks=(*edges, *points)),),
@@ -43,9 +43,10 @@ def drawing(plot: Plot) -> Drawing | Missing:
 
 
 def _name(name: str, number: str) -> str:
-    """A row's name and number; a name that leaves no room for the number is cut, the number never."""
-    room = LONGEST - len(f": {number}")
-    return f"{name if len(name) <= room else f'{name[: max(room, LEAST) - 1]}…'}: {number}"
+    """A row's name and number; a name that leaves no room for the number is cut in its middle, the number never."""
+    room = max(LONGEST - len(f": {number}"), LEAST)
+    end = room // 2
+    return f"{name if len(name) <= room else f'{name[: room - end - 1]}…{name[-end:]}'}: {number}"
 
 
 def _noun(name: str, stub: str) -> str:
