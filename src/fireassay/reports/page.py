@@ -217,7 +217,7 @@ class Table:
         cells = [row[column] for row in self.rows if not self.whole(row)]
         if any(isinstance(cell, (Number, Figure, int, float)) for cell in cells):
             return True
-        return column >= self.stub and bool(cells) and all(said(cell).text[:1] in DIGITS for cell in cells)
+        return column >= self.stub and not self.most and bool(cells) and all(said(cell).text[:1] in DIGITS for cell in cells)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -140,3 +140,25 @@ def test_without_a_change_there_is_no_such_section(tmp_path: Path, capsys: pytes
     assert compared(capsys, before, after, "--margin", "0.05")[1]["flips"] == []
     main(["compare", str(before), str(after), "--margin", "0.05", "--full"])
     assert "Items that changed" not in capsys.readouterr().out
+
+
+def test_several_sides_are_told_with_their_scores_and_items(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    paths = [record(tmp_path / name, {name: answers}) for name, answers in (("before", BEFORE), ("some", missing(1)), ("other", missing(5)))]
+    for flags in ((), ("--full",), ("--html", "--output", "-")):
+        capsys.readouterr()
+        assert main(["compare", *map(str, paths), "--margin", "0.05", *flags]) == 0
+        shown = capsys.readouterr().out
+        assert "1 to 0" in shown
+    assert "Exact match" in shown
+
+
+def test_the_headline_names_the_sides_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before, after = record(tmp_path / "a", {"before": BEFORE}), record(tmp_path / "b", {"after": missing(1, 2)})
+    main(["compare", str(before), str(after), "--margin", "0.05"])
+    assert "b answers=after over a answers=before: quality held: Exact match" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_heading_keeps_the_names_of_the_records(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    paths = [record(tmp_path / name, {name: answers}) for name, answers in (("before", BEFORE), ("some", missing(1)), ("other", missing(5)))]
+    main(["compare", *map(str, paths), "--margin", "0.05", "--html", "--output", "-"])
+    assert "Some answers=some" not in capsys.readouterr().out

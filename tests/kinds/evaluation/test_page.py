@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from fireassay import catalog
+from fireassay.reports.page import Table
 from fireassay.reports.pages.record import page
 from fireassay.reports.view import build
 from fireassay.verdict.judge import judge
@@ -80,3 +81,10 @@ def test_labels_that_are_cut_still_tell_the_sides_apart(tmp_path: Path) -> None:
     measured = scored(tmp_path, sides, fields={"groups": ["lang"]})
     text = catalog.load("reports.writers", "html").write(page(build(measured, judge(measured))))
     assert re.search(r">a label[^<>]*…[^<>]*, second: ", text)
+
+
+def test_answers_that_begin_with_a_digit_are_texts(tmp_path: Path) -> None:
+    measured = scored(tmp_path, {"a": rows(["7"] * 20, reference="7"), "b": rows(["8"] * 20, reference="7")})
+    sections = page(build(measured, judge(measured))).sections
+    table = next(block for section in sections for block in section.blocks if isinstance(block, Table) and block.name == "flips")
+    assert [head.text for index, head in enumerate(table.heads) if table.numeric(index)] == ["Score"]

@@ -13,6 +13,7 @@ from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import count, show
 from fireassay.frames.evaluation.item_scores import metric_of, requested
 from fireassay.frames.record_data import RecordData
+from fireassay.kinds.evaluation.methods import METHODS
 from fireassay.metrics.cost import COST
 from fireassay.metrics.metric import Results
 from fireassay.metrics.serving.latency import E2E_P50, TTFT_P50
@@ -127,4 +128,5 @@ JUDGING = Judging(
     recommend=nothing_to_pick("scores alone recommend nothing: their cost was not measured"),
     status=status,
     sentence=_sentence,
+    methods=METHODS,
 )

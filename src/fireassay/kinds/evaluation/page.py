@@ -8,6 +8,7 @@ from fireassay.kinds.evaluation import confidence, questions, tables
 from fireassay.kinds.evaluation import sheets as of_evaluation
 from fireassay.kinds.evaluation.answer import answer as answer
 from fireassay.kinds.evaluation.answer import brief
+from fireassay.kinds.evaluation.paper import PAPER
 from fireassay.reports.charts import power_curve, quality_price, reliability
 from fireassay.reports.charts.record_charts import Charts, charts_of
 from fireassay.reports.page import Section
@@ -42,7 +43,7 @@ def page(view: View) -> tuple[Section, ...]:
         *brief(view),
         *questions.sections(view, COLUMNS),
         *sheets(view, of_evaluation.sheets(view)),
-        *results(view),
+        *results(view, PAPER),
     )
 
 

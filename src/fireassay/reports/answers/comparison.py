@@ -61,14 +61,19 @@ def brief(view: ComparisonView, records: Sequence[str] = ()) -> tuple[Section, .
     """The evidence: a plot of the metrics, or of the sides; the conditions of a refusal."""
     if view.state == "incomparable":
         return (Section(key="brief-differs", title="", depth="brief", content=(_conditions(view, records),)),)
-    rows = _decisive(view)
-    shown = tuple(_of_sides(view, rows) if len(view.sides) > 2 else _of_metrics(view, rows))
-    several = len(view.sides) > 2
-    head = "side" if several else "metric"
-    changed = f"{rows[0].title.lower()}, change, %" if several else "change, %"
-    plots = sections(Plot(name="changes", title=changed, stub=head, rows=shown, edges=(Edge(value=0.0),))) if shown else ()
+    plot = _plot(view)
     flips = view.comparison.flips  # of evaluations
-    return (*plots, *(sections(flip_lines(flips, MOST_FLIPS)) if flips else ()))
+    return sections(*(block for block in (plot, flip_lines(flips, MOST_FLIPS) if flips else None) if block is not None))
+
+
+def _plot(view: ComparisonView) -> Plot | None:
+    """The metrics, or of several sides the one that decides."""
+    rows, several = _decisive(view), len(view.sides) > 2
+    shown = tuple(_of_sides(view, rows) if several else _of_metrics(view, rows))
+    if not shown:
+        return None
+    changed = f"{rows[0].title.lower()}, change, %" if several else "change, %"
+    return Plot(name="changes", title=changed, stub="side" if several else "metric", rows=shown, edges=(Edge(value=0.0),))
 
 
 def _decisive(view: ComparisonView) -> list[ChangeRow]:
@@ -98,7 +103,8 @@ def _mark(view: ComparisonView, rows: Sequence[ChangeRow], *, by_quality: bool) 
 
 def _headline(view: ComparisonView, rows: Sequence[ChangeRow]) -> str:
     if not rows:
-        return shortened(view.sentence)
+        base, *others = view.sides
+        return shortened(view.sentence.removeprefix(f"{others[0]} against {base}: ") if len(others) == 1 else view.sentence)
     where = {row.configuration for row in rows}
     at = f" at {where.pop()}" if len(where) == 1 and view.configuration in where else ""
     first = rows[0].title.lower()

@@ -20,7 +20,7 @@ def rated(folder: Path, sure: float, right: int, of: int) -> RecordData:
 def test_a_bin_that_its_answers_contradict_is_named(tmp_path: Path) -> None:
     (finding,) = AUDIT.examine(rated(tmp_path, 0.9, 50, 100), {})
     assert finding.severity == "note"
-    assert "100 choices with a mean confidence of 0.90 are right in 0.50 [" in finding.evidence
+    assert "100 choices with a mean confidence of 0.900 are right in 0.500 [0.40" in finding.evidence
 
 
 def test_a_bin_that_its_answers_confirm_is_not(tmp_path: Path) -> None:
