@@ -143,7 +143,9 @@ def test_without_a_change_there_is_no_such_section(tmp_path: Path, capsys: pytes
 
 
 def test_several_sides_are_told_with_their_scores_and_items(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    paths = [record(tmp_path / name, {name: answers}) for name, answers in (("before", BEFORE), ("some", missing(1)), ("other", missing(5)))]
+    paths = [
+        record(tmp_path / name, {name: answers}) for name, answers in (("before", BEFORE), ("some", missing(1)), ("other", missing(5)))
+    ]
     for flags in ((), ("--full",), ("--html", "--output", "-")):
         capsys.readouterr()
         assert main(["compare", *map(str, paths), "--margin", "0.05", *flags]) == 0
@@ -159,6 +161,8 @@ def test_the_headline_names_the_sides_once(tmp_path: Path, capsys: pytest.Captur
 
 
 def test_a_heading_keeps_the_names_of_the_records(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    paths = [record(tmp_path / name, {name: answers}) for name, answers in (("before", BEFORE), ("some", missing(1)), ("other", missing(5)))]
+    paths = [
+        record(tmp_path / name, {name: answers}) for name, answers in (("before", BEFORE), ("some", missing(1)), ("other", missing(5)))
+    ]
     main(["compare", *map(str, paths), "--margin", "0.05", "--html", "--output", "-"])
     assert "Some answers=some" not in capsys.readouterr().out

@@ -30,3 +30,9 @@ def test_the_results_have_a_row_for_each_side_with_its_scores(tmp_path: Path) ->
     assert "0.750" in text
     assert "0.748" in text
     assert "A: " not in text
+
+
+def test_the_workload_is_what_was_asked_and_how_it_was_scored(tmp_path: Path) -> None:
+    text = paper(tmp_path, None)
+    assert "Workload: answers: 400 items, " in text
+    assert "extract:whole" in text

@@ -31,7 +31,9 @@ def question(view: View) -> Section:
     reply = f"{'; '.join(row.sentence for row in rows)}." if rows else NOTHING
     drawn = (Chart(name=reliability.NAME, draw=partial(reliability.draw, view)),) if rows else ()
     told = reply if len(rows) <= MOST_TOLD else ""
-    return questions.section("calibration", "Calibration", "Is a model as sure as it is right?", lambda: (*drawn, *table(view, said=bool(told))), told)
+    return questions.section(
+        "calibration", "Calibration", "Is a model as sure as it is right?", lambda: (*drawn, *table(view, said=bool(told))), told
+    )
 
 
 def table(view: View, *, said: bool = False) -> Blocks:

@@ -23,11 +23,19 @@ def _comparison(measured: RecordData, _: Results) -> RuleAnswer:
 
 
 def _statistic(measured: RecordData, _: Results) -> RuleAnswer:
-    return "kept", f"{len(requested(measured))} scores over items are reported beside failures, answers cut off and those without a result", ""
+    return (
+        "kept",
+        f"{len(requested(measured))} scores over items are reported beside failures, answers cut off and those without a result",
+        "",
+    )
 
 
 def _bounds(_: RecordData, __: Results) -> RuleAnswer:
-    return "in part", "shown against guessing where its score is known; no upper bound of these items was measured", "have people answer them"
+    return (
+        "in part",
+        "shown against guessing where its score is known; no upper bound of these items was measured",
+        "have people answer them",
+    )
 
 
 METHODS: Final = Methods(

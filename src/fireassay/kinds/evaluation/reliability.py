@@ -26,7 +26,9 @@ def calibration(measured: RecordData, labels: Mapping[str, str]) -> tuple[Calibr
 def _row(measured: RecordData, configuration: str, label: str, error: Value) -> CalibrationRow:
     found = confidences(measured, configuration)
     if not len(found.stated):
-        return CalibrationRow(column=label, whole=None, bins=(), sentence=f"{label}: no item with several choices was answered", error=error)
+        return CalibrationRow(
+            column=label, whole=None, bins=(), sentence=f"{label}: no item with several choices was answered", error=error
+        )
     bins = reliability(found.stated, found.right, measured.confidence, binning="mass", clusters=found.labels)
     (every,) = reliability(found.stated, found.right, measured.confidence, bins=1, clusters=found.labels)
     whole = _bin(every, found, measured.confidence)

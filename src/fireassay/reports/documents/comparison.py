@@ -107,7 +107,12 @@ KEYS: Final[Keys[Comparison]] = (
         lambda c: [(c.exploratory, change) for change in c.changes],
         CHANGE,
     ),
-    Key("flips", "list of objects", "of evaluations: every item that scores otherwise than at the baseline, largest changes first", shape=FLIP),
+    Key(
+        "flips",
+        "list of objects",
+        "of evaluations: every item that scores otherwise than at the baseline, largest changes first",
+        shape=FLIP,
+    ),
     Key("mismatches", "list of objects", "the conditions that differ, those that refuse first", shape=MISMATCH),
     Key(
         "table",
