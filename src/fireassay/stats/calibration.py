@@ -63,7 +63,7 @@ def reliability(
         Bin(
             items=int(own.sum()),
             confidence=float(confidences[own].mean()),
-            right=_share(right[own], None if clusters is None else [clusters[index] for index in np.flatnonzero(own)], confidence),
+            right=_share(right[own], None if clusters is None else [clusters[index] for index in np.flatnonzero(own).tolist()], confidence),
         )
         for own in (member == index for index in np.unique(member))
     )
