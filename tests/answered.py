@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import polars as pl
 
 from fireassay.frames.record_data import RecordData, from_record
 from fireassay.record.reader import open_record
@@ -50,3 +54,23 @@ def scored(
         limits = {"margin": margin, "chance": chance, "max_flip_rate": most_flips}
         data["quality"] = {"metric": "exact_match", **{name: value for name, value in limits.items() if value is not None}}
     return from_record(open_record(run(from_mapping(data), folder=folder, root=folder / "records")))
+
+
+def choices(folder: Path, sides: Mapping[str, Sequence[tuple[float, bool]]], **more: Any) -> RecordData:
+    """A record of items of two choices: with which confidence each was chosen, and whether it is right."""
+    texts = {name: rows([f"{side} {index}" for index in range(len(items))], **more) for side, (name, items) in enumerate(sides.items())}
+    measured = scored(folder, texts, fields={"cluster": "cluster"} if "cluster" in more else {})
+    of_text = {str(row["answer"]): item for name, items in sides.items() for row, item in zip(texts[name], items, strict=True)}
+    answers = measured.table("answers")
+    found = [of_text[text] for text in answers["text"]]
+    columns = {"text": [_logprobs(sure) for sure, _ in found], "references": [json.dumps(["0" if right else "1"]) for _, right in found]}
+    changed = answers.with_columns(pl.Series(name, values) for name, values in columns.items())
+    before = {**measured.before, "evaluation": {"tasks": {"answers": {"method": "loglikelihood", "metrics": {"exact_match": ""}}}}}
+    manifest = {**measured.manifest, "environment": {**measured.manifest["environment"], "before": before}}
+    return replace(measured, manifest=manifest, tables={**measured.tables, "answers": changed})
+
+
+def _logprobs(sure: float) -> str:
+    """An answer by log probabilities, the first choice chosen."""
+    entry = {"tokens": 1, "characters": 1, "bytes": 1, "scored_bytes": 1, "request": 0}
+    return json.dumps([{"logprob": math.log(share), **entry} for share in (sure, 1.0 - sure)])

@@ -193,6 +193,13 @@ class Table:
     folded: str = ""  # summary shown while the table is folded; empty: not foldable
     opened: bool = False  # initially open although foldable
     anchor: str = ""  # a row can be linked to as this and its name: "launch-7"
+    most: int = 0  # of a table of long texts: rows in formats that can be neither searched nor sorted; 0: all
+
+    @property
+    def in_text(self) -> Table:
+        """With as many rows as such formats show, and the number of the others."""
+        left = len(self.rows) - self.most if self.most else 0
+        return self if left <= 0 else replace(self, rows=self.rows[: self.most], notes=(f"{left:,} more rows: --html", *self.notes))
 
     def whole(self, row: tuple[Cell, ...]) -> bool:
         """Whether a row holds one cell for all columns."""
@@ -210,7 +217,7 @@ class Table:
         cells = [row[column] for row in self.rows if not self.whole(row)]
         if any(isinstance(cell, (Number, Figure, int, float)) for cell in cells):
             return True
-        return column >= self.stub and bool(cells) and all(said(cell).text[:1] in DIGITS for cell in cells)
+        return column >= self.stub and not self.most and bool(cells) and all(said(cell).text[:1] in DIGITS for cell in cells)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -41,7 +41,7 @@ class Bin:
 
     items: int
     confidence: float  # mean
-    right: Interval  # share, Wilson's interval of independent items
+    right: Interval  # share, with the interval of a mean over items, whole clusters together
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +54,9 @@ class CalibrationError:
     units: int
 
 
-def reliability(confidences: Array, right: Array, confidence: float, *, bins: int = BINS, binning: Binning = "width") -> tuple[Bin, ...]:
+def reliability(
+    confidences: Array, right: Array, confidence: float, *, bins: int = BINS, binning: Binning = "width", clusters: Labels | None = None
+) -> tuple[Bin, ...]:
     """The bins that hold items, from low to high; both of shape [items], `right` 0 or 1.
 
     Raises:
@@ -65,10 +67,17 @@ def reliability(confidences: Array, right: Array, confidence: float, *, bins: in
         Bin(
             items=int(own.sum()),
             confidence=float(confidences[own].mean()),
-            right=wilson(float(right[own].sum()), float(own.sum()), confidence),
+            right=_share(right[own], None if clusters is None else [clusters[index] for index in np.flatnonzero(own).tolist()], confidence),
         )
         for own in (member == index for index in np.unique(member))
     )
+
+
+def _share(right: Array, clusters: Labels | None, confidence: float) -> Interval:
+    """Of right ones: Wilson's interval of independent items; of fewer than two clusters nothing is known."""
+    if clusters is None:
+        return wilson(float(right.sum()), float(len(right)), confidence)
+    return of_items(right, np.ones(len(right)), clusters, (0.0, 1.0), confidence)
 
 
 def brier(confidences: Array, right: Array, confidence: float, clusters: Labels | None = None) -> Interval:

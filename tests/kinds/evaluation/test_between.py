@@ -119,3 +119,65 @@ def test_a_cap_on_flips_counts_between_records_too(tmp_path: Path, capsys: pytes
     other = record(tmp_path / "c", {"x": swapped}, margin=0.25, max_flip_rate=0.5)
     code, document = compared(capsys, before, other)
     assert (code, [found["field"] for found in document["mismatches"] if found["refuses"]]) == (3, ["quality.max_flip_rate"])
+
+
+def test_the_items_that_changed_are_named_with_both_answers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before, after = record(tmp_path / "a", {"before": BEFORE}), record(tmp_path / "b", {"after": missing(1, 2)})
+    _, document = compared(capsys, before, after, "--margin", "0.05")
+    assert [(flip["item"], flip["score_before"], flip["score_after"], flip["better"]) for flip in document["flips"]] == [
+        ("1", 1.0, 0.0, False),
+        ("2", 1.0, 0.0, False),
+    ]
+    first = document["flips"][0]
+    assert (first["before"], first["after"], first["reference"], first["side"]) == ("yes", "no", "yes", document["sides"][1])
+    for flags in ((), ("--full",), ("--markdown", "--full"), ("--html", "--output", "-")):
+        capsys.readouterr()
+        main(["compare", str(before), str(after), "--margin", "0.05", *flags])
+        shown = capsys.readouterr().out
+        assert "1 to 0" in shown, flags
+    assert "2 items changed" in shown
+
+
+def test_every_side_has_its_share_of_the_items_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sides = {"before": BEFORE, "some": missing(1, 2, 3, 4), "other": missing(5, 6)}
+    both = record(tmp_path / "all", sides, margin=0.05)
+    _, document = compared(capsys, both, *(word for name in sides for word in ("--at", f"answers={name}")))
+    assert [(flip["side"], flip["item"]) for flip in document["flips"]][:4] == [
+        ("answers=some", "1"),
+        ("answers=other", "5"),
+        ("answers=some", "2"),
+        ("answers=other", "6"),
+    ]
+
+
+def test_without_a_change_there_is_no_such_section(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before, after = record(tmp_path / "a", {"before": BEFORE}), record(tmp_path / "b", {"after": BEFORE})
+    assert compared(capsys, before, after, "--margin", "0.05")[1]["flips"] == []
+    main(["compare", str(before), str(after), "--margin", "0.05", "--full"])
+    assert "Items that changed" not in capsys.readouterr().out
+
+
+def test_several_sides_are_told_with_their_scores_and_items(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    paths = [
+        record(tmp_path / name, {name: answers}) for name, answers in (("before", BEFORE), ("some", missing(1)), ("other", missing(5)))
+    ]
+    for flags in ((), ("--full",), ("--html", "--output", "-")):
+        capsys.readouterr()
+        assert main(["compare", *map(str, paths), "--margin", "0.05", *flags]) == 0
+        shown = capsys.readouterr().out
+        assert "1 to 0" in shown
+    assert "Exact match" in shown
+
+
+def test_the_headline_names_the_sides_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before, after = record(tmp_path / "a", {"before": BEFORE}), record(tmp_path / "b", {"after": missing(1, 2)})
+    main(["compare", str(before), str(after), "--margin", "0.05"])
+    assert "b answers=after over a answers=before: quality held: Exact match" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_heading_keeps_the_names_of_the_records(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    paths = [
+        record(tmp_path / name, {name: answers}) for name, answers in (("before", BEFORE), ("some", missing(1)), ("other", missing(5)))
+    ]
+    main(["compare", *map(str, paths), "--margin", "0.05", "--html", "--output", "-"])
+    assert "Some answers=some" not in capsys.readouterr().out

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from fireassay.estimates.estimate import Estimate
 from fireassay.verdict.judge import judge
-from tests.answered import rows, scored
+from tests.answered import choices, rows, scored
 
 
 def sides(right: int, of: int, lost: int, won: int = 0) -> dict[str, list[dict[str, object]]]:
@@ -55,3 +56,9 @@ def test_missing_answers_are_no_wrong_answers_and_too_many_are_invalid(tmp_path:
 def test_times_that_nobody_took_are_not_measured(tmp_path: Path) -> None:
     vector = judge(scored(tmp_path, {"a": rows(["yes", "no"])})).verdict.dimensions["answers=a"]
     assert vector["performance"].status == vector["cost"].status == "NOT_MEASURED"
+
+
+def test_calibration_and_pass_at_k_are_judged_of_our_own_records_too(tmp_path: Path) -> None:
+    results = judge(choices(tmp_path, {"a": [(0.9, index < 60) for index in range(100)]})).results
+    assert {"calibration_error", "brier_score"} <= set(results)
+    assert isinstance(results["calibration_error"]["answers=a"], Estimate)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from fireassay import catalog
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.rows import rows as evaluation_rows
+from fireassay.reports.page import Table
 from fireassay.reports.pages.record import page
 from fireassay.reports.rows.evaluation import HeldRow
 from fireassay.reports.view import build
@@ -83,3 +85,50 @@ def test_a_cap_on_flips_that_is_missed_is_the_headline(tmp_path: Path) -> None:
 
 def tables_of(measured: RecordData) -> tuple[HeldRow, ...]:
     return evaluation_rows(measured, {name: name for name in measured.configurations}).held
+
+
+def test_the_name_of_a_side_stays_as_it_is_written(made: object) -> None:
+    text = catalog.load("reports.writers", "html").write(made)
+    assert "B: quality held" not in text
+    assert "b: quality held" in text
+    assert ">A: " not in text
+
+
+def test_a_side_with_one_item_says_why_in_a_sentence(tmp_path: Path) -> None:
+    measured = scored(tmp_path, {"a": rows(["yes"])})
+    sentence = judge(measured).verdict.sentence
+    assert "Exact match: 1 scored item carries no interval; score at least 2" in sentence
+
+
+def test_long_texts_open_and_many_items_are_counted(tmp_path: Path) -> None:
+    a, b = rows(["yes"] * 300), rows(["word " * 200] * 300)
+    measured = scored(tmp_path, {"a": a, "b": b}, margin=0.05)
+    found = page(build(measured, judge(measured)))
+    text = catalog.load("reports.writers", "html").write(found)
+    assert "300 items changed, the 200 largest shown" in text
+    assert "100 further changes are left out" in text
+    assert text.count("<summary>more</summary>") == 200
+    terminal = catalog.load("reports.writers", "terminal").write(replace(found, full=True))
+    assert "190 more rows: --html" in " ".join(terminal.split())
+
+
+def test_the_chart_of_changes_says_what_its_bounds_are(made: object) -> None:
+    """Two one-sided bounds at 95 % are an interval at 90 %."""
+    text = catalog.load("reports.writers", "html").write(made)
+    assert "value and 90 % interval" in text
+    assert "value and 95 % interval" in text  # of the scores
+
+
+def test_labels_that_are_cut_still_tell_the_sides_apart(tmp_path: Path) -> None:
+    label = "a label that goes on and on " * 3
+    sides = {name: rows(["yes", "no"] * 20, lang=[label, "de"] * 20) for name in ("first", "second")}
+    measured = scored(tmp_path, sides, fields={"groups": ["lang"]})
+    text = catalog.load("reports.writers", "html").write(page(build(measured, judge(measured))))
+    assert re.search(r">a label[^<>]*…[^<>]*, second: ", text)
+
+
+def test_answers_that_begin_with_a_digit_are_texts(tmp_path: Path) -> None:
+    measured = scored(tmp_path, {"a": rows(["7"] * 20, reference="7"), "b": rows(["8"] * 20, reference="7")})
+    sections = page(build(measured, judge(measured))).sections
+    table = next(block for section in sections for block in section.blocks if isinstance(block, Table) and block.name == "flips")
+    assert [head.text for index, head in enumerate(table.heads) if table.numeric(index)] == ["Score"]

@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from fireassay.estimates.estimate import Estimate
-from fireassay.kinds.evaluation.rows import rows
+from fireassay.kinds.evaluation.gates.held import words
+from fireassay.kinds.evaluation.held import Held
+from fireassay.kinds.evaluation.rows import _change, rows
+from fireassay.reports.page import number, one_line
+from fireassay.spec.experiment import Quality
+from fireassay.stats.comparing.noninferiority import Decision
 from tests.answered import rows as answered
 from tests.answered import scored
 
@@ -50,3 +55,25 @@ def test_a_workbook_has_every_answer_with_its_score(shown: object) -> None:
     assert last.select("outcome", "text", "score exact_match").rows() == [("missing", None, None)]
     first = items.filter((items["item"] == "0") & (items["side"] == "b"))
     assert first.select("outcome", "references", "answer", "score exact_match").rows() == [("ok", '["yes"]', "no", 0.0)]
+
+
+@pytest.mark.parametrize("estimate", [-0.0725, -0.0724999, -0.07250001, 0.0125, -0.0005, 0.5, 0.0])
+@pytest.mark.parametrize("half", [0.0004, 0.0123, 0.0961])
+def test_a_sentence_and_its_table_have_the_same_digits(estimate: float, half: float) -> None:
+    decision = Decision(
+        estimate=estimate,
+        low=estimate - half,
+        high=estimate + half,
+        verdict="INCONCLUSIVE",
+        worse_within_margin=False,
+        items_needed=None,
+        launches_needed=None,
+        smallest_supported_margin=0.1,
+        method="",
+        items=400,
+        clusters=None,
+        alone=400,
+    )
+    held = Held(task="t", metric="exact_match", title="Exact match", decision=decision, better=1, worse=2, items=400, left=0)
+    told = words(held, Quality(metric="exact_match", margin=0.05), 1)
+    assert one_line(number(_change(held, 0.95), bare=True)) in told

@@ -6,8 +6,9 @@ import pytest
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.reports.charts.chart import Drawing
+from fireassay.reports.charts.marks import Rule
 from fireassay.reports.charts.plot import drawing
-from fireassay.reports.page import Interval, Plot, number
+from fireassay.reports.page import Edge, Interval, Plot, number
 
 ONE = Estimate(value=0.5, low=0.25, high=0.75, unit="fraction", confidence=0.9916667, n_launches=3, n_trials=3, method="m", signature="s")
 
@@ -29,3 +30,18 @@ def test_a_row_is_named_by_its_name_or_its_number_of_things(name: str, stub: str
 
 def test_the_confidence_of_its_intervals_is_rounded() -> None:
     assert [key.text for key in drawn("2", "workers").key] == ["value and 99.17 % interval"]
+
+
+def test_a_long_name_is_cut_and_its_number_is_not() -> None:
+    (label,) = drawn("an-engine-with-a-name-of-sixty-letters-that-goes-on-and-on-and-on", "").panels[0].y.names
+    assert label.endswith("on-and-on: 50 % [25, 75]")
+    assert label.startswith("an-engine-with")
+    assert len(label) <= 48
+
+
+@pytest.mark.parametrize(("margin", "texts"), [(-0.24, ["margin", "no change"]), (-0.01, ["margin, no change", ""])])
+def test_edges_that_nearly_touch_share_one_text(margin: float, texts: list[str]) -> None:
+    edges = (Edge(value=margin, text="margin"), Edge(value=0.0, text="no change"))
+    found = drawing(Plot(name="p", title="share, %", rows=(Interval(name="b", number=number(ONE)),), edges=edges))
+    assert isinstance(found, Drawing)
+    assert [mark.text for mark in found.panels[0].marks if isinstance(mark, Rule)] == texts

@@ -37,3 +37,12 @@ def test_the_point_is_what_the_items_of_the_record_support(tmp_path: Path) -> No
 
 def test_without_a_margin_there_is_no_curve(tmp_path: Path) -> None:
     assert isinstance(power_curve.draw(made(tmp_path, None)), Missing)
+
+
+def test_sides_without_a_curve_are_counted(tmp_path: Path) -> None:
+    a = ["yes"] * 300 + ["no"] * 100
+    sides = {"a": rows(a), **{f"b{n}": rows([*["no"] * (n + 1), *a[n + 1 :]]) for n in range(8)}}
+    measured = scored(tmp_path, sides, margin=0.05)
+    drawing = power_curve.draw(build(measured, judge(measured)))
+    assert isinstance(drawing, Drawing)
+    assert drawing.caption.endswith("2 more sides are not drawn.")

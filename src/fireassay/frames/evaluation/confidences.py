@@ -22,6 +22,11 @@ class Confidences:
     right: Array  # [items], 0 or 1
     clusters: tuple[str | None, ...]
 
+    @property
+    def labels(self) -> tuple[str | None, ...] | None:
+        """The clusters; None if no item has one."""
+        return None if all(label is None for label in self.clusters) else self.clusters
+
 
 def choices_were_rated(measured: RecordData) -> bool:
     """Whether any task was answered by log probabilities of choices."""

@@ -73,8 +73,8 @@ def _value(measured: RecordData, configuration: str, name: str, rated: Rated) ->
 
 
 def _error(found: Confidences, confidence: float) -> Interval:
-    return calibration_error(found.stated, found.right, confidence, clusters=found.clusters).error
+    return calibration_error(found.stated, found.right, confidence, clusters=found.labels).error
 
 
 def _squares(found: Confidences, confidence: float) -> Interval:
-    return brier(found.stated, found.right, confidence, clusters=found.clusters)
+    return brier(found.stated, found.right, confidence, clusters=found.labels)

@@ -13,6 +13,7 @@ from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import count, show
 from fireassay.frames.evaluation.item_scores import metric_of, requested
 from fireassay.frames.record_data import RecordData
+from fireassay.kinds.evaluation.methods import METHODS
 from fireassay.metrics.cost import COST
 from fireassay.metrics.metric import Results
 from fireassay.metrics.serving.latency import E2E_P50, TTFT_P50
@@ -97,7 +98,7 @@ def _reliability(evidence: Evidence, name: str) -> DimensionResult:
 def scores_words(measured: RecordData, results: Results, configuration: str) -> str:
     """ "ROUGE-L 0.41 [0.38, 0.44], BLEU 31.2 [29.4, 33.0] over 300 items"."""
     values = [(metric_of(measured, name).title, results[name][configuration]) for name in requested(measured) if name in results]
-    told = ", ".join(f"{title} {value.detail if isinstance(value, Absent) else show(value).full}" for title, value in values)
+    told = ", ".join(f"{title}: {value.detail}" if isinstance(value, Absent) else f"{title} {show(value).full}" for title, value in values)
     items = {value.n_trials for _, value in values if isinstance(value, Estimate)}
     return f"{told} over {count(items.pop(), 'items')}" if len(items) == 1 else told
 
@@ -132,4 +133,5 @@ JUDGING = Judging(
     recommend=nothing_to_pick("scores alone recommend nothing: their cost was not measured"),
     status=status,
     sentence=_sentence,
+    methods=METHODS,
 )

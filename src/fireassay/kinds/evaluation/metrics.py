@@ -50,7 +50,8 @@ def of_task(measured: RecordData, scores: ItemScores) -> Value:
     confidence, evaluation = measured.confidence, measured.experiment.evaluation
     if len(scores.items) < FEWEST:
         return Absent(
-            reason="insufficient", detail=f"{count(len(scores.items), 'scored items')} carry no interval; score at least {FEWEST}"
+            reason="insufficient",
+            detail=f"{count(len(scores.items), 'scored items')} {'carries' if len(scores.items) == 1 else 'carry'} no interval; score at least {FEWEST}",
         )
     if scores.metric.corpus:
         assert evaluation is not None

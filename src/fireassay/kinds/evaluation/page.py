@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from fireassay.kinds.evaluation import questions, tables
+from fireassay.kinds.evaluation import confidence, questions, tables
 from fireassay.kinds.evaluation import sheets as of_evaluation
 from fireassay.kinds.evaluation.answer import answer as answer
 from fireassay.kinds.evaluation.answer import brief
-from fireassay.reports.charts import power_curve, quality_price
+from fireassay.kinds.evaluation.paper import PAPER
+from fireassay.reports.charts import power_curve, quality_price, reliability
 from fireassay.reports.charts.record_charts import Charts, charts_of
 from fireassay.reports.page import Section
 from fireassay.reports.pages import record
@@ -28,8 +29,9 @@ def page(view: View) -> tuple[Section, ...]:
         Section(key="held", title="Held or not", content=lambda: tuple(tables.forest(view))),
         Section(key="divergence", title="Token by token", content=lambda: tables.divergence(view)),
         Section(key="groups", title="Subgroups", content=lambda: tables.groups(view)),
+        *confidence.sections(view),
         Section(key="outcomes", title="Outcomes", content=lambda: tables.outcomes(view), depth="detail"),
-        Section(key="flips", title="Items that changed", content=lambda: tables.flips(view), depth="appendix"),
+        Section(key="flips", title="Items that changed", content=lambda: tables.flips(view)),
         record.charts(view),
         record.numbers(view, opens=True),
         record.findings(view),
@@ -41,11 +43,15 @@ def page(view: View) -> tuple[Section, ...]:
         *brief(view),
         *questions.sections(view, COLUMNS),
         *sheets(view, of_evaluation.sheets(view)),
-        *results(view),
+        *results(view, PAPER),
     )
 
 
 def charts(view: View) -> Charts:
     """Those of which something was measured."""
     rows = tables.of(view)
-    return (*(charts_of(power_curve) if rows.power else ()), *charts_of(quality_price))
+    return (
+        *(charts_of(power_curve) if rows.power else ()),
+        *(charts_of(reliability) if rows.calibration else ()),
+        *charts_of(quality_price),
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from fireassay.kinds.evaluation import tables
+from fireassay.kinds.evaluation import confidence, tables
 from fireassay.reports.charts import power_curve, quality_price
 from fireassay.reports.charts.chart import Drawing
 from fireassay.reports.page import Cell, Chart, Section
@@ -34,6 +34,7 @@ def sections(view: View, columns: Sequence[tuple[str, Callable[[LaunchRow], Cell
     if tables.of(view).groups:
         shown = (*tables.group_plots(view), *tables.groups(view))
         yield questions.section("groups", "Subgroups", "Are they as good for every subgroup?", lambda: shown)
+    yield confidence.question(view)
     if len(view.columns) > 1:
         yield questions.section("flips", "Flips", "Which items changed?", lambda: tables.flips(view))
     yield questions.section(

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from fireassay.estimates.estimate import Absent, Estimate, Value
+from fireassay.frames.evaluation.flipped import flipped, in_turn
 from fireassay.frames.evaluation.flips import flips
 from fireassay.frames.evaluation.forced import sides as forced_sides
 from fireassay.frames.evaluation.item_scores import ItemScores, answers_of, deciding, item_scores, metrics_of, paired, requested, tasks
@@ -19,33 +20,31 @@ from fireassay.kinds.evaluation.audits.corrupt_engine import WORDS
 from fireassay.kinds.evaluation.gates.held import status_of, words
 from fireassay.kinds.evaluation.held import Held, held
 from fireassay.kinds.evaluation.metrics import of_task
+from fireassay.kinds.evaluation.reliability import calibration
 from fireassay.kinds.evaluation.sensitivity import chance_of
-from fireassay.reports.rows.evaluation import DivergenceRow, EvaluationRows, Flip, HeldRow, OutcomeRow, PowerRow, ScoreRow
+from fireassay.reports.pages.flips import LONGEST_NAME, shortened
+from fireassay.reports.rows.evaluation import DivergenceRow, EvaluationRows, HeldRow, OutcomeRow, PowerRow, ScoreRow
 from fireassay.stats.comparing.item_power import supported_margin
 from fireassay.units import SCORE
 from fireassay.verdict.types import Status
 
-MOST_FLIPS: Final = 200  # on a page
-LONGEST: Final = 600  # characters of a text on a page
 LONGEST_CELL: Final = 4_000  # of a cell of a workbook, which holds 32,767 at most
 ITEM_COLUMNS: Final = ("outcome", "rule", "finish_reason", "cluster", "groups", "weight", "prompt", "references", "text", "answer")
-LONGEST_NAME: Final = 60  # of an id or a label
 
 
 def rows(measured: RecordData, labels: Mapping[str, str]) -> EvaluationRows:
     """All of them; `labels`: configuration -> its name on the page."""
-    changed = [flip for name in measured.configurations if name != measured.base for flip in _flips(measured, name, labels)]
-    changed.sort(key=lambda flip: -abs(flip.score_after - flip.score_before))
+    base, others = (measured, measured.base), (name for name in measured.configurations if name != measured.base)
     quality = measured.experiment.quality
     return EvaluationRows(
         scores=tuple(_scores(measured)),
         groups=tuple(_groups(measured)),
         held=tuple(_held(measured, labels)),
         margin=None if quality is None else quality.margin,
-        flips=tuple(changed[:MOST_FLIPS]),
-        flips_in_all=len(changed),
+        flips=tuple(in_turn(flipped(base, (measured, name), labels[name]) for name in others)),
         outcomes=tuple(_outcomes(measured, labels)),
         divergence=tuple(_divergence(measured, labels)),
+        calibration=calibration(measured, labels),
         power=tuple(_power(measured, labels)),
         items=every_item(measured, labels),
         chances=_chances(measured),
@@ -73,7 +72,7 @@ def _groups(measured: RecordData) -> Iterator[ScoreRow]:
         for group, label in names if metric else ():
             kept = {item for item, groups in labels.items() if groups.get(group) == label}
             sides = {name: _of(item_scores(measured, name, task, metric), kept) for name in measured.configurations}
-            yield replace(_row(measured, task, metric, sides), group=group, label=_short(label, LONGEST_NAME))
+            yield replace(_row(measured, task, metric, sides), group=group, label=shortened(label, LONGEST_NAME))
 
 
 def _labels(measured: RecordData, task: str) -> Mapping[str, Mapping[str, str]]:
@@ -177,51 +176,12 @@ def _change(task: Held, confidence: float) -> Value:
         low=decision.low,
         high=decision.high,
         unit=SCORE,
-        confidence=confidence,
+        confidence=2.0 * confidence - 1.0,  # of both one-sided bounds together
         n_launches=1,
         n_trials=decision.items,
         method=f"{decision.method}; one-sided bounds",
         signature=f"change of {task.metric}|paired:item|v:1",
     )
-
-
-def _flips(measured: RecordData, configuration: str, labels: Mapping[str, str]) -> Iterator[Flip]:
-    """Items whose score differs from the base's; texts are those of the first repetition."""
-    before, after = (_texts(measured, name) for name in (measured.base, configuration))
-    for task in tasks(measured):
-        metric = deciding(measured, task)
-        if not metric:
-            continue
-        pairs = paired(measured, configuration, task, metric)
-        sides = [side.metric.item_scores(side.rows) for side in (pairs.reference, pairs.candidate)]
-        for index, item in enumerate(pairs.reference.items):
-            if sides[0][index] != sides[1][index]:
-                asked = before.get((task, item), {})
-                yield Flip(
-                    task=task,
-                    item=_short(item, LONGEST_NAME),
-                    column=labels[configuration],
-                    prompt=_short(asked.get("prompt")),
-                    reference=_short(" | ".join(json.loads(asked.get("references") or "[]"))),
-                    before=_short(asked.get("text")),
-                    after=_short(after.get((task, item), {}).get("text")),
-                    score_before=float(sides[0][index]),
-                    score_after=float(sides[1][index]),
-                )
-
-
-def _texts(measured: RecordData, configuration: str) -> Mapping[tuple[str, str], Mapping[str, str | None]]:
-    def fold(data: RecordData) -> Mapping[tuple[str, str], Mapping[str, str | None]]:
-        first = answers_of(data, configuration).sort("launch", "repetition").unique(["task", "item"], keep="first", maintain_order=True)
-        kept = first.select("task", "item", "prompt", "references", "text").iter_rows()
-        return {(task, item): {"prompt": prompt, "references": wanted, "text": text} for task, item, prompt, wanted, text in kept}
-
-    return measured.once(f"texts of {configuration}", fold)
-
-
-def _short(text: str | None, most: int = LONGEST) -> str:
-    words = text or ""
-    return words if len(words) <= most else f"{words[:most]} …"
 
 
 def every_item(measured: RecordData, labels: Mapping[str, str]) -> pl.DataFrame:

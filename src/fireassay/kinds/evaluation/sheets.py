@@ -9,7 +9,7 @@ from typing import Final
 from fireassay.estimates.estimate import Estimate
 from fireassay.kinds.evaluation import tables
 from fireassay.reports.figures import ends
-from fireassay.reports.page import Blocks, Cell, Raw, Section, Table, heads
+from fireassay.reports.page import Blocks, Cell, Figure, Raw, Section, Table, heads
 from fireassay.reports.view import View
 
 MOST_ROWS: Final = 100_000  # of the sheet of items; the record has all
@@ -20,6 +20,7 @@ def sheets(view: View) -> tuple[Section, ...]:
     return (
         _data("Scores", partial(_scores, view)),
         *((_data("Held", partial(_held, view)),) if tables.of(view).held else ()),
+        *((_data("Calibration", partial(_calibration, view)),) if tables.of(view).calibration else ()),
         _data("Outcomes", partial(tables.outcomes, view)),
         _data("Items", partial(_items, view)),
     )
@@ -48,6 +49,16 @@ def _held(view: View) -> Blocks:
         numbers = ends(row.change) if isinstance(row.change, Estimate) else (None, None, None)
         rows.append((row.column, row.task, row.metric, tables.mark(row), *numbers, row.items, row.worse, row.better, row.sentence))
     head = heads("Side", "Task", "Score", "Decision", "Change", "Low", "High", "Items", "Worse", "Better", "Sentence")
+    return (Table(name="sheet", heads=head, rows=tuple(rows)),)
+
+
+def _calibration(view: View) -> Blocks:
+    """A row for each bin of each side, from the least confident choices."""
+    rows: list[tuple[Cell, ...]] = []
+    for side in tables.of(view).calibration:
+        for one in side.bins:
+            rows.append((side.column, one.items, Figure(value=one.confidence, style="0.0000"), *ends(one.right)))
+    head = heads("Side", "Items", "Mean confidence", "Right", "Low", "High")
     return (Table(name="sheet", heads=head, rows=tuple(rows)),)
 
 

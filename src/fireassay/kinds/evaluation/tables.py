@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from fireassay.estimates.estimate import Estimate
-from fireassay.estimates.format import count, show
+from fireassay.estimates.format import show
 from fireassay.reports.answering import TONES
 from fireassay.reports.page import Block, Blocks, Cell, Edge, Figure, Interval, Mark, Plot, Prose, Table, Words, heads, number
+from fireassay.reports.pages.flips import table as of_flips
 from fireassay.reports.rows.evaluation import DivergenceRow, EvaluationRows, HeldRow, ScoreRow
 from fireassay.reports.view import View
 from fireassay.reports.words import STATUS_WORDS
@@ -136,28 +137,10 @@ def mark(row: HeldRow) -> Mark:
 
 
 def flips(view: View) -> Blocks:
-    """The items that changed, side by side; a filter of the page searches them."""
-    rows = of(view)
-    if not rows.flips:
-        return (Prose(text="No item scores otherwise than at the reference."),) if len(view.columns) > 1 else ()
-    asked = any(flip.prompt for flip in rows.flips)  # a file of answers need not say what was asked
-    table = Table(
-        name="flips",
-        heads=heads("Item", "Side", "Score", *(("Asked",) if asked else ()), "Reference", "Answer of the reference side", "Answer"),
-        rows=tuple(
-            (
-                Words(text=f"{flip.task} {flip.item}"),
-                Words(text=flip.column),
-                Figure(value=flip.score_after - flip.score_before, text=f"{flip.score_before:.3g} to {flip.score_after:.3g}"),
-                *(Words(text=text) for text in (*((flip.prompt,) if asked else ()), flip.reference, flip.before, flip.after)),
-            )
-            for flip in rows.flips
-        ),
-        notes=(f"The {len(rows.flips):,} largest changes of {rows.flips_in_all:,}.",) if rows.flips_in_all > len(rows.flips) else (),
-        folded=f"{count(rows.flips_in_all, 'items')} changed",
-        opened=True,
-    )
-    return (table,)
+    """The items that changed, side by side."""
+    if found := of(view).flips:
+        return (of_flips(found),)
+    return (Prose(text="No item scores otherwise than at the reference."),) if len(view.columns) > 1 else ()
 
 
 def outcomes(view: View) -> Blocks:

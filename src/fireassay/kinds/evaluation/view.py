@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from fireassay.estimates.estimate import Estimate
-from fireassay.frames.evaluation.item_scores import requested
+from fireassay.estimates.format import count
+from fireassay.frames.evaluation.item_scores import identity, requested, tasks
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.origin import facts
 from fireassay.kinds.evaluation.rows import rows
+from fireassay.reports.rows.conditions import requested as requested_conditions
 from fireassay.reports.rows.types import Column, View
 from fireassay.reports.view import KindView
 from fireassay.verdict.judge import Judgement
+
+MOST_TASKS: Final = 3  # of which the conditions are told in full
+DIGEST: Final = 12  # digits of a digest that identifies items
 
 
 def _columns(measured: RecordData) -> tuple[Column, ...]:
@@ -39,4 +44,21 @@ def _fields(view: View, measured: RecordData, _: Judgement) -> Mapping[str, Any]
     return {"metrics": kept, "evaluation": rows(measured, labels), "foreign": foreign}
 
 
-VIEW = KindView(columns=_columns, fields=_fields)
+def _conditions(measured: RecordData, base: str) -> Mapping[str, str]:
+    """What was asked and how it was scored, instead of a script."""
+    told = [f"{name}: {_task(facts)}" for name, facts in identity(measured).items()]
+    left = f"; {count(len(told) - MOST_TASKS, 'more tasks')}" if len(told) > MOST_TASKS else ""
+    asked = f"{'; '.join(told[:MOST_TASKS])}{left}" or ", ".join(tasks(measured))
+    return {**requested_conditions(measured, base), "Workload": asked}
+
+
+def _task(facts: Mapping[str, Any]) -> str:
+    """ "200 items, d27ef1ed91b1; extract:whole@2; metric:acc|norm:none"."""
+    items, _, digest = str(facts.get("items") or "").partition(", ")
+    metrics = facts.get("metrics")
+    signatures = metrics.values() if isinstance(metrics, Mapping) else ()
+    named = (f"{items}, {digest[:DIGEST]}".strip(", "), facts.get("method"), facts.get("extractor"), *signatures)
+    return ", ".join(str(part) for part in named if part)
+
+
+VIEW = KindView(columns=_columns, conditions=_conditions, fields=_fields)

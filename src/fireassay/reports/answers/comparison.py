@@ -14,6 +14,7 @@ from fireassay.estimates.format import count, reading
 from fireassay.reports.answering import shortened
 from fireassay.reports.answers.changes import DECIDES, command, doubts, in_percent, launches_a_side, name_of, sections, tile
 from fireassay.reports.page import Answer, Bullet, Bullets, Edge, Interval, Line, Mark, Next, Number, Plot, Section, Tile, Tone
+from fireassay.reports.pages.flips import brief as flip_lines
 from fireassay.reports.rows.comparison import DECIDED, ChangeRow, ComparisonView, MismatchRow
 from fireassay.units import FRACTION
 from fireassay.verdict.comparison.change_phrases import EXPLORATORY
@@ -25,6 +26,7 @@ MOST_SIDES: Final = 12
 MOST_TILES: Final = 4
 MOST_CONDITIONS: Final = 6  # of a refusal; the others are counted
 LONGEST_VALUE: Final = 30  # characters of a condition's value
+MOST_FLIPS: Final = 5  # on one screen
 MOST_FLAGS: Final = 4  # that fit a line; others are left to --force
 TONES: Final[dict[str, Tone]] = {"improved": "good", "equivalent": "good", "higher": "good", "lower": "good", "worse": "bad"}
 HELD: Final[dict[str, Tone]] = {"held": "good", "degraded": "bad", "inconclusive": "open"}
@@ -59,14 +61,19 @@ def brief(view: ComparisonView, records: Sequence[str] = ()) -> tuple[Section, .
     """The evidence: a plot of the metrics, or of the sides; the conditions of a refusal."""
     if view.state == "incomparable":
         return (Section(key="brief-differs", title="", depth="brief", content=(_conditions(view, records),)),)
-    rows = _decisive(view)
-    shown = _of_sides(view, rows) if len(view.sides) > 2 else _of_metrics(view, rows)
+    plot = _plot(view)
+    flips = view.comparison.flips  # of evaluations
+    return sections(*(block for block in (plot, flip_lines(flips, MOST_FLIPS) if flips else None) if block is not None))
+
+
+def _plot(view: ComparisonView) -> Plot | None:
+    """The metrics, or of several sides the one that decides."""
+    rows, several = _decisive(view), len(view.sides) > 2
+    shown = tuple(_of_sides(view, rows) if several else _of_metrics(view, rows))
     if not shown:
-        return ()
-    several = len(view.sides) > 2
-    head = "side" if several else "metric"
+        return None
     changed = f"{rows[0].title.lower()}, change, %" if several else "change, %"
-    return sections(Plot(name="changes", title=changed, stub=head, rows=tuple(shown), edges=(Edge(value=0.0),)))
+    return Plot(name="changes", title=changed, stub="side" if several else "metric", rows=shown, edges=(Edge(value=0.0),))
 
 
 def _decisive(view: ComparisonView) -> list[ChangeRow]:
@@ -96,7 +103,8 @@ def _mark(view: ComparisonView, rows: Sequence[ChangeRow], *, by_quality: bool) 
 
 def _headline(view: ComparisonView, rows: Sequence[ChangeRow]) -> str:
     if not rows:
-        return shortened(view.sentence)
+        base, *others = view.sides
+        return shortened(view.sentence.removeprefix(f"{others[0]} against {base}: ") if len(others) == 1 else view.sentence)
     where = {row.configuration for row in rows}
     at = f" at {where.pop()}" if len(where) == 1 and view.configuration in where else ""
     first = rows[0].title.lower()

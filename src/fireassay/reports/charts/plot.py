@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import percent
-from fireassay.reports.charts.chart import Drawing, Key, Missing, level_point, linear, rows_axis
+from fireassay.reports.charts.chart import Drawing, Key, Missing, has_width, level_point, linear, rows_axis
 from fireassay.reports.charts.marks import Mark, Panel, Role, Rule
-from fireassay.reports.page import Plot, Tone
+from fireassay.reports.page import Edge, Plot, Tone
 
 ROLES: dict[Tone, Role] = {"good": "pass", "gain": "gold", "bad": "fail", "void": "fail", "open": "open"}
 ROOM = 0.08  # of the range, on both sides
+CLOSE = 0.2  # of the range: texts of two edges would overlap on a phone
+LONGEST = 48  # letters of a row's name with its number, on a phone
+LEAST = 12  # of the name alone
 
 
 def drawing(plot: Plot) -> Drawing | Missing:
@@ -23,13 +27,13 @@ def drawing(plot: Plot) -> Drawing | Missing:
     values = [end * scale.factor for _, value in known for end in (value.value, value.low, value.high) if math.isfinite(end)]
     values += [edge.value * scale.factor for edge in plot.edges]
     room = ROOM * (max(values) - min(values)) or abs(max(values)) * 0.1 or 1.0
-    edges: list[Mark] = [Rule(x=edge.value * scale.factor, dashed=True, text=edge.text) for edge in plot.edges]
+    edges = _edges(plot.edges, scale.factor, CLOSE * (max(values) - min(values)))
     points = [
         level_point(row.name, index, value, scale, role=ROLES.get(row.mark.tone, "blue") if row.mark else "blue", target=row.target)
         for index, (row, value) in enumerate(known)
     ]
-    names = (f"{row.name}{_noun(row.name, plot.stub)}: {row.number.shown.full}" for row, _ in known)
-    level = next((value.confidence for _, value in known if value.n_launches > 1), 0.95)
+    names = (_name(f"{row.name}{_noun(row.name, plot.stub)}", row.number.shown.full) for row, _ in known)
+    level = next((value.confidence for _, value in known if has_width(value)), 0.95)
     return Drawing(
         title=f"{plot.title[:1].upper()}{plot.title[1:]}",
         panels=(Panel(x=linear(min(values) - room, max(values) + room), y=rows_axis(names), marks=(*edges, *points)),),
@@ -38,6 +42,23 @@ def drawing(plot: Plot) -> Drawing | Missing:
         key=(Key(mark="point", role="soft", text=f"value and {percent(level, 4)} interval"),),
         quantity=plot.title,
     )
+
+
+def _edges(edges: Sequence[Edge], factor: float, close: float) -> Iterator[Mark]:
+    """Lines with their texts; the second of two that nearly touch has its text beside that of the first."""
+    texts = [edge.text for edge in edges]
+    for index in range(len(edges) - 1, 0, -1):
+        if abs(edges[index].value - edges[index - 1].value) * factor < close and texts[index] and texts[index - 1]:
+            texts[index - 1], texts[index] = f"{texts[index - 1]}, {texts[index]}", ""
+    for edge, text in zip(edges, texts, strict=True):
+        yield Rule(x=edge.value * factor, dashed=True, text=text)
+
+
+def _name(name: str, number: str) -> str:
+    """A row's name and number; a name that leaves no room for the number is cut in its middle, the number never."""
+    room = max(LONGEST - len(f": {number}"), LEAST)
+    end = room // 2
+    return f"{name if len(name) <= room else f'{name[: room - end - 1]}…{name[-end:]}'}: {number}"
 
 
 def _noun(name: str, stub: str) -> str:

@@ -27,6 +27,8 @@ def draw(view: View) -> Drawing | Missing:
     margin = view.evaluation.margin if view.evaluation is not None else None
     if not rows or margin is None:
         return Missing(title=TITLE, reason="No margin was given, or items are not right or wrong, each a unit of its own.")
+    left = len(rows) - len(CATEGORIES)
+    more = f" {count(left, 'more sides')} {'is' if left == 1 else 'are'} not drawn." if left > 0 else ""
     rows = rows[: len(CATEGORIES)]
     names = _names(rows)
     points = [_point(name, row, index) for index, (name, row) in enumerate(zip(names, rows, strict=True))]
@@ -46,7 +48,7 @@ def draw(view: View) -> Drawing | Missing:
     return Drawing(
         title=TITLE,
         panels=(panel,),
-        caption="A margin below the curve cannot be shown with so many items. The point is this record.",
+        caption=f"A margin below the curve cannot be shown with so many items. The point is this record.{more}",
         description=" ".join(_words(name, row, margin) for name, row in zip(names, rows, strict=True)),
         key=tuple(
             Key(mark=SHAPES[index], role=CATEGORIES[index], text=f"{name}: {percent(row.flips, 4)} of items flipped", series=name)

@@ -10,7 +10,9 @@ from __future__ import annotations
 from typing import Final
 
 from fireassay.estimates.estimate import Value
+from fireassay.frames.evaluation.flipped import Flip
 from fireassay.reports.documents.values import DIFFERENCE, VALUE, Document, Key, Keys, key_tables, lifted
+from fireassay.reports.pages.flips import LONGEST, shortened
 from fireassay.stats.comparing.comparison import Difference
 from fireassay.verdict.comparison.types import Change, Comparison, Mismatch
 
@@ -73,6 +75,18 @@ TABLE: Final[Keys[tuple[str, str, Value]]] = (
     Key("metric", "string", "name of the metric", lambda item: item[1]),
     *lifted(VALUE, lambda item: item[2]),
 )
+CUT: Final = f"at most {LONGEST} characters of it"
+FLIP: Final[Keys[Flip]] = (
+    Key("task", "string", "the item's task"),
+    Key("item", "string", "its id"),
+    Key("side", "string", "label of the side compared with the baseline"),
+    Key("better", "boolean", "whether the side is the better one"),
+    Key("score_before", "number", "score of the baseline's answer, by the metric that decides the task"),
+    Key("score_after", "number", "score of the side's answer"),
+    Key("reference", "string", f"the acceptable answers, {CUT}", lambda flip: shortened(flip.reference, LONGEST)),
+    Key("before", "string", f"the baseline's answer, of several the first, {CUT}", lambda flip: shortened(flip.before, LONGEST)),
+    Key("after", "string", f"the side's answer, {CUT}", lambda flip: shortened(flip.after, LONGEST)),
+)
 KEYS: Final[Keys[Comparison]] = (
     Key("state", "string", "`compared`, `exploratory` (forced), `incomparable` or `nothing_measured`"),
     Key("exploratory", "boolean", "whether it was forced although conditions differ: nothing in it may be quoted as a result"),
@@ -92,6 +106,12 @@ KEYS: Final[Keys[Comparison]] = (
         "one for each metric, configuration and side; the primary first",
         lambda c: [(c.exploratory, change) for change in c.changes],
         CHANGE,
+    ),
+    Key(
+        "flips",
+        "list of objects",
+        "of evaluations: every item that scores otherwise than at the baseline, largest changes first",
+        shape=FLIP,
     ),
     Key("mismatches", "list of objects", "the conditions that differ, those that refuse first", shape=MISMATCH),
     Key(

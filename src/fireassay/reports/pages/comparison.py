@@ -16,6 +16,7 @@ from fireassay.metrics.serving.latency import TPOT_P50
 from fireassay.reports.answers import comparison as answers
 from fireassay.reports.graph import Amounts, Axis, Graph, Trace
 from fireassay.reports.page import Bullet, Bullets, Cell, Chart, Head, Mark, Number, Page, Section, Table, Tone, Words, heads, notes
+from fireassay.reports.pages.flips import table as of_flips
 from fireassay.reports.rows.comparison import ChangeRow, ComparisonView, MismatchRow
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def sections(view: ComparisonView) -> Iterator[Section]:
     elif view.rows:
         yield Section(key="differs", title="Differences", depth="detail", content=(Bullets(items=(), empty="Nothing relevant."),))
     yield from _changes(view)
+    yield from _items(view)
     yield from _frontier(view)
     if view.overview:
         depth = "front" if len(view.sides) > 2 or not view.deciding else "detail"
@@ -68,6 +70,12 @@ def _changes(view: ComparisonView) -> Iterator[Section]:
         yield Section(key="elsewhere", title="Other configurations", content=(changes("elsewhere", second),))
     if rest := [row for row in (*view.deciding, *view.elsewhere) if row not in first and row not in second]:
         yield Section(key="further", title="Further changes", depth="detail", content=(changes("further", rest, folded=True),))
+
+
+def _items(view: ComparisonView) -> Iterator[Section]:
+    """Of evaluations: the items that score otherwise than at the first side."""
+    if flips := view.comparison.flips:
+        yield Section(key="flips", title="Items that changed", content=(of_flips(flips),))
 
 
 def _frontier(view: ComparisonView) -> Iterator[Section]:

@@ -39,7 +39,9 @@ def told(view: View, dimension: str) -> str:
         return ""
     parts = (text if len(sentences) == 1 else f"{grouping.places(view, keys)}: {text}" for text, keys in sentences.items() if text)
     words = "; ".join(parts)
-    return f"{words[:1].upper()}{words[1:]}." if words else ""
+    first, name = words.partition(" ")[0].rstrip(":,"), tuple(f"{column.label}{end}" for column in view.columns for end in ":,")
+    written = words.startswith(name) or not first.replace("-", "").isalpha()  # a name stays as it is
+    return f"{words if written else f'{words[:1].upper()}{words[1:]}'}." if words else ""
 
 
 def by_configuration(view: View, dimension: str) -> Blocks:

@@ -6,7 +6,7 @@ a wrong result or undecided quality is named with the reason, without any number
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -19,7 +19,7 @@ from fireassay.metrics.training.time import THROUGHPUT
 from fireassay.reports import grouping
 from fireassay.reports.page import Blocks, Cell, Number, Page, Prose, Section, Table, heads
 from fireassay.reports.pages.page_plugin import RecordPage
-from fireassay.reports.view import DIMENSION_TITLES, Column, View
+from fireassay.reports.view import DIMENSION_TITLES, Column, MetricRow, View
 from fireassay.verdict.types import DIMENSIONS
 
 DIMENSION_SECTIONS: Final = (("Correctness", "correctness"), ("Cost and energy", "cost"), ("Reliability", "reliability"))
@@ -67,6 +67,7 @@ class Paper:
     dimensions: tuple[tuple[str, str], ...] = DIMENSION_SECTIONS  # (title, dimension) of the sections after the results
     scope: Sentences = _scope  # the last sentences of the limits
     table: PlaceTable = "results"  # metrics that are columns of it
+    rows: Callable[[View], Sequence[MetricRow]] | None = None  # these instead
 
 
 def results(view: View, paper: Paper = Paper()) -> tuple[Section, ...]:  # frozen
@@ -83,7 +84,7 @@ def _parts(view: View, paper: Paper) -> Iterator[tuple[str, Callable[[], tuple[I
     yield "System", lambda: (_system(view), None)
     yield "Workload", lambda: (facts(view, *paper.workload), None)
     yield "Method", lambda: (_method(view, paper), None)
-    yield "Results", lambda: ((*_unreported(view), *paper.performance(view)), _table(view, paper.table))
+    yield "Results", lambda: ((*_unreported(view), *paper.performance(view)), _table(view, paper))
     for title, dimension in paper.dimensions:
         yield title, lambda dimension=dimension: (_of_dimension(view, dimension), None)  # type: ignore[misc]
     yield "Limits", lambda: ((*_limits(view), *paper.scope(view)), None)
@@ -151,9 +152,9 @@ def _limits(view: View) -> Iterator[str]:
             yield sentence(f"{rule.demand} ({rule.answer}): {rule.evidence}")
 
 
-def _table(view: View, table: PlaceTable) -> Table | None:
+def _table(view: View, paper: Paper) -> Table | None:
     columns = _reported(view)
-    rows = [row for _, row in view.shown_in(table)]
+    rows = [row for _, row in view.shown_in(paper.table)] if paper.rows is None else paper.rows(view)
     used = [row for row in rows if any((shown := row.cells.get(c.key)) and shown.measured for c in columns)]
     if not columns or not used:
         return None
@@ -174,9 +175,10 @@ def _reported(view: View) -> tuple[Column, ...]:
 
 
 def sentence(text: str) -> str:
-    """With a capital and a full stop."""
+    """With a capital and a full stop; the name of a side before a colon stays as it is written."""
     stripped = text.strip()
-    return f"{stripped[:1].upper()}{stripped[1:]}{'' if stripped.endswith(('.', '!', '?')) else '.'}"
+    begin = stripped[:1] if stripped.partition(" ")[0].endswith((":", ",")) else stripped[:1].upper()
+    return f"{begin}{stripped[1:]}{'' if stripped.endswith(('.', '!', '?')) else '.'}"
 
 
 PAGE = RecordPage(name="results", summary="the written results section, from admissible numbers only", page=page, writer="markdown")

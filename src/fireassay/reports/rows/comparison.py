@@ -25,6 +25,7 @@ STATE_WORDS: Final[Mapping[State, str]] = {
     "nothing_measured": "nothing measured",
 }
 _TONES: Final[Mapping[str, Tone]] = {"improved": "good", "worse": "bad", "equivalent": "good", "struck_out": "struck"}
+MOST_HEADS: Final = 6  # of an overview that no metric asks for
 DECIDED: Final = ("improved", "worse", "higher", "lower")
 
 
@@ -117,7 +118,9 @@ class ComparisonView:
 def build(comparison: Comparison, metrics: Mapping[str, Metric], work: str = "items") -> ComparisonView:
     """The whole tree; `metrics` says what the names mean, `work` names one item in the plural."""
     columns = sorted((place.position, name) for name, metric in metrics.items() for place in metric.shown if place.table == "overview")
-    names = [name for _, name in columns if any(isinstance(row.get(name), Estimate) for row in comparison.table.values())]
+    primary = sorted((metric.rank, name) for name, metric in metrics.items() if metric.primary)  # of kinds without an overview: evaluations
+    measured = {name for row in comparison.table.values() for name, value in row.items() if isinstance(value, Estimate)}
+    names = [name for _, name in columns if name in measured] or [name for _, name in primary if name in measured][:MOST_HEADS]
     return ComparisonView(
         state=comparison.state,
         word=STATE_WORDS[comparison.state],

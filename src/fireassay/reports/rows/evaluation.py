@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from fireassay.estimates.estimate import Value
+from fireassay.estimates.estimate import Estimate, Value
+from fireassay.frames.evaluation.flipped import Flip
 from fireassay.verdict.types import Status
 
 if TYPE_CHECKING:
@@ -60,18 +61,23 @@ class PowerRow:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Flip:
-    """An item that scores otherwise at a configuration than at the base."""
+class CalibrationBin:
+    """Items of which the model was about as sure."""
 
-    task: str
-    item: str
+    items: int
+    confidence: float  # mean
+    right: Estimate  # share
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibrationRow:
+    """How sure a configuration was of its choices, and how often it was right."""
+
     column: str
-    prompt: str
-    reference: str
-    before: str  # what the base answered
-    after: str
-    score_before: float
-    score_after: float
+    whole: CalibrationBin | None  # of all items; None if none was answered
+    bins: tuple[CalibrationBin, ...]  # as many items in each
+    sentence: str
+    error: Value  # expected calibration error, as in the table of scores
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,10 +114,10 @@ class EvaluationRows:
     groups: tuple[ScoreRow, ...]
     held: tuple[HeldRow, ...]
     margin: float | None
-    flips: tuple[Flip, ...]  # the first of them, most changed first
-    flips_in_all: int
+    flips: tuple[Flip, ...]  # of every side in turn, most changed first
     outcomes: tuple[OutcomeRow, ...]
     divergence: tuple[DivergenceRow, ...] = ()
+    calibration: tuple[CalibrationRow, ...] = ()  # empty: no task was answered by log probabilities of choices
     power: tuple[PowerRow, ...] = ()  # of tasks whose items are right or wrong, each a unit of its own
     items: pl.DataFrame | None = None  # every answer with its texts and scores, for a workbook
     chances: Mapping[str, float] = field(default_factory=dict)  # task -> score of guessing, where it is known

@@ -114,11 +114,15 @@ def _folded(block: Bullets) -> str:
     return f"{len(block.items)} rules: {counts}"
 
 
-def _headline(answer: Answer) -> str:
-    """The headline as a sentence begins; the name of a configuration or engine stays as it is written."""
+def _headline(answer: Answer, title: str = "") -> str:
+    """The headline as a sentence begins; the name of a configuration, engine or record, with which a title begins, stays as it is written."""
     first = answer.headline.partition(" ")[0].strip(":,;")
     names = {mark.word.partition(" ")[0].strip(",") for tile in answer.tiles for mark in tile.marks}
-    named = first in names or not first.replace("-", "").isalpha()  # such as all_reduce
+    named = (
+        first in (*names, title.partition(" ")[0].strip(","))
+        or answer.headline.startswith(f"{first}:")
+        or not first.replace("-", "").isalpha()
+    )  # such as all_reduce
     text = answer.headline if named else f"{answer.headline[:1].upper()}{answer.headline[1:]}"
     return text.replace(" %", "\u00a0%")
 

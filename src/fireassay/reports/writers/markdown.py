@@ -190,6 +190,7 @@ def _code(text: str, language: str) -> str:
 
 
 def _table(table: Table) -> Iterator[str]:
+    table = table.in_text
     if table.title:
         yield f"### {plain(table.title)}"
     if table.rows:

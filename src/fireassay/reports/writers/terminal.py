@@ -83,7 +83,7 @@ def _section(section: Section, width: int) -> Iterator[RenderableType]:
 def _block(block: Block, width: int) -> Iterator[RenderableType]:
     match block:
         case Table():
-            yield from _table(block, width)
+            yield from _table(block.in_text, width)
         case Facts():
             yield _grid([(Text(name), Text(text)) for name, text in block.rows])
         case Bullets():

@@ -27,6 +27,7 @@ from typing import Final
 
 from fireassay.errors import Problem, SpecError
 from fireassay.estimates.estimate import Value
+from fireassay.frames.evaluation.flipped import Flip, flipped, in_turn
 from fireassay.metrics.metric import ALL
 from fireassay.verdict.comparison.comparability import differences, refusing
 from fireassay.verdict.comparison.decide import decided
@@ -276,9 +277,16 @@ def _compare(
         sentence="",
         equivalence=rules.equivalence,
         smallest_effect=rules.smallest_effect,
+        flips=_flips(*deciding) if deciding[0].measured.kind.samples_items else (),
     )
     noted = replace(comparison, notes=notes_of(comparison, deciding, held))
     return replace(noted, sentence=sentence_of(noted, deciding, held))
+
+
+def _flips(base: Group, *others: Group) -> tuple[Flip, ...]:
+    """The items of each side that score otherwise than at the baseline."""
+    reference = (base.measured, base.configuration)
+    return tuple(in_turn(flipped(reference, (group.measured, group.configuration), group.label) for group in others))
 
 
 def _was_measured(change: Change) -> bool:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fireassay.estimates.estimate import Value
+from fireassay.frames.evaluation.flipped import Flip
 from fireassay.frames.record_data import RecordData
 from fireassay.stats.comparing.comparison import Difference
 from fireassay.verdict.judge import Judgement
@@ -106,6 +107,7 @@ class Comparison:
     sentence: str  # quotable; says "exploratory" if it is
     equivalence: float = 0.03  # differences shown to be below this fraction are equivalent
     smallest_effect: float = 0.01  # differences up to this fraction are not worth acting on
+    flips: tuple[Flip, ...] = ()  # of evaluations: the items that score otherwise than at the baseline, of every side in turn
 
     @property
     def exploratory(self) -> bool:

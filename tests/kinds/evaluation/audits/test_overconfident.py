@@ -2,37 +2,25 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-import polars as pl
 import pytest
 
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.audits.overconfident import AUDIT
 from fireassay.kinds.evaluation.calibrated import of_record
-from tests.answered import rows, scored
+from tests.answered import choices
 
 
 def rated(folder: Path, sure: float, right: int, of: int) -> RecordData:
     """So many items of two choices, all chosen with one confidence, of which some are right."""
-    logprobs = (float(np.log(sure)), float(np.log(1.0 - sure)))
-    entries = [{"logprob": value, "tokens": 1, "characters": 1, "bytes": 1, "scored_bytes": 1, "request": 0} for value in logprobs]
-    measured = scored(folder, {"a": rows(["yes"] * of)})
-    references = [json.dumps(["0" if index < right else "1"]) for index in range(of)]
-    columns = (pl.lit(json.dumps(entries)).alias("text"), pl.Series("references", references))
-    answers = measured.table("answers").sort("item").with_columns(*columns)
-    before = {**measured.before, "evaluation": {"tasks": {"answers": {"method": "loglikelihood", "metrics": {}}}}}
-    manifest = {**measured.manifest, "environment": {**measured.manifest["environment"], "before": before}}
-    return replace(measured, manifest=manifest, tables={**measured.tables, "answers": answers})
+    return choices(folder, {"a": [(sure, index < right) for index in range(of)]})
 
 
 def test_a_bin_that_its_answers_contradict_is_named(tmp_path: Path) -> None:
     (finding,) = AUDIT.examine(rated(tmp_path, 0.9, 50, 100), {})
     assert finding.severity == "note"
-    assert "100 choices with a mean confidence of 0.90 are right in 0.50 [" in finding.evidence
+    assert "100 choices with a mean confidence of 0.900 are right in 0.500 [0.40" in finding.evidence
 
 
 def test_a_bin_that_its_answers_confirm_is_not(tmp_path: Path) -> None:

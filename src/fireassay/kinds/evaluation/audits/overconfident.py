@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from fireassay.estimates.format import count
+from fireassay.estimates.format import bracketed, count, reading, with_interval
 from fireassay.frames.evaluation.confidences import choices_were_rated, confidences
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.stats.calibration import reliability
+from fireassay.units import SCORE
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.types import Finding
 
@@ -26,14 +27,14 @@ def examine(measured: RecordData, _: Results) -> Iterator[Finding]:
         found = confidences(measured, name)
         if not len(found.stated):
             continue
-        bins = reliability(found.stated, found.right, measured.confidence)
+        bins = reliability(found.stated, found.right, measured.confidence, clusters=found.labels)
         off = [one for one in bins if one.items >= FEWEST and not one.right.low <= one.confidence <= one.right.high]
         if off:
             worst = max(off, key=lambda one: abs(one.confidence - one.right.value))
-            evidence = (
-                f"{count(worst.items, 'choices')} with a mean confidence of {worst.confidence:.2f} are right in "
-                f"{worst.right.value:.2f} [{worst.right.low:.2f}, {worst.right.high:.2f}]"
-            )
+            ends = (worst.right.low, worst.right.high)
+            shown = with_interval(*bracketed(worst.right.value, *ends, SCORE, beside=(worst.confidence,)))
+            sure = reading(worst.confidence, SCORE, beside=ends)
+            evidence = f"{count(worst.items, 'choices')} with a mean confidence of {sure} are right in {shown}"
             yield Finding("overconfident", "note", name, evidence, "do not use its confidences as probabilities without calibration")
 
 

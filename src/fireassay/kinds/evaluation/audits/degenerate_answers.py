@@ -1,0 +1,153 @@
+"""Are the answers texts at all, or loops, one text for every item, or pieces cut at the token limit?
+
+A broken weight, a wrong chat template or a low token limit shows in the answers before it shows in a score: two sides that both repeat one
+token agree on every item, and a comparison of them says nothing.  Three shares of a task's answers are counted, the first of each item:
+
+    loop     its second half (all of a short text) is one unit of text, four times or more
+    same     the most common text, which must be at least twice as common as the most common reference: labels repeat, essays do not
+    cut      ended at the token limit, with no answer found or, where the whole text counts, with less than the highest score
+
+Source of the first limit: greedy decoding of a good model loops in most long texts, people and sampling in less than 1 % of theirs (Holtzman
+et al., The Curious Case of Neural Text Degeneration, ICLR 2020, table 1); a tenth is neither.
+Cannot tell: loops that count up or change a word, and whether the items ask for repetition.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+import polars as pl
+
+from fireassay.estimates.format import count
+from fireassay.frames.evaluation.item_scores import answers_of, deciding, identity, metric_of, tasks
+from fireassay.frames.record_data import RecordData
+from fireassay.metrics.metric import Results
+from fireassay.scoring.likelihoods import METHOD
+from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.types import Finding
+
+FEWEST: Final = 10  # answers of a task, of which a share says something
+LOOPING: Final = 0.1  # share of the answers
+SAME: Final = 0.5
+CUT: Final = 0.2
+ABOVE_REFERENCES: Final = 2.0  # times as common as the most common reference
+TURNS: Final = 4  # of a loop
+SHORTEST: Final = 16  # characters of a loop
+WHOLE: Final = 64  # characters; of a longer text only the second half must loop
+QUOTED: Final = 40  # characters of a text in the evidence
+REMEDY: Final = "read some of the answers; a loop or one text for all means a wrong weight, chat template or stop string"
+LONGER: Final = "raise max_tokens, then evaluate again: what was cut off is scored as wrong"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Degenerate:
+    """How many answers of a task are no answers of their own."""
+
+    task: str
+    answers: int
+    loops: int
+    loop: str  # what the most common loop repeats
+    same: int  # 0 if the references are as alike
+    text: str
+    cut: int
+
+    @property
+    def worst(self) -> float:
+        """The largest share in multiples of its limit; from 1 it is too large."""
+        return round(max(self.loops / LOOPING, self.same / SAME, self.cut / CUT) / self.answers, 9)
+
+    @property
+    def evidence(self) -> str:
+        """Every share that is too large."""
+        told = (
+            (self.loops, LOOPING, f"end in a loop, {_quoted(self.loop)}"),
+            (self.same, SAME, f"are the same text, {_quoted(self.text)}"),
+            (self.cut, CUT, "were cut at the token limit"),
+        )
+        large = (f"{number:,} {words}" for number, limit, words in told if round(number / limit / self.answers, 9) >= 1.0)
+        return f"of {count(self.answers, 'answers')} {', '.join(large)}"
+
+    @property
+    def remedy(self) -> str:
+        """What to do: a limit that cuts healthy answers needs no other model."""
+        return REMEDY if replace(self, cut=0).worst >= 1.0 else LONGER
+
+
+def examine(measured: RecordData, _: Results) -> Iterator[Finding]:
+    """One finding for each configuration, with its worst task."""
+    for name in measured.configurations:
+        found = [one for task in _written(measured) if (one := _of(measured, name, task)) is not None and one.worst >= 1.0]
+        if found:
+            worst = max(found, key=lambda one: one.worst)
+            where = f"{worst.task}: " if len(tasks(measured)) > 1 else ""
+            more = f"; {count(len(found) - 1, 'more tasks')} likewise" if len(found) > 1 else ""
+            yield Finding("degenerate_answers", "warning", name, f"{where}{worst.evidence}{more}", worst.remedy)
+
+
+def _written(measured: RecordData) -> list[str]:
+    """The tasks whose answers are texts that a model wrote."""
+    return [task for task in tasks(measured) if identity(measured).get(task, {}).get("method") != METHOD]
+
+
+def _of(measured: RecordData, configuration: str, task: str) -> Degenerate | None:
+    """None of fewer than `FEWEST` answers."""
+    asked = answers_of(measured, configuration).filter((pl.col("task") == task) & (pl.col("outcome") == "ok"))
+    stripped = pl.col("text").str.strip_chars()
+    first = asked.sort("launch", "repetition").unique("item", keep="first", maintain_order=True)
+    first = first.with_columns(stripped.alias("stripped")).filter(stripped.str.len_chars() > 0)
+    if first.height < FEWEST:
+        return None
+    loops = Counter(loop for text in first["stripped"] if (loop := loop_of(text)))
+    text, same = Counter(first["stripped"]).most_common(1)[0]
+    wanted = max(Counter(json.loads(one)[0] for one in first["references"] if one != "[]").values(), default=0)
+    return Degenerate(
+        task=task,
+        answers=first.height,
+        loops=loops.total(),
+        loop=loops.most_common(1)[0][0] if loops else "",
+        same=same if same >= ABOVE_REFERENCES * wanted else 0,
+        text=text,
+        cut=_cut(measured, task, first),
+    )
+
+
+def _cut(measured: RecordData, task: str, first: pl.DataFrame) -> int:
+    """Answers that the limit cut before they said what is scored."""
+    metric = deciding(measured, task)
+    top = metric_of(measured, metric).scale[1] if metric else float("inf")
+    scores = measured.table("scores").filter((pl.col("task") == task) & (pl.col("metric") == metric))
+    keys = ["launch", "task", "item", "repetition"]
+    cut = first.filter(pl.col("finish_reason") == "length").join(scores.select(*keys, "score"), on=keys, how="left")
+    lost = pl.col("answer").is_null() | ((pl.col("rule") == "whole") & (pl.col("score").fill_null(0.0) < top))
+    return cut.filter(lost).height
+
+
+def loop_of(text: str) -> str:
+    """What a text repeats to its end; empty if nothing."""
+    tail = text.strip()
+    backwards = tail[len(tail) // 2 if len(tail) > WHOLE else 0 :][::-1]
+    needle = backwards[: max(1, len(backwards) // TURNS)]
+    period = backwards.find(needle, 1)  # of a text with a period of at most a quarter of it, this is the smallest one
+    if len(backwards) < SHORTEST or period < 1 or period * TURNS > len(backwards) or backwards[period:] != backwards[:-period]:
+        return ""
+    unit = tail[-period:]
+    space = unit.find(" ") + 1  # a turn begins with a word
+    return unit[space:] + unit[:space]
+
+
+def _quoted(text: str) -> str:
+    words = " ".join(text.split())
+    return f'"{words if len(words) <= QUOTED else f"{words[:QUOTED]} …"}"'
+
+
+AUDIT = Audit(
+    name="degenerate_answers",
+    title="answers that are loops, alike or cut",
+    question="Are the answers texts at all, or loops, one text for every item, or pieces cut at the token limit?",
+    examine=examine,
+    about=("evaluation",),
+)
