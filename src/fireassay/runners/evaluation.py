@@ -22,7 +22,7 @@ from fireassay.instruments import encoder
 from fireassay.runners import serving
 from fireassay.runners.evaluating import code, echo_probe, forcing, likelihood
 from fireassay.runners.evaluating.identity import digest, of_items
-from fireassay.runners.evaluating.rows import PROPER, Asked, write_answers, write_scored, write_scores
+from fireassay.runners.evaluating.rows import PROPER, Asked, Scores, all_scored, write_answers, write_scores
 from fireassay.runners.experiment import launch_loop
 from fireassay.runners.experiment.context import Job, Made, Outcome, RunContext, Runner
 from fireassay.runners.experiment.lost_requests import request_batches
@@ -36,6 +36,7 @@ from fireassay.spec.experiment import Experiment
 from fireassay.spec.model import LONGEST_S
 from fireassay.spec.sections.evaluation import Evaluation
 from fireassay.spec.sections.serving import Serving
+from fireassay.tasks.support.sample import sampled
 
 OWN_TASK: Final = "file"  # the layout of an own task's TOML file
 CODE: Final = "code"  # the method of tasks whose answers are programs
@@ -77,12 +78,8 @@ def tasks_of(evaluation: Evaluation, folder: Path) -> tuple[Task, ...]:
 
 
 def _limited(task: Task, evaluation: Evaluation) -> Task:
-    return replace(
-        task,
-        items=task.items[: evaluation.limit],
-        metrics=evaluation.metrics or task.metrics,
-        extractor=evaluation.extractor or task.extractor,
-    )
+    changed = replace(task, metrics=evaluation.metrics or task.metrics, extractor=evaluation.extractor or task.extractor)
+    return sampled(changed, evaluation.limit, first=evaluation.first)
 
 
 def check(experiment: Experiment, folder: Path) -> None:
@@ -143,21 +140,24 @@ class Evaluations(serving.Loads):
 
     def __init__(self, context: RunContext, folder: Path) -> None:
         evaluation, load = section(context.experiment)
-        self.ready = {
-            task.name: Ready(task=task, items={item.id: item for item in task.items}, scores=_scores(task, evaluation))
-            for task in tasks_of(evaluation, context.folder)
-        }
-        self.order = [  # of the prompts' rows: task, item, choice
-            (name, item.id, choice)
-            for name, ready in self.ready.items()
-            for item in ready.items.values()
-            for choice in range(len(item.choices) if ready.task.method == METHOD else 1)
-        ]
-        prompts = folder / "items.jsonl"
-        prompts.write_text("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in self._rows()), encoding="utf-8")
-        experiment = _as_requests(_as_load(context.experiment, load, prompts, self._tasks(), len(self.order)), self._tasks())
-        super().__init__(replace(context, experiment=echo_probe.probed(experiment) if _likelihoods(self._tasks()) else experiment))
-        context.note_environment(evaluation={"tasks": {name: _identity(ready) for name, ready in self.ready.items()}})
+        with context.stop.at_once():
+            self.ready = {
+                task.name: Ready(task=task, items={item.id: item for item in task.items}, scores=_scores(task, evaluation))
+                for task in tasks_of(evaluation, context.folder)
+            }
+            self.order = [  # of the prompts' rows: task, item, choice
+                (name, item.id, choice)
+                for name, ready in self.ready.items()
+                for item in ready.items.values()
+                for choice in range(len(item.choices) if ready.task.method == METHOD else 1)
+            ]
+            prompts = folder / "items.jsonl"
+            prompts.write_text("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in self._rows()), encoding="utf-8")
+            experiment = _as_requests(_as_load(context.experiment, load, prompts, self._tasks(), len(self.order)), self._tasks())
+            experiment = echo_probe.probed(experiment) if _likelihoods(self._tasks()) else experiment
+            identity = {name: _identity(ready) for name, ready in self.ready.items()}
+        context.note_inputs(evaluation={"tasks": identity})
+        super().__init__(replace(context, experiment=experiment))
 
     def _tasks(self) -> list[Task]:
         return [ready.task for ready in self.ready.values()]
@@ -180,43 +180,47 @@ class Evaluations(serving.Loads):
                 return replace(made, row={**made.row, "status": "aborted", "reason": f"stopped by {self.context.stop.reason}"})
         return made
 
-    def _unless_stopped(self, *_: int) -> None:
-        if self.context.stop.count:
-            raise Interrupted("the programs were not all judged")
-
     def _score(self, job: Job) -> None:
+        """Extract and score every answer; nothing is written before all are scored."""
         writer, path = self.context.record.writer(job.number), self.context.record.path
         writer.flush()
-        sent = list(_sent(path, job.number, self.order))
-        for name, ready in self.ready.items():
-            find = scoring.extractor(ready.task.extractor)
-            mine = [answer for answer in sent if answer["task"] == name]
-            mine = list(likelihood.folded(mine, ready.items)) if ready.task.method == METHOD else list(map(_with_text, mine))
-            missing = set(ready.items) - {answer["item"] for answer in mine}
-            texts = [answer["text"] if answer["status"] == PROPER else None for answer in mine]
-            items = [ready.items[answer["item"]] for answer in mine]
-            stops = () if ready.task.method == CODE else ready.task.stop
-            chosen = ready.task.method == METHOD
-            found = list(map(likelihood.chosen, texts)) if chosen else scoring.found(find, texts, [item.choices for item in items], stops)
-            asked = [
-                Asked(
-                    item=item,
-                    repetition=0,
-                    outcome=answer["status"],
-                    text=answer["text"],
-                    extraction=extraction,
-                    request=answer["request"],
-                    finish_reason=answer["finish_reason"],
-                )
-                for item, answer, extraction in zip(items, mine, found, strict=True)
-            ]
-            asked += [Asked(item=ready.items[item], repetition=0, outcome="unsent", text=None, extraction=None) for item in sorted(missing)]
-            if ready.task.method == CODE:
-                asked, passed = code.judged(asked, self._unless_stopped)
-                write_scored(writer, job.number, name, asked, _passed(passed))
+        with self.context.stop.at_once():
+            sent = list(_sent(path, job.number, self.order))
+            judged = {name: _judged(ready, [answer for answer in sent if answer["task"] == name]) for name, ready in self.ready.items()}
+        for name, (asked, scores) in judged.items():
             write_answers(writer, job.number, name, asked)
-            write_scores(writer, job.number, name, asked, ready.scores)
+            write_scores(writer, job.number, name, scores)
         check_written(writer, path)
+
+
+def _judged(ready: Ready, sent: Sequence[Mapping[str, Any]]) -> tuple[list[Asked], list[Scores]]:
+    """The items of a task with their outcomes, and every score; `sent`: what happened to its requests."""
+    task = ready.task
+    likely = task.method == METHOD
+    mine = list(likelihood.folded(sent, ready.items)) if likely else list(map(_with_text, sent))
+    texts = [answer["text"] if answer["status"] == PROPER else None for answer in mine]
+    items = [ready.items[answer["item"]] for answer in mine]
+    stops = () if task.method == CODE else task.stop
+    find = scoring.extractor(task.extractor)
+    found = list(map(likelihood.chosen, texts)) if likely else scoring.found(find, texts, [item.choices for item in items], stops)
+    asked = [
+        Asked(
+            item=item,
+            repetition=0,
+            outcome=answer["status"],
+            text=answer["text"],
+            extraction=extraction,
+            request=answer["request"],
+            finish_reason=answer["finish_reason"],
+        )
+        for item, answer, extraction in zip(items, mine, found, strict=True)
+    ]
+    missing = sorted(set(ready.items) - {item.id for item in items})
+    asked += [Asked(item=ready.items[item], repetition=0, outcome="unsent", text=None, extraction=None) for item in missing]
+    if task.method != CODE:
+        return asked, all_scored(asked, ready.scores)
+    asked, passed = code.judged(asked)
+    return asked, [(asked, _passed(passed))]
 
 
 def _passed(scores: Sequence[float | None]) -> Scored:
@@ -269,6 +273,7 @@ def _identity(ready: Ready) -> dict[str, Any]:
         "cluster": task.cluster,
         "options": dict(task.options),
         "method": task.method,
+        **({"sample": task.sample} if task.sample else {}),
     }
 
 
