@@ -13,6 +13,7 @@ from typing import Any
 
 from fireassay.errors import Interrupted, Problem, SpecError
 from fireassay.instruments import encoder
+from fireassay.runners.evaluating import margin
 from fireassay.runners.evaluating.identity import of_items
 from fireassay.runners.evaluating.likelihood import of_texts
 from fireassay.runners.evaluating.rows import Asked, all_scored, write_answers, write_scores
@@ -51,7 +52,8 @@ def check(experiment: Experiment, folder: Path) -> None:
         EnvironmentLacks: the library of a score is missing.
     """
     evaluation = section(experiment)
-    of_texts(scoring.prepared(evaluation.metrics or METRICS, evaluation.options, encoder.load), "files of answers")
+    scores = of_texts(scoring.prepared(evaluation.metrics or METRICS, evaluation.options, encoder.load), "files of answers")
+    margin.check(experiment, scores[0].metric)
     first, *others = [(file, _answers(file, evaluation, folder)) for file in evaluation.answers]
     for file, answers in others:
         _same_items(first, (file, answers), evaluation)

@@ -8,6 +8,7 @@ item is not wrong.
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +21,7 @@ from fireassay import catalog
 from fireassay.errors import Interrupted, Problem, SpecError
 from fireassay.instruments import encoder
 from fireassay.runners import serving
-from fireassay.runners.evaluating import code, echo_probe, forcing, likelihood
+from fireassay.runners.evaluating import code, echo_probe, forcing, likelihood, margin
 from fireassay.runners.evaluating.identity import digest, of_items
 from fireassay.runners.evaluating.rows import PROPER, Asked, Scores, all_scored, write_answers, write_scores
 from fireassay.runners.experiment import launch_loop
@@ -33,10 +34,13 @@ from fireassay.scoring.likelihoods import METHOD
 from fireassay.scoring.perturbations import perturbed
 from fireassay.scoring.scoring import Score, Scored
 from fireassay.spec.experiment import Experiment
+from fireassay.spec.explain import shown
 from fireassay.spec.model import LONGEST_S
+from fireassay.spec.plan import targets_of
 from fireassay.spec.sections.evaluation import Evaluation
 from fireassay.spec.sections.serving import Serving
 from fireassay.tasks.support.sample import sampled
+from fireassay.traffic.backends.process import folder_of
 
 OWN_TASK: Final = "file"  # the layout of an own task's TOML file
 CODE: Final = "code"  # the method of tasks whose answers are programs
@@ -89,16 +93,44 @@ def check(experiment: Experiment, folder: Path) -> None:
         SpecError, EnvironmentLacks: the data, a score, or an engine.
     """
     evaluation, _ = section(experiment)
+    _folders_exist(experiment, folder)
     tasks = tasks_of(evaluation, folder)
     for task in tasks:
-        _signatures(task, _scores(task, evaluation))
+        scores = _scores(task, evaluation)
+        _signatures(task, scores)
         scoring.extractor(task.extractor)
+        margin.check(experiment, scores[0].metric if scores else catalog.load("scoring.metrics", code.METRIC))
     experiment = _as_requests(experiment, tasks)
     serving.check(experiment, folder)
     if _likelihoods(tasks):
         echo_probe.probed(experiment)
     if evaluation.divergence:
         forcing.check(experiment)
+
+
+def _folders_exist(experiment: Experiment, folder: Path) -> None:
+    """Check that every target that runs in this process is a folder with a model; it may have been meant as an address.
+
+    Raises:
+        SpecError: it is none.
+    """
+    serving_ = experiment.serving
+    assert serving_ is not None
+    problems = []
+    for index, target in enumerate(targets_of(serving_)):
+        if target.backend != forcing.IN_PROCESS:
+            continue
+        place = folder_of(target, serving_.model)
+        path = folder / Path(place).expanduser()
+        if (path / "config.json").is_file():
+            continue
+        state = "a folder without config.json" if path.is_dir() else "a file" if path.exists() else "which does not exist"
+        address = re.fullmatch(r"[\w.-]+:\d+(/.*)?", place)
+        fix = f"Did you mean http://{place}?" if address else f"The full path is {path.resolve()}."
+        allowed = "an address as http://HOST:PORT, or a folder with a model that transformers can load"
+        problems.append(Problem(where=f"serving.targets[{index}]", found=f"{shown(place)}, {state}", allowed=allowed, fix=fix))
+    if problems:
+        raise SpecError(tuple(problems), "the engines")
 
 
 def _likelihoods(tasks: Sequence[Task]) -> bool:

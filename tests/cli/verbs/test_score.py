@@ -47,6 +47,9 @@ def test_the_exit_code_is_the_verdict(
         (("a.jsonl", "--option", "stem"), "METRIC.NAME=VALUE"),
         (("a.jsonl", "a.jsonl"), "NAME=FILE"),
         (("a.jsonl", "--extract", "nothing"), "--extract"),
+        (("",), "path"),
+        (("a.jsonl", "b=a.jsonl", "--margin", "2"), "Exact match goes from 0 to 1"),
+        ((".",), "found a folder at"),
     ],
 )
 def test_what_is_wrong_is_said_before_anything_is_written(

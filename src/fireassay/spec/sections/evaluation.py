@@ -17,7 +17,7 @@ from fireassay.spec.model import NAME_PATTERN, Model, Words, listed
 
 Option = str | int | float | bool
 SampleCount = Annotated[int, Field(ge=1, le=1000)]
-NAMED_FILE = re.compile(r"(?:([A-Za-z0-9][A-Za-z0-9._-]*)=)?(.+)", re.DOTALL)
+NAMED_FILE = re.compile(r"(?:([A-Za-z0-9][A-Za-z0-9._-]*)=)?(.*)", re.DOTALL)
 
 
 class AnswerFile(Model):

@@ -83,7 +83,8 @@ class Limits(Model):
         3600.0,
         gt=0.0,
         le=LONGEST_S,
-        description="Seconds after which a launch is ended and recorded as timeout; for an evaluation seconds without any answer, since the number of its items decides how long a pass takes.",
+        description="Seconds after which a launch is ended and recorded as timeout; in an evaluation seconds without any answer, since "
+        "the number of its items decides how long a pass takes.",
     )
     experiment_timeout_s: Annotated[float | None, flag("--total-timeout", "S", "seconds after which no further launch starts", run=420)] = (
         Field(None, gt=0.0, le=LONGEST_S, description="Seconds after which no further launch is started.")

@@ -61,10 +61,10 @@ def read(path: Path, name: str = "") -> Text:
     Raises:
         SpecError: it does not exist, is no file, is empty, too large or not UTF-8.
     """
-    name = name or path.name
+    name = name or path.name or str(path)
     if not path.is_file():
         state = "a folder" if path.is_dir() else "no such file" if not path.exists() else "neither a file nor a folder"
-        raise wrong(name, f"{state} at {shown(str(path))}", "a file", _similar(path))
+        raise wrong(name, f"{state} at {shown(str(path))}", "a file", "" if path.exists() else _similar(path))
     try:
         if (size := path.stat().st_size) > MOST_BYTES:
             raise wrong(name, f"{size:,} bytes", f"at most {MOST_BYTES:,}", "Split the file, and evaluate the parts.")

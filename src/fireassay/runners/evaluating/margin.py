@@ -1,0 +1,22 @@
+"""Can a score lose as much as the margin allows?  If not, quality is held whatever is answered."""
+
+from __future__ import annotations
+
+from fireassay.errors import Problem, SpecError
+from fireassay.estimates.format import given
+from fireassay.scoring.text_metric import TextMetric
+from fireassay.spec.experiment import Experiment
+
+
+def check(experiment: Experiment, metric: TextMetric) -> None:
+    """Check the margin against the score that decides.
+
+    Raises:
+        SpecError: the margin is as wide as the score's whole scale.
+    """
+    lowest, highest = metric.scale
+    if experiment.quality is None or experiment.quality.margin < highest - lowest:
+        return
+    allowed = f"less than {given(highest - lowest)}: {metric.title} goes from {given(lowest)} to {given(highest)}"
+    fix = f"Quality would be held whatever is answered. A loss of two points is {given((highest - lowest) / 50)}."
+    raise SpecError((Problem(where="quality.margin", found=given(experiment.quality.margin), allowed=allowed, fix=fix),), "the evaluation")
