@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fireassay.errors import Problem, SpecError
-from fireassay.estimates.format import given
 from fireassay.scoring.text_metric import TextMetric
 from fireassay.spec.experiment import Experiment
 
@@ -17,6 +16,6 @@ def check(experiment: Experiment, metric: TextMetric) -> None:
     lowest, highest = metric.scale
     if experiment.quality is None or experiment.quality.margin < highest - lowest:
         return
-    allowed = f"less than {given(highest - lowest)}: {metric.title} goes from {given(lowest)} to {given(highest)}"
-    fix = f"Quality would be held whatever is answered. A loss of two points is {given((highest - lowest) / 50)}."
-    raise SpecError((Problem(where="quality.margin", found=given(experiment.quality.margin), allowed=allowed, fix=fix),), "the evaluation")
+    allowed = f"less than {highest - lowest:g}: {metric.title} goes from {lowest:g} to {highest:g}"
+    fix = f"Quality would be held whatever is answered. A loss of two points is {(highest - lowest) / 50:g}."
+    raise SpecError((Problem(where="quality.margin", found=f"{experiment.quality.margin:g}", allowed=allowed, fix=fix),), "the evaluation")
