@@ -29,7 +29,8 @@ SURFACE = {
     "doctor": f"SUBJECT --seconds --show {OUTPUT}",
     "evaluate": (
         "--target --task --data --model --margin --flips --explore --divergence --repetitions -k --task-option --limit --first --perturb "
-        "--metric --option --extract --concurrency --temperature --backend --tokenizer --request-timeout --api-key-env --header --no-stream --price --price-date --price-source "
+        "--metric --option --extract --concurrency --temperature "
+        "--backend --tokenizer --request-timeout --api-key-env --header --no-stream --price --price-date --price-source "
         f"--confidence --seed --name --root --dry-run --toml {OUTPUT}"
     ),
     "import": f"FILES --from --tool --name --margin --metric --varying --most-failed {OUTPUT} --root",
