@@ -71,7 +71,7 @@ def all_scored(asked: Sequence[Asked], scores: Sequence[scoring.Score]) -> list[
     proper = answered(asked)
     answers = [(one.extraction.answer if one.extraction is not None else None) or "" for one in proper]
     references = [one.item.references for one in proper]
-    scored = []
+    scored: list[Scores] = []
     for score in scores:
         texts = [one.text or "" for one in proper] if score.metric.reads == "likelihoods" else answers
         scored += [(proper, one) for one in scoring.score_all((score,), texts, references)]
