@@ -28,8 +28,8 @@ SURFACE = {
     "demo": f"--folder --whole --list {OUTPUT}",
     "doctor": f"SUBJECT --seconds --show {OUTPUT}",
     "evaluate": (
-        "--target --task --data --model --margin --own-references --flips --max-flip-rate --explore --divergence --repetitions -k --task-option --limit "
-        "--perturb --metric --option --extract --concurrency "
+        "--target --task --data --model --margin --own-references --flips --max-flip-rate --explore --divergence --repetitions -k --task-option "
+        "--limit --first --perturb --metric --option --extract --concurrency "
         "--temperature --backend --tokenizer --request-timeout --api-key-env --header --no-stream --price --price-date --price-source "
         f"--confidence --seed --name --root --dry-run --toml {OUTPUT}"
     ),

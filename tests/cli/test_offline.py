@@ -1,7 +1,7 @@
-"""Does everything about quality work without a network: scores, the sandbox, a task's layout, judging and comparing?
+"""Does everything about quality work without a network: scores, the sandbox, a task's layout, judging, comparing, importing, evaluating?
 
 In a network namespace of its own, where not even the loopback is up: whatever connects fails.  A hook refuses every internet socket of
-this process besides, so that an attempt whose failure is swallowed fails too.
+this process besides, so that an attempt whose failure is swallowed fails too.  Evaluations have the loopback, and no way out.
 """
 
 from __future__ import annotations
@@ -13,11 +13,15 @@ import subprocess
 import sys
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.limits import PROCESS_S
+from tests.runners.foreign.evaluations.read_back import LOGS
 from tests.sandbox.available import tier
+
+REPOSITORY = Path(__file__).parents[2]
 
 PROGRAM = """
 import json, socket, sys
@@ -62,6 +66,29 @@ verdicts = [check_program(program(item, item.references[0]), Limits(), probe()).
 Path("said.json").write_text(json.dumps({"codes": codes, "items": len(sums.items), "verdicts": verdicts, "opened": opened}))
 """
 
+EVALUATING = """
+import fcntl, json, socket, struct, sys
+from pathlib import Path
+
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as device:  # ip link set lo up
+    fcntl.ioctl(device, 0x8914, struct.pack("16sh14x", b"lo", 1))  # SIOCSIFFLAGS, IFF_UP
+try:
+    socket.create_connection(("192.0.2.1", 80), timeout=1)
+    sys.exit("there is a way out")
+except OSError as error:
+    assert error.errno == 101, error  # the network is unreachable
+
+from fireassay.cli import main
+from tests.oracle import oracle
+
+words = ["evaluate", "--task", "jsonl", "--data", "items.jsonl", "--quiet", "--task-option", "max_tokens=4"]
+codes = {"import": main(["import", "--from", "lm-eval", sys.argv[1]])}
+with oracle(lambda prompt: prompt) as engine:
+    codes["over HTTP"] = main([*words, "--target", engine.url, "--model", "m"])
+codes["in this process"] = main([*words, "--target", "model"])
+Path("said.json").write_text(json.dumps(codes))
+"""
+
 
 @cache
 def unshare() -> list[str] | None:
@@ -92,6 +119,23 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def isolated(command: list[str], folder: Path, program: str, *words: str) -> Any:
+    """What a program says in a namespace without a network."""
+    empty = str(folder / "home")  # no cache of models or corpora to fall back on
+    paths = os.pathsep.join(map(str, (REPOSITORY / "src", REPOSITORY)))
+    done = subprocess.run(
+        [*command, sys.executable, "-c", program, *words],
+        cwd=folder,
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": paths, "HOME": empty, "HF_HOME": empty, "NLTK_DATA": empty},
+        capture_output=True,
+        text=True,
+        timeout=PROCESS_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads((folder / "said.json").read_text())
+
+
 @pytest.mark.slow
 def test_scores_sandbox_layouts_and_verdicts_need_no_network(folder: Path) -> None:
     for library in ("rouge_score", "sacrebleu"):
@@ -99,21 +143,24 @@ def test_scores_sandbox_layouts_and_verdicts_need_no_network(folder: Path) -> No
     tier("unshare")
     if (command := unshare()) is None:
         pytest.skip("this kernel refuses a network namespace")
-    empty = str(folder / "home")  # no cache of models or corpora to fall back on
-    source = str(Path(__file__).parents[2] / "src")
-    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": source, "HOME": empty, "HF_HOME": empty, "NLTK_DATA": empty}
-    done = subprocess.run(
-        [*command, sys.executable, "-c", PROGRAM],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=PROCESS_S,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    said = json.loads((folder / "said.json").read_text())
+    said = isolated(command, folder, PROGRAM)
     assert said["opened"] == []
     assert said["items"] == 1
     assert said["verdicts"] == ["passed"]
     assert set(said["codes"].values()) == {0}, said
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_evaluating_over_the_loopback_or_in_process_and_importing_need_no_way_out(tmp_path: Path) -> None:
+    for library in ("transformers", "tokenizers"):
+        pytest.importorskip(library)
+    if (command := unshare()) is None:
+        pytest.skip("this kernel refuses a network namespace")
+    (tmp_path / "home").mkdir()
+    (tmp_path / "items.jsonl").write_text("".join(f'{{"prompt": "{word}", "reference": "{word}"}}\n' for word in ("yes", "no")))
+    maker = REPOSITORY / "examples" / "serving" / "make_model.py"
+    subprocess.run([sys.executable, str(maker), str(tmp_path / "model"), "--hidden", "32", "--layers", "1"], check=True, timeout=PROCESS_S)
+    said = isolated(command, tmp_path, EVALUATING, str(LOGS / "lm_eval" / "tiny"))
+    assert said == {"import": 0, "over HTTP": 0, "in this process": 0}
+    assert len(list((tmp_path / "records").iterdir())) == 3

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from pathlib import Path
 from typing import Any
@@ -10,12 +9,10 @@ from typing import Any
 import pytest
 
 from fireassay import catalog
-from fireassay.errors import Interrupted
 from fireassay.frames.record_data import RecordData, from_record
 from fireassay.kinds.evaluation.rows import rows
 from fireassay.record.reader import open_record
 from fireassay.record.sealing.verify import verify
-from fireassay.runners.evaluation import Evaluations
 from fireassay.runners.experiment.run import run
 from fireassay.scoring.items import Format, Item, Task
 from fireassay.spec.load import from_mapping
@@ -198,19 +195,3 @@ def test_programs_are_judged_by_their_tests_and_not_by_their_words(tmp_path: Pat
     signature = measured.before["evaluation"]["tasks"]["programs"]["metrics"]["pass_at_1"]
     assert "tier:" in signature or "bubblewrap" in signature or "unshare" in signature
     assert judge(measured).verdict.status == "PASS"
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("programs")
-def test_a_stop_while_programs_are_judged_aborts_the_launch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stopped(self: Evaluations, *_: int) -> None:
-        self.context.stop.note(signal.SIGINT)
-        raise Interrupted("the user")
-
-    monkeypatch.setattr("fireassay.runners.evaluation.Evaluations._unless_stopped", stopped)
-    with oracle(solved) as engine, pytest.raises(Interrupted):
-        evaluated(tmp_path, engine.url)
-    (record,) = (tmp_path / "records").iterdir()
-    launches = open_record(record).table("launches")
-    assert launches["status"].to_list() == ["aborted"]
-    assert launches["reason"][0] == "stopped by Ctrl-C"

@@ -78,3 +78,22 @@ def test_bytes_that_are_no_text_are_named(tmp_path: Path) -> None:
         read(tmp_path / "a.jsonl", Fields())
     with pytest.raises(SpecError, match="no such file"):
         read(tmp_path / "b.jsonl", Fields())
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        (
+            "a.jsonl",
+            '{"answer": "a", "reference": "b"}\n{"answer": "aaaaaaaaaaaaaaaaaaaa", "reference": "b"}',
+            "line 2: found 52 characters",
+        ),
+        ("a.csv", f"answer,reference\n{'a' * 60},b\n", "line 2: found no CSV (field larger than field limit"),
+    ],
+)
+def test_a_line_longer_than_any_answer_is_refused(name: str, text: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of a gigabyte in one line was scored for ten minutes without an end in sight."""
+    monkeypatch.setattr("fireassay.tasks.support.files.LONGEST_LINE", 40)
+    with pytest.raises(SpecError) as refused:
+        of(text, tmp_path, name)
+    assert said in str(refused.value)

@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import Interrupted, Problem, SpecError
 from fireassay.instruments import encoder
-from fireassay.record.writer import StreamWriter
+from fireassay.runners.evaluating import margin
 from fireassay.runners.evaluating.identity import of_items
 from fireassay.runners.evaluating.likelihood import fitting
-from fireassay.runners.evaluating.rows import Asked, write_answers, write_scores
+from fireassay.runners.evaluating.rows import Asked, all_scored, write_answers, write_scores
 from fireassay.runners.experiment import launch_loop
 from fireassay.runners.experiment.context import Job, Made, Outcome, RunContext, Runner
 from fireassay.runners.experiment.rows import check_written
@@ -52,7 +53,8 @@ def check(experiment: Experiment, folder: Path) -> None:
     """
     evaluation = section(experiment)
     fitting(evaluation.metrics or METRICS, "generation", "files of answers")
-    scoring.prepared(evaluation.metrics or METRICS, evaluation.options, encoder.load)
+    scores = scoring.prepared(evaluation.metrics or METRICS, evaluation.options, encoder.load)
+    margin.check(experiment, scores[0].metric)
     first, *others = [(file, _answers(file, evaluation, folder)) for file in evaluation.answers]
     for file, answers in others:
         _same_items(first, (file, answers), evaluation)
@@ -86,64 +88,56 @@ class Scorings:
     def __init__(self, context: RunContext) -> None:
         self.context, self.evaluation = context, section(context.experiment)
         self.extractor = scoring.extractor(self.evaluation.extractor or WHOLE)
-        self.scores = scoring.prepared(self.evaluation.metrics or METRICS, self.evaluation.options, encoder.load)
-        self.answers: dict[str, Answers] = {}
+        with context.stop.at_once():
+            self.scores = scoring.prepared(self.evaluation.metrics or METRICS, self.evaluation.options, encoder.load)
+            self.answers = {file.name: _answers(file, self.evaluation, context.folder) for file in self.evaluation.answers}
+            identity = self._identity()
+        context.note_inputs(evaluation={"tasks": {TASK: identity}})
 
     def absences(self) -> Mapping[str, str]:
         """Nothing is metered."""
         return {}
 
     def make(self, job: Job) -> Made:
-        """Score one file."""
+        """Score one file; nothing is written before all of it is scored."""
         begin_utc, begin = self.context.begin_utc(), self.context.clock.now_ns()
-        name = configuration_of(self.context.experiment, job.planned).target
-        file = next(file for file in self.evaluation.answers if file.name == name)
-        answers = _answers(file, self.evaluation, self.context.folder)
-        writer = self.context.record.writer(job.number)
-        self._write(writer, job.number, answers)
-        check_written(writer, self.context.record.path)
+        answers = self.answers[configuration_of(self.context.experiment, job.planned).target]
+        how = {"status": "ok", "reason": ""}
+        try:
+            with self.context.stop.at_once():
+                asked = self._asked(answers)
+                scored = all_scored(asked, self.scores)
+        except Interrupted:
+            how = {"status": "aborted", "reason": f"stopped by {self.context.stop.reason}"}
+        else:
+            writer = self.context.record.writer(job.number)
+            write_answers(writer, job.number, TASK, asked)
+            write_scores(writer, job.number, TASK, scored)
+            check_written(writer, self.context.record.path)
         end = self.context.clock.now_ns()
-        return Made(row=job.row(begin_ns=begin, end_ns=end, begin_utc=begin_utc, placement=json.dumps({"launcher": "none"})))
+        return Made(row=job.row(begin_ns=begin, end_ns=end, begin_utc=begin_utc, placement=json.dumps({"launcher": "none"}), **how))
 
-    def _write(self, writer: StreamWriter, launch: int, answers: Answers) -> None:
+    def _asked(self, answers: Answers) -> list[Asked]:
         found = scoring.found(self.extractor, answers.texts, [item.choices for item in answers.items])
-        asked = [
+        return [
             Asked(item=item, repetition=repetition, outcome="missing" if text is None else "ok", text=text, extraction=extraction)
             for item, repetition, text, extraction in zip(answers.items, answers.repetitions, answers.texts, found, strict=True)
         ]
-        write_answers(writer, launch, TASK, asked)
-        write_scores(writer, launch, TASK, asked, self.scores)
 
-
-def signatures(evaluation: Evaluation) -> dict[str, str]:
-    """The signature of each score."""
-    scores = scoring.prepared(evaluation.metrics or METRICS, evaluation.options, encoder.load)
-    return {score.metric.name: score.prepared.signature for score in scores}
-
-
-def digests(evaluation: Evaluation, folder: Path) -> dict[str, str]:
-    """SHA-256 of each file, by the name of its answers."""
-    return {file.name: _answers(file, evaluation, folder).sha256 for file in evaluation.answers}
+    def _identity(self) -> dict[str, Any]:
+        """Everything that moves a score, and the digest of each file."""
+        return {
+            "metrics": {score.metric.name: score.prepared.signature for score in self.scores},
+            "extractor": self.extractor.signature,
+            **of_items(_once_each(next(iter(self.answers.values())).items)),
+            "cluster": self.evaluation.fields.cluster,
+            "files": {name: answers.sha256 for name, answers in self.answers.items()},
+        }
 
 
 def run(context: RunContext) -> Outcome:
     """Score the remaining files."""
-    scorings = Scorings(context)
-    evaluation = scorings.evaluation
-    context.note_environment(
-        evaluation={
-            "tasks": {
-                TASK: {
-                    "metrics": signatures(evaluation),
-                    "extractor": scorings.extractor.signature,
-                    **of_items(_once_each(_answers(evaluation.answers[0], evaluation, context.folder).items)),
-                    "cluster": evaluation.fields.cluster,
-                    "files": digests(evaluation, context.folder),
-                }
-            }
-        }
-    )
-    return launch_loop.run(context, scorings)
+    return launch_loop.run(context, Scorings(context))
 
 
 def _once_each(items: Sequence[Item]) -> list[Item]:

@@ -8,6 +8,7 @@ item is not wrong.
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,9 +21,9 @@ from fireassay import catalog
 from fireassay.errors import Interrupted, Problem, SpecError
 from fireassay.instruments import encoder
 from fireassay.runners import serving
-from fireassay.runners.evaluating import code, echo_probe, forcing, likelihood, stops
+from fireassay.runners.evaluating import code, echo_probe, forcing, likelihood, margin, stops
 from fireassay.runners.evaluating.identity import digest, of_items
-from fireassay.runners.evaluating.rows import PROPER, Asked, write_answers, write_scored, write_scores
+from fireassay.runners.evaluating.rows import PROPER, Asked, Scores, all_scored, write_answers, write_scores
 from fireassay.runners.experiment import launch_loop
 from fireassay.runners.experiment.context import Job, Made, Outcome, RunContext, Runner
 from fireassay.runners.experiment.lost_requests import request_batches
@@ -33,9 +34,13 @@ from fireassay.scoring.likelihoods import METHOD
 from fireassay.scoring.perturbations import perturbed
 from fireassay.scoring.scoring import Score, Scored
 from fireassay.spec.experiment import Experiment
+from fireassay.spec.explain import shown
 from fireassay.spec.model import LONGEST_S
+from fireassay.spec.plan import targets_of
 from fireassay.spec.sections.evaluation import Evaluation
 from fireassay.spec.sections.serving import Serving
+from fireassay.tasks.support.sample import sampled
+from fireassay.traffic.backends.process import folder_of
 
 OWN_TASK: Final = "file"  # the layout of an own task's TOML file
 CODE: Final = "code"  # the method of tasks whose answers are programs
@@ -77,12 +82,8 @@ def tasks_of(evaluation: Evaluation, folder: Path) -> tuple[Task, ...]:
 
 
 def _limited(task: Task, evaluation: Evaluation) -> Task:
-    return replace(
-        task,
-        items=task.items[: evaluation.limit],
-        metrics=evaluation.metrics or task.metrics,
-        extractor=evaluation.extractor or task.extractor,
-    )
+    changed = replace(task, metrics=evaluation.metrics or task.metrics, extractor=evaluation.extractor or task.extractor)
+    return sampled(changed, evaluation.limit, first=evaluation.first)
 
 
 def check(experiment: Experiment, folder: Path) -> None:
@@ -92,16 +93,44 @@ def check(experiment: Experiment, folder: Path) -> None:
         SpecError, EnvironmentLacks: the data, a score, or an engine.
     """
     evaluation, _ = section(experiment)
+    _folders_exist(experiment, folder)
     tasks = tasks_of(evaluation, folder)
     for task in tasks:
-        _signatures(task, _scores(task, evaluation))
+        scores = _scores(task, evaluation)
+        _signatures(task, scores)
         scoring.extractor(task.extractor)
+        margin.check(experiment, scores[0].metric if scores else catalog.load("scoring.metrics", code.METRIC))
     experiment = _as_requests(experiment, tasks)
     serving.check(experiment, folder)
     if _likelihoods(tasks):
         echo_probe.probed(experiment)
     if evaluation.divergence:
         forcing.check(experiment)
+
+
+def _folders_exist(experiment: Experiment, folder: Path) -> None:
+    """Check that every target that runs in this process is a folder with a model; it may have been meant as an address.
+
+    Raises:
+        SpecError: it is none.
+    """
+    serving_ = experiment.serving
+    assert serving_ is not None
+    problems = []
+    for index, target in enumerate(targets_of(serving_)):
+        if target.backend != forcing.IN_PROCESS:
+            continue
+        place = folder_of(target, serving_.model)
+        path = folder / Path(place).expanduser()
+        if (path / "config.json").is_file():
+            continue
+        state = "a folder without config.json" if path.is_dir() else "a file" if path.exists() else "which does not exist"
+        address = re.fullmatch(r"[\w.-]+:\d+(/.*)?", place)
+        fix = f"Did you mean http://{place}?" if address else f"The full path is {path.resolve()}."
+        allowed = "an address as http://HOST:PORT, or a folder with a model that transformers can load"
+        problems.append(Problem(where=f"serving.targets[{index}]", found=f"{shown(place)}, {state}", allowed=allowed, fix=fix))
+    if problems:
+        raise SpecError(tuple(problems), "the engines")
 
 
 def _likelihoods(tasks: Sequence[Task]) -> bool:
@@ -144,22 +173,25 @@ class Evaluations(serving.Loads):
 
     def __init__(self, context: RunContext, folder: Path) -> None:
         evaluation, load = section(context.experiment)
-        self.ready = {
-            task.name: Ready(task=task, items={item.id: item for item in task.items}, scores=_scores(task, evaluation))
-            for task in tasks_of(evaluation, context.folder)
-        }
-        self.order = [  # of the prompts' rows: task, item, choice
-            (name, item.id, choice)
-            for name, ready in self.ready.items()
-            for item in ready.items.values()
-            for choice in range(len(item.choices) if ready.task.method == METHOD else 1)
-        ]
-        prompts = folder / "items.jsonl"
-        prompts.write_text("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in self._rows()), encoding="utf-8")
-        experiment = _as_requests(_as_load(context.experiment, load, prompts, self._tasks(), len(self.order)), self._tasks())
-        super().__init__(replace(context, experiment=echo_probe.probed(experiment) if _likelihoods(self._tasks()) else experiment))
-        tasks = {name: _identity(ready) for name, ready in self.ready.items()}
-        context.note_environment(evaluation={"tasks": tasks, "stop_sent": _stops(context.experiment, self._tasks())})
+        with context.stop.at_once():
+            self.ready = {
+                task.name: Ready(task=task, items={item.id: item for item in task.items}, scores=_scores(task, evaluation))
+                for task in tasks_of(evaluation, context.folder)
+            }
+            self.order = [  # of the prompts' rows: task, item, choice
+                (name, item.id, choice)
+                for name, ready in self.ready.items()
+                for item in ready.items.values()
+                for choice in range(len(item.choices) if ready.task.method == METHOD else 1)
+            ]
+            prompts = folder / "items.jsonl"
+            prompts.write_text("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in self._rows()), encoding="utf-8")
+            experiment = _as_requests(_as_load(context.experiment, load, prompts, self._tasks(), len(self.order)), self._tasks())
+            experiment = echo_probe.probed(experiment) if _likelihoods(self._tasks()) else experiment
+            identity = {name: _identity(ready) for name, ready in self.ready.items()}
+        stopped = _stops(context.experiment, self._tasks())
+        context.note_inputs(evaluation={"tasks": identity, "stop_sent": stopped})
+        super().__init__(replace(context, experiment=experiment))
 
     def _tasks(self) -> list[Task]:
         return [ready.task for ready in self.ready.values()]
@@ -182,43 +214,47 @@ class Evaluations(serving.Loads):
                 return replace(made, row={**made.row, "status": "aborted", "reason": f"stopped by {self.context.stop.reason}"})
         return made
 
-    def _unless_stopped(self, *_: int) -> None:
-        if self.context.stop.count:
-            raise Interrupted("the programs were not all judged")
-
     def _score(self, job: Job) -> None:
+        """Extract and score every answer; nothing is written before all are scored."""
         writer, path = self.context.record.writer(job.number), self.context.record.path
         writer.flush()
-        sent = list(_sent(path, job.number, self.order))
-        for name, ready in self.ready.items():
-            find = scoring.extractor(ready.task.extractor)
-            mine = [answer for answer in sent if answer["task"] == name]
-            mine = list(likelihood.folded(mine, ready.items)) if ready.task.method == METHOD else list(map(_with_text, mine))
-            missing = set(ready.items) - {answer["item"] for answer in mine}
-            texts = [answer["text"] if answer["status"] == PROPER else None for answer in mine]
-            items = [ready.items[answer["item"]] for answer in mine]
-            stops = () if ready.task.method == CODE else ready.task.stop
-            chosen = ready.task.method == METHOD
-            found = list(map(likelihood.chosen, texts)) if chosen else scoring.found(find, texts, [item.choices for item in items], stops)
-            asked = [
-                Asked(
-                    item=item,
-                    repetition=0,
-                    outcome=answer["status"],
-                    text=answer["text"],
-                    extraction=extraction,
-                    request=answer["request"],
-                    finish_reason=answer["finish_reason"],
-                )
-                for item, answer, extraction in zip(items, mine, found, strict=True)
-            ]
-            asked += [Asked(item=ready.items[item], repetition=0, outcome="unsent", text=None, extraction=None) for item in sorted(missing)]
-            if ready.task.method == CODE:
-                asked, passed = code.judged(asked, self._unless_stopped)
-                write_scored(writer, job.number, name, asked, _passed(passed))
+        with self.context.stop.at_once():
+            sent = list(_sent(path, job.number, self.order))
+            judged = {name: _judged(ready, [answer for answer in sent if answer["task"] == name]) for name, ready in self.ready.items()}
+        for name, (asked, scores) in judged.items():
             write_answers(writer, job.number, name, asked)
-            write_scores(writer, job.number, name, asked, ready.scores)
+            write_scores(writer, job.number, name, scores)
         check_written(writer, path)
+
+
+def _judged(ready: Ready, sent: Sequence[Mapping[str, Any]]) -> tuple[list[Asked], list[Scores]]:
+    """The items of a task with their outcomes, and every score; `sent`: what happened to its requests."""
+    task = ready.task
+    likely = task.method == METHOD
+    mine = list(likelihood.folded(sent, ready.items)) if likely else list(map(_with_text, sent))
+    texts = [answer["text"] if answer["status"] == PROPER else None for answer in mine]
+    items = [ready.items[answer["item"]] for answer in mine]
+    stops = () if task.method == CODE else task.stop
+    find = scoring.extractor(task.extractor)
+    found = list(map(likelihood.chosen, texts)) if likely else scoring.found(find, texts, [item.choices for item in items], stops)
+    asked = [
+        Asked(
+            item=item,
+            repetition=0,
+            outcome=answer["status"],
+            text=answer["text"],
+            extraction=extraction,
+            request=answer["request"],
+            finish_reason=answer["finish_reason"],
+        )
+        for item, answer, extraction in zip(items, mine, found, strict=True)
+    ]
+    missing = sorted(set(ready.items) - {item.id for item in items})
+    asked += [Asked(item=ready.items[item], repetition=0, outcome="unsent", text=None, extraction=None) for item in missing]
+    if task.method != CODE:
+        return asked, all_scored(asked, ready.scores)
+    asked, passed = code.judged(asked)
+    return asked, [(asked, _passed(passed))]
 
 
 def _passed(scores: Sequence[float | None]) -> Scored:
@@ -281,6 +317,7 @@ def _identity(ready: Ready) -> dict[str, Any]:
         "cluster": task.cluster,
         "options": dict(task.options),
         "method": task.method,
+        **({"sample": task.sample} if task.sample else {}),
     }
 
 

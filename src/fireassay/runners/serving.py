@@ -96,7 +96,7 @@ class Loads(Metered):
         super().__init__(context)
         self.engines = Engines(context)
         assert context.experiment.serving is not None
-        context.note_environment(files=digests(context.experiment.serving, context.folder))
+        context.note_inputs(files=digests(context.experiment.serving, context.folder))
 
     def make(self, job: Job) -> Made:
         """Run one load, from its engine's start to its row."""

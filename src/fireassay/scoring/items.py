@@ -67,6 +67,7 @@ class Task:
     shots: int = 0
     chance: float | None = None  # score of a guesser without knowledge
     files: Mapping[str, str] = field(default_factory=dict)  # file name -> SHA-256
+    sample: str = ""  # how the items were chosen, if they are not all
     cluster: str = ""  # what the clusters are: "subject", "passage"; empty: items are independent
     options: Mapping[str, str | int | float | bool] = field(default_factory=dict)  # of the layout, as used: all are conditions
 

@@ -26,6 +26,7 @@ class Asked:
     largest: float = 1.0  # weight of the largest unit, in items of mean weight
     uneven: float = 1.0  # mean(w^2) / mean(w)^2 of the items' weights
     choices: int | None = None  # of all items together, where each is a request; None: an item is one
+    sample: str = ""  # how the items were chosen, if they are not all
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +88,7 @@ def sentences(told: EvaluationPlan) -> tuple[str, ...]:
     tokens = f"at most {told.most_tokens:,} tokens of answers" if told.most_tokens else "nothing is generated"
     words = [
         f"{count(told.requests, 'requests')}, {told.characters:,} characters of prompts, {tokens}",
+        *(f"{task.asked.task}: {task.asked.sample}" for task in told.tasks if task.asked.sample),
         *(_words(task, told.margin or 0.0) for task in told.tasks if task.power is not None),
     ]
     return tuple(words)

@@ -60,3 +60,36 @@ def test_a_wrong_flag_is_named(words: tuple[str, ...], said: str, tmp_path: Path
     assert cli.main([VERB.name, *words, "--root", str(tmp_path / "records")]) == 2
     assert said in capsys.readouterr().err
     assert not (tmp_path / "records").exists()
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("127.0.0.1:8000", "Did you mean http://127.0.0.1:8000?"),
+        ("nowhere", '"nowhere", which does not exist'),
+        ("items.jsonl", '"items.jsonl", a file'),
+        (".", '".", a folder without config.json'),
+    ],
+)
+def test_a_target_that_is_neither_an_address_nor_a_model_is_refused_before_anything_starts(
+    target: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "items.jsonl").write_text('{"prompt": "1+1=", "reference": "2"}')
+    assert cli.main([VERB.name, "--task", "jsonl", "--data", "items.jsonl", "--target", target]) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "records").exists()
+
+
+def test_a_limit_asks_a_sample_and_the_plan_says_which(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "items.jsonl").write_text('{"prompt": "1+1=", "reference": "2"}\n' * 20)
+    words = [VERB.name, "--task", "jsonl", "--data", "items.jsonl", "--target", "http://localhost:1", "--dry-run", "--limit", "5"]
+    assert cli.main(words) == 0
+    assert "items: 5 of 20 by SHA-256 of id, seed 0" in capsys.readouterr().err
+    assert cli.main([*words, "--first"]) == 0
+    assert "items: the first 5 of 20" in capsys.readouterr().err
+    assert cli.main([*words, "--task-option", "max_tokens=0"]) == 2
+    assert "a whole number from 1" in capsys.readouterr().err

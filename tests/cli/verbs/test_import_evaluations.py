@@ -49,3 +49,10 @@ def test_results_of_two_tools_are_no_sides(capsys: pytest.CaptureFixture[str]) -
 def test_what_an_import_must_doubt_is_said_at_once(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["import", str(LOGS / "lm_eval" / "failing")]) == 0
     assert "20 replies of sums_plain are empty" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_harness_that_there_is_none_of_is_refused_with_the_closest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["import", "--from", "lmeval", "anything"]) == 2
+    said = capsys.readouterr().err
+    assert "Did you mean lm-eval?" in said
+    assert "helm, inspect, lm-eval" in said

@@ -49,6 +49,9 @@ def test_the_exit_code_is_the_verdict(
         (("a.jsonl", "--extract", "nothing"), "--extract"),
         (("a.jsonl", "--metric", "pass_at_1"), "assay evaluate --task humaneval"),
         (("a.jsonl", "--metric", "acc"), "log-likelihood"),
+        (("",), "path"),
+        (("a.jsonl", "b=a.jsonl", "--margin", "2"), "Exact match goes from 0 to 1"),
+        ((".",), "found a folder at"),
     ],
 )
 def test_what_is_wrong_is_said_before_anything_is_written(

@@ -118,7 +118,7 @@ SENT: Final[Mapping[str, tuple[Sent, set[str]]]] = {
     "the order of the items": (Sent(rows=lines(ROWS[::-1])), {f"{T}.items"}),
     "the limit": (
         Sent(edit=evaluation(limit=3)),
-        {f"{T}.{part}" for part in ("items", "prompts", "references", "choices", "clusters", "groups", "weights", "tests")},
+        {f"{T}.{part}" for part in ("items", "prompts", "references", "choices", "clusters", "groups", "weights", "tests", "sample")},
     ),
     "the prompt of one item": (other(2, q="3+1="), {f"{T}.prompts"}),
     "the reference of one item": (other(2, answer="x"), {f"{T}.references"}),

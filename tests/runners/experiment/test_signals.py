@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+from fireassay.errors import Interrupted
 from fireassay.runners.experiment.signals import listening
 
 
@@ -18,6 +19,24 @@ def test_the_first_two_signals_are_noted_and_the_third_is_thrown() -> None:
         assert (stop.count, stop.reason) == (2, "a termination signal")
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
+
+
+def test_a_computation_that_cannot_poll_is_left_at_the_first_signal() -> None:
+    with listening() as stop:
+        with pytest.raises(Interrupted), stop.at_once():
+            signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)  # while what was computed so far is put away
+        assert (stop.count, stop.reason) == (2, "Ctrl-C")
+        with pytest.raises(Interrupted), stop.at_once():
+            pytest.fail("it was begun after the stop")
+
+
+def test_after_a_computation_signals_are_noted_again() -> None:
+    with listening() as stop:
+        with stop.at_once():
+            pass
+        signal.raise_signal(signal.SIGINT)
+        assert stop.count == 1
 
 
 def test_the_handlers_are_put_back() -> None:

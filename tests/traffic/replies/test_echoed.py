@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from itertools import accumulate
 from typing import Any
 
@@ -113,10 +114,27 @@ def test_everything_else_is_malformed_and_never_a_probability(told: Any) -> None
     assert answer.error
 
 
-def test_a_probability_that_is_none_is_malformed() -> None:
+@pytest.mark.parametrize("value", [None, "-1.0", True, math.nan, -math.inf, 0.5])
+def test_what_is_no_log_probability_is_malformed(value: object) -> None:
     told = document(["2+2=", " 4"])
-    told["choices"][0]["logprobs"]["token_logprobs"][1] = None
+    told["choices"][0]["logprobs"]["token_logprobs"][1] = value
     assert BACKEND.read(reply_of([(5, json.dumps(told).encode())]), ASK).status == "malformed"
+
+
+def test_log_probabilities_that_are_fewer_than_the_tokens_are_malformed() -> None:
+    told = document(["2+", "2=", " 4"])
+    del told["choices"][0]["logprobs"]["token_logprobs"][1:]
+    assert BACKEND.read(reply_of([(5, json.dumps(told).encode())]), ASK).status == "malformed"
+
+
+def test_a_certain_token_may_be_rounded_above_0_and_counts_as_0() -> None:
+    told = document(["2+2=", " 4"])
+    told["choices"][0]["logprobs"] |= {"token_logprobs": [None, 1e-6], "top_logprobs": [None, {"a": math.nan, "b": 2.0, "c": -1.0}]}
+    read = echoed(told, "2+2=", " 4")
+    assert (read.logprobs, read.top) == ((0.0,), ({"c": -1.0},))
+
+
+def test_a_text_without_a_context_is_told_so() -> None:
     assert "Give the item a context" in str(
         BACKEND.read(reply_of([(5, json.dumps(document(["2+2= 4"])).encode())]), ASK._replace(documents=("", "2+2= 4"))).error
     )

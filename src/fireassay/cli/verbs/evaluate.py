@@ -87,6 +87,7 @@ def planned(experiment: Experiment, *, quiet: bool) -> None:
             characters=sum(map(_characters, task.items)) if task.method != METHOD else sum(map(_of_choices, task.items)),
             most_tokens=task.max_tokens if task.method != METHOD else 0,
             choices=sum(len(item.choices) for item in task.items) if task.method == METHOD else None,
+            sample=task.sample,
         )
         for task in tasks_of(evaluation, Path())
     )
@@ -143,7 +144,8 @@ Data is always yours, with its digest in the record; nothing is downloaded. The 
 of the same answers stand in the same record. A request that failed is never a wrong answer; too many of them make the record INVALID.
 Before anything is sent, the plan says how many items the margin needs for a power of 80 %; a margin that they cannot show is refused
 (--explore sends them all the same). With two targets, the first is the reference: quality was held, degraded, or the items are too few to say.
-Ctrl-C ends the pass cleanly and keeps all answers; `assay resume RECORD` continues.""",
+--limit N asks a random sample, the same for every engine and every record. Ctrl-C ends the pass cleanly and keeps its answers in the record;
+`assay resume RECORD` keeps every finished pass, and asks the items of the one that was cut once more, all of them.""",
     add_arguments=_add_arguments,
     run=_run,
     usual={"ask": ("--task", "--data", "--target", "--model"), "judge": ("--margin", "--metric", "--repetitions")},

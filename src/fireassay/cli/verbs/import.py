@@ -89,7 +89,7 @@ def _imported(arguments: argparse.Namespace, advance: Callable[[int, int], None]
     from fireassay.runners.foreign.evaluations.support.importing import Wanted, import_evaluations, recognised
     from fireassay.runners.foreign.support.importing import import_results
 
-    tool = arguments.tool.replace("-", "_")
+    tool = _known(arguments.tool)
     harness = tool if tool in HARNESSES else "" if tool else recognised(arguments.files)
     if harness:
         wanted = Wanted(
@@ -103,6 +103,24 @@ def _imported(arguments: argparse.Namespace, advance: Callable[[int, int], None]
     _refuse_sides(arguments)
     (file,) = arguments.files
     return import_results(file, arguments.root, clock=SystemClock(), tool=tool, name=arguments.name, on_progress=advance)
+
+
+def _known(given: str) -> str:
+    """The tool's name, if there is such a tool.
+
+    Raises:
+        SpecError: there is none.
+    """
+    from fireassay.errors import Problem, SpecError
+    from fireassay.spec.explain import did_you_mean, shown
+
+    tool = given.replace("-", "_")
+    named = (*TOOLS, *catalog.third_party("runners.foreign"), "nccl_tests", *HARNESSES, *catalog.third_party("runners.foreign.evaluations"))
+    if tool and tool not in named:
+        words = [name.replace("_", "-") for name in named]
+        problem = Problem(where="--from", found=shown(given), allowed=f"one of {', '.join(words)}", fix=did_you_mean(given, words))
+        raise SpecError((problem,), "the import")
+    return tool
 
 
 def _refuse_sides(arguments: argparse.Namespace) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -16,7 +16,6 @@ from fireassay.sandbox.probing import probe
 from fireassay.sandbox.tiers import signature
 
 METRIC: Final = "pass_at_1"
-Progress = Callable[[int, int], None]
 
 
 def code_signature() -> str:
@@ -28,7 +27,7 @@ def code_signature() -> str:
     return f"metric:{METRIC}|{signature(probe(), Limits())}"
 
 
-def judged(asked: Sequence[Asked], on_progress: Progress | None = None) -> tuple[list[Asked], list[float | None]]:
+def judged(asked: Sequence[Asked]) -> tuple[list[Asked], list[float | None]]:
     """The items with the outcome of their programs, and the score of each: 1, 0, or None where nothing was judged.
 
     Raises:
@@ -36,7 +35,7 @@ def judged(asked: Sequence[Asked], on_progress: Progress | None = None) -> tuple
     """
     places = [index for index, one in enumerate(asked) if one.outcome == PROPER]
     programs = [program(asked[index].item, _code(asked[index])) for index in places]
-    checked = check_all(programs, max(1, os.cpu_count() or 1), on_progress)
+    checked = check_all(programs, max(1, os.cpu_count() or 1))
     if checked.interrupted:
         raise Interrupted("the programs were not all judged")
     after: list[Asked] = list(asked)

@@ -11,8 +11,8 @@ import json
 import urllib.error
 import urllib.request
 from collections.abc import Sequence
-from time import monotonic_ns
-from typing import Final
+from time import monotonic, monotonic_ns
+from typing import IO, Final
 
 from fireassay import catalog
 from fireassay.errors import EnvironmentLacks
@@ -94,13 +94,23 @@ def _sent(wire: Wire, url: str) -> Reply:
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with opener.open(request, timeout=TIMEOUT_S) as answered:
-            return _reply(answered.status, answered.read(MIB))
+            return _reply(answered.status, _body(answered))
     except urllib.error.HTTPError as error:
         with error:
-            return _reply(error.code, error.read(MIB))
+            return _reply(error.code, _body(error))
     except (OSError, http.client.HTTPException) as error:
         why = str(getattr(error, "reason", "") or error)
         return Reply(ended="refused", http_status=None, headers={}, body=b"", ns=[monotonic_ns()], why=why)
+
+
+def _body(answered: IO[bytes]) -> bytes:
+    """What arrives within the time limit; the socket's own limit counts anew with every byte."""
+    until_s, body = monotonic() + TIMEOUT_S, b""
+    while len(body) < MIB and (piece := answered.read1(MIB)):  # type: ignore[attr-defined]
+        body += piece
+        if monotonic() > until_s:
+            raise TimeoutError(f"the answer had not ended after {TIMEOUT_S:g} s")
+    return body
 
 
 def _reply(status: int, body: bytes) -> Reply:

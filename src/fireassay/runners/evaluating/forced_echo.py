@@ -8,7 +8,7 @@ the reference asked a second time.  These requests are neither timed nor rows of
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -64,13 +64,11 @@ def scored(address: Address, context: str, continuation: str) -> Echoed | str:
     return echo_probe.echo(backend, target, address.url, address.model, (context, continuation))
 
 
-def sides(addresses: Sequence[Address], texts: Sequence[tuple[str, str]], stopped: Callable[[], bool]) -> Iterator[Mapping[str, Any]]:
+def sides(addresses: Sequence[Address], texts: Sequence[tuple[str, str]]) -> Iterator[Mapping[str, Any]]:
     """One row for each text of each side; side 0 is the floor: the first address asked again."""
     for index, text in enumerate(texts):
         reference = scored(addresses[0], *text)
         for side, address in enumerate(addresses):
-            if stopped():
-                return
             yield {"side": side, "text": index, **_row(reference, scored(address, *text))}
 
 

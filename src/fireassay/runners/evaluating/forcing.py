@@ -11,10 +11,8 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +21,7 @@ from typing import Any, Final
 import numpy as np
 
 from fireassay import isolated
-from fireassay.errors import Problem, SpecError, WorkloadError
+from fireassay.errors import Interrupted, Problem, SpecError, WorkloadError
 from fireassay.record.declared.answers import DIVERGENCE
 from fireassay.runners.evaluating import forced_echo, forced_process
 from fireassay.runners.evaluating.forced_echo import Address
@@ -39,7 +37,6 @@ from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import configurations, targets_of
 
 IN_PROCESS: Final = "process"  # the backend
-POLL_S: Final = 0.1
 WHERE: Final = "evaluation.divergence"
 
 
@@ -105,11 +102,12 @@ def force(context: RunContext, tasks: Sequence[Task]) -> None:
     sides = [(target.name, 0) for target in targets] if inside else [(one.target.name, one.index) for one in _addresses(context.experiment)]
     pairs = [(text.context, text.continuation) for text in texts]
     try:
-        found = list(_in_process(context, pairs) if inside else forced_echo.sides(_addresses(context.experiment), pairs, _stopped(context)))
+        with context.stop.at_once():
+            found = list(_in_process(context, pairs) if inside else forced_echo.sides(_addresses(context.experiment), pairs))
+    except Interrupted:
+        return
     except WorkloadError as error:
         context.note_environment(divergence={"failed": str(error)})
-        return
-    if context.stop.count:
         return
     for number, (name, replica) in enumerate(sides):
         if name in launches:
@@ -122,10 +120,6 @@ def force(context: RunContext, tasks: Sequence[Task]) -> None:
             }
             _write(context, side, texts, rows)
     context.note_environment(divergence=_noted(len(texts), sides, found))
-
-
-def _stopped(context: RunContext) -> Any:
-    return lambda: context.stop.count > 0
 
 
 def _first_launches(context: RunContext) -> dict[str, int]:
@@ -176,14 +170,10 @@ def _in_process(context: RunContext, texts: Sequence[tuple[str, str]]) -> Iterat
                 command, env=isolated.environment(os.environ), stdin=subprocess.DEVNULL, stdout=errors, stderr=errors, cwd=context.folder
             )
             try:
-                while process.poll() is None and not context.stop.count:
-                    time.sleep(POLL_S)
-            finally:
-                if process.poll() is None:
-                    process.send_signal(signal.SIGKILL)
                 process.wait()
-        if context.stop.count:
-            return
+            finally:  # a stop too
+                process.kill()
+                process.wait()
         if process.returncode:
             said = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-3:]
             raise WorkloadError(f"the models could not be compared ({WHERE}): {' '.join(said) or f'exit code {process.returncode}'}")

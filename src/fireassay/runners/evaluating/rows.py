@@ -33,6 +33,9 @@ class Asked:
     finish_reason: str | None = None
 
 
+Scores = tuple[Sequence[Asked], scoring.Scored]  # the items, and a score of each
+
+
 def write_answers(writer: StreamWriter, launch: int, task: str, asked: Sequence[Asked]) -> None:
     """One row for every item that was asked."""
     for part in _parts(asked):
@@ -58,18 +61,30 @@ def write_answers(writer: StreamWriter, launch: int, task: str, asked: Sequence[
         writer.append_batch("answers", batch_of("answers", columns))
 
 
-def write_scores(writer: StreamWriter, launch: int, task: str, asked: Sequence[Asked], scores: Sequence[scoring.Score]) -> None:
-    """One row for every score of an answered item; what failed has none."""
-    answered = [one for one in asked if one.outcome == PROPER]
-    answers = [(one.extraction.answer if one.extraction is not None else None) or "" for one in answered]
-    references = [one.item.references for one in answered]
+def answered(asked: Sequence[Asked]) -> list[Asked]:
+    """What has a score; what failed has none."""
+    return [one for one in asked if one.outcome == PROPER]
+
+
+def all_scored(asked: Sequence[Asked], scores: Sequence[scoring.Score]) -> list[Scores]:
+    """Every score of the answered items."""
+    proper = answered(asked)
+    answers = [(one.extraction.answer if one.extraction is not None else None) or "" for one in proper]
+    references = [one.item.references for one in proper]
+    scored: list[Scores] = []
     for score in scores:
-        texts = [one.text or "" for one in answered] if score.metric.reads == "likelihoods" else answers
-        (scored,) = scoring.score_all((score,), texts, references)
-        write_scored(writer, launch, task, answered, scored)
+        texts = [one.text or "" for one in proper] if score.metric.reads == "likelihoods" else answers
+        scored += [(proper, one) for one in scoring.score_all((score,), texts, references)]
+    return scored
 
 
-def write_scored(writer: StreamWriter, launch: int, task: str, answered: Sequence[Asked], scored: scoring.Scored) -> None:
+def write_scores(writer: StreamWriter, launch: int, task: str, scores: Sequence[Scores]) -> None:
+    """One row for every score of an item."""
+    for items, scored in scores:
+        _write_scored(writer, launch, task, items, scored)
+
+
+def _write_scored(writer: StreamWriter, launch: int, task: str, answered: Sequence[Asked], scored: scoring.Scored) -> None:
     """The rows of one score; NaN is no score."""
     for begin in range(0, len(answered), AT_ONCE):
         part = answered[begin : begin + AT_ONCE]

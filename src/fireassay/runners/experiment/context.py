@@ -7,18 +7,19 @@ one launch is made (`Maker`); `fireassay.runners.experiment.launch_loop` makes t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from fireassay.clock import Clock
-from fireassay.errors import RecordError
+from fireassay.errors import Problem, RecordError, SpecError
 from fireassay.record.folder import RecordFolder
 from fireassay.runners.experiment.progress import LaunchProgress, LaunchRow, Look, RunProgress, planned_seconds, seconds_left
 from fireassay.runners.experiment.rows import launch_row
 from fireassay.runners.experiment.signals import StopRequest
 from fireassay.spec.experiment import Experiment
+from fireassay.spec.explain import shown
 from fireassay.spec.plan import PlannedLaunch
 
 
@@ -91,6 +92,17 @@ class RunContext:
         before = (self.record.manifest["environment"] or {}).get("before") or {}
         self.record.set_environment("before", {**before, **facts})
 
+    def note_inputs(self, **facts: Any) -> None:
+        """Add what identifies the inputs to the record's environment. A record that is resumed keeps those that it began with.
+
+        Raises:
+            SpecError: they are others now; half of a record on each would be a result of neither.
+        """
+        before = (self.record.manifest["environment"] or {}).get("before") or {}
+        if problems := [found for name, now in facts.items() if name in before for found in changed(name, before[name], now)]:
+            raise SpecError(tuple(problems), "the record to resume")
+        self.note_environment(**facts)
+
     def show(self, running: LaunchProgress | None = None) -> None:
         """Report the progress to the listener, if any."""
         if self.on_progress is not None:
@@ -108,6 +120,17 @@ class RunContext:
                     adaptive=self.adaptive,
                 )
             )
+
+
+def changed(where: str, then: Any, now: Any) -> Iterator[Problem]:
+    """The values that differ, below their names; JSON values, as the manifest keeps them."""
+    if isinstance(then, Mapping) and isinstance(now, Mapping):
+        for name in dict.fromkeys((*then, *now)):
+            yield from changed(f"{where}.{name}", then.get(name), now.get(name))
+    elif then != now:
+        fix = "Put it back as it was, or measure the new state as a new experiment."
+        allowed = f"{shown(then)}, with which the record began, so that all its launches ask and score the same"
+        yield Problem(where=where, found=shown(now), allowed=allowed, fix=fix)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -194,8 +194,8 @@ def _carry_out(runner: Runner, context: RunContext, before: Mapping[str, Any]) -
         settle(context, outcome)
     except BaseException as error:
         give_up(context, error)
-        if isinstance(error, KeyboardInterrupt):
-            raise Interrupted(resume_lines([context.record.path], "a keyboard interrupt")) from error
+        if isinstance(error, KeyboardInterrupt | Interrupted):
+            raise Interrupted(resume_lines([context.record.path], context.stop.reason or "a keyboard interrupt")) from error
         raise
     if outcome.state == "interrupted":
         raise Interrupted(resume_lines([context.record.path], outcome.reason))

@@ -75,8 +75,8 @@ def run_together(
         except BaseException as error:
             for context in contexts:
                 run.give_up(context, error)
-            if isinstance(error, KeyboardInterrupt):
-                raise Interrupted(run.resume_lines(_paths(contexts), "a keyboard interrupt")) from error
+            if isinstance(error, KeyboardInterrupt | Interrupted):
+                raise Interrupted(run.resume_lines(_paths(contexts), stop.reason or "a keyboard interrupt")) from error
             raise
     _raise_if_not_complete(contexts, outcomes)
     return _paths(contexts)

@@ -1,7 +1,8 @@
 """How is an experiment stopped without interrupting a write?  Signals are noted and handled between polls.
 
 The first SIGINT, SIGTERM or SIGHUP requests a clean end, the second an immediate one, the third raises
-KeyboardInterrupt wherever the program is.  A signal ignored when assay started (nohup) stays ignored.
+KeyboardInterrupt wherever the program is.  A long computation that cannot poll, and writes nothing, is left at once (`at_once`).
+A signal ignored when assay started (nohup) stays ignored.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
 
+from fireassay.errors import Interrupted
+
 SIGNALS = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "a termination signal", signal.SIGHUP: "the end of the terminal"}
 
 
@@ -22,13 +25,32 @@ class StopRequest:
 
     count: int = 0
     reason: str = ""
+    computing: bool = False
 
     def note(self, number: int, _frame: FrameType | None = None) -> None:
         """Signal handler: count the request."""
         self.count += 1
         self.reason = self.reason or SIGNALS[signal.Signals(number)]
+        if self.computing:
+            self.computing = False
+            raise Interrupted(self.reason)
         if self.count > 2:
             raise KeyboardInterrupt
+
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """Leave the body at the first signal. It must write nothing: a write would be cut.
+
+        Raises:
+            Interrupted: a stop was requested, now or before.
+        """
+        self.computing = True
+        try:
+            if self.count:
+                raise Interrupted(self.reason)
+            yield
+        finally:
+            self.computing = False
 
 
 @contextmanager

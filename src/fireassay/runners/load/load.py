@@ -29,6 +29,7 @@ from fireassay.runners.experiment.progress import LaunchProgress, LoadProgress
 from fireassay.runners.experiment.rows import check_written, write_event
 from fireassay.runners.launching import failure_reason
 from fireassay.runners.launching.launch import mark_of
+from fireassay.runners.load.deadline import Deadline
 from fireassay.runners.load.engines import Engine, Engines
 from fireassay.runners.load.fault_injection import FaultInjection
 from fireassay.spec.plan import configuration_of, measured_seconds
@@ -69,6 +70,7 @@ class LoadRun:
         self.engine: Engine | None = None
         self.schedule: Schedule | None = None
         self.prompts: Prompts | None = None
+        self.deadline = Deadline(limit_s=context.experiment.limits.launch_timeout_s, per_answer=context.experiment.evaluation is not None)
         self.missed = ""  # why the fault did not strike
 
     # ---- life cycle
@@ -85,6 +87,7 @@ class LoadRun:
             self.engine = self.engines.ready(self.configuration.target, self.job, self._event_at)
             placement |= {"urls": list(self.engine.urls), "started": self.engine.replicas is not None}
             self.begin_ns = self.context.clock.now_ns()
+            self.deadline.begin(self.begin_ns)
             self._supervised(meter)
         except WorkloadError as error:
             self.status, self.reason = "failed", str(error)
@@ -221,8 +224,9 @@ class LoadRun:
             for number, handle in enumerate(self.handles):
                 if number not in self.endings and (ending := handle.poll()) is not None:
                     self.endings[number] = ending
-            self._step(self._reports(), breaking)
-            self._end_if_needed()
+            reports = self._reports()
+            self._step(reports, breaking)
+            self._end_if_needed(reports)
             self.context.clock.sleep(POLL_S)
         if self.state == "load":
             self._event("load_end", {})
@@ -266,14 +270,13 @@ class LoadRun:
         """The clients' latest status."""
         return [report for number in range(self.clients) if (report := _read(self.load / f"client-{number}.json")) is not None]
 
-    def _end_if_needed(self) -> None:
-        stop, limits = self.context.stop, self.context.experiment.limits
+    def _end_if_needed(self, reports: Sequence[Mapping[str, Any]]) -> None:
+        stop = self.context.stop
         if stop.count > 1:
             for handle in self.handles:
                 handle.kill()
         if self.status:
             return
-        elapsed_s = (self.context.clock.now_ns() - self.begin_ns) / NS_PER_S
         dead = [number for number, ending in self.endings.items() if ending.exit_code != 0]
         if stop.count:
             self.status, self.reason = "aborted", f"stopped by {stop.reason}"
@@ -287,9 +290,8 @@ class LoadRun:
             log = self._request(dead[0]).log
             why = failure_reason.why_failed(self.endings[dead[0]], failure_reason.tail(log), f"logs/{log.name}")
             self.status, self.reason = "failed", f"client process {dead[0]}: {why}"
-        elif elapsed_s > limits.launch_timeout_s:
-            self.status = "timeout"
-            self.reason = f"still running after limits.launch_timeout_s = {limits.launch_timeout_s:g} s, and was ended"
+        elif late := self.deadline.passed(self.context.clock.now_ns(), _total(reports, "done")):
+            self.status, self.reason = "timeout", late
         if self.status:
             for handle in self.handles:
                 handle.stop()
@@ -376,9 +378,6 @@ class LoadRun:
         )
 
     def _progress(self, reports: list[Mapping[str, Any]], now: int) -> LoadProgress:
-        def total(key: str) -> int:
-            return sum(int(report.get(key, 0)) for report in reports)
-
         arrivals = self.serving.arrivals
         whole_s = arrivals.warm_up_s + arrivals.duration_s
         into_s = (now - self.t0_ns) / NS_PER_S if self.t0_ns else 0.0
@@ -386,13 +385,13 @@ class LoadRun:
             state=self.state,
             into_s=max(0.0, into_s),
             left_s=max(0.0, whole_s - into_s),
-            due=total("due"),
-            sent=total("sent"),
-            done=total("done"),
-            ok=total("ok"),
+            due=_total(reports, "due"),
+            sent=_total(reports, "sent"),
+            done=_total(reports, "done"),
+            ok=_total(reports, "ok"),
             failed=_failures(reports),
-            in_flight=total("in_flight"),
-            tokens=total("tokens"),
+            in_flight=_total(reports, "in_flight"),
+            tokens=_total(reports, "tokens"),
             offered=self.configuration.load if self.serving.rate else None,
             ttft_ms=_worst(reports, "ttft_ms"),
             tpot_ms=_worst(reports, "tpot_ms"),
@@ -430,6 +429,11 @@ def _read(path: Path) -> Mapping[str, Any] | None:
     except (OSError, ValueError):  # not yet written
         return None
     return content if isinstance(content, dict) else None
+
+
+def _total(reports: Sequence[Mapping[str, Any]], key: str) -> int:
+    """A counter of all clients."""
+    return sum(int(report.get(key, 0)) for report in reports)
 
 
 def _failures(reports: Sequence[Mapping[str, Any]]) -> Counter[str]:

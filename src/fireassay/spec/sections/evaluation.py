@@ -17,7 +17,7 @@ from fireassay.spec.model import NAME_PATTERN, Model, Words, listed
 
 Option = str | int | float | bool
 SampleCount = Annotated[int, Field(ge=1, le=1000)]
-NAMED_FILE = re.compile(r"(?:([A-Za-z0-9][A-Za-z0-9._-]*)=)?(.+)", re.DOTALL)
+NAMED_FILE = re.compile(r"(?:([A-Za-z0-9][A-Za-z0-9._-]*)=)?(.*)", re.DOTALL)
 
 
 class AnswerFile(Model):
@@ -66,8 +66,16 @@ class Evaluation(Model):
             "--task-option", "NAME=VALUE", "an option of the layout, as shots=5; may be repeated", read=plain_option, many=True, evaluate=80
         ),
     ] = Field(default_factory=dict, description="Options of the layout, as shots = 5.")
-    limit: Annotated[int | None, flag("--limit", "N", "ask the first N items of each task only", evaluate=90)] = Field(
-        None, ge=1, description="Ask the first items of each task only. A condition: another limit is another task."
+    limit: Annotated[int | None, flag("--limit", "N", "ask N items of each task only, a random sample, always the same", evaluate=90)] = (
+        Field(
+            None,
+            ge=1,
+            description="Ask so many items of each task only: those with the smallest SHA-256 of seed 0 and id, in the file's order, so that "
+            "an ordered file is sampled evenly and equal limits ask equal items. A condition: another limit is another task.",
+        )
+    )
+    first: Annotated[bool, flag("--first", "", "with --limit: the first N items instead of a random sample", evaluate=92)] = Field(
+        False, description="Whether `limit` takes the first items of a file instead of a random sample. A condition."
     )
     perturb: Annotated[
         Words, flag("--perturb", "A,B", "ask every item again changed: typos, lower_case, spaces, contractions", evaluate=95)

@@ -79,7 +79,13 @@ class Limits(Model):
         float,
         flag("--timeout", "S", "seconds after which a launch is ended ({default:g})", run=410, profile=120, comm=240),
         flag("--timeout", "S", "seconds after which a round is ended ({default:g})", time=70),
-    ] = Field(3600.0, gt=0.0, le=LONGEST_S, description="Seconds after which a launch is ended and recorded as timeout.")
+    ] = Field(
+        3600.0,
+        gt=0.0,
+        le=LONGEST_S,
+        description="Seconds after which a launch is ended and recorded as timeout; in an evaluation seconds without any answer, since "
+        "the number of its items decides how long a pass takes.",
+    )
     experiment_timeout_s: Annotated[float | None, flag("--total-timeout", "S", "seconds after which no further launch starts", run=420)] = (
         Field(None, gt=0.0, le=LONGEST_S, description="Seconds after which no further launch is started.")
     )

@@ -24,6 +24,7 @@ from fireassay.spec.explain import did_you_mean as did_you_mean
 from fireassay.spec.explain import shown as shown
 
 MOST_BYTES: Final = 2 * 1024**3
+LONGEST_LINE: Final = 16 * 1024**2  # characters: no answer is longer, and whatever reads it takes a while
 SOURCE: Final = "the task's data"
 
 
@@ -64,10 +65,10 @@ def read(path: Path, name: str = "") -> Text:
     Raises:
         SpecError: it does not exist, is no file, is empty, too large or not UTF-8.
     """
-    name = name or path.name
+    name = name or path.name or str(path)
     if not path.is_file():
         state = "a folder" if path.is_dir() else "no such file" if not path.exists() else "neither a file nor a folder"
-        raise wrong(name, f"{state} at {shown(str(path))}", "a file", _similar(path))
+        raise wrong(name, f"{state} at {shown(str(path))}", "a file", "" if path.exists() else _similar(path))
     try:
         if (size := path.stat().st_size) > MOST_BYTES:
             raise wrong(name, f"{size:,} bytes", f"at most {MOST_BYTES:,}", "Split the file, and evaluate the parts.")
@@ -126,10 +127,16 @@ def json_lines(file: Text) -> Iterator[Row]:
             continue
         number += 1
         where = f"{file.name}, line {line}"
+        _refuse_long(where, text)
         value = parsed(where, text)
         if not isinstance(value, dict):
             raise wrong(where, shown(value), "one JSON object per line")
         yield Row(where=where, number=number, values=value)
+
+
+def _refuse_long(where: str, text: str) -> None:
+    if len(text) > LONGEST_LINE:
+        raise wrong(where, f"{len(text):,} characters", f"at most {LONGEST_LINE:,} in a line", "Look for a missing line end.")
 
 
 def parsed(where: str, text: str) -> Any:
@@ -145,7 +152,7 @@ def parsed(where: str, text: str) -> Any:
 
 def table(file: Text, delimiter: str = ",", header: Sequence[str] = ()) -> Iterator[Row]:
     """The rows of a CSV file with quotes; `header`: the columns' names, where the file does not name them itself."""
-    csv.field_size_limit(2**31 - 1)
+    csv.field_size_limit(LONGEST_LINE)
     reader = csv.reader(io.StringIO(file.text, newline=""), strict=True, delimiter=delimiter)
     names, number, begin = list(header), 0, 1
     try:
@@ -173,7 +180,9 @@ def tabbed(file: Text, header: Sequence[str] = ()) -> Iterator[Row | Broken]:
         text = text.removesuffix("\r")
         if not text.strip():
             continue
-        where, values = f"{file.name}, line {line}", text.split("\t")
+        where = f"{file.name}, line {line}"
+        _refuse_long(where, text)
+        values = text.split("\t")
         if not names:
             names = _header(where, values)
             continue

@@ -10,6 +10,8 @@ from fireassay.spec.explain import did_you_mean, shown
 Option = str | int | float | bool
 KINDS: dict[type, str] = {str: "a text", int: "a whole number from 0", float: "a number", bool: "true or false"}
 
+LEAST: dict[str, int] = {"max_tokens": 1}  # whole numbers that cannot be 0
+
 
 def checked(
     layout: str, given: Mapping[str, Option], defaults: Mapping[str, Option], choices: Mapping[str, tuple[str, ...]]
@@ -30,8 +32,8 @@ def checked(
             problems.append(Problem(where=where, found=shown(value), allowed=f"one of {', '.join(choices[name])}", fix=fix))
         elif type(value) is not (kind := type(defaults[name])) and not (kind is float and type(value) is int):
             problems.append(Problem(where=where, found=shown(value), allowed=KINDS[kind]))
-        elif type(value) is int and value < 0:
-            problems.append(Problem(where=where, found=shown(value), allowed=KINDS[int]))
+        elif type(value) is int and value < (least := LEAST.get(name, 0)):
+            problems.append(Problem(where=where, found=shown(value), allowed=f"a whole number from {least}"))
     if problems:
         raise SpecError(tuple(problems), f"the options of {layout}")
     return {**defaults, **given}

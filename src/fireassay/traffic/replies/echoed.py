@@ -24,6 +24,7 @@ from fireassay.traffic.replies.openai_json import first_choice
 
 NOT_ECHOED: Final = "the engine did not echo the prompt with log probabilities (echo, logprobs)"
 NO_CONTEXT: Final = "the first token has no log probability: nothing comes before it. Give the item a context"
+ROUNDING: Final = 1e-3  # a certain token's log probability may be computed a little above 0
 _HOLE: Final = "\N{REPLACEMENT CHARACTER}"
 
 
@@ -110,11 +111,15 @@ def first_counted(tokens: Sequence[str], offsets: Sequence[int], text: str, bord
 def _finite(values: Sequence[Any]) -> list[float]:
     if values and values[0] is None:
         raise ValueError(NO_CONTEXT)
-    if not values or not all(type(value) in (int, float) and math.isfinite(value) for value in values):
-        raise ValueError("a token of the continuation has no finite log probability")
-    return [float(value) for value in values]
+    if not values or not all(map(_is_probable, values)):
+        raise ValueError("a token of the continuation has no log probability: a finite number, not above 0")
+    return [min(0.0, float(value)) for value in values]
+
+
+def _is_probable(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value <= ROUNDING
 
 
 def _numbers(entry: object) -> Mapping[str, float]:
     pairs = entry.items() if isinstance(entry, dict) else ()
-    return {str(token): float(value) for token, value in pairs if type(value) in (int, float)}
+    return {str(token): min(0.0, float(value)) for token, value in pairs if _is_probable(value)}

@@ -109,9 +109,9 @@ def opened(path: Path) -> TextIO:
     """
     place = Place(str(path))
     if not path.exists():
-        raise place.wrong(Words("no such file"), "a file that another load generator wrote")
+        raise place.wrong(Words("no such file"), "a file that another tool wrote")
     if not path.is_file():
-        raise place.wrong(Words("not a regular file"), "a file that another load generator wrote, or for some a folder of them")
+        raise place.wrong(Words("not a regular file"), "a file that another tool wrote, or for some a folder of them")
     try:
         return path.open(encoding="utf-8-sig", newline="")
     except OSError as error:
