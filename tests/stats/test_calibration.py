@@ -81,6 +81,14 @@ def test_one_bin_that_is_off_does_not_push_the_interval_beyond_the_truth() -> No
     assert covered / 60 >= 0.935 - 3 * math.sqrt(0.05 * 0.95 / 60)
 
 
+def test_a_perfect_sample_is_no_certainty() -> None:
+    """54 of 60 right at a confidence of 0.9: the share may lie 0.08 off (Wilson's interval is 0.80 to 0.95)."""
+    found = calibration_error(np.full(60, 0.9), np.r_[np.ones(54), np.zeros(6)], 0.95)
+    assert found.plain == pytest.approx(0.0, abs=1e-12)
+    assert found.error.low == 0.0
+    assert 0.06 < found.error.high < 0.15
+
+
 def test_clusters_count_as_units() -> None:
     stated, right = answers(np.random.default_rng(4), 100, 0.2)
     copied = calibration_error(np.repeat(stated, 5), np.repeat(right, 5), 0.95, clusters=[index // 5 for index in range(500)])

@@ -132,26 +132,34 @@ def _interval(bins: _Bins, plain: float, confidence: float) -> tuple[float, floa
     scaled = np.abs(bins.gaps) / np.maximum(errors, np.finfo(np.float64).tiny)
     some_off = np.where(scaled >= min(SURE, float(scaled.max())), bins.gaps, 0.0)
     tail = (1.0 - confidence) / 2.0
-    ends = [[_error_at(bins, pattern, plain, level) for level in (1.0 - tail, tail)] for pattern in (all_off, some_off)]
-    return min(end[0] for end in ends), max(end[1] for end in ends)
+    usual = max(plain, float(np.median(_plain_errors(bins, 0.0 * all_off))))  # fewer than chance makes of no error is luck
+    low = min(_error_at(bins, pattern, plain, 1.0 - tail) for pattern in (all_off, some_off))
+    return low, max(_error_at(bins, pattern, usual, tail) for pattern in (all_off, some_off))
 
 
 def _error_at(bins: _Bins, pattern: Array, plain: float, level: float) -> float:
     """The true error, a multiple of the pattern, of which plain errors lie below this one with probability `level`; 0 if none is as small."""
-    part, noise = bins.counts / bins.counts.sum(), np.random.default_rng(0).normal(size=(DRAWS, len(pattern)))
-
-    def share(times: float) -> Array:
-        return np.clip(bins.stated + times * pattern, 0.0, 1.0)
 
     def excess(times: float) -> float:
-        off = share(times) - bins.stated + bins.error(share(times)) * noise
-        return float(np.quantile(np.abs(off) @ part, level)) - plain
+        return float(np.quantile(_plain_errors(bins, times * pattern), level)) - plain
 
     if excess(0.0) >= 0.0:
         return 0.0
     farthest = next((times for times in FARTHER if excess(times) > 0.0), FARTHER[-1])
     times = farthest if excess(farthest) <= 0.0 else root(excess, 0.0, farthest, tolerance=1e-4 * farthest)
-    return float(np.abs(share(times) - bins.stated) @ part)
+    return float(np.abs(_off(bins, times * pattern)) @ bins.counts / bins.counts.sum())
+
+
+def _plain_errors(bins: _Bins, gaps: Array) -> Array:
+    """As outcomes would give them, drawn, if the bins were off by `gaps`."""
+    off = _off(bins, gaps)
+    noise = np.random.default_rng(0).normal(size=(DRAWS, len(off)))
+    return np.asarray(np.abs(off + bins.error(bins.stated + off) * noise) @ bins.counts / bins.counts.sum())
+
+
+def _off(bins: _Bins, gaps: Array) -> Array:
+    """Gaps that leave shares within 0..1."""
+    return np.clip(bins.stated + gaps, 0.0, 1.0) - bins.stated
 
 
 def _design_effect(rest: Array, member: NDArray[np.intp], unit: NDArray[np.intp]) -> float:

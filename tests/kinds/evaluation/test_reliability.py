@@ -89,7 +89,7 @@ def test_many_sides_are_drawn_in_part_and_all_are_in_the_table(tmp_path: Path) -
     assert isinstance(drawing, Drawing)
     assert len(drawing.panels) == 8
     assert drawing.caption.endswith("1 more side: see the table.")
-    assert "s8 is as sure as it is right on average" in catalog.load("reports.writers", "html").write(page(view))
+    assert "s8 is not shown to be over- or under-confident" in catalog.load("reports.writers", "html").write(page(view))
 
 
 @pytest.mark.parametrize("writer", ["html", "markdown", "terminal"])
