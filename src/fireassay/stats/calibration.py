@@ -152,9 +152,8 @@ def _error_at(bins: _Bins, pattern: Array, plain: float, level: float) -> float:
 
 def _plain_errors(bins: _Bins, gaps: Array) -> Array:
     """As outcomes would give them, drawn, if the bins were off by `gaps`."""
-    off = _off(bins, gaps)
-    noise = np.random.default_rng(0).normal(size=(DRAWS, len(off)))
-    return np.asarray(np.abs(off + bins.error(bins.stated + off) * noise) @ bins.counts / bins.counts.sum())
+    off, rng = _off(bins, gaps), np.random.default_rng(0)  # the same draws for all gaps
+    return np.asarray(np.abs(off + bins.error(bins.stated + off) * rng.normal(size=(DRAWS, len(off)))) @ bins.counts / bins.counts.sum())
 
 
 def _off(bins: _Bins, gaps: Array) -> Array:

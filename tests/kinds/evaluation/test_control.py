@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from fireassay.estimates.estimate import Absent
 from fireassay.frames.evaluation.item_scores import ItemScores, Paired, metric_named
 from fireassay.kinds.evaluation.audits.insensitive_items import AUDIT
-from fireassay.kinds.evaluation.control import DRAWS, FEWER, Control, control
 from fireassay.kinds.evaluation.gates.held import GATE
 from fireassay.kinds.evaluation.held import held
 from fireassay.kinds.evaluation.rule import Rule
-from fireassay.kinds.evaluation.sensitivity import Chance
+from fireassay.kinds.evaluation.sensitivity.chance import Chance
+from fireassay.kinds.evaluation.sensitivity.control import DRAWS, FEWER, Control, control
 from fireassay.scoring.text_metric import TextMetric
 from fireassay.stats.comparing.item_power import Grouping, item_power
 from tests.answered import rows, scored

@@ -5,7 +5,7 @@ correction); one that is degraded decides.
 
 Missing items may be those that would have changed the decision.  So it is made again with every missing item against it (held: the
 candidate wrong and the reference right; degraded: the other way round).  A decision that does not survive is INCONCLUSIVE, and so is held
-of items that could not have shown a loss (`fireassay.kinds.evaluation.sensitivity`, `fireassay.kinds.evaluation.control`).
+of items that could not have shown a loss (`fireassay.kinds.evaluation.sensitivity`).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from fireassay.estimates.format import count
 from fireassay.frames.evaluation.item_scores import Paired, deciding, item_scores, matched, tasks
 from fireassay.frames.evaluation.missing_items import missing, opposed
 from fireassay.frames.record_data import RecordData
-from fireassay.kinds.evaluation.control import Control, control
 from fireassay.kinds.evaluation.rule import changes, decided, rule_of
-from fireassay.kinds.evaluation.sensitivity import at_ceiling, at_floor, chance_of, near_chance
+from fireassay.kinds.evaluation.sensitivity.chance import at_ceiling, at_floor, chance_of, near_chance
+from fireassay.kinds.evaluation.sensitivity.control import Control, control
 from fireassay.spec.experiment import Quality
 from fireassay.stats.comparing.noninferiority import Decision
 

@@ -21,7 +21,7 @@ from fireassay.kinds.evaluation.gates.held import status_of, words
 from fireassay.kinds.evaluation.held import Held, held
 from fireassay.kinds.evaluation.metrics import of_task
 from fireassay.kinds.evaluation.reliability import calibration
-from fireassay.kinds.evaluation.sensitivity import chance_of
+from fireassay.kinds.evaluation.sensitivity.chance import chance_of
 from fireassay.reports.pages.flips import LONGEST_NAME, shortened
 from fireassay.reports.rows.evaluation import DivergenceRow, EvaluationRows, HeldRow, OutcomeRow, PowerRow, ScoreRow
 from fireassay.stats.comparing.item_power import supported_margin

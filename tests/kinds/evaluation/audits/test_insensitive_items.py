@@ -11,7 +11,7 @@ import pytest
 from fireassay.frames.evaluation.item_scores import item_scores, metric_named, tasks
 from fireassay.kinds.evaluation.audits.insensitive_items import AUDIT
 from fireassay.kinds.evaluation.gates.held import GATE
-from fireassay.kinds.evaluation.sensitivity import Chance, chance_of
+from fireassay.kinds.evaluation.sensitivity.chance import Chance, chance_of
 from fireassay.verdict.judge import judge
 from tests.answered import rows, scored
 

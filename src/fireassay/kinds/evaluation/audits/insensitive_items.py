@@ -1,7 +1,7 @@
 """Can these items show a loss of quality at all?
 
 A reference at chance has nothing to lose: INVALID.  Items that both sides answer perfectly are too easy to tell them apart, and items whose
-negative control was held show nothing (`fireassay.kinds.evaluation.sensitivity`, `fireassay.kinds.evaluation.control`): held is INCONCLUSIVE.
+negative control was held show nothing (`fireassay.kinds.evaluation.sensitivity`): held is INCONCLUSIVE.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 from fireassay.frames.evaluation.item_scores import deciding, item_scores, paired, tasks
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.held import held
-from fireassay.kinds.evaluation.sensitivity import at_ceiling, at_floor
+from fireassay.kinds.evaluation.sensitivity.chance import at_ceiling, at_floor
 from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.types import Finding

@@ -22,7 +22,7 @@ from fireassay.estimates.estimate import Absent
 from fireassay.estimates.format import given
 from fireassay.frames.evaluation.item_scores import Paired
 from fireassay.kinds.evaluation.rule import Array, Rule, changes, decided
-from fireassay.kinds.evaluation.sensitivity import Chance
+from fireassay.kinds.evaluation.sensitivity.chance import Chance
 from fireassay.stats.intervals.item_means import members
 from fireassay.stats.intervals.jackknife import AT_ONCE
 from fireassay.stats.roots import root

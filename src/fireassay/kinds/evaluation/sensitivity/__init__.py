@@ -1,0 +1,1 @@
+"""Could these items have shown a loss?"""
