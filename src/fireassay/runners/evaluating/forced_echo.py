@@ -1,14 +1,15 @@
 """How do engines differ from a reference, at every token of given texts?  Asked over HTTP to echo them with their most probable tokens.
 
-Each address of an engine is asked by itself, so that replicas behind one name are compared one by one; replicas behind a router of their
-own are seen as one.  A KL of the most probable tokens is a lower bound (`fireassay.scoring.top_tokens`).  The floor is
-the reference asked a second time.  These requests are neither timed nor rows of `requests`.
+Each address of an engine is asked by itself, so that replicas behind one name are compared one by one; replicas behind a foreign router
+are seen as one.  Addresses are asked one after another, since an engine that assay starts may be up only while its own are asked.  A KL of
+the most probable tokens is a lower bound (`fireassay.scoring.top_tokens`).  The floor is the reference asked a second time.  These requests
+are neither timed nor rows of `requests`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -31,7 +32,6 @@ class Address:
     target: Target
     url: str
     model: str
-    index: int  # of the target's addresses
 
     @property
     def shown(self) -> str:
@@ -61,14 +61,22 @@ def scored(address: Address, context: str, continuation: str) -> Echoed | str:
     return echo_probe.echo(backend, target, address.url, address.model, (context, continuation))
 
 
-def sides(addresses: Sequence[Address], texts: Sequence[tuple[str, str]], stopped: Callable[[], bool]) -> Iterator[Mapping[str, Any]]:
+def sides(addresses: Iterable[Address], texts: Sequence[tuple[str, str]], stopped: Callable[[], bool]) -> Iterator[Mapping[str, Any]]:
     """One row for each text of each side; side 0 is the floor: the first address asked again."""
-    for index, text in enumerate(texts):
-        reference = scored(addresses[0], *text)
-        for side, address in enumerate(addresses):
-            if stopped():
-                return
-            yield {"side": side, "text": index, **_row(reference, scored(address, *text))}
+    reference: list[Echoed | str] = []
+    for side, address in enumerate(addresses):
+        reference = reference or list(_asked(address, texts, stopped))
+        for index, found in enumerate(_asked(address, texts, stopped)):
+            yield {"side": side, "text": index, **_row(reference[index], found)}
+        if stopped():
+            return
+
+
+def _asked(address: Address, texts: Sequence[tuple[str, str]], stopped: Callable[[], bool]) -> Iterator[Echoed | str]:
+    for text in texts:
+        if stopped():
+            return
+        yield scored(address, *text)
 
 
 def _row(reference: Echoed | str, engine: Echoed | str) -> dict[str, Any]:
