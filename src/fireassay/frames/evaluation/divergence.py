@@ -6,19 +6,23 @@ weight matters where its input is large: few positions move far.  So the tail na
 22 of 48 answers equal, one wrong weight 20 of 48).
 
     identical   no KL anywhere
-    rounded     p99.9 at most BEYOND times the floor's
-    corrupt     beyond that, and max / mean at least LOCAL times the floor's: few positions differ far more than the rest
-    coarser     beyond that, evenly: a coarser number format, or other weights
+    rounded     p99.9 at most BEYOND times what the reference shows against itself
+    corrupt     more than the reference asked again shows, and max / mean far above that of roundings: few positions differ far more than
+                the rest, however small the difference
+    coarser     beyond both, evenly: a coarser number format, or other weights
     different   less than AGREE of the most probable tokens are the same: another checkpoint, or a model that is broken throughout
 
-The floor is the reference against itself in bfloat16, or the largest of A/A reruns, on the same positions: max / mean grows with them.
-Of 72 roundings of 12 tiny Llamas (bf16, fp16, int8 and int4 by row and by tensor) max / mean was 2.7 to 6.1 and of their floors 3.2 to 5.9.
+The floor is the reference against itself on the same positions, for max / mean grows with them: in bfloat16 (a rounding: corrupt is what
+has LOCAL times its max / mean), or asked again over HTTP, where it often answers the same and no rounding is known (LEAST_ALONE).
+Of 72 roundings of 12 tiny Llamas (bf16, fp16, int8 and int4 by row and by tensor) max / mean was 2.7 to 6.1 and of their floors 3.2 to 5.9;
+of 6 roundings of SmolLM2-135M over 2,052 tokens (bf16, fp16, int8, int8 in bf16, int6, int4) 7 to 24, and 12 to 21 from the five most
+probable tokens.
 
-Measured on three of them, 24 wrong weights each: a weight that is off by 3 to 12 standard deviations of all weights is named corrupt in 94 % of
-cases, by 1.2 in 83 %, by 0.6 in 42 %, by 0.25 in none (it is within rounding); by 25 in 79 %, by 100 in 36 %, by 800 in none: all positions move.
+Measured on three of the tiny ones, 24 wrong weights each: a weight that is off by 3 to 12 standard deviations of all weights is named corrupt
+in 94 % of cases, by 25 in 79 %, by 100 in 36 %, by 800 in none: all positions move.
 
 Cannot tell: which weight; a wrong weight that all inputs reach (an embedding of a common token, a norm), or far too large, which looks
-coarser or different; one so small that rounding hides it.  KL is a distance, not quality: the gate `held` decides that.
+coarser or different; one so small that rounding hides it, in a replica that is rounded as well.  KL is a distance, not quality: the gate `held` decides that.
 """
 
 from __future__ import annotations
@@ -34,7 +38,8 @@ Array = NDArray[np.float64]
 Nature = Literal["identical", "rounded", "corrupt", "coarser", "different"]
 BEYOND: Final = 3.0  # times the floor's p99.9
 LOCAL: Final = 1.5  # times the floor's max / mean
-LEAST_LOCAL: Final = 8.0  # ... and at least this: roundings reach 6.1
+LEAST_LOCAL: Final = 8.0  # ... and at least this: roundings of tiny models reach 6.1
+LEAST_ALONE: Final = 30.0  # ... and this where no rounding of the model is known: those of a real one reach 24
 AGREE: Final = 0.25
 LEAST_FLOOR: Final = 1e-6  # nats: an engine asked twice may differ by nothing; float32 in other batches moved p99.9 by 3.4e-7
 
@@ -78,12 +83,21 @@ def kl_of(reference: Array, replica: Array) -> Array:
     return np.asarray((np.exp(reference) * (reference - replica)).sum(axis=-1))
 
 
-def nature_of(replica: TailKL, agreement: float, floor: TailKL) -> Nature:
-    """What a replica's divergence looks like. `agreement`: the share of positions with the same most probable token."""
+def nature_of(replica: TailKL, agreement: float, floor: TailKL, *, again: bool = False) -> Nature:
+    """What a replica's divergence looks like.
+
+    Args:
+        agreement: the share of positions with the same most probable token.
+        again: whether the floor is the reference asked again, and not in another number format.
+    """
     if replica.positions and replica.max == 0.0:
         return "identical"
     if agreement < AGREE:
         return "different"
-    if replica.p999 <= BEYOND * max(floor.p999, LEAST_FLOOR):
+    known = max(floor.p999, LEAST_FLOOR)
+    if replica.p999 <= BEYOND * (known if again else LEAST_FLOOR):
         return "rounded"
-    return "corrupt" if replica.ratio >= max(LEAST_LOCAL, LOCAL * floor.ratio) else "coarser"
+    least = LEAST_ALONE if again else LEAST_LOCAL
+    if replica.ratio >= (max(least, LOCAL * floor.ratio) if floor.p999 > LEAST_FLOOR else least):
+        return "corrupt"
+    return "rounded" if replica.p999 <= BEYOND * known else "coarser"
