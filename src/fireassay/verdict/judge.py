@@ -61,7 +61,7 @@ def about(measured: RecordData) -> dict[str, Metric]:
     """The metrics defined for this record."""
     every: Mapping[str, Metric] = catalog.load_all("metrics")
     known = {name: metric for name, metric in every.items() if measured.kind.concerns(metric.about) and metric.asked(measured)}
-    if measured.foreign is None:
+    if measured.foreign is None and not measured.kind.samples_items:
         return known
     of_kinds: Mapping[str, OfRecord] = catalog.parts("kinds", "recorded", "OF_RECORD")
     of_record = of_kinds.get(measured.kind.name)
