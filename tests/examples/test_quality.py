@@ -127,7 +127,7 @@ def test_the_experiment_on_vllm_has_two_replicas_behind_a_router_and_enough_item
     ]
     (asked,) = tasks_of(evaluation.model_copy(update={"data": "made/choices.jsonl"}), made)
     assert (asked.method, len(asked.items)) == ("loglikelihood", 250)
-    items = Asked(task=asked.name, items=250, clusters=None, largest=1.0, uneven=1.0, characters=1, most_tokens=0, choices=1000)
+    items = Asked(task=asked.name, items=250, clusters=None, characters=1, most_tokens=0, choices=1000)
     assert list(refusals(experiment, evaluation_plan(experiment, (items,)))) == []
 
 

@@ -129,8 +129,8 @@ def test_only_the_wrong_weight_is_named(measured: RecordData) -> None:
     (side,) = [side for side in sides(measured) if side.nature == "corrupt"]
     assert 0.7e-2 < side.tail.p999 < 2.8e-2  # 1.4e-2 in quality.md, section 5: another program, other prompts
     assert 27.5 < side.tail.ratio < 110.0  # 55
-    assert named.evidence.startswith("engine wrong: the largest KL divergence over 1,")
-    assert " times its mean: one weight or layer differs, not rounding (" in named.evidence
+    assert named.evidence.startswith("engine wrong: the 99.9th percentile of the KL divergence over 1,")
+    assert " times its median: one weight or layer differs, not rounding (" in named.evidence
     assert judgement.verdict.status == "FAIL"
     assert "engine wrong" in judgement.verdict.sentence
 
@@ -162,7 +162,7 @@ def test_the_page_says_it_in_words(measured: RecordData) -> None:
     text = catalog.load("reports.writers", "html").write(made)
     assert "one weight or layer differs, not rounding" in text
     assert "a coarser number format" in text
-    assert "engine wrong: the largest KL divergence over 1," in made.answer.headline
+    assert "engine wrong: the 99.9th percentile of the KL divergence" in made.answer.headline
 
 
 @pytest.mark.slow
@@ -179,7 +179,7 @@ def test_a_wrong_replica_is_named_over_http(tmp_path: Path) -> None:
         ("engine=b", 1, True),
     ]
     (named,) = [finding for finding in judge(measured).verdict.findings if finding.severity == "fail"]
-    assert named.evidence.startswith("replica 1 of engine b: the largest KL divergence over ")
+    assert named.evidence.startswith("replica 1 of engine b: the 99.9th percentile of the KL divergence over ")
     assert ", at least " in named.evidence
     # by hand: the probability of "9" (7 % of tokens' first choice here) falls from p to q, and everything else stands for one outcome
     p, q = (math.exp(values("9")[0]) for values in (likely, lambda text: [rounded(f"x{text}")[1] - 3.0]))
