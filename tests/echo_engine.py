@@ -6,7 +6,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import accumulate
 from typing import Any, Literal
 
@@ -22,8 +22,8 @@ class Server(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, scored: Scored, ability: Ability) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
+    def __init__(self, scored: Scored, ability: Ability, port: int = 0, handler: type[BaseHTTPRequestHandler] | None = None) -> None:
+        super().__init__(("127.0.0.1", port), handler or Handler)
         self.scored, self.ability, self.bodies = scored, ability, list[dict[str, Any]]()
 
     @property

@@ -115,6 +115,22 @@ def test_the_experiment_compares_both_weights_on_the_same_items(made: Path) -> N
     assert (len(asked.items), asked.max_tokens, asked.extractor) == (250, 8, "choice_letter")
 
 
+def test_the_experiment_on_vllm_has_two_replicas_behind_a_router_and_enough_items(made: Path) -> None:
+    from fireassay.verdict.evaluation_plan import Asked, evaluation_plan, refusals
+
+    experiment = load(EXAMPLES / "quality_vllm_cpu.toml")
+    evaluation, serving = section(experiment)
+    assert [(target.name, target.replicas, bool(target.router)) for target in serving.targets] == [
+        ("float32", 1, False),
+        ("int8", 1, False),
+        ("replicas", 2, True),
+    ]
+    (asked,) = tasks_of(evaluation.model_copy(update={"data": "made/choices.jsonl"}), made)
+    assert (asked.method, len(asked.items)) == ("loglikelihood", 250)
+    items = Asked(task=asked.name, items=250, clusters=None, characters=1, most_tokens=0, choices=1000)
+    assert list(refusals(experiment, evaluation_plan(experiment, (items,)))) == []
+
+
 def test_a_package_that_is_missing_is_named() -> None:
     assert module(MAKE_MODEL).missing({"json": "json", "no_such_module_here": "its-package"}) == ["its-package"]
 

@@ -328,7 +328,7 @@ def run(context: RunContext) -> Outcome:
         try:
             outcome = launch_loop.run(context, passes)
             if outcome.state == "complete":
-                forcing.force(passes.context, [ready.task for ready in passes.ready.values()])
+                forcing.force(passes.context, [ready.task for ready in passes.ready.values()], passes.engines)
             return _ended(outcome, context)
         finally:
             passes.close()

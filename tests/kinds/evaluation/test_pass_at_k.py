@@ -11,6 +11,7 @@ import pytest
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.pass_at_k import of_record
+from fireassay.verdict.judge import judge
 from tests.answered import scored
 
 RIGHT = {"p0": 0, "p1": 1, "p2": 3, "p3": 10}  # of ten programs
@@ -37,6 +38,10 @@ def test_it_is_the_mean_of_the_unbiased_estimates(tmp_path: Path) -> None:
     each = [1.0 - np.prod([1.0 - 5 / i for i in range(10 - right + 1, 11)]) for right in RIGHT.values()]
     assert value.value == pytest.approx(np.mean(each), abs=1e-12)
     assert value.low <= value.value <= value.high
+
+
+def test_it_is_among_the_numbers_of_a_record_of_our_own(tmp_path: Path) -> None:
+    assert isinstance(judge(made(tmp_path, (1, 5))).results["pass_at_5"]["answers=a"], Estimate)
 
 
 def test_fewer_programs_than_k_leave_it_unmeasured(tmp_path: Path) -> None:

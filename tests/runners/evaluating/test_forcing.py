@@ -31,6 +31,7 @@ from fireassay.verdict.judge import judge
 from tests.echo_engine import echo_engine
 from tests.frames.evaluation import teacher_forcing
 from tests.instruments import byte_models
+from tests.runners.evaluating.echo_replica import COMMAND, ENVIRONMENT, likely, rounded, wrong
 
 SYMBOLS = [chr(0x4E00 + token) for token in range(256)]  # one for each token, so that a text is read back as the tokens it was made of
 TASK = """
@@ -128,8 +129,8 @@ def test_only_the_wrong_weight_is_named(measured: RecordData) -> None:
     (side,) = [side for side in sides(measured) if side.nature == "corrupt"]
     assert 0.7e-2 < side.tail.p999 < 2.8e-2  # 1.4e-2 in quality.md, section 5: another program, other prompts
     assert 27.5 < side.tail.ratio < 110.0  # 55
-    assert named.evidence.startswith("engine wrong: the largest KL divergence over 1,")
-    assert " times its mean: one weight or layer differs, not rounding (" in named.evidence
+    assert named.evidence.startswith("engine wrong: the 99.9th percentile of the KL divergence over 1,")
+    assert " times its median: one weight or layer differs, not rounding (" in named.evidence
     assert judgement.verdict.status == "FAIL"
     assert "engine wrong" in judgement.verdict.sentence
 
@@ -161,20 +162,7 @@ def test_the_page_says_it_in_words(measured: RecordData) -> None:
     text = catalog.load("reports.writers", "html").write(made)
     assert "one weight or layer differs, not rounding" in text
     assert "a coarser number format" in text
-    assert "engine wrong: the largest KL divergence over 1," in made.answer.headline
-
-
-def likely(text: str) -> list[float]:
-    return [-0.5 - 0.01 * (ord(character) % 7) for character in text]
-
-
-def rounded(text: str) -> list[float]:
-    return [value + 1e-4 * (index % 3 - 1) for index, value in enumerate(likely(text))]
-
-
-def wrong(text: str) -> list[float]:
-    """One token in the whole set of texts is far off."""
-    return [value - (3.0 if character == "9" else 0.0) for value, character in zip(rounded(text), text, strict=True)]
+    assert "engine wrong: the 99.9th percentile of the KL divergence" in made.answer.headline
 
 
 @pytest.mark.slow
@@ -191,12 +179,40 @@ def test_a_wrong_replica_is_named_over_http(tmp_path: Path) -> None:
         ("engine=b", 1, True),
     ]
     (named,) = [finding for finding in judge(measured).verdict.findings if finding.severity == "fail"]
-    assert named.evidence.startswith("replica 1 of engine b: the largest KL divergence over ")
+    assert named.evidence.startswith("replica 1 of engine b: the 99.9th percentile of the KL divergence over ")
     assert ", at least " in named.evidence
     # by hand: the probability of "9" (7 % of tokens' first choice here) falls from p to q, and everything else stands for one outcome
     p, q = (math.exp(values("9")[0]) for values in (likely, lambda text: [rounded(f"x{text}")[1] - 3.0]))
     expected = p * math.log(p / q) + (1 - p) * math.log((1 - p) / (1 - q))
     assert sides(measured)[2].tail.max == pytest.approx(expected, rel=1e-3)
+
+
+def started(name: str, *kinds: str, **more: Any) -> dict[str, Any]:
+    """An engine that assay starts: one replica of each kind."""
+    listed = " ".join(kinds)
+    script = (
+        f'import sys; sys.argv[2] = "{listed}".split()[int(sys.argv[2])]; from tests.runners.evaluating.echo_replica import main; main()'
+    )
+    command = [COMMAND[0], "-c", script, "{port}", "{replica}"]
+    return {"name": name, "command": command, "replicas": len(kinds), "environment": ENVIRONMENT, "ready": "/", **more}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("router", [(), (*COMMAND, "router", "{ports}")])
+def test_every_replica_that_assay_started_is_asked_by_itself(router: tuple[str, ...], tmp_path: Path) -> None:
+    """A router in front would mix a right replica with a wrong one."""
+    targets = [started("a", "likely"), started("b", "rounded", "wrong", router=list(router))]
+    measured = evaluated(tmp_path, targets, task="continuations")
+    assert [(side.configuration, side.replica) for side in sides(measured)] == [("engine=a", None), ("engine=b", 0), ("engine=b", 1)]
+    (named,) = [finding for finding in judge(measured).verdict.findings if finding.rule == "corrupt_engine" and finding.severity == "fail"]
+    assert named.evidence.startswith("replica 1 of engine b: ")
+
+
+@pytest.mark.slow
+def test_the_replicas_of_one_engine_are_compared_with_its_first(tmp_path: Path) -> None:
+    measured = evaluated(tmp_path, [started("a", "likely", "rounded", "wrong")], task="continuations")
+    findings = [finding for finding in judge(measured).verdict.findings if finding.rule == "corrupt_engine" and finding.severity == "fail"]
+    assert [finding.evidence.partition(":")[0] for finding in findings] == ["replica 2 of engine a"]
 
 
 def test_one_engine_has_nothing_to_be_compared_with(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def _sides(measured: RecordData) -> Iterator[Side]:
     floor = next((rows for key, rows in found.items() if key[2] == FLOOR), None)
     if floor is None:
         return
-    floor_tail = tail_kl(_known(floor))
+    floor_tail, again = tail_kl(_known(floor)), _bound(floor)
     replicas = table.group_by("configuration").agg(pl.col("replica").max())
     several = {name for name, last in replicas.iter_rows() if last > 0}
     order = {name: index for index, name in enumerate(measured.configurations)}
@@ -73,11 +73,11 @@ def _sides(measured: RecordData) -> Iterator[Side]:
             configuration=name,
             replica=replica if name in several else None,
             floor=side == FLOOR,
-            bound=bool((rows["basis"] == "top").any()),
+            bound=_bound(rows),
             tail=tail,
             agreement=agreement,
             nll_change=float(changes.mean()),
-            nature=nature_of(tail, agreement, floor_tail),
+            nature=nature_of(tail, agreement, floor_tail, again=again),
             items=tuple(rows.select("task", "item").rows()),
             kl=rows["kl"].fill_null(np.nan).to_numpy(),
             same_top=rows["same_top"].to_numpy().astype(np.float64),
@@ -87,6 +87,10 @@ def _sides(measured: RecordData) -> Iterator[Side]:
 
 def _rank(rows: pl.DataFrame, order: dict[str, int]) -> tuple[bool, int, int]:
     return rows["side"][0] != FLOOR, order.get(rows["configuration"][0], len(order)), int(rows["replica"][0])
+
+
+def _bound(rows: pl.DataFrame) -> bool:
+    return bool((rows["basis"] == "top").any())
 
 
 def _known(rows: pl.DataFrame) -> Array:

@@ -1,14 +1,16 @@
 """How do engines differ from a reference, at every token of given texts?  Asked over HTTP to echo them with their most probable tokens.
 
-Each address of an engine is asked by itself, so that replicas behind one name are compared one by one; replicas behind a router of their
-own are seen as one.  A KL of the most probable tokens is a lower bound (`fireassay.scoring.top_tokens`).  The floor is
-the reference asked a second time.  These requests are neither timed nor rows of `requests`.
+Each address of an engine is asked by itself, so that replicas behind one name are compared one by one; replicas behind a foreign router
+are seen as one.  Addresses are asked one after another, since an engine that assay starts may be up only while its own are asked.  A KL of
+the most probable tokens is a lower bound (`fireassay.scoring.top_tokens`).  The floor is the reference asked a second time.  These requests
+are neither timed nor rows of `requests`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -31,7 +33,6 @@ class Address:
     target: Target
     url: str
     model: str
-    index: int  # of the target's addresses
 
     @property
     def shown(self) -> str:
@@ -64,12 +65,20 @@ def scored(address: Address, context: str, continuation: str) -> Echoed | str:
     return echo_probe.echo(backend, target, address.url, address.model, (context, continuation))
 
 
-def sides(addresses: Sequence[Address], texts: Sequence[tuple[str, str]]) -> Iterator[Mapping[str, Any]]:
-    """One row for each text of each side; side 0 is the floor: the first address asked again."""
-    for index, text in enumerate(texts):
-        reference = scored(addresses[0], *text)
-        for side, address in enumerate(addresses):
-            yield {"side": side, "text": index, **_row(reference, scored(address, *text))}
+def sides(
+    addresses: Iterable[Address], texts: Sequence[tuple[str, str]], at_once: Callable[[], AbstractContextManager[None]] = nullcontext
+) -> Iterator[Mapping[str, Any]]:
+    """One row for each text of each side; side 0 is the floor: the first address asked again.
+
+    `at_once` is around the requests, which a stop ends, and not around the addresses: to give the next one, an engine may be started.
+    """
+    reference: list[Echoed | str] = []
+    for side, address in enumerate(addresses):
+        with at_once():
+            reference = reference or [scored(address, *text) for text in texts]
+            found = [scored(address, *text) for text in texts]
+        for index, (before, after) in enumerate(zip(reference, found, strict=True)):
+            yield {"side": side, "text": index, **_row(before, after)}
 
 
 def _row(reference: Echoed | str, engine: Echoed | str) -> dict[str, Any]:

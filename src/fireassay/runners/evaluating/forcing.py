@@ -1,8 +1,9 @@
 """Does every engine compute what the reference computes?  Each scores the reference's answers, token by token (teacher forcing).
 
-After the passes, when every engine is idle.  A text is an item's prompt and the reference's answer to it; in a task of the method
-loglikelihood its prompt and each choice.  Chat templates are left out, at every engine alike.  Folders of models are compared with whole
-distributions (`forced_process`), engines over HTTP with their most probable tokens (`forced_echo`).
+After the passes, when every engine is idle; one that assay started and that is no longer up is started once more.  A text is an item's
+prompt and the reference's answer to it; in a task of the method loglikelihood its prompt and each choice.  Chat templates are left out, at
+every engine alike.  Folders of models are compared with whole distributions (`forced_process`), engines over HTTP with their most probable
+tokens (`forced_echo`), every replica by itself.
 
 A text that one side refuses, or reads as other tokens, is left out there; how many and why is in the record's environment.
 """
@@ -29,12 +30,13 @@ from fireassay.runners.evaluating.rows import PROPER, batch_of
 from fireassay.runners.experiment.context import RunContext
 from fireassay.runners.experiment.lost_requests import request_batches
 from fireassay.runners.experiment.rows import check_written
-from fireassay.runners.load.engines import urls_of
+from fireassay.runners.load.engines import Engines, urls_of
 from fireassay.runners.load.load import check_plug_ins
 from fireassay.scoring.items import Item, Task
 from fireassay.scoring.likelihoods import METHOD
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import configurations, targets_of
+from fireassay.spec.sections.serving import Target
 
 IN_PROCESS: Final = "process"  # the backend
 WHERE: Final = "evaluation.divergence"
@@ -61,64 +63,63 @@ def check(experiment: Experiment) -> None:
     assert serving is not None
     targets = targets_of(serving)
     inside = [target.name for target in targets if target.backend == IN_PROCESS]
-    addresses = _addresses(experiment)
-    started = [target.name for target in targets if target.command]
     if inside and len(inside) < len(targets):
         raise _refused(f"folders of models and servers ({', '.join(target.name for target in targets)})", "all folders, or all servers")
-    if started:
-        raise _refused(f"{', '.join(started)}, started by assay", "servers with urls, or folders of models: it follows after the last pass")
-    if max(len(targets), len(addresses)) < 2:
+    if max(len(targets), sum(_replicas(experiment, target) for target in targets)) < 2:
         raise _refused("one engine", "two or more, the first of which is the reference", "Name another --target NAME=URL.")
     check_plug_ins("loglikelihood", targets)
-    for address in () if inside else addresses:
-        forced_echo.check(address)
+    for target in targets:  # those that assay starts are not up yet
+        for address in _addresses(experiment, target, urls_of(experiment, target)):
+            forced_echo.check(address)
 
 
 def _refused(found: str, allowed: str, fix: str = "") -> SpecError:
     return SpecError((Problem(where=WHERE, found=found, allowed=allowed, fix=fix or "Or write divergence = 0."),), "the evaluation")
 
 
-def _addresses(experiment: Experiment) -> tuple[Address, ...]:
-    """Every address of every engine, the reference's first."""
+def _replicas(experiment: Experiment, target: Target) -> int:
+    """How many sides an engine has: its addresses."""
+    return target.replicas if target.command else max(1, len(urls_of(experiment, target)))
+
+
+def _addresses(experiment: Experiment, target: Target, urls: Sequence[str]) -> tuple[Address, ...]:
     assert experiment.serving is not None
-    return tuple(
-        Address(target=target, url=url, model=target.model or experiment.serving.model, index=index)
-        for target in targets_of(experiment.serving)
-        for index, url in enumerate(urls_of(experiment, target))
-    )
+    model = target.model or experiment.serving.model
+    return tuple(Address(target=target, url=url, model=model) for url in urls)
 
 
-def force(context: RunContext, tasks: Sequence[Task]) -> None:
+def _each_up(context: RunContext, engines: Engines, targets: Sequence[Target], launches: Mapping[str, int]) -> Iterator[Address]:
+    """Every address of every engine, the reference's first; an engine that assay starts is up while its own are asked."""
+    for target in targets:
+        yield from _addresses(context.experiment, target, engines.addresses(target.name, launches[target.name]))
+
+
+def force(context: RunContext, tasks: Sequence[Task], engines: Engines) -> None:
     """Write the table `divergence` of the passes made, unless nothing was asked for. What was answered stays, if this fails."""
     evaluation, serving = context.experiment.evaluation, context.experiment.serving
     assert evaluation is not None
     assert serving is not None
     launches = _first_launches(context)
-    targets = targets_of(serving)
-    if not evaluation.divergence or targets[0].name not in launches:
+    reference = targets_of(serving)[0]
+    if not evaluation.divergence or reference.name not in launches:
         return
-    texts = _spread(list(_texts(context.record.path, launches[targets[0].name], tasks, serving.task)), evaluation.divergence)
-    inside = targets[0].backend == IN_PROCESS
-    sides = [(target.name, 0) for target in targets] if inside else [(one.target.name, one.index) for one in _addresses(context.experiment)]
+    targets = [target for target in targets_of(serving) if target.name in launches]
+    texts = _spread(list(_texts(context.record.path, launches[reference.name], tasks, serving.task)), evaluation.divergence)
+    inside = reference.backend == IN_PROCESS
+    sides = [(target.name, replica) for target in targets for replica in range(_replicas(context.experiment, target))]
     pairs = [(text.context, text.continuation) for text in texts]
+    asked = _each_up(context, engines, targets, launches)
     try:
-        with context.stop.at_once():
-            found = list(_in_process(context, pairs) if inside else forced_echo.sides(_addresses(context.experiment), pairs))
+        found = _in_process(context, targets, pairs) if inside else list(forced_echo.sides(asked, pairs, context.stop.at_once))
     except Interrupted:
         return
     except WorkloadError as error:
         context.note_environment(divergence={"failed": str(error)})
         return
     for number, (name, replica) in enumerate(sides):
-        if name in launches:
-            rows = [row for row in found if row["side"] == number]
-            side = {
-                "launch": launches[name],
-                "replica": replica,
-                "side": "engine" if number else "floor",
-                "basis": "full" if inside else "top",
-            }
-            _write(context, side, texts, rows)
+        rows = [row for row in found if row["side"] == number]
+        side = {"launch": launches[name], "replica": replica, "side": "engine" if number else "floor", "basis": "full" if inside else "top"}
+        _write(context, side, texts, rows)
     context.note_environment(divergence=_noted(len(texts), sides, found))
 
 
@@ -156,16 +157,16 @@ def _spread(texts: Sequence[Text], most: int) -> list[Text]:
     return [text for text in texts if (text.task, text.item) in kept]
 
 
-def _in_process(context: RunContext, texts: Sequence[tuple[str, str]]) -> Iterator[Mapping[str, Any]]:
+def _in_process(context: RunContext, targets: Sequence[Target], texts: Sequence[tuple[str, str]]) -> Sequence[Mapping[str, Any]]:
     """The rows of a helper process that holds the models."""
     serving = context.experiment.serving
     assert serving is not None
     with tempfile.TemporaryDirectory(prefix="assay-forced-") as folder:
         job, out, log = (Path(folder) / name for name in ("job.json", "out.jsonl", "log"))
-        targets = [target.model_dump(mode="json") for target in targets_of(serving)]
-        job.write_text(json.dumps({"targets": targets, "model": serving.model, "texts": texts}), encoding="utf-8")
+        told = [target.model_dump(mode="json") for target in targets]
+        job.write_text(json.dumps({"targets": told, "model": serving.model, "texts": texts}), encoding="utf-8")
         command = isolated.python("-m", forced_process.__name__, str(job), str(out))
-        with log.open("w", encoding="utf-8") as errors:
+        with log.open("w", encoding="utf-8") as errors, context.stop.at_once():
             process = subprocess.Popen(
                 command, env=isolated.environment(os.environ), stdin=subprocess.DEVNULL, stdout=errors, stderr=errors, cwd=context.folder
             )
@@ -178,7 +179,7 @@ def _in_process(context: RunContext, texts: Sequence[tuple[str, str]]) -> Iterat
             said = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-3:]
             raise WorkloadError(f"the models could not be compared ({WHERE}): {' '.join(said) or f'exit code {process.returncode}'}")
         with out.open(encoding="utf-8") as lines:
-            yield from map(json.loads, lines)
+            return [*map(json.loads, lines)]
 
 
 def _write(context: RunContext, side: Mapping[str, Any], texts: Sequence[Text], rows: Iterable[Mapping[str, Any]]) -> None:

@@ -90,32 +90,53 @@ class Engines:
         Raises:
             WorkloadError: it did not become ready; the message holds its last output.
         """
-        target = next(candidate for candidate in targets_of(self.serving) if candidate.name == name)
+        target = self._target(name)
         if not target.command:
             return Engine(target=target, urls=urls_of(self.context.experiment, target), replicas=None)
         purpose = _purpose(target, job.planned)
-        entry = self._up.get(name)
-        if entry is not None and (entry[0] != purpose or entry[1].broken):
+        if name in self._up and self._up[name][0] != purpose:
             self.end(name)
-            entry = None
-        if entry is None:
-            self._make_room(name)
-            entry = self._up[name] = (purpose, self._started(target, job, emit))
-        replicas = entry[1]
+        replicas = self._replicas(target, purpose, job.number, emit)
         replicas.emit = emit
         return Engine(target=target, urls=tuple(replicas.urls), replicas=replicas)
+
+    def addresses(self, name: str, launch: int) -> tuple[str, ...]:
+        """Where each replica of an engine listens, past a router in front of them, for what follows its loads.
+
+        If it is no longer up it is started once more, and its log joins those of that launch.
+
+        Raises:
+            WorkloadError: it did not become ready; the message holds its last output.
+            Interrupted: the user wants to stop.
+        """
+        target = self._target(name)
+        if not target.command:
+            return urls_of(self.context.experiment, target)
+        return self._replicas(target, "addresses", launch, lambda *_: None).replica_urls
+
+    def _target(self, name: str) -> Target:
+        return next(candidate for candidate in targets_of(self.serving) if candidate.name == name)
+
+    def _replicas(self, target: Target, purpose: object, launch: int, emit: Emit) -> Replicas:
+        """The replicas that are up, or new ones if there are none or one is broken."""
+        if target.name in self._up and self._up[target.name][1].broken:
+            self.end(target.name)
+        if target.name not in self._up:
+            self._make_room(target.name)
+            self._up[target.name] = (purpose, self._started(target, launch, emit))
+        return self._up[target.name][1]
 
     def _make_room(self, name: str) -> None:
         """Stop the other engines: two would share the machine's processors and devices."""
         for other in [other for other in self._up if other != name]:
             self.end(other)
 
-    def _started(self, target: Target, job: Job, emit: Emit) -> Replicas:
+    def _started(self, target: Target, launch: int, emit: Emit) -> Replicas:
         experiment, record = self.context.experiment, self.context.record
         settings = ServerSettings(
             folder=self.context.folder,
-            log_folder=record.log_path(job.number).parent,
-            mark=f"{mark_of(record.path, job.number)}engine.",
+            log_folder=record.log_path(launch).parent,
+            mark=f"{mark_of(record.path, launch)}engine.",
             secrets=secret_values(target.environment),
             grace_s=experiment.limits.grace_s,
             log_bytes=int(experiment.limits.log_mib * MIB),

@@ -149,8 +149,8 @@ class Evaluation(Model):
         0,
         ge=0,
         description="How many answers of the reference every engine scores afterwards, token by token (teacher forcing): the tail of the "
-        "divergence tells a wrong weight from rounding. Needs two engines that are all folders in this process, or all echo log "
-        "probabilities. 0: none.",
+        "divergence tells a wrong weight from rounding. Needs two engines or replicas that are all folders in this process, or "
+        "all echo log probabilities. Replicas that assay starts are asked one by one, past their router. 0: none.",
     )
     resamples: int = Field(
         2000, ge=200, le=1_000_000, description="Resamples of items behind the interval of a score that is no mean, such as BLEU."

@@ -1,7 +1,7 @@
 """Does an engine compute otherwise than rounding explains?
 
-Every engine scored the same texts.  Rounding moves all tokens alike, a wrong weight few of them far: the largest KL divergence then is many
-times the mean (`fireassay.frames.evaluation.divergence`).  Another number format is a note, another checkpoint a warning: both may be meant.
+Every engine scored the same texts.  Rounding moves all tokens alike, a wrong weight few of them far: the tail of the KL divergence then is
+many times its median (`fireassay.frames.evaluation.divergence`).  Another number format is a note, another checkpoint a warning: both may be meant.
 """
 
 from __future__ import annotations
@@ -61,12 +61,11 @@ def examine(measured: RecordData, _: Results) -> Iterator[Finding]:
 def _evidence(tail: TailKL, floor: TailKL, side: Side) -> str:
     """How far its tail goes, what that means, and how far the reference is from itself."""
     bound = " at least" if side.bound else ""
-    against = (
-        f"{tail.p999 / floor.p999:.3g} times that of the reference against itself" if floor.p999 else "the reference against itself: 0"
-    )
+    against = f"{tail.p999 / floor.p999:.3g} times" if floor.p999 else "against 0:"
+    itself = "asked again" if side.bound else "against itself in another number format"
     return (
-        f"the largest KL divergence over {count(tail.positions, 'tokens')},{bound} {_short(tail.max)}, is {tail.ratio:.0f} times its mean: "
-        f"{WORDS[side.nature]} (99.9th percentile {_short(tail.p999)}, {against})"
+        f"the 99.9th percentile of the KL divergence over {count(tail.positions, 'tokens')},{bound} {_short(tail.p999)}, is "
+        f"{_short(tail.local)} times its median: {WORDS[side.nature]} ({against} that of the reference {itself})"
     )
 
 
