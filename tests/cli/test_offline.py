@@ -50,14 +50,14 @@ from fireassay.sandbox.probing import probe
 from fireassay.tasks import gsm8k, humaneval
 
 codes = {}
-for metric, margin in (("f1", "0.5"), ("rouge_l", "0.5"), ("bleu", "90")):
+for metric, margin in (("f1", "0.25"), ("rouge_l", "0.25"), ("bleu", "25")):
     codes[metric] = main(["score", "before.jsonl", "after.jsonl", "--metric", metric, "--margin", margin, "--id", "id", "--quiet"])
 sides = []
 for name in ("before", "after"):
     root = f"records-{name}"
     codes[name] = main(["score", f"{name}.jsonl", "--metric", "f1", "--id", "id", "--quiet", "--root", root])
     sides.append(str(next(Path(root).iterdir())))
-codes["compare"] = main(["compare", *sides, "--margin", "0.5"])
+codes["compare"] = main(["compare", *sides, "--margin", "0.25"])
 codes["report"] = main(["report", sides[0], "--full"])
 codes["verify"] = main(["verify", sides[0]])
 (sums,) = gsm8k.FORMAT.read(Path("gsm8k.jsonl"), {**gsm8k.FORMAT.options, "shots": 0})

@@ -105,7 +105,7 @@ for fd in range(3, 64):
 def add(a, b):
     return 0
 """,
-        ("crash",),
+        ("crash", "failed"),
     ),
     "raises what no test may catch": ("def add(a, b):\n    raise SystemExit(0)\n", ("failed",)),
     "forks without end": (

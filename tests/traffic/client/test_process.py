@@ -343,8 +343,9 @@ def test_what_is_missing_is_told_in_a_sentence(tmp_path: Path) -> None:
 def test_a_process_with_a_model_at_work_ends_at_once_with_its_code(monkeypatch: pytest.MonkeyPatch) -> None:
     ended: list[int] = []
     monkeypatch.setattr(os, "_exit", ended.append)
+    monkeypatch.setattr(client, "MODEL_THREAD", MODEL_THREAD + " of this test")  # others may leave one that still answers
     over = threading.Event()
-    thread = threading.Thread(target=over.wait, args=(PROCESS_S,), name=MODEL_THREAD)
+    thread = threading.Thread(target=over.wait, args=(PROCESS_S,), name=client.MODEL_THREAD)
     thread.start()
     with pytest.raises(SystemExit):  # only because _exit returned
         client._end(3)
