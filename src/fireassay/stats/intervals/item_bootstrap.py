@@ -2,18 +2,17 @@
 
 Items are drawn again with replacement, whole clusters together, and the score of each draw is recomputed (Efron 1979).  Each bound is the outer one
 of two: the percentile of these scores, and that of BCa (Efron, JASA 82, 1987; jackknife over clusters), both at levels widened for few
-units as by Hesterberg (The American Statistician 69, 2015): z becomes sqrt(C / (C - 1)) t[C-1].  BCa alone covers too little where few
-items differ between two systems, plain percentiles where a score is skewed.  Two systems share every draw.
+units as by Hesterberg (The American Statistician 69, 2015): z becomes sqrt(C / (C - 1)) t[C-1].  Plain percentiles cover too little where a score
+is skewed.  A change between two systems is bounded otherwise (`fireassay.stats.comparing.linearised`): few items may differ there.
 
-Coverage at 95 %, in percent of 1,000 experiments of 1,000 draws (`benchmarks/item_intervals.py`), of 20, 50, 200, 1000 items:
+Coverage at 95 %, in percent of 1,000 experiments of 500 draws (`benchmarks/item_intervals.py`), of 20, 50, 200, 1000 items:
 
-    mean of graded scores                 97.5  95.1  95.2  96.2    of a difference  94.2  95.0  95.6  94.4
-    BLEU-like ratio of sums               94.2  93.7  94.3  94.2                     93.6  94.6  95.1  94.4
-    Matthews, half positive, 80 % right   97.1  96.4  96.0  95.0                     93.1  93.7  94.5  95.6
-    Matthews, 30 % positive, 85 % right   99.3  96.7  96.1  95.1                     95.1  92.9  94.6  95.2
+    BLEU-like ratio of sums               94.0  95.6  94.2  94.4
+    Matthews, half positive, 80 % right   96.8  96.3  94.0  96.5
+    Matthews, 30 % positive, 85 % right   98.9  95.8  94.8  95.3
 
-Of 20 items it errs on the wide side, where plain percentiles cover 90 to 95: a score that takes few values has no exact interval, and
-11 % of the last row's experiments have none at all.
+Of 20 items it errs on the wide side: a score that takes few values has no exact interval, and 9 % of the last row's experiments have
+none at all.
 
 Not bounded: fewer than `FEWEST` clusters; more than 5 % of draws without a defined score; no draw that differs from the others, which is no
 certainty.  Cannot tell: whether the items stand for real use.
