@@ -99,7 +99,18 @@ def test_equal_answers_bound_the_loss_by_the_exact_rule() -> None:
 
 def test_equal_answers_to_a_score_without_a_worst_answer_bound_nothing() -> None:
     rows = np.random.default_rng(0).random((50, 1))
-    assert of_sides(sides(mean, None, (rows, rows)), 0.95) == "no item differs, and nothing says how much a worse answer would cost"
+    assert of_sides(sides(mean, None, (rows, rows)), 0.95) == "nothing says how much a worse answer would cost"
+
+
+def test_a_worst_answer_without_a_score_is_no_certainty() -> None:
+    """Equal answers, and a score that no candidate with a worst answer has: of a loss nothing is known, of a gain something."""
+
+    def fragile(rows: Array, weights: Array) -> Array:
+        return np.where(weights @ (rows.sum(axis=1) == 0.0) > 0.0, np.nan, mean(rows, weights))
+
+    reference, candidate = (np.column_stack([np.ones(50), np.full(50, mark)]) for mark in (0.0, 1.0))
+    asked = sides(fragile, lambda rows: rows * [0.0, 1.0], (reference, candidate))
+    assert of_sides(asked, 0.95) == "nothing says how much a worse answer would cost"
 
 
 def test_without_a_worst_answer_the_tail_is_extrapolated() -> None:

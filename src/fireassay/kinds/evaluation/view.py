@@ -17,7 +17,7 @@ from fireassay.reports.rows.types import Column, View
 from fireassay.reports.view import KindView
 from fireassay.verdict.judge import Judgement
 
-MOST_TASKS: Final = 3  # of which the conditions are told in full
+MOST_TASKS: Final = 3  # whose conditions are told; more are counted
 DIGEST: Final = 12  # digits of a digest that identifies items
 
 

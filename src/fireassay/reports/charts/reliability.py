@@ -77,5 +77,5 @@ def _error(row: CalibrationRow, several: bool) -> str:
 
 
 def sure(one: CalibrationBin) -> str:
-    """A mean confidence, on its side of the interval beside it."""
+    """A mean confidence, rounded so that it stays inside or outside of the interval of the share."""
     return reading(one.confidence, SCORE, beside=(one.right.low, one.right.high))

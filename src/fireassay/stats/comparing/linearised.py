@@ -62,7 +62,7 @@ def of_sides(sides: Sides, confidence: float) -> Items | str:
         return "the score is undefined without one of the items"
     worst, best = _ends(sides, value, units)
     if not math.isfinite(worst) or not math.isfinite(best):
-        return "no item differs, and nothing says how much a worse answer would cost"
+        return "nothing says how much a worse answer would cost"
     count, off = len(units.sizes), units.totals - value * units.sizes
     return Items(
         mean=value,
@@ -113,6 +113,8 @@ def _with_one_more(sides: Sides, value: float, reference: Array, candidate: Arra
 
 
 def _quantile(values: Array, share: float) -> float:
-    """The value itself where they are few, and an end of the scale where none is defined."""
+    """One of the values, the outer of two; without any nothing is known, which is no bound at all."""
     known = values[~np.isnan(values)]
-    return float(np.quantile(known, share, method="lower" if share < 0.5 else "higher")) if len(known) else math.inf
+    if not len(known):
+        return -math.inf if share < 0.5 else math.inf
+    return float(np.quantile(known, share, method="lower" if share < 0.5 else "higher"))

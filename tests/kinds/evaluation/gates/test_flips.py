@@ -1,4 +1,4 @@
-"""Is a cap on changed items decided by bounds, with the reference against itself beside it?"""
+"""Is a cap on changed items decided by bounds, and is the reference compared with itself?"""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 The cap quality.max_flip_rate bounds what an equal mean hides.  The share of answers that score otherwise than the reference's has one-sided
 bounds over items, whole clusters as units: PASS below the cap, FAIL above it.  Sampling alone changes answers: the reference against
-itself, if it was asked more than once, is named beside it.
+itself, if it was asked more than once, is told too.
 """
 
 from __future__ import annotations
