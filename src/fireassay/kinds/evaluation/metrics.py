@@ -37,7 +37,7 @@ from fireassay.metrics.metric import Metric, Results
 from fireassay.scoring.text_metric import TextMetric
 from fireassay.stats.intervals import item_bootstrap
 from fireassay.stats.intervals.intervals import Interval
-from fireassay.stats.intervals.item_means import METHOD, of_items, wilson
+from fireassay.stats.intervals.item_means import METHOD, is_share, of_items, wilson
 from fireassay.units import FRACTION, SCORE
 
 ABOUT = ("evaluation",)
@@ -58,14 +58,17 @@ def of_task(measured: RecordData, scores: ItemScores) -> Value:
         return _of_corpus(scores, confidence, evaluation.resamples, measured.experiment.launches.seed)
     interval = of_items(scores.rows[:, 0], scores.weights, scores.labels, scores.metric.scale, confidence)
     units = len(scores.items) if scores.labels is None else len({label for label in scores.clusters if label is not None})
-    how = "Wilson's interval" if _binary(scores) else f"{METHOD}, cluster-robust" if scores.labels else METHOD
+    how = _how(scores)
     words = f"{count(len(scores.items), 'items')}" + (f" in {count(units, 'clusters')}" if scores.labels is not None else "")
     return _estimate(scores, interval, confidence, f"mean over {words}: {how}")
 
 
-def _binary(scores: ItemScores) -> bool:
-    even = bool(np.all(scores.weights == scores.weights[0]))
-    return scores.labels is None and even and set(scores.rows[:, 0]) <= {0.0, 1.0}
+def _how(scores: ItemScores) -> str:
+    """How the interval of a mean is made."""
+    if is_share(scores.rows[:, 0], scores.labels):
+        even = bool(np.all(scores.weights == scores.weights[0]))
+        return "Wilson's interval" if even else "Wilson's interval, of the effective number of items"
+    return f"{METHOD}, cluster-robust" if scores.labels else METHOD
 
 
 def _of_corpus(scores: ItemScores, confidence: float, draws: int, seed: int) -> Value:

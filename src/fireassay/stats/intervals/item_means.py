@@ -1,13 +1,16 @@
 """How far can a mean over items be from the mean over all such items?
 
-Independent items that are each right or wrong: Wilson's score interval (Journal of the American Statistical Association 22, 1927).
+Independent items that are each right or wrong: Wilson's score interval (Journal of the American Statistical Association 22, 1927), of unequal
+weights at the effective number of items: Kish's (Survey Sampling, 1965, 8.2), or fewer if the heavy items are the uncertain ones (the variance of
+a share that the items show).  With lognormal weights it covers 96 % of 20 and 50 items half of them right; Student's covers 90 and 93.
 Others: Student t over the units, which are clusters of dependent items or single ones, with the cluster-robust variance
 C/(C-1) sum over clusters of (sum of weight (value - mean))^2 / (sum of weights)^2 and C-1 degrees of freedom (Liang & Zeger, Biometrika 73,
 1986), limited to the possible scores.  Each bound is the outer one of Student's and of Johnson's for skewed values (Journal of the American
 Statistical Association 73, 1978), which moves both by s g (1 + 2 t^2) / (6 C), g the skewness: Student's alone covers 91 to 93 % of means of
 20 skewed scores.  Where at least half the units have one value and fewer than `FEW` another, neither knows the spread, and Gaffke's bound
 (`bounded_mean`) counts too, if the scale is bounded.
-Cannot tell: whether the items stand for real use.
+Cannot tell: whether the items stand for real use; rare heavy items among few (a tenth of 20 items with ten times the weight, and half right where
+the others are 97 % right, is held in 85 %).
 """
 
 from __future__ import annotations
@@ -41,18 +44,31 @@ def wilson(right: float, total: float, confidence: float) -> Interval:
 
 def of_items(values: Array, weights: Array, clusters: Labels | None, scale: tuple[float, float], confidence: float) -> Interval:
     """Interval of the weighted mean of `values` (shape [items]); fewer than two units bound nothing but the scale."""
-    even = bool(np.all(weights == weights[0])) if len(weights) else False
-    if clusters is None and even and len(values) > 1 and bool(np.isin(values, (0.0, 1.0)).all()):
-        return wilson(float(values.sum()), float(len(values)), confidence)
+    mean, error, units = of_units(values, weights, clusters)
+    if units > 1 and is_share(values, clusters):
+        total = _effective(mean, error, weights)
+        return wilson(mean * total, total, confidence)
     member = members(len(values), clusters)
     totals, sizes = (np.bincount(member, weights=each).astype(np.float64) for each in (weights * values, weights))
-    mean, error, units = of_units(values, weights, clusters)
     low, high = _skewed(totals - mean * sizes, error, confidence) if units > 1 else (-math.inf, math.inf)
     if units > 1 and math.isfinite(scale[0]) and math.isfinite(scale[1]) and _hardly_any_differ(totals / sizes):
         each, level = Units(totals=totals, sizes=sizes), (1.0 + confidence) / 2.0
         low = min(low, bounded_mean.lower(each, scale[0], level) - mean)
         high = max(high, bounded_mean.upper(each, scale[1], level) - mean)
     return Interval(value=mean, low=max(scale[0], mean + low), high=min(scale[1], mean + high))
+
+
+def is_share(values: Array, clusters: Labels | None) -> bool:
+    """Whether independent items are each right or wrong."""
+    return clusters is None and bool(np.isin(values, (0.0, 1.0)).all())
+
+
+def _effective(share: float, error: float, weights: Array) -> float:
+    """How many items of equal weight would tell as much."""
+    kish = float(weights.sum()) ** 2 / float(weights @ weights)
+    even = bool(np.all(weights == weights[0])) or error == 0.0
+    plain = error**2 * (1.0 - 1.0 / len(weights))  # Wilson's variance has no divisor C - 1 either
+    return kish if even else min(kish, share * (1.0 - share) / plain)
 
 
 def _skewed(pulls: Array, error: float, confidence: float) -> tuple[float, float]:
