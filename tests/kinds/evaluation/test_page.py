@@ -74,6 +74,23 @@ def test_worse_within_the_margin_is_said_first(tmp_path: Path) -> None:
     assert "held, worse within the margin" in catalog.load("reports.writers", "html").write(shown)
 
 
+def test_of_several_degraded_sides_the_worst_is_the_headline(tmp_path: Path) -> None:
+    """And of several that held, the one nearest to the margin."""
+    lost = {
+        name: rows(["no"] * count + ["yes"] * (900 - count) + ["no"] * 100) for name, count in (("a", 0), ("b", 100), ("c", 300), ("d", 5))
+    }
+    measured = scored(tmp_path, lost, margin=0.05)
+    judgement = judge(measured)
+    headline = page(build(measured, judgement)).answer.headline
+    assert headline.startswith("c: quality degraded: Exact match −0.30")
+    assert headline.endswith("; b too")
+    assert "FAIL: c: quality degraded" in judgement.verdict.sentence
+    close = scored(tmp_path / "held", {"a": lost["a"], "b": lost["d"], "c": rows(["no"] * 9 + ["yes"] * 891 + ["no"] * 100)}, margin=0.05)
+    held = page(build(close, judge(close))).answer.headline
+    assert held.startswith("c: quality held (worse within the margin): Exact match −0.009")
+    assert held.endswith("; b too")
+
+
 def test_a_cap_on_flips_that_is_missed_is_the_headline(tmp_path: Path) -> None:
     """40 items lost and 40 won of 400: held, but the cap of 5 % decides."""
     before, after = ["yes"] * 300 + ["no"] * 100, ["no"] * 40 + ["yes"] * 300 + ["no"] * 60

@@ -2,46 +2,12 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-
 import pytest
 
 from fireassay.runners.evaluating import echo_probe
 from fireassay.spec.sections.serving import Target
 from fireassay.traffic.backends.openai import BACKEND
-
-
-@contextmanager
-def dripping() -> Iterator[str]:
-    """A server that sends a byte now and then, for ever."""
-    ended = threading.Event()
-
-    class Handler(BaseHTTPRequestHandler):
-        def log_message(self, *_: object) -> None:
-            pass
-
-        def do_POST(self) -> None:
-            self.send_response(200)
-            self.end_headers()
-            try:
-                while not ended.wait(0.02):
-                    self.wfile.write(b" ")
-            except OSError:
-                pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        ended.set()
-        server.shutdown()
-        thread.join()
-        server.server_close()
+from tests.runners.evaluating.dripping_engine import dripping
 
 
 def test_an_answer_that_never_ends_is_given_up_at_the_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:

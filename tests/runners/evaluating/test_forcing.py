@@ -17,6 +17,7 @@ from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.frames.evaluation.forced import floor_of, sides
 from fireassay.frames.record_data import RecordData, from_record
 from fireassay.instruments.calls.generation import quiet
+from fireassay.kinds.evaluation.audits.corrupt_engine import OF_REFERENCE, WORDS
 from fireassay.record.reader import open_record
 from fireassay.record.sealing.verify import verify
 from fireassay.reports.pages.record import page
@@ -141,7 +142,9 @@ def test_the_numbers_are_those_of_the_table(measured: RecordData) -> None:
     results, table = judge(measured).results, measured.table("divergence")
     launch = measured.timed.filter(configuration="engine=wrong")["launch"][0]
     kl = table.filter(launch=launch)["kl"].clip(0.0)
-    for name, expected in (("kl_mean", kl.mean()), ("kl_max_over_mean", kl.max() / kl.mean()), ("kl_p999", kl.quantile(0.999, "linear"))):
+    tail = kl.quantile(0.999, "linear")
+    numbers = {"kl_mean": kl.mean(), "kl_max_over_mean": kl.max() / kl.mean(), "kl_p999": tail, "kl_tail_over_median": tail / kl.median()}
+    for name, expected in numbers.items():
         value = results[name]["engine=wrong"]
         assert isinstance(value, Estimate)
         assert value.value == pytest.approx(expected, rel=1e-6)
@@ -185,6 +188,24 @@ def test_a_wrong_replica_is_named_over_http(tmp_path: Path) -> None:
     p, q = (math.exp(values("9")[0]) for values in (likely, lambda text: [rounded(f"x{text}")[1] - 3.0]))
     expected = p * math.log(p / q) + (1 - p) * math.log((1 - p) / (1 - q))
     assert sides(measured)[2].tail.max == pytest.approx(expected, rel=1e-3)
+
+
+@pytest.mark.slow
+def test_a_wrong_reference_is_named_by_the_others(tmp_path: Path) -> None:
+    with echo_engine(wrong) as a, echo_engine(likely) as b, echo_engine(rounded) as c:
+        measured = evaluated(
+            tmp_path, [{"name": name, "urls": [one.url]} for name, one in (("a", a), ("b", b), ("c", c))], task="continuations"
+        )
+        pair = evaluated(tmp_path, [{"name": name, "urls": [one.url]} for name, one in (("a", a), ("b", b))], task="continuations")
+    (named,) = [finding for finding in judge(measured).verdict.findings if finding.rule == "corrupt_engine"]
+    assert (named.severity, named.configuration) == ("fail", "engine=a")
+    assert named.evidence.startswith("engine a, the reference: the 2 others differ from it at the same tokens, ")
+    text = catalog.load("reports.writers", "html").write(page(build(measured, judge(measured))))
+    assert OF_REFERENCE in text
+    assert WORDS["corrupt"] not in text
+    (either,) = [finding for finding in judge(pair).verdict.findings if finding.rule == "corrupt_engine"]
+    assert either.configuration == "engine=b"
+    assert either.evidence.endswith("; or the weights of engine a: a third would tell which")
 
 
 def started(name: str, *kinds: str, **more: Any) -> dict[str, Any]:

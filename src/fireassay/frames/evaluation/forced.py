@@ -2,13 +2,17 @@
 
 A side is an engine, or one replica of it.  What its divergence looks like is decided by `divergence.nature_of` against the record's floor:
 the reference in another number format, or asked again.  A replica is measured against the reference's first one.
+
+If every other side is far from the reference, the reference may be the wrong one (`doubted`).  Of several, those that the reference alone
+is far from have their divergence at the same tokens: the KLs of copies in float32, bfloat16 and int8 against a tiny Llama with a wrong weight
+correlate by 0.998, those of copies with wrong weights of their own by 0.2 to 0.74.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 import polars as pl
@@ -20,6 +24,7 @@ from fireassay.frames.record_data import RecordData
 Array = NDArray[np.float64]
 FLOOR: Final = "floor"
 KEYS: Final = ("launch", "replica", "side")
+ALIKE: Final = 0.9  # correlation of the KLs of two sides
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +58,27 @@ def compared(measured: RecordData, configuration: str) -> tuple[Side, ...]:
 def floor_of(measured: RecordData) -> Side | None:
     """The reference against itself."""
     return next((side for side in sides(measured) if side.floor), None)
+
+
+def doubted(every: Sequence[Side]) -> Literal["", "either", "reference"]:
+    """Whether the reference is more likely wrong than the others, or as likely; empty if one of them agrees with it, or they differ from it otherwise."""
+    floor, others = next((side for side in every if side.floor), None), [side for side in every if not side.floor]
+    if floor is None or not others or any(side.nature != "corrupt" for side in others):
+        return ""
+    own = [side for side in others if side.configuration == floor.configuration]
+    first = {side.configuration: side for side in reversed(others)}  # the replicas of another engine have their weights from one file
+    voters = [*own, *(side for name, side in first.items() if name != floor.configuration)]
+    if len(voters) < 2:
+        return "either"
+    return "reference" if all(_alike(voters[0], side) for side in others) else ""
+
+
+def _alike(one: Side, other: Side) -> bool:
+    """Whether both are far from the reference at the same tokens."""
+    if one.items != other.items:
+        return False
+    known = ~(np.isnan(one.kl) | np.isnan(other.kl))
+    return bool(known.any()) and float(np.corrcoef(one.kl[known], other.kl[known])[0, 1]) >= ALIKE
 
 
 def _sides(measured: RecordData) -> Iterator[Side]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 from fireassay.estimates.estimate import Estimate
@@ -18,6 +19,7 @@ from fireassay.reports.view import View
 
 BESIDE: Final = (NO_ANSWER.name, OUTPUT_THROUGHPUT.name, COST.name)  # of the same requests
 MOST: Final = 3  # scores beside them in a narrow table
+MOST_NAMED: Final = 2  # other sides with the same decision
 
 
 def answer(view: View) -> Answer:
@@ -42,7 +44,14 @@ def _headline(view: View) -> str:
     told = f"{worst.metric} {signed(worst.change)}, margin {given(of(view).margin or 0.0)}"
     why = f"; {worst.why}" if worst.why else ""
     worse = f" ({WORSE[worst.status]})" if worst.worse_within else ""
-    return f"{worst.column}: quality {SAID.get(worst.status, 'undecided')}{worse}{several}: {told} over {count(worst.items, 'items')}{why}"
+    too = _too(view, worst)
+    return f"{worst.column}: quality {SAID.get(worst.status, 'undecided')}{worse}{several}: {told} over {count(worst.items, 'items')}{why}{too}"
+
+
+def _too(view: View, worst: HeldRow) -> str:
+    """The other sides with the same decision."""
+    others = dict.fromkeys(row.column for row in of(view).held if row.status == worst.status and row.column != worst.column)
+    return f"; {', '.join(others) if len(others) <= MOST_NAMED else count(len(others), 'other sides')} too" if others else ""
 
 
 def signed(change: Estimate) -> str:
@@ -52,9 +61,13 @@ def signed(change: Estimate) -> str:
 
 
 def _deciding(view: View) -> HeldRow | None:
-    """The decision on the task that decides the record."""
+    """The decision that decides the record: of several the one with the lowest bound."""
     rows = of(view).held
-    return next((row for row in rows if row.status == view.status), rows[0] if rows else None)
+    return min([row for row in rows if row.status == view.status] or rows[:1], key=_low, default=None)
+
+
+def _low(row: HeldRow) -> float:
+    return row.change.low if isinstance(row.change, Estimate) else math.inf
 
 
 def _next(view: View) -> tuple[Next, ...]:

@@ -1,4 +1,4 @@
-"""How far is each engine from the reference, token by token of given texts?  Five numbers, where engines were compared so.
+"""How far is each engine from the reference, token by token of given texts?  Six numbers, where engines were compared so.
 
 The largest of the replicas stands for an engine with several addresses, so that one wrong replica is not averaged away; the mean of
 `top1_agreement` is the smallest.  Means have intervals over items.  A quantile and the largest of fixed positions describe these alone.
@@ -71,8 +71,9 @@ def _fixed(name: str, unit: str, of: Callable[[Side], float]) -> Of:
 
     def estimate(side: Side, _: float) -> Value:
         value = of(side)
-        if math.isnan(value):
-            return Absent(reason="undefined", detail="no KL is above 0" if side.tail.positions else UNKNOWN.detail)
+        if not math.isfinite(value):
+            why = "half of the KLs are 0" if value > 0.0 else "no KL is above 0"
+            return Absent(reason="undefined", detail=why if side.tail.positions else UNKNOWN.detail)
         how = f"of these {count(side.tail.positions, 'tokens')}{_bound(side)}"
         return exact(value, unit=unit, name=name, n_launches=1, n_trials=side.tail.positions, how=how)
 
@@ -121,8 +122,16 @@ DIVERGING: Final = (
         _fixed("kl_p999", SCORE, lambda side: side.tail.p999),
     ),
     _metric(
-        "kl_max_over_mean",
+        "kl_tail_over_median",
         2012,
+        "Tail of the KL over its median",
+        RATIO,
+        "99.9th percentile over tokens of KL / median over tokens of KL",
+        _fixed("kl_tail_over_median", RATIO, lambda side: side.tail.local),
+    ),
+    _metric(
+        "kl_max_over_mean",
+        2013,
         "Largest KL over the mean",
         RATIO,
         "max over tokens of KL / mean over tokens of KL",
@@ -130,7 +139,7 @@ DIVERGING: Final = (
     ),
     _metric(
         "top1_agreement",
-        2013,
+        2014,
         "Tokens whose most probable successor agrees",
         FRACTION,
         "tokens at which both find the same token most probable / tokens",
@@ -138,7 +147,7 @@ DIVERGING: Final = (
     ),
     _metric(
         "nll_change",
-        2014,
+        2015,
         "Change of the log loss against the reference, nats per token",
         SCORE,
         "mean over tokens of log p(reference) − log p(engine)",

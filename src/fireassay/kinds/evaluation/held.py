@@ -10,6 +10,7 @@ of items that could not have shown a loss (`fireassay.kinds.evaluation.sensitivi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -58,6 +59,12 @@ def held(measured: RecordData, configuration: str) -> tuple[Held, ...]:
     if quality is None or configuration == measured.base:
         return ()
     return measured.once(f"held {configuration}", lambda data: tuple(_within(data, quality, configuration)))
+
+
+def lowest(measured: RecordData, configuration: str) -> float:
+    """The lowest bound of a configuration's changes; infinite without any."""
+    decisions = [found.decision for found in held(measured, configuration)]
+    return min((decision.low for decision in decisions if not isinstance(decision, Absent)), default=math.inf)
 
 
 def _within(measured: RecordData, quality: Quality, configuration: str) -> Iterator[Held]:

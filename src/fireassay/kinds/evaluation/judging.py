@@ -13,6 +13,7 @@ from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import count, show
 from fireassay.frames.evaluation.item_scores import metric_of, requested
 from fireassay.frames.record_data import RecordData
+from fireassay.kinds.evaluation.held import lowest
 from fireassay.kinds.evaluation.methods import METHODS
 from fireassay.metrics.cost import COST
 from fireassay.metrics.metric import Results
@@ -117,7 +118,7 @@ def _sentence(evidence: Evidence, verdict: Verdict) -> str:
         return f"{name}: {verdict.status}{quoted}: {worst.evidence}."
     word = "" if verdict.status == "PASS" else f"{verdict.status}: "
     gates = [gate for gate in evidence.gates if gate.status == verdict.status] or list(evidence.gates)
-    gates.sort(key=lambda gate: gate.gate != "held")
+    gates.sort(key=lambda gate: (gate.gate != "held", lowest(measured, gate.configuration)))
     if gates:
         return f"{name}: {word}{_label(measured, gates[0].configuration)}: {gates[0].sentence}."
     several = len(measured.configurations) > 1

@@ -13,10 +13,11 @@ import polars as pl
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.frames.evaluation.flipped import flipped, in_turn
 from fireassay.frames.evaluation.flips import flips
+from fireassay.frames.evaluation.forced import doubted
 from fireassay.frames.evaluation.forced import sides as forced_sides
 from fireassay.frames.evaluation.item_scores import ItemScores, answers_of, deciding, item_scores, metrics_of, paired, requested, tasks
 from fireassay.frames.record_data import RecordData
-from fireassay.kinds.evaluation.audits.corrupt_engine import WORDS
+from fireassay.kinds.evaluation.audits.corrupt_engine import OF_REFERENCE, WORDS
 from fireassay.kinds.evaluation.gates.held import status_of, words
 from fireassay.kinds.evaluation.held import Held, held
 from fireassay.kinds.evaluation.metrics import of_task
@@ -209,16 +210,19 @@ def _outcomes(measured: RecordData, labels: Mapping[str, str]) -> Iterator[Outco
 
 def _divergence(measured: RecordData, labels: Mapping[str, str]) -> Iterator[DivergenceRow]:
     statuses: dict[str, Status] = {"corrupt": "FAIL", "different": "INCONCLUSIVE", "coarser": "INCONCLUSIVE"}
+    words = WORDS
+    if doubted(forced_sides(measured)) == "reference":
+        words, statuses["corrupt"] = {**WORDS, "corrupt": OF_REFERENCE}, "INCONCLUSIVE"
     for side in forced_sides(measured):
         replica = "" if side.replica is None else f", replica {side.replica}"
         yield DivergenceRow(
             column=f"{labels[side.configuration]}{replica}{', against itself' if side.floor else ''}",
-            words="the floor: another number format, or asked again" if side.floor else WORDS[side.nature],
+            words="the floor: another number format, or asked again" if side.floor else words[side.nature],
             status="PASS" if side.floor else statuses.get(side.nature, "PASS"),
             tokens=side.tail.positions,
             mean=side.tail.mean,
             p999=side.tail.p999,
-            ratio=side.tail.ratio,
+            local=side.tail.local,
             agreement=side.agreement,
             nll_change=side.nll_change,
             bound=side.bound,

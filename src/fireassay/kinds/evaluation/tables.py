@@ -163,7 +163,7 @@ def divergence(view: View) -> Blocks:
     bound = ("KLs are lower bounds: engines report their most probable tokens only.",) if any(row.bound for row in rows) else ()
     table = Table(
         name="divergence",
-        heads=heads("Side", "Finding", "Tokens", "KL, mean", "KL, p99.9", "Max / mean", "Same top token", "Change of log loss"),
+        heads=heads("Side", "Finding", "Tokens", "KL, mean", "KL, p99.9", "p99.9 / median", "Same top token", "Change of log loss"),
         rows=tuple(_diverging(row) for row in rows),
         stub=1,
         notes=("Every side scored the same texts, the reference's; nats per token.", *bound),
@@ -172,6 +172,9 @@ def divergence(view: View) -> Blocks:
 
 
 def _diverging(row: DivergenceRow) -> tuple[Cell, ...]:
-    figures = (row.mean, row.p999, row.ratio, row.agreement, row.nll_change)
-    shown = (Words(text="-") if math.isnan(value) else Figure(value=value, text=f"{value:.3g}") for value in figures)
+    figures = (row.mean, row.p999, row.local, row.agreement, row.nll_change)
+    shown = (
+        Words(text="-") if math.isnan(value) else Words(text="∞") if math.isinf(value) else Figure(value=value, text=f"{value:.3g}")
+        for value in figures
+    )
     return (Words(text=row.column), Mark(word=row.words, tone=TONES[row.status], why=row.words), row.tokens, *shown)

@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from time import monotonic
 from typing import Any, Final
 
 from fireassay import catalog
@@ -24,6 +25,7 @@ from fireassay.traffic.parts import Backend
 from fireassay.traffic.replies.echoed import Echoed
 
 TOP: Final = 5  # the most that every dialect of /v1/completions gives
+PATIENCE: Final = 2  # texts in a row at which an engine gives nothing within the time limit; the others are not asked
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,10 +77,22 @@ def sides(
     reference: list[Echoed | str] = []
     for side, address in enumerate(addresses):
         with at_once():
-            reference = reference or [scored(address, *text) for text in texts]
-            found = [scored(address, *text) for text in texts]
+            reference = reference or _all(address, texts)
+            found = _all(address, texts)
         for index, (before, after) in enumerate(zip(reference, found, strict=True)):
             yield {"side": side, "text": index, **_row(before, after)}
+
+
+def _all(address: Address, texts: Sequence[tuple[str, str]]) -> list[Echoed | str]:
+    """Every text as scored; an engine that hangs is not waited for at each of them."""
+    found: list[Echoed | str] = []
+    late = 0
+    for text in texts:
+        begin_s = monotonic()
+        found.append(scored(address, *text) if late < PATIENCE else found[-1])
+        if late < PATIENCE:
+            late = late + 1 if isinstance(found[-1], str) and monotonic() - begin_s >= echo_probe.TIMEOUT_S else 0
+    return found
 
 
 def _row(reference: Echoed | str, engine: Echoed | str) -> dict[str, Any]:

@@ -2,15 +2,17 @@
 
 Every engine scored the same texts.  Rounding moves all tokens alike, a wrong weight few of them far: the tail of the KL divergence then is
 many times its median (`fireassay.frames.evaluation.divergence`).  Another number format is a note, another checkpoint a warning: both may be meant.
+Where every other side is far from the reference, and at the same tokens, the reference is named; of two sides alone either may be wrong.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 from fireassay.estimates.format import count, given
 from fireassay.frames.evaluation.divergence import TailKL
-from fireassay.frames.evaluation.forced import Side, floor_of, sides
+from fireassay.frames.evaluation.forced import Side, doubted, floor_of, sides
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
@@ -24,6 +26,7 @@ WORDS: Mapping[str, str] = {
     "corrupt": "one weight or layer differs, not rounding",
     "different": "another model: most tokens have another most probable successor",
 }
+OF_REFERENCE: Final = "far from the reference, as all others are, at the same tokens"
 REMEDIES: Mapping[str, str] = {
     "corrupt": "compare the digests of its weight files with the reference's, load it again, then evaluate again",
     "different": "check which checkpoint it serves",
@@ -46,16 +49,30 @@ def examine(measured: RecordData, _: Results) -> Iterator[Finding]:
         yield _missing(f"the engines were not compared token by token: {noted['failed']}")
     for name, left in (noted.get("left_out") or {}).items():
         yield _missing(f"{name}: {left['texts']:,} of {count(int(noted.get('texts') or 0), 'texts')} were not compared: {left['first']}")
-    floor = floor_of(measured)
+    floor, doubt = floor_of(measured), doubted(sides(measured))
+    if floor is not None and doubt == "reference":
+        yield _of_reference(measured, floor)
+        return
     for side in sides(measured):
         if not side.floor and floor is not None and side.nature in SEVERITIES:
+            either = f"; or the weights of {called(measured, floor)}: a third would tell which" if doubt == "either" else ""
             yield Finding(
                 rule="corrupt_engine",
                 severity=SEVERITIES[side.nature],
                 configuration=side.configuration,
-                evidence=f"{called(measured, side)}: {_evidence(side.tail, floor.tail, side)}",
+                evidence=f"{called(measured, side)}: {_evidence(side.tail, floor.tail, side)}{either}",
                 remedy=REMEDIES[side.nature],
             )
+
+
+def _of_reference(measured: RecordData, floor: Side) -> Finding:
+    others = [side for side in sides(measured) if not side.floor]
+    far = min(side.tail.local for side in others)
+    evidence = (
+        f"{called(measured, floor)}, the reference: the {len(others):,} others differ from it at the same tokens, by a 99.9th percentile of the KL "
+        f"divergence of at least {_short(far)} times the median: one weight or layer of the reference differs, not of theirs"
+    )
+    return Finding("corrupt_engine", "fail", floor.configuration, evidence, REMEDIES["corrupt"].replace("the reference's", "the others'"))
 
 
 def _evidence(tail: TailKL, floor: TailKL, side: Side) -> str:
