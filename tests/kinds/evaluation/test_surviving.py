@@ -9,7 +9,7 @@ import pytest
 
 from fireassay.estimates.estimate import Absent
 from fireassay.kinds.evaluation.gates.held import GATE
-from fireassay.kinds.evaluation.held import Held, held
+from fireassay.kinds.evaluation.held import Held, held, held_between
 from fireassay.stats.comparing.noninferiority import Decision
 from fireassay.stats.comparing.tango import flips_lower
 from tests.answered import rows, scored
@@ -112,3 +112,15 @@ def test_a_text_missing_at_the_reference_cannot_be_bounded(tmp_path: Path) -> No
     found = of_texts(tmp_path, [None, *[NEAR] * 299], [NEAR] * 300)
     assert isinstance(found.opposed, Absent)
     assert found.opposed.detail == "BLEU has no worst score"
+
+
+@pytest.mark.parametrize("side", ["a", "b"])
+def test_missing_items_undo_held_of_two_records_too(side: str, tmp_path: Path) -> None:
+    """As within one record: the same sides, each in a record of its own."""
+    whole, holed = ["yes"] * 200 + ["no"] * 200, [*[None] * 20, *["yes"] * 180, *["no"] * 200]
+    sides = {"a": holed, "b": ["no"] * 20 + whole[20:]} if side == "a" else {"a": whole, "b": holed}
+    together = scored(tmp_path / "one", {name: rows(answers) for name, answers in sides.items()}, margin=0.02, most_failed=0.5)
+    before, after = (scored(tmp_path / name, {name: rows(answers)}, margin=0.02, most_failed=0.5) for name, answers in sides.items())
+    quality = together.experiment.quality
+    assert quality is not None
+    assert held_between((before, "answers=a"), (after, "answers=b"), quality, 0.95) == held(together, "answers=b")

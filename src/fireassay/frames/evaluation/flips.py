@@ -15,13 +15,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from fireassay.estimates.estimate import Estimate
-from fireassay.frames.evaluation.item_scores import answers_of
+from fireassay.frames.evaluation.item_scores import Answers, answers_of
 from fireassay.frames.record_data import RecordData
 from fireassay.stats.comparing.noninferiority import units_of
 from fireassay.stats.intervals import bounded_mean
 from fireassay.units import FRACTION
 
-Answers = tuple[RecordData, str]  # those of a configuration
 KEYS = ["launch", "task", "item", "repetition"]
 
 

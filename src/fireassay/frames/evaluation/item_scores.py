@@ -21,6 +21,8 @@ from fireassay import catalog
 from fireassay.frames.record_data import RecordData
 from fireassay.scoring.text_metric import Array, Options, Prepared, TextMetric, Whole
 
+Answers = tuple[RecordData, str]  # those of a configuration of a record
+
 
 @dataclass(frozen=True, kw_only=True)
 class ItemScores:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from fireassay.frames.evaluation.item_scores import ItemScores, Paired, answers_of, item_scores
+from fireassay.frames.evaluation.item_scores import Answers, ItemScores, Paired, answers_of, item_scores
 from fireassay.frames.record_data import RecordData
 from fireassay.scoring.text_metric import Array
 
@@ -44,10 +44,10 @@ class MissingItems:
         return len(set(self.reference) | set(self.candidate))
 
 
-def missing(measured: RecordData, configuration: str, task: str, metric: str) -> MissingItems:
-    """The items of a task that one side or both did not score."""
-    asked = [_asked(measured, name, task) for name in (measured.base, configuration)]
-    scored = [set(item_scores(measured, name, task, metric).items) for name in (measured.base, configuration)]
+def missing(before: Answers, after: Answers, task: str, metric: str) -> MissingItems:
+    """The items of a task that one side or both did not score; sides of one record or of two."""
+    asked = [_asked(*side, task) for side in (before, after)]
+    scored = [set(item_scores(*side, task, metric).items) for side in (before, after)]
     undefined = {
         item
         for item in asked[0].keys() & asked[1].keys()
@@ -58,13 +58,13 @@ def missing(measured: RecordData, configuration: str, task: str, metric: str) ->
     return MissingItems(reference=reference, candidate=candidate)
 
 
-def opposed(measured: RecordData, configuration: str, task: str, metric: str, *, held: bool) -> Paired | None:
+def opposed(before: Answers, after: Answers, task: str, metric: str, *, held: bool) -> Paired | None:
     """Both sides with every missing item filled in: against the candidate if quality was `held`, else in its favour.
 
     None if no such score exists.
     """
-    lacking = missing(measured, configuration, task, metric)
-    sides = [item_scores(measured, name, task, metric) for name in (measured.base, configuration)]
+    lacking = missing(before, after, task, metric)
+    sides = [item_scores(*side, task, metric) for side in (before, after)]
     score = sides[0].metric
     if score.worst is not None:
         return _of_rows(sides[0], sides[1], lacking, score.worst, held=held)
@@ -72,7 +72,7 @@ def opposed(measured: RecordData, configuration: str, task: str, metric: str, *,
         return None
     worst, best = score.scale if score.better == "higher" else score.scale[::-1]
     ends = (best, worst) if held else (worst, best)
-    known = {**_asked(measured, configuration, task), **_asked(measured, measured.base, task)}
+    known = {**_asked(*after, task), **_asked(*before, task)}
     gaps = (lacking.reference, lacking.candidate)
     filled = [np.full((len(gap), side.rows.shape[1]), end) for side, gap, end in zip(sides, gaps, ends, strict=True)]
     reference, candidate = (_filled(side, gap, rows, known) for side, gap, rows in zip(sides, gaps, filled, strict=True))

@@ -6,7 +6,7 @@ from typing import Final
 
 from fireassay.kinds.evaluation.gates.flips import of_sides
 from fireassay.kinds.evaluation.gates.held import status_of, words
-from fireassay.kinds.evaluation.held import Side, held_between
+from fireassay.kinds.evaluation.held import Held, held_between
 from fireassay.verdict.comparison.groups import Group, ItemQuality, Quality
 from fireassay.verdict.comparison.groups import Held as Word
 from fireassay.verdict.types import Status
@@ -19,17 +19,20 @@ def quality(before: Group, after: Group, confidence: float) -> Quality:
     wanted = before.measured.experiment.quality
     if wanted is None:
         return Quality(held="NOT_MEASURED", sentence="whether quality was held was not asked: no margin was given (--margin)")
-    reference, candidate = (Side(measured=group.measured, configuration=group.configuration) for group in (before, after))
+    reference, candidate = ((group.measured, group.configuration) for group in (before, after))
     tasks = held_between(reference, candidate, wanted, confidence)
-    worst = next((task for status in WORDS for task in tasks if status_of(task) == status), None)
-    left = f"; {worst.left:,} items were scored on one side only" if worst is not None and worst.left else ""
-    answers = [(group.measured, group.configuration) for group in (before, after)]
-    capped = tuple(of_sides(answers[0], answers[1], wanted, confidence))
+    worst = min(tasks, key=_severity, default=None)
+    capped = tuple(of_sides(reference, candidate, wanted, confidence))
     statuses = {"NOT_MEASURED" if worst is None else status_of(worst), *(result.status for result in capped)}
     return Quality(
         held=next(word for status, word in WORDS.items() if status in statuses),
-        sentence="; ".join((f"{words(worst, wanted, len(tasks))}{left}", *(result.sentence for result in capped))),
+        sentence="; ".join((words(worst, wanted, len(tasks)), *(result.sentence for result in capped))),
     )
+
+
+def _severity(task: Held) -> tuple[int, float]:
+    """The worst status first, then the lowest bound."""
+    return [*WORDS].index(status_of(task)), task.low
 
 
 QUALITY: Final[ItemQuality] = quality

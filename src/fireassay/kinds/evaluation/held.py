@@ -16,22 +16,14 @@ from dataclasses import dataclass, replace
 
 from fireassay.estimates.estimate import Absent
 from fireassay.estimates.format import count
-from fireassay.frames.evaluation.item_scores import Paired, deciding, item_scores, matched, tasks
+from fireassay.frames.evaluation.item_scores import Answers, Paired, deciding, item_scores, matched, tasks
 from fireassay.frames.evaluation.missing_items import missing, opposed
 from fireassay.frames.record_data import RecordData
-from fireassay.kinds.evaluation.rule import changes, decided, rule_of
+from fireassay.kinds.evaluation.rule import Rule, changes, decided, rule_of
 from fireassay.kinds.evaluation.sensitivity.chance import at_ceiling, at_floor, chance_of, near_chance
 from fireassay.kinds.evaluation.sensitivity.control import Control, control
 from fireassay.spec.experiment import Quality
 from fireassay.stats.comparing.noninferiority import Decision
-
-
-@dataclass(frozen=True, kw_only=True)
-class Side:
-    """The answers of one configuration of a record."""
-
-    measured: RecordData
-    configuration: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,53 +44,53 @@ class Held:
     own: bool = False  # the references are the reference side's own answers
     control: Control | None = None  # whether a loss would have been seen; None: not held, or a gain
 
+    @property
+    def low(self) -> float:
+        """The lower bound of the change; infinite without one."""
+        return math.inf if isinstance(self.decision, Absent) else self.decision.low
+
 
 def held(measured: RecordData, configuration: str) -> tuple[Held, ...]:
     """The decision on each task; none without a margin, or for the base itself."""
     quality = measured.experiment.quality
     if quality is None or configuration == measured.base:
         return ()
-    return measured.once(f"held {configuration}", lambda data: tuple(_within(data, quality, configuration)))
+    sides = (measured, measured.base), (measured, configuration)
+    return measured.once(f"held {configuration}", lambda data: held_between(*sides, quality, data.confidence))
 
 
 def lowest(measured: RecordData, configuration: str) -> float:
     """The lowest bound of a configuration's changes; infinite without any."""
-    decisions = [found.decision for found in held(measured, configuration)]
-    return min((decision.low for decision in decisions if not isinstance(decision, Absent)), default=math.inf)
+    return min((found.low for found in held(measured, configuration)), default=math.inf)
 
 
-def _within(measured: RecordData, quality: Quality, configuration: str) -> Iterator[Held]:
-    before, after = (Side(measured=measured, configuration=name) for name in (measured.base, configuration))
-    for found, pairs in _all(before, after, quality, measured.confidence):
-        yield _sensitive(before, _robust(measured, configuration, found, quality), pairs, quality, measured.confidence)
+def held_between(before: Answers, after: Answers, quality: Quality, confidence: float) -> tuple[Held, ...]:
+    """The decision on each task of the reference's record, for configurations of one record or of two."""
+    return tuple(_all(before, after, quality, confidence))
 
 
-def held_between(before: Side, after: Side, quality: Quality, confidence: float) -> tuple[Held, ...]:
-    """The decision on each task of the reference's record, for configurations of two records."""
-    every = _all(before, after, quality, confidence)
-    return tuple(_sensitive(before, found, pairs, quality, confidence) for found, pairs in every)
-
-
-def _all(before: Side, after: Side, quality: Quality, confidence: float) -> Iterator[tuple[Held, Paired]]:
-    for task in tasks(before.measured):
-        metric = deciding(before.measured, task)
+def _all(before: Answers, after: Answers, quality: Quality, confidence: float) -> Iterator[Held]:
+    rule = rule_of(before[0], quality, confidence)
+    for task in tasks(before[0]):
+        metric = deciding(before[0], task)
         if not metric:
             continue
-        pairs = matched(*(item_scores(side.measured, side.configuration, task, metric) for side in (before, after)))
+        pairs = matched(*(item_scores(*side, task, metric) for side in (before, after)))
         if pairs.reference.items or pairs.candidate.items or pairs.left:
-            yield _one(before.measured, task, metric, pairs, quality, confidence), pairs
+            found = _robust(before, after, _one(before[0], task, metric, pairs, rule), rule)
+            yield _sensitive(before, found, pairs, rule)
 
 
-def _sensitive(before: Side, found: Held, pairs: Paired, quality: Quality, confidence: float) -> Held:
+def _sensitive(before: Answers, found: Held, pairs: Paired, rule: Rule) -> Held:
     """Held only if these items could have shown a loss; a shown gain needs no such proof."""
-    decision, measured = found.decision, before.measured
+    decision, measured = found.decision, before[0]
     if isinstance(decision, Absent) or decision.verdict != "HELD" or decision.low > 0.0:
         return found
-    scores = item_scores(measured, before.configuration, found.task, found.metric)
+    scores = item_scores(*before, found.task, found.metric)
     why = at_floor(measured, found.task, scores) or near_chance(measured, found.task, scores) or at_ceiling(measured, pairs)
     made = None
     if why is None:
-        made = control(pairs, rule_of(measured, quality, confidence), chance_of(measured, found.task, scores))
+        made = control(pairs, rule, chance_of(measured, found.task, scores))
         why = made.why
     return replace(found, control=made, overturned=why, decision=_undecided(decision) if why else decision)
 
@@ -108,15 +100,15 @@ def _undecided(decision: Decision) -> Decision:
     return replace(decision, verdict="INCONCLUSIVE", worse_within_margin=False, items_needed=None, launches_needed=None)
 
 
-def _robust(measured: RecordData, configuration: str, found: Held, quality: Quality) -> Held:
+def _robust(before: Answers, after: Answers, found: Held, rule: Rule) -> Held:
     """The decision, if it survives its missing items."""
-    lacking, decision = missing(measured, configuration, found.task, found.metric), found.decision
+    lacking, decision = missing(before, after, found.task, found.metric), found.decision
     if not lacking.count or isinstance(decision, Absent) or decision.verdict == "INCONCLUSIVE":
         return replace(found, missing=lacking.count)
-    pairs = opposed(measured, configuration, found.task, found.metric, held=decision.verdict == "HELD")
+    pairs = opposed(before, after, found.task, found.metric, held=decision.verdict == "HELD")
     if pairs is None:
         return replace(found, missing=lacking.count, opposed=Absent(reason="undefined", detail=f"{found.title} has no worst score"))
-    again = decided(pairs, changes(pairs), rule_of(measured, quality, measured.confidence))
+    again = decided(pairs, changes(pairs), rule)
     if not isinstance(again, Absent) and again.verdict == decision.verdict:
         return replace(found, missing=lacking.count, opposed=again)
     lost = {"HELD": "held", "DEGRADED": "degraded"}[decision.verdict]
@@ -124,13 +116,13 @@ def _robust(measured: RecordData, configuration: str, found: Held, quality: Qual
     return replace(found, missing=lacking.count, opposed=again, overturned=why, decision=_undecided(decision))
 
 
-def _one(measured: RecordData, task: str, metric: str, pairs: Paired, quality: Quality, confidence: float) -> Held:
+def _one(measured: RecordData, task: str, metric: str, pairs: Paired, rule: Rule) -> Held:
     changed = changes(pairs)
     return Held(
         task=task,
         metric=metric,
         title=pairs.reference.metric.title,
-        decision=decided(pairs, changed, rule_of(measured, quality, confidence)),
+        decision=decided(pairs, changed, rule),
         better=int((changed > 0.0).sum()),
         worse=int((changed < 0.0).sum()),
         items=len(changed),
