@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import platform
+import subprocess
+import sys
+import tempfile
+import venv
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fireassay.errors import EnvironmentLacks
 from fireassay.sandbox import probing, process, tiers
+from fireassay.sandbox.check import Program, check_program
 from fireassay.sandbox.limits import Limits
+from tests.limits import PROCESS_S
 from tests.sandbox.available import TIERS, tier
 
 
@@ -55,6 +63,56 @@ def test_a_failing_mount_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "plan", lambda used: whole(used) | {"staging": "/nowhere"})
     with pytest.raises(EnvironmentLacks, match="unshare: FileNotFoundError: .*mount: No such file"):
         probing.examined("unshare")
+
+
+EXAMINE = """
+import sys
+from fireassay.sandbox.probing import examined
+print(examined(sys.argv[1]).name)
+"""
+
+
+@pytest.mark.parametrize("name", TIERS)
+def test_a_virtual_environment_in_the_temporary_folder_has_the_tier_too(name: tiers.Name, tmp_path: Path) -> None:
+    """There the new root is built, which hides what lies below."""
+    tier(name)
+    venv.create(tmp_path / "venv", symlinks=True)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TMPDIR": str(tmp_path)}
+    command = [str(tmp_path / "venv/bin/python"), "-c", EXAMINE, name]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=PROCESS_S, check=False)
+    assert (ended.stdout.strip(), ended.returncode) == (name, 0), ended.stderr
+
+
+@pytest.mark.parametrize("name", TIERS)
+def test_a_strict_umask_hides_nothing(name: tiers.Name) -> None:
+    tier(name)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", EXAMINE, name]
+    ended = subprocess.run(command, env=environment, umask=0o077, capture_output=True, text=True, timeout=PROCESS_S, check=False)
+    assert (ended.stdout.strip(), ended.returncode) == (name, 0), ended.stderr
+
+
+@pytest.mark.parametrize("name", TIERS)
+def test_a_python_in_the_temporary_folder_is_there_and_read_only(name: tiers.Name, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    used, (binds, links) = tier(name), tiers.surroundings()
+    library = tmp_path / "python" / "library"
+    library.mkdir(parents=True)
+    (library / "text").write_text("written outside")
+    monkeypatch.setattr(tiers, "surroundings", lambda: ((*binds, str(library)), links))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    code = f"""
+def look():
+    try:
+        open({str(library / "new")!r}, "w")
+    except OSError as error:
+        refused = error.strerror
+    open("/tmp/own", "w").write("x")
+    return [open({str(library / "text")!r}).read(), refused]
+"""
+    test = 'def check(candidate):\n    assert candidate() == ["written outside", "Read-only file system"]\n'
+    result = check_program(Program(code=code, entry_point="look", test=test), Limits(), used)
+    assert result.outcome == "passed", result.detail
 
 
 def test_another_system_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

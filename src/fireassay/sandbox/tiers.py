@@ -68,14 +68,10 @@ def surroundings() -> tuple[tuple[str, ...], tuple[tuple[str, str], ...]]:
     """What the root holds: folders and files, and symbolic links with their targets."""
     links = tuple((path, os.readlink(path)) for path in SYSTEM if os.path.islink(path))
     real = [path for path in SYSTEM if os.path.exists(path) and not os.path.islink(path)]
-    paths = sysconfig.get_paths()
-    for path in (
-        sys.base_prefix,
-        sys.base_exec_prefix,
-        paths["stdlib"],
-        paths["platstdlib"],
-        os.path.dirname(os.path.realpath(sys.executable)),
-    ):
+    python = os.path.dirname(os.path.realpath(sys.executable))
+    base = {"installed_base": sys.base_prefix, "installed_platbase": sys.base_exec_prefix, "platbase": sys.base_exec_prefix}
+    library = [sysconfig.get_path(name, vars=base) for name in ("stdlib", "platstdlib")]  # not those of a virtual environment
+    for path in (sys.base_prefix, sys.base_exec_prefix, *library, python):
         whole = os.path.realpath(path)
         if not any(Path(whole).is_relative_to(known) for known in real):
             real.append(whole)
@@ -98,6 +94,7 @@ def _bubblewrap(binds: tuple[str, ...], links: tuple[tuple[str, str], ...], file
             words += ["--cap-add", f"cap_{capability}"]
     else:
         words += ["--unshare-user", "--uid", str(NOBODY), "--gid", str(NOBODY)]
+    words += ["--perms", "1777", "--size", str(file_mib * 2**20), "--tmpfs", "/tmp"]  # first: it hides what lies below
     for path in binds:
         for parent in [str(one) for one in reversed(Path(path).parents)][1:]:
             words += ["--perms", "0755", "--dir", parent]  # otherwise nobody may pass a folder that bubblewrap makes
@@ -106,5 +103,4 @@ def _bubblewrap(binds: tuple[str, ...], links: tuple[tuple[str, str], ...], file
         words += ["--symlink", target, path]
     for name in DEVICES:
         words += ["--dev-bind-try", f"/dev/{name}", f"/dev/{name}"]
-    size = str(file_mib * 2**20)
-    return [*words, "--perms", "1777", "--size", size, "--tmpfs", "/tmp", "--remount-ro", "/", "--chdir", "/tmp", "--"]
+    return [*words, "--remount-ro", "/", "--chdir", "/tmp", "--"]

@@ -79,6 +79,7 @@ def isolate(kernel: Kernel) -> None:
 def enter_root(kernel: Kernel, plan: dict[str, Any]) -> None:
     """Exchange the root for a read-only one that holds only the interpreter, the system's libraries, a few devices and an empty /tmp."""
     home = plan["staging"]
+    os.umask(0o022)  # nobody must pass the folders made here
     kernel.mount("none", "/", "", REC | PRIVATE)
     kept = {path: os.open(path, os.O_PATH) for path in (*plan["binds"], *(f"/dev/{name}" for name in DEVICES)) if os.path.exists(path)}
     kernel.mount("tmpfs", home, "tmpfs", NO_SUID | NO_DEV, "size=1m,nr_inodes=512,mode=755")
@@ -86,8 +87,10 @@ def enter_root(kernel: Kernel, plan: dict[str, Any]) -> None:
         os.mkdir(home + "/" + name)
     for path, target in plan["links"]:
         os.symlink(target, home + path)
+    below = [path for path in plan["binds"] if path.startswith("/tmp/")]  # a Python of one's own may lie there
     for path in plan["binds"]:
-        _bind(kernel, kept[path], path, home + path)
+        if path not in below:
+            _bind(kernel, kept[path], home + path)
     for name in DEVICES:
         os.close(os.open(f"{home}/dev/{name}", os.O_CREAT | os.O_WRONLY))
     kernel.read_only(home)
@@ -95,6 +98,9 @@ def enter_root(kernel: Kernel, plan: dict[str, Any]) -> None:
         if f"/dev/{name}" in kept:
             kernel.mount(f"/proc/self/fd/{kept[f'/dev/{name}']}", f"{home}/dev/{name}", "", BIND)
     kernel.mount("tmpfs", home + "/tmp", "tmpfs", NO_SUID | NO_DEV | NO_EXEC, f"size={plan['file_mib']}m,nr_inodes=1024,mode=1777")
+    for path in below:
+        _bind(kernel, kept[path], home + path)
+        kernel.read_only(home + path)
     for number in kept.values():
         os.close(number)
     os.chdir(home)
@@ -103,11 +109,14 @@ def enter_root(kernel: Kernel, plan: dict[str, Any]) -> None:
     os.chdir("/tmp")
 
 
-def _bind(kernel: Kernel, number: int, path: str, target: str) -> None:
-    if os.path.isdir(path):
+def _bind(kernel: Kernel, number: int, target: str) -> None:
+    """Show a folder or file that was opened; its path may be hidden by now."""
+    import stat
+
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    if stat.S_ISDIR(os.fstat(number).st_mode):
         os.makedirs(target, exist_ok=True)
     else:
-        os.makedirs(os.path.dirname(target), exist_ok=True)
         os.close(os.open(target, os.O_CREAT | os.O_WRONLY))
     kernel.mount(f"/proc/self/fd/{number}", target, "", BIND | REC)
 
