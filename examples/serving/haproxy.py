@@ -20,6 +20,7 @@ defaults
     timeout connect 5s
     timeout client 1h
     timeout server 1h
+    timeout check 2s        # else the interval of the checks: an engine on busy processors would seem down between two of them
     retries 2
     option http-no-delay    # else small pieces of a stream wait to be sent together
     option redispatch

@@ -77,7 +77,10 @@ def test_every_choice_is_one_request_that_nothing_is_generated_for(tmp_path: Pat
     assert (first["answer"], first["rule"], first["references"]) == ("0", "most_probable", '["0"]')
     answer = json.loads(first["text"])
     assert [(entry["logprob"], entry["tokens"]) for entry in answer] == [(-1.5, 2), (-8.5, 9)]
-    assert judge(measured).verdict.status == "PASS"
+    verdict = judge(measured).verdict
+    assert verdict.status == "PASS"
+    (dimensions,) = verdict.dimensions.values()
+    assert dimensions["performance"].sentence.startswith("request_throughput ")  # no token was generated
 
 
 @pytest.mark.slow

@@ -11,13 +11,13 @@ from fireassay.kinds.evaluation import tables
 from fireassay.kinds.evaluation.metrics import NO_ANSWER
 from fireassay.kinds.evaluation.tables import SAID, WORSE, of
 from fireassay.metrics.cost import COST
-from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT
+from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT, REQUEST_THROUGHPUT
 from fireassay.reports import answering
 from fireassay.reports.page import Answer, Head, Interval, Line, Next, Plot, Section, Table, Words
 from fireassay.reports.rows.evaluation import HeldRow
 from fireassay.reports.view import View
 
-BESIDE: Final = (NO_ANSWER.name, OUTPUT_THROUGHPUT.name, COST.name)  # of the same requests
+BESIDE: Final = (NO_ANSWER.name, OUTPUT_THROUGHPUT.name, REQUEST_THROUGHPUT.name, COST.name)  # of the same requests
 MOST: Final = 3  # scores beside them in a narrow table
 MOST_NAMED: Final = 2  # other sides with the same decision
 
@@ -95,6 +95,8 @@ def brief(view: View) -> tuple[Section, ...]:
         return ()
     scores = [row.name for row in view.metrics if row.dimension == "correctness" and row.primary]
     names = [*scores[:MOST], *(name for name in BESIDE if _measured(view, name))]
+    if OUTPUT_THROUGHPUT.name in names:
+        names = [name for name in names if name != REQUEST_THROUGHPUT.name]  # requests count where no token is generated
     rows = tuple((Words(text=column.label), *(answering.cell(view, name, column.key) for name in names)) for column in view.columns)
     titles = {row.name: row.title for row in view.metrics}
     heads = (Head(text="answers"), *(Head(text=titles[name]) for name in names))

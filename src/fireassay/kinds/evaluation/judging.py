@@ -18,12 +18,13 @@ from fireassay.kinds.evaluation.methods import METHODS
 from fireassay.metrics.cost import COST
 from fireassay.metrics.metric import Results
 from fireassay.metrics.serving.latency import E2E_P50, TTFT_P50
-from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT
+from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT, REQUEST_THROUGHPUT
 from fireassay.verdict.judging import Evidence, Judging, nothing_to_pick
 from fireassay.verdict.status import forced
 from fireassay.verdict.types import DimensionResult, GateResult, Recommendation, Status, Verdict
 
 TIMES: Final = (OUTPUT_THROUGHPUT.name, TTFT_P50.name, E2E_P50.name)  # of the same requests
+OF_CHOICES: Final = (REQUEST_THROUGHPUT.name, E2E_P50.name)  # where no token is generated
 BADNESS: Final[tuple[Status, ...]] = ("FAIL", "INCONCLUSIVE", "NOT_MEASURED")
 COSTS: Final = (COST.name,)
 NOTHING_SENT = DimensionResult(status="NOT_MEASURED", sentence="the answers existed already; nothing was sent")
@@ -74,7 +75,8 @@ def _performance(evidence: Evidence, name: str) -> DimensionResult:
     spoiled = [finding for finding in evidence.findings if finding.of_times and finding.configuration in (None, name)]
     if spoiled:
         return DimensionResult(status="INVALID", sentence=f"the times do not count: {spoiled[0].evidence}")
-    return _told(evidence.results, name, TIMES, "no time was measured")
+    generated = isinstance(evidence.results.get(OUTPUT_THROUGHPUT.name, {}).get(name), Estimate)
+    return _told(evidence.results, name, TIMES if generated else OF_CHOICES, "no time was measured")
 
 
 def _cost(evidence: Evidence, name: str) -> DimensionResult:

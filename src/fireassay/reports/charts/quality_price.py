@@ -14,15 +14,16 @@ from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import Scale, show
 from fireassay.metrics.cost import COST, COST_PER_ITEM
 from fireassay.metrics.serving.latency import E2E_P50, TTFT_P50
-from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT
+from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT, REQUEST_THROUGHPUT
 from fireassay.reports.charts.chart import Drawing, Key, Missing, common_scale, has_interval, linear, point, top_of
 from fireassay.reports.charts.marks import Panel, Point
 from fireassay.reports.view import MetricRow, View
 
 NAME: Final = "quality-price"
 TITLE: Final = "Quality against time and cost"
-PRICES: Final = (E2E_P50.name, TTFT_P50.name, OUTPUT_THROUGHPUT.name, COST_PER_ITEM.name, COST.name)  # the first two that were measured
-PANELS: Final = 2
+TIMES: Final = (E2E_P50.name, TTFT_P50.name, OUTPUT_THROUGHPUT.name, REQUEST_THROUGHPUT.name)
+COSTS: Final = (COST_PER_ITEM.name, COST.name)
+PRICES: Final = (*TIMES, *COSTS)
 ROOM: Final = 0.1
 
 
@@ -37,10 +38,10 @@ class Engine:
 
 
 def draw(view: View) -> Drawing | Missing:
-    """A panel for each price that was measured at two sides or more."""
+    """A panel of a time and one of a cost, if they were measured at two sides or more."""
     scores = [row for row in view.metrics if row.dimension == "correctness" and row.primary]
     priced = [row for name in PRICES if (row := view.metric(name)) is not None]
-    panels = [panel for row in priced if scores and (panel := _panel(view, scores[0], row)) is not None][:PANELS]
+    panels = [panel for names in (TIMES, COSTS) if scores and (panel := _first(view, scores[0], names)) is not None]
     if not panels:
         return Missing(title=TITLE, reason="A score and a time or a cost of the same requests were not both measured at two sides.")
     return Drawing(
@@ -52,6 +53,12 @@ def draw(view: View) -> Drawing | Missing:
         key=(Key(mark="point", role="blue", text=f"a side, with {view.confidence} intervals"),),
         quantity=scores[0].title,
     )
+
+
+def _first(view: View, score: MetricRow, names: Sequence[str]) -> Panel | None:
+    """The first of these that was measured at two sides."""
+    rows = (row for name in names if (row := view.metric(name)) is not None)
+    return next((panel for row in rows if (panel := _panel(view, score, row)) is not None), None)
 
 
 def _engines(view: View, score: MetricRow, price: MetricRow) -> list[Engine]:

@@ -34,6 +34,18 @@ def test_a_replica_that_got_nothing_counts() -> None:
     assert finding.evidence.startswith("replica 0 was sent 2 times its even share")
 
 
+def test_what_a_router_shares_out_is_not_seen() -> None:
+    """It is one address, so that every request seems to go to the first replica."""
+    made = shared(100)
+    serving = made.experiment.serving
+    assert serving is not None
+    (target,) = serving.targets
+    behind = target.model_copy(update={"urls": (), "command": ("serve", "{port}"), "replicas": 2, "router": ("proxy", "{port}", "{ports}")})
+    made.experiment = made.experiment.model_copy(update={"serving": serving.model_copy(update={"targets": (behind,)})})
+    assert found("replica_imbalance", made.measured()) == ()
+    assert blind("replica_imbalance", made.measured()) is not None
+
+
 def test_a_replica_that_is_half_as_fast_is_named() -> None:
     (finding,) = found("replica_imbalance", shared(50, slow_s=0.2).measured())
     assert finding.rule == "replicas_unequal"

@@ -40,7 +40,8 @@ def examine(measured: RecordData, _: Results) -> tuple[Finding, ...]:
 
 def _launches(measured: RecordData) -> pl.DataFrame:
     """Per timed launch with several replicas: busiest (requests / even share), slowest (median / fastest median)."""
-    replicas = {configuration.name: configuration.workers for configuration in measured.varied}
+    routed = {target.name for target in targets_of(serving_of(measured)) if target.router}  # only the router is visible
+    replicas = {one.name: 1 if one.target in routed else one.workers for one in measured.varied}
     sent = main(measured, "replica", "sent_ns", "first_token_ns", "done_ns", "status").filter(pl.col("replica").is_not_null())
     seen = sent.with_columns(pl.col("first_token_ns").fill_null(pl.col("done_ns")).alias("seen_ns"))
     each = seen.group_by("launch", "configuration", "replica").agg(
