@@ -1,14 +1,14 @@
 """How often do the intervals of scores over items hold the truth?
 
-Means of scores (`fireassay.stats.intervals.item_means`: right or wrong, graded, in clusters, weighted) and scores that are no mean
-(`item_bootstrap`: a ratio of sums as BLEU is, Matthews' correlation), on 20 to 1,000 items.  Markdown on stdout; exit 1 if a coverage is off the
-promise by more than 2 Monte Carlo standard errors.
+Means of scores (`fireassay.stats.intervals.item_means`: right or wrong, graded, in clusters, weighted), scores that are no mean
+(`item_bootstrap`: a ratio of sums as BLEU is, Matthews' correlation) and calibration errors (`fireassay.stats.calibration`), on 20 to 1,000 items.
+Markdown on stdout; exit 1 if a coverage is off the promise by more than 2 Monte Carlo standard errors.
 
     python benchmarks/item_intervals.py > benchmarks/results/item_intervals.md     (20 minutes on one core)
     python benchmarks/item_intervals.py --quick                                    (about a minute)
 
-Promise: 95 % intervals cover 93.5 to 96.5 %, and of 20 items, or of a score that takes few values there, at least 93.5 %.  Experiments without an
-interval (all answers are of one class, say) are counted apart.
+Promise: 95 % intervals cover 93.5 to 96.5 %, and of 20 items, or of a score that takes few values there, at least 93.5 %.  Those of calibration
+errors cover at least 92 %.  Experiments without an interval (all answers are of one class, say) are counted apart.
 """
 
 from __future__ import annotations
@@ -23,11 +23,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fireassay.stats.calibration import calibration_error
 from fireassay.stats.intervals import item_bootstrap, item_means
 from fireassay.stats.intervals.item_bootstrap import Items
 
 Array = NDArray[np.float64]
 LOW, HIGH = 93.5, 96.5
+LOOSE = (92.0, 100.0)  # of calibration errors: how bins are off is not known, and an error of 0 has one bound only
 CONFIDENCE = 0.95
 SIZES = (20, 50, 200, 1000)
 CLUSTER = 5
@@ -44,6 +46,7 @@ class Setting:
     clustered: bool = False
     weighted: bool = False
     coarse: bool = False  # takes so few values that an interval must be wide
+    calibration: bool = False  # rows are confidence and outcome
 
 
 def main() -> int:
@@ -70,8 +73,7 @@ def main() -> int:
 
 def row(setting: Setting, size: int, experiments: int, draws: int, seed: int) -> Iterator[str]:
     """Print one; yield what is broken."""
-    many = setting.draw(np.random.default_rng(1), LARGE)
-    truth = float(many[:, 0].mean() if setting.fold is None else setting.fold(many.sum(axis=0)))
+    truth = true_value(setting)
     rng, outside = np.random.default_rng([seed, size, len(setting.words)]), []
     for number in range(experiments):
         bounds = interval(setting, rng, size, draws, number)
@@ -81,8 +83,17 @@ def row(setting: Setting, size: int, experiments: int, draws: int, seed: int) ->
     covered = 100.0 - below - above
     print(f"| {setting.words} | {size} | {covered:.1f} | {below:.1f} | {above:.1f} | {experiments - len(outside)} |", flush=True)
     error = 2.0 * 100.0 * math.sqrt(0.05 * 0.95 / experiments)
-    if not LOW - error <= covered <= (100.0 if size == SIZES[0] or setting.coarse else HIGH) + error:
+    low, high = LOOSE if setting.calibration else (LOW, 100.0 if size == SIZES[0] or setting.coarse else HIGH)
+    if not low - error <= covered <= high + error:
         yield f"{setting.words}, {size} items: {covered:.1f} %"
+
+
+def true_value(setting: Setting) -> float:
+    """Of very many items."""
+    many = setting.draw(np.random.default_rng(1), LARGE)
+    if setting.calibration:
+        return calibration_error(many[:, 0], many[:, 1], CONFIDENCE).plain  # its bias is below 0.001 there
+    return float(many[:, 0].mean() if setting.fold is None else setting.fold(many.sum(axis=0)))
 
 
 def interval(setting: Setting, rng: np.random.Generator, size: int, draws: int, number: int) -> tuple[float, float]:
@@ -91,6 +102,9 @@ def interval(setting: Setting, rng: np.random.Generator, size: int, draws: int, 
     weights = rng.choice([1.0, 2.0, 4.0], size) if setting.weighted else np.ones(size)
     labels = [index // CLUSTER for index in range(size)] if setting.clustered else None
     fold = setting.fold
+    if setting.calibration:
+        error = calibration_error(rows[:, 0], rows[:, 1], CONFIDENCE).error
+        return error.low, error.high
     if fold is None:
         of_mean = item_means.of_items(rows[:, 0], weights, labels, (0.0, 1.0), CONFIDENCE)
         return of_mean.low, of_mean.high
@@ -149,6 +163,21 @@ def labelled(positive: float, share: float) -> Callable[[np.random.Generator, in
     return draw
 
 
+def confident(low: float, truth: Callable[[Array], Array]) -> Callable[[np.random.Generator, int], Array]:
+    """Confidences from `low` to 1, most of them high, and outcomes whose probability is `truth` of them."""
+
+    def draw(rng: np.random.Generator, size: int) -> Array:
+        stated = low + (1.0 - low) * rng.beta(2.0, 1.0, size)
+        return np.stack([stated, rng.random(size) < truth(stated)], axis=1) * 1.0
+
+    return draw
+
+
+def squared(stated: Array) -> Array:
+    """The odds are the root of those stated."""
+    return np.asarray(1.0 / (1.0 + np.sqrt((1.0 - stated) / stated)))
+
+
 def ratio(sums: Array) -> Array:
     """BLEU, unsmoothed but for half a match."""
     precision = np.log(np.maximum(sums[..., 2:6], 0.5) / sums[..., 6:10]).mean(axis=-1)
@@ -173,6 +202,11 @@ SETTINGS = (
     Setting("BLEU-like ratio of sums", translated, ratio),
     Setting("Matthews, half positive, 80 % right", labelled(0.5, 0.8), matthews),
     Setting("Matthews, 30 % positive, 85 % right", labelled(0.3, 0.85), matthews),
+    Setting("calibration error: none", confident(0.25, lambda stated: stated), calibration=True),
+    Setting("calibration error: 10 points too sure", confident(0.25, lambda stated: stated - 0.1), calibration=True),
+    Setting("calibration error: chance whatever is stated", confident(0.25, lambda stated: 0.25 + 0.0 * stated), calibration=True),
+    Setting("calibration error: too sure above 0.8", confident(0.25, lambda stated: np.minimum(stated, 0.8)), calibration=True),
+    Setting("calibration error: two classes, squared odds", confident(0.5, squared), calibration=True),
 )
 
 if __name__ == "__main__":
