@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.serving_made import ServingMade
@@ -33,6 +35,14 @@ def test_a_tenth_that_is_cut_is_named() -> None:
 @pytest.mark.parametrize(("short", "length", "findings"), [(5, 50, 0), (6, 50, 1), (100, 90, 0), (100, 89, 1), (100, 111, 1)])
 def test_the_limits_are_a_twentieth_of_the_answers_and_a_tenth_of_the_length(short: int, length: int, findings: int) -> None:
     assert len(found("output_lengths", answered(short, length=length).measured())) == findings
+
+
+@pytest.mark.parametrize(("forced", "findings"), [(False, 0), (True, 1)])
+def test_in_an_evaluation_the_model_stops_by_itself(forced: bool, findings: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    measured = answered(10, ignore_eos=forced).measured()
+    kind = replace(measured.kind, samples_items=True)
+    monkeypatch.setitem(vars(measured), "kind", kind)  # a cached property
+    assert len(found("output_lengths", measured)) == findings
 
 
 def test_two_tokens_more_or_less_are_never_far() -> None:
