@@ -139,7 +139,7 @@ REQUEST_THROUGHPUT: Final = _rate(
     "answers that ended in the window",
     "no request was answered",
     pl.col("ok"),
-    title="Request throughput",
+    title="Requests per second",
     better="higher",
     formula="answers that ended in the window / window",
     question="How many requests are answered per second?",
