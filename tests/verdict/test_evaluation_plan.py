@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -62,3 +63,25 @@ def test_clusters_that_change_together_need_more_items() -> None:
     assert alone is not None
     assert shared is not None
     assert shared.needed > 1.5 * alone.needed
+
+
+def test_a_margin_is_a_part_of_the_scale() -> None:
+    """10 points of 100 need as many items as 0.1 of 1."""
+    asked, of_one = experiment(margin=10.0), experiment(margin=0.1)
+    points = evaluation_plan(asked, (replace(PROBLEMS, scale=100.0),))
+    assert points.tasks[0].power == evaluation_plan(of_one, (PROBLEMS,)).tasks[0].power
+    assert "a margin of 10 needs about" in sentences(points)[1]
+    assert "support a margin of 6." in sentences(points)[1]
+    assert evaluation_plan(experiment(margin=100.0), (replace(PROBLEMS, scale=100.0),)).tasks[0].power is None
+
+
+def test_a_score_that_is_no_mean_is_not_planned_but_told() -> None:
+    translated = replace(PROBLEMS, task="wmt", unplanned="BLEU is no mean over items")
+    told = evaluation_plan(experiment(margin=2.0), (translated,))
+    assert told.tasks[0].power is None
+    assert refusals(experiment(margin=2.0), told) == ()
+    assert sentences(told)[1] == (
+        "wmt: 164 items; how many a margin of 2 needs is not known beforehand, since BLEU is no mean over items; the first verdict says how many would decide"
+    )
+    for nothing in (experiment(margin=None), experiment(margin=2.0, sides=1)):
+        assert len(sentences(evaluation_plan(nothing, (translated,)))) == 1

@@ -27,11 +27,13 @@ class Asked:
     uneven: float = 1.0  # mean(w^2) / mean(w)^2 of the items' weights
     choices: int | None = None  # of all items together, where each is a request; None: an item is one
     sample: str = ""  # how the items were chosen, if they are not all
+    scale: float = 1.0  # the most that an item's score may change
+    unplanned: str = ""  # why nothing is known beforehand of the score that decides
 
 
 @dataclass(frozen=True, kw_only=True)
 class TaskPlan:
-    """One task, and what its items can show; None without a margin or a second side."""
+    """One task, and what its items can show, margins in parts of the scale; None without a margin or a second side, or if it is not known."""
 
     asked: Asked
     power: ItemPower | None
@@ -61,16 +63,29 @@ def evaluation_plan(experiment: Experiment, asked: tuple[Asked, ...]) -> Evaluat
         requests=passes * sum(task.items if task.choices is None else task.choices for task in asked),
         characters=passes * sum(task.characters for task in asked),
         most_tokens=passes * sum(task.items * task.most_tokens for task in asked),
-        margin=None if experiment.quality is None else experiment.quality.margin,
+        margin=experiment.quality.margin if experiment.quality is not None and _compares(experiment) else None,
     )
 
 
 def _power(experiment: Experiment, task: Asked) -> ItemPower | None:
     quality, evaluation = experiment.quality, experiment.evaluation
-    sides = len({launch.configuration for launch in plan(experiment)})
-    if quality is None or evaluation is None or sides < 2 or not task.items or quality.margin >= 1.0:
+    if (
+        quality is None
+        or evaluation is None
+        or not _compares(experiment)
+        or not task.items
+        or task.unplanned
+        or quality.margin >= task.scale
+    ):
         return None
-    return item_power(task.items, quality.margin, evaluation.flips, experiment.launches.confidence, _grouping(experiment, task))
+    return item_power(
+        task.items, quality.margin / task.scale, evaluation.flips, experiment.launches.confidence, _grouping(experiment, task)
+    )
+
+
+def _compares(experiment: Experiment) -> bool:
+    """Whether there are two sides and a margin."""
+    return experiment.quality is not None and len({launch.configuration for launch in plan(experiment)}) > 1
 
 
 def _grouping(experiment: Experiment, task: Asked) -> Grouping | None:
@@ -90,8 +105,16 @@ def sentences(told: EvaluationPlan) -> tuple[str, ...]:
         f"{count(told.requests, 'requests')}, {told.characters:,} characters of prompts, {tokens}",
         *(f"{task.asked.task}: {task.asked.sample}" for task in told.tasks if task.asked.sample),
         *(_words(task, told.margin or 0.0) for task in told.tasks if task.power is not None),
+        *(_unplanned(task, told.margin) for task in told.tasks if task.asked.unplanned and told.margin is not None),
     ]
     return tuple(words)
+
+
+def _unplanned(task: TaskPlan, margin: float) -> str:
+    return (
+        f"{task.asked.task}: {count(task.asked.items, 'items')}; how many a margin of {given(margin)} needs is not known beforehand, since "
+        f"{task.asked.unplanned}; the first verdict says how many would decide"
+    )
 
 
 def _words(task: TaskPlan, margin: float) -> str:
@@ -99,7 +122,7 @@ def _words(task: TaskPlan, margin: float) -> str:
     assert power is not None
     return (
         f"{task.asked.task}: {count(power.items, 'items')}; a margin of {given(margin)} needs about {power.needed:,} for a power of 80 % "
-        f"(here {percent(power.power)}); these items support a margin of {given(round(power.supported_margin, 4))}"
+        f"(here {percent(power.power)}); these items support a margin of {given(round(power.supported_margin * task.asked.scale, 4))}"
     )
 
 

@@ -93,3 +93,15 @@ def test_a_limit_asks_a_sample_and_the_plan_says_which(
     assert "items: the first 5 of 20" in capsys.readouterr().err
     assert cli.main([*words, "--task-option", "max_tokens=0"]) == 2
     assert "a whole number from 1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("metric", "said"), [("bleu", "since BLEU is no mean over items"), ("rouge_l", "needs about ")])
+def test_the_plan_knows_which_scores_are_means(
+    metric: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "items.jsonl").write_text('{"prompt": "1+1=", "reference": "2"}\n' * 200)
+    sides = [word for port in (1, 2) for word in ("--target", f"s{port}=http://localhost:{port}")]
+    words = [VERB.name, "--task", "jsonl", "--data", "items.jsonl", *sides, "--metric", metric, "--margin", "0.1", "--dry-run"]
+    assert cli.main(words) == 0
+    assert said in capsys.readouterr().err

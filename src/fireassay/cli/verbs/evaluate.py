@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fireassay.cli.support.verb import Verb, add_root
 from fireassay.cli.verbs.report import WITHOUT_NO_GAIN
 from fireassay.printable import say
 
 if TYPE_CHECKING:
-    from fireassay.scoring.items import Item
+    from fireassay.scoring.items import Item, Task
+    from fireassay.scoring.text_metric import TextMetric
     from fireassay.spec.experiment import Experiment
 
 
@@ -88,6 +90,7 @@ def planned(experiment: Experiment, *, quiet: bool) -> None:
             most_tokens=task.max_tokens if task.method != METHOD else 0,
             choices=sum(len(item.choices) for item in task.items) if task.method == METHOD else None,
             sample=task.sample,
+            **_changes(task),
         )
         for task in tasks_of(evaluation, Path())
     )
@@ -97,6 +100,17 @@ def planned(experiment: Experiment, *, quiet: bool) -> None:
             say(sentence, file=sys.stderr)
     if problems := refusals(experiment, told):
         raise SpecError(tuple(as_flag(problem) for problem in problems), "the flags")
+
+
+def _changes(task: Task) -> dict[str, Any]:
+    """How far an item's change moves the score that decides, if that is known before anything is scored."""
+    from fireassay import catalog
+
+    metric: TextMetric = catalog.load("scoring.metrics", task.metrics[0])
+    lowest, highest = metric.scale
+    if metric.corpus or metric.scores is not None:
+        return {"unplanned": f"{metric.title} is no mean over items"}
+    return {"scale": highest - lowest} if math.isfinite(highest - lowest) else {"unplanned": f"a change of {metric.title} has no limit"}
 
 
 def _characters(item: Item) -> int:
