@@ -80,20 +80,23 @@ def shortened(text: str, most: int = LONGEST) -> str:
     return text if len(text) <= most else f"{text[: most - 2].rsplit(' ', 1)[0]} …"
 
 
-def dimension_line(view: View, dimension: str) -> Line | None:
-    """One line of a dimension: the worst of its configurations decides the mark; None if nobody asked."""
+def dimension_line(view: View, dimension: str, quoted: str = "") -> Line | None:
+    """One line of a dimension: the worst of its configurations decides the mark; None if nobody asked.
+
+    `quoted`: the label of the column whose words are taken if it is as bad as any.
+    """
     if dimension in view.unasked or dimension not in view.dimensions:
         return None
-    cells = [row.cells[dimension] for row in view.vector]
+    cells = [row.cells[dimension] for row in sorted(view.vector, key=lambda row: row.column.label == quoted)]
     found: tuple[Status, ...] = (*WORST, "PASS", "NOT_MEASURED")
     status: Status = next((status for status in found if any(cell.status == status for cell in cells)), "NOT_MEASURED")
     told = next(cell.sentence for cell in reversed(cells) if cell.status == status)  # the base is the first, and has least to tell
     return Line(label=dimension, text=shortened(told.partition(";")[0]), mark=mark(status), target=f"metrics-{dimension}")
 
 
-def tiles(view: View) -> tuple[Tile, ...]:
-    """One tile for each dimension that was asked for, without a large number."""
-    lines = [(dimension, dimension_line(view, dimension)) for dimension in DIMENSION_TITLES]
+def tiles(view: View, quoted: str = "") -> tuple[Tile, ...]:
+    """One tile for each dimension that was asked for, without a large number; `quoted` as of `dimension_line`."""
+    lines = [(dimension, dimension_line(view, dimension, quoted)) for dimension in DIMENSION_TITLES]
     return tuple(
         Tile(title=DIMENSION_TITLES[dimension], mark=line.mark or mark("NOT_MEASURED"), text=line.text, target=line.target)
         for dimension, line in lines

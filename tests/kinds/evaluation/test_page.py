@@ -84,6 +84,8 @@ def test_of_several_degraded_sides_the_worst_is_the_headline(tmp_path: Path) -> 
     headline = page(build(measured, judgement)).answer.headline
     assert headline.startswith("c: quality degraded: Exact match −0.30")
     assert headline.endswith("; b too")
+    correctness = page(build(measured, judgement)).answer.tiles[0]
+    assert correctness.text.startswith("quality degraded: Exact match −0.30")
     assert "FAIL: c: quality degraded" in judgement.verdict.sentence
     close = scored(tmp_path / "held", {"a": lost["a"], "b": lost["d"], "c": rows(["no"] * 9 + ["yes"] * 891 + ["no"] * 100)}, margin=0.05)
     held = page(build(close, judge(close))).answer.headline

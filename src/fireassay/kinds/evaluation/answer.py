@@ -25,10 +25,11 @@ MOST_NAMED: Final = 2  # other sides with the same decision
 def answer(view: View) -> Answer:
     """Status, the decision, the shares without an answer."""
     lines = () if view.status == "INVALID" else (*(line for line in (_reliability(view),) if line is not None), answering.doubts(view))
+    worst = _deciding(view)
     return Answer(
         mark=answering.mark(view.status),
         headline=_headline(view),
-        tiles=answering.tiles(view),
+        tiles=answering.tiles(view, worst.column if worst is not None else ""),
         lines=lines,
         next=_next(view),
         record=answering.record_line(view, "over items"),
