@@ -46,6 +46,17 @@ def test_sides_that_were_asked_different_things_are_refused(other: list[dict[str
     assert not (tmp_path / "records").exists()
 
 
+@pytest.mark.parametrize(("field", "words"), [("cluster", "other clusters"), ("weight", "other weights"), ("group", "other groups")])
+def test_sides_whose_items_belong_or_count_otherwise_are_refused(field: str, words: str, tmp_path: Path) -> None:
+    """Only the first file's would count, so that the order of the files would decide."""
+    before, after = ([{**row, field: 1 + index % 2 * first} for index, row in enumerate(rows(["yes"] * 4))] for first in (0, 1))
+    fields = {"groups": ["group"]} if field == "group" else {field: field}
+    with pytest.raises(SpecError) as refused:
+        scored(tmp_path, {"a": before, "b": after}, fields=fields)
+    assert f"{words}: 2 ('1', '3')" in str(refused.value)
+    assert scored(tmp_path, {"a": before, "b": before}, fields=fields).configurations
+
+
 def test_an_option_of_no_score_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match=r"evaluation.options.exact_match.stem"):
         scored(tmp_path, {"a": rows(["yes"])}, options={"exact_match.stem": True})

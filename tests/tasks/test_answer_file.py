@@ -97,3 +97,23 @@ def test_a_line_longer_than_any_answer_is_refused(name: str, text: str, said: st
     with pytest.raises(SpecError) as refused:
         of(text, tmp_path, name)
     assert said in str(refused.value)
+
+
+def test_half_a_surrogate_pair_is_the_replacement_character(tmp_path: Path) -> None:
+    """As where an engine sends one; no record could hold it. A whole pair and an escaped backslash stay."""
+    text = '{"k": "1\\uDC00", "answer": "y\\ud800", "reference": ["\\ud83d\\ude00", "\\\\ud800"]}'
+    answers = of(text, tmp_path, id="k")
+    assert answers.texts == ("y\N{REPLACEMENT CHARACTER}",)
+    assert answers.items[0].id == "1\N{REPLACEMENT CHARACTER}"
+    assert answers.items[0].references == ("\N{GRINNING FACE}", "\\ud800")
+
+
+@pytest.mark.parametrize("weight", [1e-320, 1e308, "NaN", 0, -1])
+def test_a_weight_whose_square_is_no_number_is_refused(weight: object, tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="a number from 1e-09 to 1e\\+09"):
+        of(f'{{"answer": "a", "reference": "a", "w": {weight}}}', tmp_path, weight="w")
+
+
+def test_null_is_no_misspelt_name(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="found null in 'w'; allowed: a value\\.?$"):
+        of('{"answer": "a", "reference": "a", "w": null}', tmp_path, weight="w")

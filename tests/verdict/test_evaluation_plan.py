@@ -85,3 +85,13 @@ def test_a_score_that_is_no_mean_is_not_planned_but_told() -> None:
     )
     for nothing in (experiment(margin=None), experiment(margin=2.0, sides=1)):
         assert len(sentences(evaluation_plan(nothing, (translated,)))) == 1
+
+
+def test_a_margin_whose_control_cannot_be_made_is_refused() -> None:
+    """A score that can lose 0.75 to chance cannot lose 3 margins of 0.26."""
+    choices = replace(PROBLEMS, room=0.75)
+    (problem,) = refusals(experiment(margin=0.26), evaluation_plan(experiment(margin=0.26), (choices,)))
+    assert problem.allowed == "a margin up to 0.25"
+    assert "the score can lose 0.75 at most" in problem.found
+    for fine in (experiment(margin=0.25), experiment(margin=0.26, explore=True)):
+        assert refusals(fine, evaluation_plan(fine, (choices,))) == ()

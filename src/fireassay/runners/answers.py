@@ -29,6 +29,7 @@ from fireassay.tasks.answer_file import Answers, read
 
 TASK = "answers"
 METRICS = ("exact_match",)  # where the experiment names none
+SAME = {"references": "references", "cluster": "clusters", "weight": "weights", "groups": "groups"}  # of an item at every side
 WHOLE = "whole"  # the extractor, likewise
 
 
@@ -67,16 +68,19 @@ def _answers(file: AnswerFile, evaluation: Evaluation, folder: Path) -> Answers:
 def _same_items(first: tuple[AnswerFile, Answers], other: tuple[AnswerFile, Answers], evaluation: Evaluation) -> None:
     """Refuse sides that were asked different things: their scores would differ by the questions."""
     ours, theirs = ({item.id: item for item in answers.items} for _, answers in (first, other))
-    unequal = [name for name in ours if name in theirs and ours[name].references != theirs[name].references]
-    only = [name for name in (*ours, *theirs) if (name in ours) != (name in theirs)]
-    if not only and not unequal:
+    both = [name for name in ours if name in theirs]
+    unequal = {
+        f"other {field}": [name for name in both if getattr(ours[name], one) != getattr(theirs[name], one)] for one, field in SAME.items()
+    }
+    unequal["items that the other file lacks"] = [name for name in (*ours, *theirs) if (name in ours) != (name in theirs)]
+    what, which = next(((words, names) for words, names in unequal.items() if names), ("", []))
+    if not which:
         return
-    what, which = ("other references", unequal) if unequal else ("items that the other file lacks", only)
     named = ", ".join(repr(name) for name in which[:3]) + (" ..." if len(which) > 3 else "")
     problem = Problem(
         where=f"{first[0].path} and {other[0].path}",
         found=f"{what}: {len(which):,} ({named})",
-        allowed="the same items with the same references in every file",
+        allowed="the same items with the same references, clusters, weights and groups in every file",
         fix="Pair them by a field of both files with --id." if not evaluation.fields.id else "Score one file alone.",
     )
     raise SpecError((problem,), "the answers")

@@ -5,6 +5,7 @@ Computed before anything is sent.  A margin that the items cannot show with 80 %
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from fireassay.errors import Problem
@@ -12,6 +13,7 @@ from fireassay.estimates.format import count, given, percent
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import plan
 from fireassay.stats.comparing.item_power import Grouping, ItemPower, item_power
+from fireassay.stats.comparing.noninferiority import CONTROL
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +31,7 @@ class Asked:
     sample: str = ""  # how the items were chosen, if they are not all
     scale: float = 1.0  # the most that an item's score may change
     unplanned: str = ""  # why nothing is known beforehand of the score that decides
+    room: float = math.inf  # the most that score can lose, from its best value to chance
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,11 +135,28 @@ def refusals(experiment: Experiment, told: EvaluationPlan) -> tuple[Problem, ...
     if evaluation is None or evaluation.explore:
         return ()
     return tuple(
-        Problem(
-            where="quality.margin",
-            found=_words(task, told.margin or 0.0),
-            allowed="a margin that the items can show",
-            fix=f"Widen it, ask more items, correct --flips (now {given(evaluation.flips)}), or add --explore to send them all the same.",
+        _refused(_no_room(task, told.margin or 0.0), f"a margin up to {given(float(f'{task.asked.room / CONTROL:.3g}'))}", "Narrow it")
+        for task in told.tasks
+        if told.margin is not None and CONTROL * told.margin > task.asked.room * (1.0 + 1e-9)
+    ) or tuple(
+        _refused(
+            _words(task, told.margin or 0.0), "a margin that the items can show", f"Widen it, ask more items, {_flips(evaluation.flips)}"
         )
         for task in told.short
     )
+
+
+def _flips(share: float) -> str:
+    return f"correct --flips (now {given(share)})"
+
+
+def _no_room(task: TaskPlan, margin: float) -> str:
+    room = given(float(f"{task.asked.room:.3g}"))
+    return (
+        f"{task.asked.task}: a margin of {given(margin)}; quality is held only where a loss of {given(CONTROL)} margins could have been seen, and the "
+        f"score can lose {room} at most"
+    )
+
+
+def _refused(found: str, allowed: str, fix: str) -> Problem:
+    return Problem(where="quality.margin", found=found, allowed=allowed, fix=f"{fix}, or add --explore to send them all the same.")

@@ -16,22 +16,23 @@ from fireassay.estimates.format import Scale, show, with_interval
 from fireassay.frames.record_data import RecordData
 from fireassay.verdict.comparison.rules import deciding_metrics
 from fireassay.verdict.judge import Judgement
-from fireassay.verdict.types import GateResult
 
 
 class OfKind(Protocol):
-    """A kind's own headline of an admissible record; empty: the default one."""
+    """A kind's own headline of an admissible record, where items decide of a failed one too; empty: the default one."""
 
     def __call__(self, measured: RecordData, judgement: Judgement) -> str: ...
 
 
 def headline(measured: RecordData, judgement: Judgement) -> str:
     """The deciding number, or what is wrong."""
-    if wrong := _wrong(judgement):
+    if wrong := _found(judgement):
         return wrong
     kinds: Mapping[str, OfKind] = catalog.parts("kinds", "headline", "headline")
-    own = kinds.get(measured.kind.name)
-    return (own and own(measured, judgement)) or _compared(measured, judgement) or "no number"
+    own, failed = kinds.get(measured.kind.name), _failed(judgement)
+    if failed and not measured.kind.samples_items:
+        return failed
+    return (own and own(measured, judgement)) or failed or _compared(measured, judgement) or "no number"
 
 
 def recommended(judgement: Judgement) -> str | None:
@@ -56,21 +57,21 @@ def in_words(value: Value, unit: str = "", scale: Scale | None = None) -> str:
 # ---- below -----------------------------------------------------------------------------------------------------------
 
 
-def _wrong(judgement: Judgement) -> str:
-    """What makes the record inadmissible or its result wrong: the rule of the worst finding, else the first failed gate."""
-    status, findings = judgement.verdict.status, judgement.verdict.findings
-    if status not in ("INVALID", "FAIL"):
-        return ""
+def _found(judgement: Judgement) -> str:
+    """What makes the record inadmissible or its result wrong: the rule of the worst finding."""
     for severity in ("invalid", "fail"):
-        for finding in findings:
-            if finding.severity == severity:
+        for finding in judgement.verdict.findings:
+            if finding.severity == severity and judgement.verdict.status in ("INVALID", "FAIL"):
                 where = f" at {finding.configuration}" if finding.configuration else ""
                 return f"{finding.rule.replace('_', ' ')}{where}"
-    failed = [gate for gate in judgement.verdict.gates if gate.status == "FAIL"]
-    return _failed(failed[0], judgement) if failed else ""
+    return ""
 
 
-def _failed(gate: GateResult, judgement: Judgement) -> str:
+def _failed(judgement: Judgement) -> str:
+    """The first failed gate, with its number."""
+    gate = next((gate for gate in judgement.verdict.gates if gate.status == "FAIL"), None)
+    if gate is None or judgement.verdict.status not in ("INVALID", "FAIL"):
+        return ""
     value = judgement.results.get(gate.gate, {}).get(gate.configuration)
     number = in_words(value) if value is not None else ""
     return f"{gate.gate.replace('_', ' ')} {number} at {gate.configuration}".replace("  ", " ")

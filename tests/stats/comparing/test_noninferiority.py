@@ -9,7 +9,17 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from fireassay.stats.comparing.noninferiority import Decision, crossed, items_needed, items_needed_without_flips, largest_change, units_of
+from fireassay.stats.comparing.noninferiority import (
+    Decision,
+    Launches,
+    crossed,
+    decision,
+    items_needed,
+    items_needed_without_flips,
+    largest_change,
+    of_items,
+    units_of,
+)
 from fireassay.stats.comparing.tango import flips_lower, zero_flip_bound
 from fireassay.stats.intervals import bounded_mean
 
@@ -17,6 +27,7 @@ pytestmark = pytest.mark.slow
 
 
 Array = NDArray[np.float64]
+NO_LAUNCHES = Launches(count=3, half=0.0, error=0.0, method="none")
 
 
 def flips(b: int, c: int, n: int, margin: float) -> Decision:
@@ -375,3 +386,15 @@ def test_ten_identical_items_are_not_held(margin: float) -> None:
     assert flips(0, 0, 10, margin).verdict == "INCONCLUSIVE"
     assert crossed(np.zeros((5, 10)), margin).verdict == "INCONCLUSIVE"
     assert crossed(np.zeros((5, 10)), 0.26).verdict == "HELD"
+
+
+def test_heavy_items_that_did_not_change_still_count_in_the_plan() -> None:
+    """One item of 100 weighs as much as the others together: two effective ones, of which the light ones' changes say what the heavy does."""
+    changes = np.concatenate([np.zeros(60), np.tile([1.0, -1.0], 20)])
+    heavy = np.where(np.arange(100) == 0, 99.0, 1.0)
+    even, uneven = (
+        decision(of_items(changes, 0.95, 1.0, None, fixed=True, weights=weights), NO_LAUNCHES, 0.05, 0.95) for weights in (None, heavy)
+    )
+    assert even.items_needed is not None
+    assert uneven.items_needed is not None
+    assert uneven.items_needed > 20 * even.items_needed  # Kish: 198^2 / (99 + 99^2) = 4 of 100

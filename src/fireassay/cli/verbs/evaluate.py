@@ -73,12 +73,16 @@ def planned(experiment: Experiment, *, quiet: bool) -> None:
         SpecError: the items cannot show the margin, or the data cannot be read.
     """
     from fireassay.errors import SpecError
+    from fireassay.runners.evaluating import margin
     from fireassay.runners.evaluation import section, tasks_of
     from fireassay.scoring.likelihoods import METHOD
     from fireassay.spec.flags.evaluate import as_flag
     from fireassay.verdict.evaluation_plan import Asked, evaluation_plan, refusals, sentences
 
     evaluation, _ = section(experiment)
+    tasks = tasks_of(evaluation, Path())
+    for task in tasks:
+        margin.check(experiment, _deciding(task))
     asked = tuple(
         Asked(
             task=task.name,
@@ -92,7 +96,7 @@ def planned(experiment: Experiment, *, quiet: bool) -> None:
             sample=task.sample,
             **_changes(task),
         )
-        for task in tasks_of(evaluation, Path())
+        for task in tasks
     )
     told = evaluation_plan(experiment, asked)
     if not quiet:
@@ -103,14 +107,21 @@ def planned(experiment: Experiment, *, quiet: bool) -> None:
 
 
 def _changes(task: Task) -> dict[str, Any]:
-    """How far an item's change moves the score that decides, if that is known before anything is scored."""
+    """How far an item's change moves the score that decides, and what that can lose, if it is known before anything is scored."""
+    metric = _deciding(task)
+    lowest, highest = metric.scale
+    chance = task.chance if metric.of_choices and task.chance is not None else metric.chance
+    room = highest - max(lowest, chance if chance is not None else lowest)
+    if metric.corpus or metric.scores is not None:
+        return {"unplanned": f"{metric.title} is no mean over items", "room": room}
+    return {"scale": highest - lowest, "room": room} if math.isfinite(room) else {"unplanned": f"a change of {metric.title} has no limit"}
+
+
+def _deciding(task: Task) -> TextMetric:
     from fireassay import catalog
 
     metric: TextMetric = catalog.load("scoring.metrics", task.metrics[0])
-    lowest, highest = metric.scale
-    if metric.corpus or metric.scores is not None:
-        return {"unplanned": f"{metric.title} is no mean over items"}
-    return {"scale": highest - lowest} if math.isfinite(highest - lowest) else {"unplanned": f"a change of {metric.title} has no limit"}
+    return metric
 
 
 def _characters(item: Item) -> int:

@@ -34,6 +34,7 @@ Outcome = Literal["HELD", "DEGRADED", "INCONCLUSIVE"]
 Array = NDArray[np.float64]
 Labels = Sequence[Hashable | None]  # the cluster of each item; None: a separate unit
 
+CONTROL: Final = 3.0  # margins that a negative control loses: held counts only where the rule would have seen it
 LEAST_LAUNCHES: Final = 3  # fewer say nothing useful about launch-to-launch variation
 POWER: Final = 0.8  # of sample-size plans
 
@@ -73,6 +74,8 @@ class Items:
     reach: float  # largest change assumed possible for one item
     alone: int  # items without a cluster
     method: str
+    uneven: float = 1.0  # units / their effective number: how many more are needed because of their sizes
+    planned: float = 0.0  # standard error if change and size were independent: heavy units that did not change this time may the next
 
     @property
     def clusters(self) -> int | None:
@@ -145,6 +148,7 @@ def of_items(
     flips = fixed and even and alone == n and bool(np.isin(means, (-reach, 0.0, reach)).all())
     low, high = _of_flips(means, reach, confidence) if flips else _of_units(units, reach, confidence)
     squares = float(np.sum((units.totals - units.mean * units.sizes) ** 2)) * count / max(1, count - 1)
+    uneven = count * float(units.sizes @ units.sizes) / float(units.sizes.sum()) ** 2
     return Items(
         mean=units.mean,
         low=low,
@@ -155,6 +159,8 @@ def of_items(
         reach=reach,
         alone=alone,
         method="Tango's score test" if flips else "Gaffke's bound",
+        uneven=uneven,
+        planned=math.sqrt(float(np.var(units.totals / units.sizes)) * uneven / count),
     )
 
 
@@ -239,16 +245,16 @@ def _needed(items: Items, launches: Launches, margin: float, confidence: float) 
     if not math.isfinite(items.low):
         return None, None
     z, k = _z(confidence), launches.count
-    added = max(0.0, items.mean - items.low - z * items.error)
+    added, single = max(0.0, items.mean - items.low - z * items.error), max(items.error, items.planned)
 
     def enough(more_items: float, more_launches: float) -> bool:
         """Whether this many times as many of each would decide."""
-        error, t = items.error / math.sqrt(more_items), t_quantile(confidence, k * more_launches - 1)
+        error, t = single / math.sqrt(more_items), t_quantile(confidence, k * more_launches - 1)
         scale = t / t_quantile(confidence, k - 1) / math.sqrt(more_launches)
         bound = math.hypot(z * error + added / more_items, launches.half * scale)
         return bound + _z(POWER) * math.hypot(error, launches.error / math.sqrt(more_launches)) <= margin
 
-    least = items_needed_without_flips(margin / items.reach, confidence) if margin < items.reach else 2
+    least = math.ceil(items_needed_without_flips(margin / items.reach, confidence) * items.uneven) if margin < items.reach else 2
     units = _planned(2, lambda count: enough(count / items.units, 1.0))
     wanted = None if units is None else max(least, math.ceil(units * items.count / items.units))
     return wanted, _planned(LEAST_LAUNCHES, lambda count: enough(1.0, count / k))

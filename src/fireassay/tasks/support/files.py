@@ -140,14 +140,23 @@ def _refuse_long(where: str, text: str) -> None:
 
 
 def parsed(where: str, text: str) -> Any:
-    """JSON."""
+    """JSON; half a surrogate pair, which no file can hold, is U+FFFD, as where an engine sends one."""
     try:
-        return json.loads(text)
+        found = json.loads(text)
+        return _whole(found) if "\\ud" in text.lower() else found
     except json.JSONDecodeError as error:
         place = f"{where}, column {error.colno}" if "\n" not in text.strip() else f"{where}, line {error.lineno}, column {error.colno}"
         raise wrong(place, f"no JSON ({error.msg})", "JSON", "Look for a missing quote, comma or brace there.") from None
     except (ValueError, RecursionError):
         raise wrong(where, "JSON that is nested too deep or has a number of thousands of digits", "JSON") from None
+
+
+def _whole(found: Any) -> Any:
+    if isinstance(found, dict):
+        return {_whole(name): _whole(inner) for name, inner in found.items()}
+    if isinstance(found, list):
+        return [_whole(inner) for inner in found]
+    return found.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace") if isinstance(found, str) else found
 
 
 def table(file: Text, delimiter: str = ",", header: Sequence[str] = ()) -> Iterator[Row]:
@@ -203,10 +212,10 @@ def _header(where: str, values: Sequence[str]) -> list[str]:
 def value(row: Row, name: str) -> Any:
     """A field that has to be there."""
     if row.values.get(name) is None:
-        found = f"null in {name!r}" if name in row.values else f"no field {name!r}"
-        raise wrong(
-            row.where, found, f"a value; the row has {', '.join(map(shown, row.values)) or 'no fields'}", did_you_mean(name, row.values)
-        )
+        if name in row.values:
+            raise wrong(row.where, f"null in {name!r}", "a value")
+        fields = ", ".join(map(shown, row.values)) or "no fields"
+        raise wrong(row.where, f"no field {name!r}", f"a value; the row has {fields}", did_you_mean(name, row.values))
     return row.values[name]
 
 

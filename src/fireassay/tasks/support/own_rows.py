@@ -11,6 +11,8 @@ from fireassay.tasks.support import files
 from fireassay.tasks.support.files import Row
 
 BESIDE: Final = ("id", "cluster", "groups", "weight")
+LIGHTEST: Final = 1e-9
+HEAVIEST: Final = 1e9
 
 
 def id_of(row: Row, name: str = "id") -> str:
@@ -35,7 +37,7 @@ def groups_of(row: Row) -> Mapping[str, str]:
 
 
 def weight_of(row: Row, name: str = "weight") -> float:
-    """A weight above 0, or 1 where the row has none."""
+    """A weight, or 1 where the row has none; squares of weights must be numbers that are not 0."""
     found = row.values.get(name)
     if found is None:
         return 1.0
@@ -43,8 +45,8 @@ def weight_of(row: Row, name: str = "weight") -> float:
         weight = float(found) if not isinstance(found, bool) else math.nan
     except (TypeError, ValueError, OverflowError):
         weight = math.nan
-    if not 0.0 < weight < 1e12:
-        raise files.wrong(row.where, f"{files.shown(found)} in {name!r}", "a number above 0")
+    if not LIGHTEST <= weight <= HEAVIEST:
+        raise files.wrong(row.where, f"{files.shown(found)} in {name!r}", f"a number from {LIGHTEST:g} to {HEAVIEST:g}")
     return weight
 
 

@@ -23,11 +23,11 @@ from fireassay.estimates.format import given
 from fireassay.frames.evaluation.item_scores import Paired
 from fireassay.kinds.evaluation.rule import Array, Rule, changes, decided
 from fireassay.kinds.evaluation.sensitivity.chance import Chance
+from fireassay.stats.comparing.noninferiority import CONTROL
 from fireassay.stats.intervals.item_means import members
 from fireassay.stats.intervals.jackknife import AT_ONCE
 from fireassay.stats.roots import root
 
-MARGINS: Final = 3.0  # the loss that must be seen
 DRAWS: Final = 200
 FEWER: Final = 40  # where the rule leaves out every item
 MOST_HELD: Final = 0.05  # of the controls
@@ -45,12 +45,12 @@ class Control:
     @property
     def words(self) -> str:
         """The share in a sentence."""
-        return f"a loss of {given(MARGINS)} margins would have been seen in {self.seen:,} of {self.draws:,} draws"
+        return f"a loss of {given(CONTROL)} margins would have been seen in {self.seen:,} of {self.draws:,} draws"
 
 
 def control(pairs: Paired, rule: Rule, chance: Chance | None = None) -> Control:
     """Decide the controls of items that were held; the same seed gives the same controls."""
-    loss, drawing = MARGINS * rule.margin, _Controls(pairs, rule)
+    loss, drawing = CONTROL * rule.margin, _Controls(pairs, rule)
     if chance is not None and (lead := drawing.sign * (pairs.reference.value - chance.value)) < loss * (1.0 - 1e-9):
         above = "guessing" if chance.guessed else "nothing right"
         return _impossible(f"the reference leads {above} by {given(float(f'{lead:.3g}'))} only", loss)
@@ -64,7 +64,7 @@ def control(pairs: Paired, rule: Rule, chance: Chance | None = None) -> Control:
 
 
 def _impossible(why: str, loss: float) -> Control:
-    return Control(draws=0, seen=0, why=f"{why}: a loss of {given(MARGINS)} margins, {given(round(loss, 6))}, cannot occur")
+    return Control(draws=0, seen=0, why=f"{why}: a loss of {given(CONTROL)} margins, {given(round(loss, 6))}, cannot occur")
 
 
 class _Controls:
