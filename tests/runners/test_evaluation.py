@@ -192,6 +192,9 @@ def test_programs_are_judged_by_their_tests_and_not_by_their_words(tmp_path: Pat
     scores = measured.table("scores").sort("item")
     assert scores["metric"].unique().to_list() == ["pass_at_1"]
     assert scores["score"].to_list() == [1.0, 0.0, 1.0, 0.0, 1.0, 0.0]
+    judged = measured.table("answers").sort("item")["judged"].to_list()
+    assert judged[::2] == ["passed"] * 3
+    assert [one.partition(":")[0] for one in judged[1::2]] == ["cpu_limit"] * 3
     signature = measured.before["evaluation"]["tasks"]["programs"]["metrics"]["pass_at_1"]
     assert "tier:" in signature or "bubblewrap" in signature or "unshare" in signature
     assert judge(measured).verdict.status == "PASS"

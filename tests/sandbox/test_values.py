@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import fractions
 import json
 import math
 import sys
@@ -48,6 +50,48 @@ def test_a_value_crosses_unchanged(value: Any) -> None:
     other = crossed(value)
     assert other == value
     assert types_of(other) == types_of(value)
+
+
+STANDARD = st.one_of(
+    st.fractions(),
+    st.decimals(allow_nan=False),
+    st.dates(),
+    st.datetimes(),
+    st.times(),
+    st.timedeltas(),
+    st.tuples(st.fractions(), st.dates()),
+)
+
+
+@given(STANDARD)
+def test_a_value_of_the_standard_library_crosses_unchanged(value: Any) -> None:
+    other = crossed(value)
+    assert (type(other), other) == (type(value), value)
+
+
+@pytest.mark.parametrize(
+    "told", [["q", 1, 0], ["q", "x"], ["D", "one"], ["y", 2026, 13, 1], ["Y"], ["e", "x"], ["T", 25, 0, 0, 0]], ids=lambda told: told[0]
+)
+def test_parts_of_no_such_value_are_refused(told: list[Any]) -> None:
+    with pytest.raises(Untransferable):
+        decode(told)
+
+
+def test_a_class_that_calls_itself_a_fraction_crosses_as_one() -> None:
+    class Fraction:
+        numerator, denominator = 1, 2
+
+        def __eq__(self, other: object) -> bool:
+            return True
+
+    Fraction.__module__, Fraction.__qualname__ = "fractions", "Fraction"
+    assert crossed(Fraction()) == fractions.Fraction(1, 2)
+    assert type(crossed(Fraction())) is fractions.Fraction
+
+
+def test_a_time_with_a_zone_does_not_cross() -> None:
+    with pytest.raises(Untransferable, match="datetime"):
+        encode(datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC))
 
 
 @pytest.mark.parametrize("number", [-(2**53), 2**53 + 1, -0.0, 5e-324, 1.7976931348623157e308, math.inf, -math.inf])

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date
 from typing import Any
 
 import pytest
 
+from fireassay.estimates.format import percent
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.load import from_mapping
 from fireassay.spec.rules.evaluation import LOAD
+from fireassay.spec.sections.costs import Prices
 from fireassay.verdict.evaluation_plan import Asked, evaluation_plan, refusals, sentences
 
 
@@ -27,6 +30,7 @@ def experiment(sides: int = 2, margin: float | None = 0.01, launches: int = 1, *
     return from_mapping(data)
 
 
+PRICES = Prices(usd_per_worker_hour=2.5, as_of=date(2026, 1, 1), source="test")
 PROBLEMS = Asked(task="humaneval", items=164, clusters=None, characters=1000, most_tokens=512)
 
 
@@ -48,13 +52,16 @@ def test_the_plan_counts_every_pass() -> None:
     asked = experiment(sides=2, launches=3)
     told = evaluation_plan(asked, (PROBLEMS,))
     assert (told.requests, told.characters, told.most_tokens) == (984, 6000, 503_808)
-    assert sentences(told)[0] == "984 requests, 6,000 characters of prompts, at most 503,808 tokens of answers"
+    assert (
+        sentences(told)[0]
+        == "984 requests, each item 3 times a side, 6,000 characters of prompts (about 1,500 tokens), at most 503,808 tokens of answers"
+    )
 
 
 def test_every_choice_is_a_request_and_nothing_is_generated() -> None:
     choices = Asked(task="mmlu", items=10, clusters=None, characters=500, most_tokens=0, choices=40)
     told = evaluation_plan(experiment(margin=None), (choices,))
-    assert sentences(told)[0] == "80 requests, 1,000 characters of prompts, nothing is generated"
+    assert sentences(told)[0] == "80 requests, 1,000 characters of prompts (about 250 tokens), nothing is generated"
 
 
 def test_clusters_that_change_together_need_more_items() -> None:
@@ -95,3 +102,12 @@ def test_a_margin_whose_control_cannot_be_made_is_refused() -> None:
     assert "the score can lose 0.75 at most" in problem.found
     for fine in (experiment(margin=0.25), experiment(margin=0.26, explore=True)):
         assert refusals(fine, evaluation_plan(fine, (choices,))) == ()
+
+
+def test_several_tasks_have_one_power_and_a_price_is_told() -> None:
+    asked = experiment(margin=0.1)
+    told = evaluation_plan(asked.model_copy(update={"prices": PRICES}), (PROBLEMS, replace(PROBLEMS, task="mbpp")))
+    (power, _) = (task.power for task in told.tasks)
+    assert power is not None
+    assert sentences(told)[-1] == f"that all 2 tasks are held has a power of {percent(power.power**2)}, if they are independent"
+    assert sentences(told)[1] == "$2.5 for each hour and replica; the progress says how long it takes"

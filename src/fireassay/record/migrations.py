@@ -60,6 +60,16 @@ def _with_uncertainties(name: str, read: ReadTable) -> pyarrow.Table | None:
     return table.append_column("chunk_uncertainty_ns", unknown)
 
 
+def _with_judged(name: str, read: ReadTable) -> pyarrow.Table | None:
+    """Answers that do not say how their programs ended, which older formats did not record."""
+    import pyarrow as pa
+
+    table = read(name)
+    if name != "answers" or table is None:
+        return table
+    return table.append_column("judged", pa.nulls(table.num_rows, pa.string()))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Migration:
     """One step to the next format version."""
@@ -78,6 +88,7 @@ MIGRATIONS: dict[int, Migration] = {
     5: Migration(table=_with_clusters),
     6: Migration(table=_with_uncertainties),
     7: Migration(),  # only adds tables and optional keys
+    8: Migration(table=_with_judged),
 }
 
 

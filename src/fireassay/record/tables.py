@@ -20,10 +20,11 @@ from fireassay.record.declared.training import FINGERPRINTS, GRADIENTS, SAMPLES,
 if TYPE_CHECKING:
     import pyarrow
 
-FORMAT_VERSION = 8
+FORMAT_VERSION = 9
 # Format history, shown on the reference page; a new version needs a step in record/migrations.py
 HISTORY: dict[int, str] = {
-    8: "(assay 0.5.0) tables answers, scores and divergence; the experiment may have [evaluation]",
+    9: "(assay 0.5.0) answers have judged",
+    8: "(assay 0.5.0, before its release) tables answers, scores and divergence; the experiment may have [evaluation]",
     7: "(assay 0.5.0, before its release) requests have chunk_uncertainty_ns",
     6: "(assay 0.5.0, before its release) examples and arrivals have cluster",
     5: "(assay 0.4.0) tables gradients, collectives, communication, inventory, waits and clocks",

@@ -39,9 +39,16 @@ def read(path: Path, fields: Fields) -> Answers:
     file = files.read(path)
     delimiter = TABLES.get(path.suffix.lower())
     rows = files.table(file, delimiter) if delimiter else files.json_lines(file)
-    pairs = [_pair(row, fields) for row in rows]
+    known: set[str] = set()
+    pairs = []
+    for row in rows:
+        known.update(row.values)
+        pairs.append(_pair(row, fields))
     if not pairs:
         raise files.wrong(path.name, "no line with an answer", "at least one line")
+    if fields.answer not in known:
+        fix = files.did_you_mean(fields.answer, sorted(known))
+        raise files.wrong(path.name, f"no field {fields.answer!r} in any line", "the field with the answers (--answer)", fix)
     items, texts = zip(*pairs, strict=True)
     repetitions = tuple(_repetitions(path.name, items, fields))
     return Answers(items=items, texts=texts, repetitions=repetitions, sha256=file.sha256)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Final
 
 from fireassay.errors import Problem
 from fireassay.estimates.format import count, given, percent
@@ -14,6 +15,8 @@ from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import plan
 from fireassay.stats.comparing.item_power import Grouping, ItemPower, item_power
 from fireassay.stats.comparing.noninferiority import CONTROL
+
+PER_TOKEN: Final = 4.0  # characters of English
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +54,8 @@ class EvaluationPlan:
     characters: int  # of all prompts sent
     most_tokens: int  # of all answers together
     margin: float | None
+    repetitions: int = 1  # of each item at each side
+    usd_per_hour: float | None = None  # of a replica or worker; None: no price was given
 
     @property
     def short(self) -> tuple[TaskPlan, ...]:
@@ -67,6 +72,8 @@ def evaluation_plan(experiment: Experiment, asked: tuple[Asked, ...]) -> Evaluat
         characters=passes * sum(task.characters for task in asked),
         most_tokens=passes * sum(task.items * task.most_tokens for task in asked),
         margin=experiment.quality.margin if experiment.quality is not None and _compares(experiment) else None,
+        repetitions=experiment.launches.per_configuration,
+        usd_per_hour=None if experiment.prices is None else experiment.prices.usd_per_worker_hour,
     )
 
 
@@ -104,12 +111,18 @@ def _grouping(experiment: Experiment, task: Asked) -> Grouping | None:
 def sentences(told: EvaluationPlan) -> tuple[str, ...]:
     """The plan in words, before the first request."""
     tokens = f"at most {told.most_tokens:,} tokens of answers" if told.most_tokens else "nothing is generated"
+    times = f", each item {told.repetitions:,} times a side" if told.repetitions > 1 else ""
+    planned = [task for task in told.tasks if task.power is not None]
     words = [
-        f"{count(told.requests, 'requests')}, {told.characters:,} characters of prompts, {tokens}",
+        f"{count(told.requests, 'requests')}{times}, {told.characters:,} characters of prompts (about {round(told.characters / PER_TOKEN):,} tokens), {tokens}",
+        *(() if told.usd_per_hour is None else (f"${told.usd_per_hour:g} for each hour and replica; the progress says how long it takes",)),
         *(f"{task.asked.task}: {task.asked.sample}" for task in told.tasks if task.asked.sample),
-        *(_words(task, told.margin or 0.0) for task in told.tasks if task.power is not None),
+        *(_words(task, told.margin or 0.0) for task in planned),
         *(_unplanned(task, told.margin) for task in told.tasks if task.asked.unplanned and told.margin is not None),
     ]
+    if len(planned) > 1:
+        together = math.prod(task.power.power for task in planned if task.power is not None)
+        words.append(f"that all {len(planned)} tasks are held has a power of {percent(together)}, if they are independent")
     return tuple(words)
 
 

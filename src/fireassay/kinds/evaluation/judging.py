@@ -75,8 +75,9 @@ def _performance(evidence: Evidence, name: str) -> DimensionResult:
     spoiled = [finding for finding in evidence.findings if finding.of_times and finding.configuration in (None, name)]
     if spoiled:
         return DimensionResult(status="INVALID", sentence=f"the times do not count: {spoiled[0].evidence}")
-    generated = isinstance(evidence.results.get(OUTPUT_THROUGHPUT.name, {}).get(name), Estimate)
-    return _told(evidence.results, name, TIMES if generated else OF_CHOICES, "no time was measured")
+    speed = evidence.results.get(OUTPUT_THROUGHPUT.name, {}).get(name)
+    why = next((value.detail for metric in OF_CHOICES if isinstance(value := evidence.results.get(metric, {}).get(name), Absent)), "")
+    return _told(evidence.results, name, TIMES if isinstance(speed, Estimate) else OF_CHOICES, why or "no time was measured")
 
 
 def _cost(evidence: Evidence, name: str) -> DimensionResult:

@@ -30,7 +30,19 @@ from fireassay.units import SCORE
 from fireassay.verdict.types import Status
 
 LONGEST_CELL: Final = 4_000  # of a cell of a workbook, which holds 32,767 at most
-ITEM_COLUMNS: Final = ("outcome", "rule", "finish_reason", "cluster", "groups", "weight", "prompt", "references", "text", "answer")
+ITEM_COLUMNS: Final = (
+    "outcome",
+    "rule",
+    "finish_reason",
+    "cluster",
+    "groups",
+    "weight",
+    "prompt",
+    "references",
+    "text",
+    "answer",
+    "judged",
+)
 
 
 def rows(measured: RecordData, labels: Mapping[str, str]) -> EvaluationRows:
@@ -195,14 +207,15 @@ def every_item(measured: RecordData, labels: Mapping[str, str]) -> pl.DataFrame:
     for name in names:
         of_one = scores.filter(pl.col("metric") == name).select(*keys, pl.col("score").alias(f"score {name}"))
         sides = sides.join(of_one, on=keys, how="left")
-    texts = (pl.col(name).str.slice(0, LONGEST_CELL) for name in ("prompt", "references", "text", "answer"))
+    texts = (pl.col(name).str.slice(0, LONGEST_CELL) for name in ("prompt", "references", "text", "answer", "judged"))
     return sides.with_columns(*texts).sort("task", "item", "side", "launch", "repetition")
 
 
 def _outcomes(measured: RecordData, labels: Mapping[str, str]) -> Iterator[OutcomeRow]:
     """How many items ended in which way; an answer in which nothing was found is one of them."""
     for name in measured.configurations:
-        told = pl.when((pl.col("outcome") == "ok") & pl.col("answer").is_null()).then(pl.lit("NO_ANSWER")).otherwise(pl.col("outcome"))
+        ended = pl.coalesce(pl.col("judged").str.split(": ").list.first(), "outcome")  # of a program, how it ended
+        told = pl.when((pl.col("outcome") == "ok") & pl.col("answer").is_null()).then(pl.lit("NO_ANSWER")).otherwise(ended)
         counted = answers_of(measured, name).group_by("task", told.alias("outcome")).len().sort("task", "len", descending=[False, True])
         for task, outcome, number in counted.iter_rows():
             yield OutcomeRow(task=task, column=labels[name], outcome=outcome, items=number)

@@ -29,6 +29,9 @@ ANSWERS = Table(
         Column("begin", "int64", "where in the text the extracted answer begins, in characters"),
         Column("end", "int64", "where it ends"),
         Column("answer", "string", "the extracted answer, which is scored; null: NO_ANSWER, or no text", nullable=True),
+        Column(
+            "judged", "string", "how its program ended in the sandbox, and why: failed: AssertionError ...; null: no program", nullable=True
+        ),
     ),
     order=("launch", "task", "item", "repetition"),
 )

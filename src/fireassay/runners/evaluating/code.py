@@ -43,8 +43,9 @@ def judged(asked: Sequence[Asked]) -> tuple[list[Asked], list[float | None]]:
     for index, result in zip(places, checked.results, strict=True):
         assert result is not None
         scores[index] = result.score
-        if result.score is None:
-            after[index] = replace(asked[index], outcome=result.outcome)
+        outcome = PROPER if result.score is not None else result.outcome
+        judged = f"{result.outcome}: {result.detail}" if result.detail else result.outcome
+        after[index] = replace(asked[index], outcome=outcome, judged=judged)
     return after, scores
 
 

@@ -31,6 +31,7 @@ class Asked:
     extraction: Extraction | None  # None: no text
     request: int | None = None
     finish_reason: str | None = None
+    judged: str | None = None  # how its program ended
 
 
 Scores = tuple[Sequence[Asked], scoring.Scored]  # the items, and a score of each
@@ -57,6 +58,7 @@ def write_answers(writer: StreamWriter, launch: int, task: str, asked: Sequence[
             "begin": [0 if one.extraction is None else one.extraction.begin for one in part],
             "end": [0 if one.extraction is None else one.extraction.end for one in part],
             "answer": [None if one.extraction is None else one.extraction.answer for one in part],
+            "judged": [one.judged for one in part],
         }
         writer.append_batch("answers", batch_of("answers", columns))
 

@@ -1,7 +1,7 @@
 """Which values leave a sandbox?
 
-Answers are JSON, and values are rebuilt from it as exact builtin types, so no object with methods of its own, such as an `__eq__` that is always
-true, reaches the other side.  A subclass crosses as the value of its base.
+Answers are JSON, and values are rebuilt from it as exact builtin types, or as fractions, decimals, dates and durations, so no object with methods of
+its own, such as an `__eq__` that is always true, reaches the other side.  A subclass crosses as the value of its base.
 Cannot tell: identity and shared parts of a value, and changes that a function makes to its arguments.
 """
 
@@ -58,9 +58,26 @@ def _container(value: Any, depth: int) -> Any:
         return ["r", encode(value.start), encode(value.stop), encode(value.step)]
     if hasattr(type(value), "__next__"):
         return ["n", *(encode(part, depth) for part in value)]
+    tag, parts = STANDARD.get((type(value).__module__, type(value).__qualname__), ("", str))
+    if tag and getattr(value, "tzinfo", None) is None:
+        return [tag, *(encode(part, depth) for part in parts(value))]
     raise Untransferable(f"a value of type {type(value).__name__}")
 
 
+def _standard(module: str, name: str) -> Callable[[list[Any]], Any]:
+    """A type of the standard library, imported where one is rebuilt."""
+    return lambda parts: getattr(__import__(module), name)(*parts)
+
+
+# Types of the standard library by what they call themselves, with the tag and the parts of which one is rebuilt.
+STANDARD: Final[dict[tuple[str, str], tuple[str, Callable[[Any], Any]]]] = {
+    ("fractions", "Fraction"): ("q", lambda value: (value.numerator, value.denominator)),
+    ("decimal", "Decimal"): ("D", lambda value: (str(value),)),
+    ("datetime", "date"): ("y", lambda value: (value.year, value.month, value.day)),
+    ("datetime", "datetime"): ("Y", lambda value: (*value.timetuple()[:6], value.microsecond)),
+    ("datetime", "time"): ("T", lambda value: (value.hour, value.minute, value.second, value.microsecond)),
+    ("datetime", "timedelta"): ("e", lambda value: (value.days, value.seconds, value.microseconds)),
+}
 ATOMS: Final[dict[str, Callable[[str], Any]]] = {"i": lambda text: int(text, 16), "f": float, "b": bytes.fromhex, "B": bytearray.fromhex}
 CONTAINERS: Final[dict[str, Callable[[list[Any]], Any]]] = {
     "l": list,
@@ -71,6 +88,7 @@ CONTAINERS: Final[dict[str, Callable[[list[Any]], Any]]] = {
     "d": lambda pairs: {key: value for key, value in pairs},  # noqa: C416 - a pair must have two parts
     "r": lambda bounds: range(*bounds),
     "c": lambda parts: complex(*parts),
+    **{tag: _standard(*type_) for type_, (tag, _) in STANDARD.items()},
 }
 
 
@@ -93,7 +111,7 @@ def decode(told: Any, depth: int = 0) -> Any:
         if tag == "d":
             return CONTAINERS[tag]([(decode(key, depth + 1), decode(part, depth + 1)) for key, part in parts])
         return CONTAINERS[tag]([decode(part, depth + 1) for part in parts])
-    except (KeyError, TypeError, ValueError, OverflowError):
+    except (KeyError, TypeError, ValueError, ArithmeticError):
         raise Untransferable("no value") from None
 
 

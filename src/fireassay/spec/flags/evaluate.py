@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 VERB: Final = "evaluate"
 NAMED: Final = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)=(.+)")
+SAMPLED: Final = 0.8  # temperature of samples for pass@k, as of Chen et al., arXiv:2107.03374
 IN_THIS_PROCESS: Final = "process"  # the backend of a folder with a model
 
 
@@ -56,7 +57,9 @@ def experiment_from(namespace: argparse.Namespace) -> Experiment:
     }
     flags = of_verb.flags_of(VERB)
     of_verb.put_defaults(data, flags)
-    problems = [*of_verb.put_all(data, of_verb.given(namespace, flags)), *_missing(data)]
+    texts = of_verb.given(namespace, flags)
+    problems = [*of_verb.put_all(data, texts), *_missing(data)]
+    _sample(data, {item.name for item in texts})
     task = str(data["evaluation"].get("task", "task"))
     data["serving"]["prompts"] = {"source": str(data["evaluation"].get("data") or task), "cache": "as_is"}
     if "usd_per_worker_hour" in data.get("prices", {}):
@@ -65,6 +68,15 @@ def experiment_from(namespace: argparse.Namespace) -> Experiment:
     if "quality" in data:
         data["quality"]["metric"] = next(iter(data["evaluation"].get("metrics") or ("task",)))
     return of_verb.experiment_of(data, problems, as_flag)
+
+
+def _sample(data: dict[str, Any], given: set[str]) -> None:
+    """pass@k of k above 1 needs as many programs of each problem, which differ only if they are sampled; unless the user says otherwise."""
+    wanted = max((int(k) for k in re.findall(r"\d{1,4}", str(data["evaluation"].get("k", "")))), default=1)
+    if wanted > 1 and "--repetitions" not in given:
+        data.setdefault("launches", {})["per_configuration"] = wanted
+    if wanted > 1 and "--temperature" not in given:
+        data["serving"]["temperature"] = SAMPLED
 
 
 def _missing(data: dict[str, Any]) -> Iterator[Problem]:

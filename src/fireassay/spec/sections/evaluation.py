@@ -101,7 +101,9 @@ class Evaluation(Model):
         "would end its reasoning at them.",
     )
     k: Annotated[
-        tuple[SampleCount, ...], BeforeValidator(listed), flag("-k", "1,10", "pass@k of programs; needs as many --repetitions", evaluate=75)
+        tuple[SampleCount, ...],
+        BeforeValidator(listed),
+        flag("-k", "1,10", "pass@k of programs, sampled at temperature 0.8 unless said", evaluate=75),
     ] = Field((1,), min_length=1, description="Tasks of code: pass@k for each k. Needs as many repetitions, and a temperature above 0.")
     extractor: Annotated[
         str,

@@ -75,7 +75,9 @@ def of_score(weighted: Weighted, items: Items, confidence: float, *, draws: int 
     units = int(member.max()) + 1
     value = float(weighted(items.weights[None, :])[0])
     if units < FEWEST:
-        return _unbounded(value, units, 0, 0, f"{units} clusters of items bound nothing; {FEWEST} are needed")
+        return _unbounded(
+            value, units, 0, 0, f"{units} {'items' if items.clusters is None else 'clusters of items'} bound nothing; {FEWEST} are needed"
+        )
     scores = np.concatenate([weighted(part) for part in drawn(items.weights, member, units, draws, seed)])
     defined = scores[~np.isnan(scores)]
     undefined = draws - len(defined)

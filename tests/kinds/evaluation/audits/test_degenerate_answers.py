@@ -88,7 +88,7 @@ def test_cut_answers_are_a_warning_unless_they_say_what_was_asked_for(tmp_path: 
     assert list(AUDIT.examine(ending(right, ["length"] * 40), {})) == []
 
 
-@pytest.mark.parametrize("texts", [["no"], ["no"] * 9, [None] * 40, [" "] * 40])
+@pytest.mark.parametrize("texts", [["no"], ["no"] * 9, [None] * 40, [" "] * 9])
 def test_a_handful_of_answers_says_nothing(texts: list[str | None], tmp_path: Path) -> None:
     assert found(tmp_path, texts) == []
 
@@ -99,3 +99,17 @@ def test_each_side_is_named_and_failures_are_no_answers(tmp_path: Path) -> None:
     assert finding.configuration == "answers=b"
     assert finding.evidence.startswith('of 39 answers 39 end in a loop, "')
     assert "39 are the same text" in finding.evidence
+
+
+def test_white_space_alone_is_named(tmp_path: Path) -> None:
+    assert found(tmp_path / "few", [*HEALTHY[:37], *["  \n "] * 3]) == []
+    assert found(tmp_path / "some", [*HEALTHY[:36], *["  \n "] * 4]) == ["of 40 answers 4 are white space alone"]
+    assert found(tmp_path / "all", ["\n"] * 40) == ["of 40 answers 40 are white space alone"]
+
+
+def test_an_extractor_that_fits_nothing_is_named(tmp_path: Path) -> None:
+    measured = scored(tmp_path, {"a": asked(["no digits here"[: 3 + index] for index in range(11)])}, extractor="last_number")
+    (finding,) = AUDIT.examine(measured, {})
+    assert finding.evidence == "of 11 answers 11 hold no answer that the extractor finds"
+    assert "--extract" in finding.remedy
+    assert list(AUDIT.examine(scored(tmp_path / "fits", {"a": asked(HEALTHY)}, extractor="last_number"), {})) == []

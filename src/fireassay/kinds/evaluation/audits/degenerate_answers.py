@@ -1,10 +1,12 @@
 """Are the answers texts at all, or loops, one text for every item, or pieces cut at the token limit?
 
 A broken weight, a wrong chat template or a low token limit shows in the answers before it shows in a score: two sides that both repeat one
-token agree on every item, and a comparison of them says nothing.  Three shares of a task's answers are counted, the first of each item:
+token agree on every item, and a comparison of them says nothing.  Five shares of a task's answers are counted, the first of each item:
 
     loop     its second half (all of a short text) is one unit of text, four times or more
     same     the most common text, which must be at least twice as common as the most common reference: labels repeat, essays do not
+    blank    white space alone
+    unfound  the extractor finds no answer in them
     cut      ended at the token limit, with no answer found or, where the whole text counts, with less than the highest score
 
 Source of the first limit: greedy decoding of a good model loops in most long texts, people and sampling in less than 1 % of theirs (Holtzman
@@ -33,6 +35,8 @@ from fireassay.verdict.types import Finding
 FEWEST: Final = 10  # answers of a task, of which a share says something
 LOOPING: Final = 0.1  # share of the answers
 SAME: Final = 0.5
+BLANK: Final = 0.1
+UNFOUND: Final = 0.5
 CUT: Final = 0.2
 ABOVE_REFERENCES: Final = 2.0  # times as common as the most common reference
 TURNS: Final = 4  # of a loop
@@ -40,6 +44,7 @@ SHORTEST: Final = 16  # characters of a loop
 WHOLE: Final = 64  # characters; of a longer text only the second half must loop
 QUOTED: Final = 40  # characters of a text in the evidence
 REMEDY: Final = "read some of the answers; a loop or one text for all means a wrong weight, chat template or stop string"
+FIND: Final = "read some of them: another --extract finds what they say, or the prompt must ask for its form"
 LONGER: Final = "raise max_tokens, then evaluate again: what was cut off is scored as wrong"
 
 
@@ -53,28 +58,38 @@ class Degenerate:
     loop: str  # what the most common loop repeats
     same: int  # 0 if the references are as alike
     text: str
+    blank: int
+    unfound: int
     cut: int
+
+    @property
+    def shares(self) -> tuple[tuple[int, float, str], ...]:
+        """Each number with its limit and its words."""
+        return (
+            (self.loops, LOOPING, f"end in a loop, {_quoted(self.loop)}"),
+            (self.same, SAME, f"are the same text, {_quoted(self.text)}"),
+            (self.blank, BLANK, "are white space alone"),
+            (self.unfound, UNFOUND, "hold no answer that the extractor finds"),
+            (self.cut, CUT, "were cut at the token limit"),
+        )
 
     @property
     def worst(self) -> float:
         """The largest share in multiples of its limit; from 1 it is too large."""
-        return round(max(self.loops / LOOPING, self.same / SAME, self.cut / CUT) / self.answers, 9)
+        return round(max(number / limit for number, limit, _ in self.shares) / self.answers, 9)
 
     @property
     def evidence(self) -> str:
         """Every share that is too large."""
-        told = (
-            (self.loops, LOOPING, f"end in a loop, {_quoted(self.loop)}"),
-            (self.same, SAME, f"are the same text, {_quoted(self.text)}"),
-            (self.cut, CUT, "were cut at the token limit"),
-        )
-        large = (f"{number:,} {words}" for number, limit, words in told if round(number / limit / self.answers, 9) >= 1.0)
+        large = (f"{number:,} {words}" for number, limit, words in self.shares if round(number / limit / self.answers, 9) >= 1.0)
         return f"of {count(self.answers, 'answers')} {', '.join(large)}"
 
     @property
     def remedy(self) -> str:
-        """What to do: a limit that cuts healthy answers needs no other model."""
-        return REMEDY if replace(self, cut=0).worst >= 1.0 else LONGER
+        """What to do: a limit that cuts healthy answers, or an extractor that does not fit them, needs no other model."""
+        if replace(self, cut=0, unfound=0).worst >= 1.0:
+            return REMEDY
+        return FIND if replace(self, cut=0).worst >= 1.0 else LONGER
 
 
 def examine(measured: RecordData, _: Results) -> Iterator[Finding]:
@@ -98,19 +113,22 @@ def _of(measured: RecordData, configuration: str, task: str) -> Degenerate | Non
     asked = answers_of(measured, configuration).filter((pl.col("task") == task) & (pl.col("outcome") == "ok"))
     stripped = pl.col("text").str.strip_chars()
     first = asked.sort("launch", "repetition").unique("item", keep="first", maintain_order=True)
-    first = first.with_columns(stripped.alias("stripped")).filter(stripped.str.len_chars() > 0)
-    if first.height < FEWEST:
+    every = first.with_columns(stripped.alias("stripped"))
+    first = every.filter(pl.col("stripped").str.len_chars() > 0)
+    if every.height < FEWEST:
         return None
     loops = Counter(loop for text in first["stripped"] if (loop := loop_of(text)))
-    text, same = Counter(first["stripped"]).most_common(1)[0]
+    text, same = max(Counter(first["stripped"]).items(), key=lambda pair: pair[1], default=("", 0))
     wanted = max(Counter(json.loads(one)[0] for one in first["references"] if one != "[]").values(), default=0)
     return Degenerate(
         task=task,
-        answers=first.height,
+        answers=every.height,
         loops=loops.total(),
         loop=loops.most_common(1)[0][0] if loops else "",
         same=same if same >= ABOVE_REFERENCES * wanted else 0,
         text=text,
+        blank=every.height - first.height,
+        unfound=first["answer"].null_count(),
         cut=_cut(measured, task, first),
     )
 
