@@ -6,9 +6,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 from fireassay import catalog
+from fireassay.estimates.estimate import Estimate
 from fireassay.frames.record_data import RecordData, from_record
 from fireassay.kinds.evaluation.rows import rows
 from fireassay.record.reader import open_record
@@ -156,6 +158,12 @@ def test_changed_questions_are_subgroups_of_one_cluster_each(tmp_path: Path) -> 
     assert answers["cluster"].n_unique() == 40
     groups = {row.label: row.items for row in rows(measured, {"engine=a": "a"}).groups}
     assert groups == {"none": 40, "lower_case": 40, "spaces": 40}
+    scores = measured.table("scores").with_columns(pl.col("item").str.split("~").list.first().alias("original"))
+    expected = scores.group_by("original").agg(pl.col("score").min())["score"].mean()
+    robustness = judge(measured).results["robustness"]["engine=a"]
+    assert isinstance(robustness, Estimate)
+    assert robustness.value == pytest.approx(expected)
+    assert robustness.n_trials == 40
 
 
 PROGRAMS = tuple(

@@ -1,0 +1,62 @@
+"""Is robustness the worst score over an item and its variants?  Asked at an engine: tests/runners/test_evaluation.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fireassay.estimates.estimate import Absent, Estimate, Value
+from fireassay.frames.record_data import RecordData
+from fireassay.kinds.evaluation.robust import NAME, of_record
+from tests.answered import rows, scored
+
+
+def varied(folder: Path, answers: dict[str, str], changes: str = "typos@1,spaces@1", cluster: dict[str, str] | None = None) -> RecordData:
+    made = [{**row, "id": item, "c": (cluster or {}).get(item, item)} for row, item in zip(rows([*answers.values()]), answers, strict=True)]
+    measured = scored(folder, {"a": made}, fields={"cluster": "c"})
+    measured.before["evaluation"]["tasks"]["answers"]["options"] = {"perturbations": changes} if changes else {}
+    return measured
+
+
+def value(measured: RecordData) -> Value:
+    return of_record(measured)[NAME].compute(measured, {})["answers=a"]
+
+
+def test_an_item_is_as_good_as_its_worst_variant(tmp_path: Path) -> None:
+    told = {
+        "1": "yes",
+        "1~typos": "yes",
+        "1~spaces": "yes",
+        "2": "yes",
+        "2~typos": "no",
+        "2~spaces": "yes",
+        "3": "no",
+        "3~typos": "yes",
+        "3~spaces": "yes",
+    }
+    found = value(varied(tmp_path, told))
+    assert isinstance(found, Estimate)
+    assert (found.value, found.n_trials) == (pytest.approx(1 / 3), 3)
+
+
+def test_an_item_that_lacks_a_variant_is_left_out(tmp_path: Path) -> None:
+    told = {f"{item}{change}": "yes" for item in "123" for change in ("", "~typos", "~spaces")}
+    del told["2~spaces"]
+    found = value(varied(tmp_path, told))
+    assert isinstance(found, Estimate)
+    assert found.n_trials == 2
+    assert isinstance(value(varied(tmp_path / "few", {"1": "yes", "1~typos": "yes", "1~spaces": "no", "2": "yes"})), Absent)
+
+
+def test_items_of_one_passage_count_as_one_unit(tmp_path: Path) -> None:
+    told = {f"{item}{change}": "yes" if item % 2 else "no" for item in range(20) for change in ("", "~typos")}
+    passages = {name: str(int(name.partition("~")[0]) % 4) for name in told}
+    alone, together = (value(varied(tmp_path / name, told, "typos@1", of)) for name, of in (("alone", None), ("together", passages)))
+    assert isinstance(alone, Estimate)
+    assert isinstance(together, Estimate)
+    assert together.high - together.low > alone.high - alone.low
+
+
+def test_without_changes_there_is_no_such_number(tmp_path: Path) -> None:
+    assert of_record(varied(tmp_path, {"1": "yes", "2": "no"}, "")) == {}
