@@ -13,7 +13,7 @@ from fireassay.spec.experiment import Experiment
 from fireassay.spec.load import from_mapping
 from fireassay.spec.rules.evaluation import LOAD
 from fireassay.spec.sections.costs import Prices
-from fireassay.verdict.evaluation_plan import Asked, evaluation_plan, refusals, sentences
+from fireassay.verdict.evaluation_plan import KEPT, Asked, evaluation_plan, refusals, sentences
 
 
 def experiment(sides: int = 2, margin: float | None = 0.01, launches: int = 1, **evaluation: Any) -> Experiment:
@@ -90,8 +90,8 @@ def test_a_score_that_is_no_mean_is_not_planned_but_told() -> None:
     assert sentences(told)[1] == (
         "wmt: 164 items; how many a margin of 2 needs is not known beforehand, since BLEU is no mean over items; the first verdict says how many would decide"
     )
-    for nothing in (experiment(margin=None), experiment(margin=2.0, sides=1)):
-        assert len(sentences(evaluation_plan(nothing, (translated,)))) == 1
+    assert len(sentences(evaluation_plan(experiment(margin=None), (translated,)))) == 1
+    assert sentences(evaluation_plan(experiment(margin=2.0, sides=1), (translated,)))[1:] == (KEPT,)  # nothing is decided, and that is said
 
 
 def test_a_margin_whose_control_cannot_be_made_is_refused() -> None:

@@ -93,7 +93,7 @@ def check(experiment: Experiment, folder: Path) -> None:
         SpecError, EnvironmentLacks: the data, a score, or an engine.
     """
     evaluation, _ = section(experiment)
-    _folders_exist(experiment, folder)
+    folders_exist(experiment, folder)
     tasks = tasks_of(evaluation, folder)
     for task in tasks:
         scores = _scores(task, evaluation)
@@ -108,7 +108,7 @@ def check(experiment: Experiment, folder: Path) -> None:
         forcing.check(experiment)
 
 
-def _folders_exist(experiment: Experiment, folder: Path) -> None:
+def folders_exist(experiment: Experiment, folder: Path) -> None:
     """Check that every target that runs in this process is a folder with a model; it may have been meant as an address.
 
     Raises:

@@ -16,6 +16,7 @@ from fireassay.spec.plan import plan
 from fireassay.stats.comparing.item_power import Grouping, ItemPower, item_power
 from fireassay.stats.comparing.noninferiority import CONTROL
 
+KEPT: Final = "one side: the margin decides nothing here, and is kept for a later `assay compare`"
 PER_TOKEN: Final = 4.0  # characters of English
 
 
@@ -56,6 +57,7 @@ class EvaluationPlan:
     margin: float | None
     repetitions: int = 1  # of each item at each side
     usd_per_hour: float | None = None  # of a replica or worker; None: no price was given
+    kept: bool = False  # whether a margin was given though there is one side
 
     @property
     def short(self) -> tuple[TaskPlan, ...]:
@@ -73,6 +75,7 @@ def evaluation_plan(experiment: Experiment, asked: tuple[Asked, ...]) -> Evaluat
         most_tokens=passes * sum(task.items * task.most_tokens for task in asked),
         margin=experiment.quality.margin if experiment.quality is not None and _compares(experiment) else None,
         repetitions=experiment.launches.per_configuration,
+        kept=experiment.quality is not None and not _compares(experiment),
         usd_per_hour=None if experiment.prices is None else experiment.prices.usd_per_worker_hour,
     )
 
@@ -120,6 +123,8 @@ def sentences(told: EvaluationPlan) -> tuple[str, ...]:
         *(_words(task, told.margin or 0.0) for task in planned),
         *(_unplanned(task, told.margin) for task in told.tasks if task.asked.unplanned and told.margin is not None),
     ]
+    if told.kept:
+        words.append(KEPT)
     if len(planned) > 1:
         together = math.prod(task.power.power for task in planned if task.power is not None)
         words.append(f"that all {len(planned)} tasks are held has a power of {percent(together)}, if they are independent")

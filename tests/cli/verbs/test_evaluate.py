@@ -105,3 +105,13 @@ def test_the_plan_knows_which_scores_are_means(
     words = [VERB.name, "--task", "jsonl", "--data", "items.jsonl", *sides, "--metric", metric, "--margin", "0.1", "--dry-run"]
     assert cli.main(words) == 0
     assert said in capsys.readouterr().err
+
+
+def test_a_dry_run_too_wants_a_folder_with_a_model(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "items.jsonl").write_text('{"prompt": "1+1=", "reference": "2"}\n')
+    (tmp_path / "empty").mkdir()
+    assert cli.main([VERB.name, "--task", "jsonl", "--data", "items.jsonl", "--target", "empty", "--dry-run"]) == 2
+    assert "a folder without config.json" in capsys.readouterr().err

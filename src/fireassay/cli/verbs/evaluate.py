@@ -74,12 +74,13 @@ def planned(experiment: Experiment, *, quiet: bool) -> None:
     """
     from fireassay.errors import SpecError
     from fireassay.runners.evaluating import margin
-    from fireassay.runners.evaluation import section, tasks_of
+    from fireassay.runners.evaluation import folders_exist, section, tasks_of
     from fireassay.scoring.likelihoods import METHOD
     from fireassay.spec.flags.evaluate import as_flag
     from fireassay.verdict.evaluation_plan import Asked, evaluation_plan, refusals, sentences
 
     evaluation, _ = section(experiment)
+    folders_exist(experiment, Path())
     tasks = tasks_of(evaluation, Path())
     for task in tasks:
         margin.check(experiment, _deciding(task))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from fireassay.cli.support.verb import Verb, add_root
 from fireassay.cli.verbs.report import WITHOUT_NO_GAIN
+from fireassay.printable import say
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,6 +30,10 @@ def _run(arguments: argparse.Namespace) -> int:
 
         print(to_toml(experiment), end="")
         return 0
+    if experiment.quality is not None and len(arguments.files) == 1 and not arguments.quiet:
+        from fireassay.verdict.evaluation_plan import KEPT
+
+        say(KEPT, file=sys.stderr)
     from fireassay.cli.support.experiment_run import run
     from fireassay.cli.support.progress import display
     from fireassay.cli.verbs.report import judge_and_show
