@@ -48,9 +48,14 @@ class OutputLimit(Exception):
 
 
 MODULES: Final = ("values", "roles", "kernel", "launcher")  # of `inside`, in the order of their imports
-BOOTSTRAP: Final = """
-import marshal, os, sys
-questions = os.fdopen(int(sys.argv[1]), "rb")
+INSIDE: Final = (3, 4, 5, 6)  # the pipes' numbers there: those here would tell a program what else is open
+BOOTSTRAP: Final = f"""
+import fcntl, marshal, os, sys
+given = [int(word) for word in sys.argv[1:]]
+apart = [fcntl.fcntl(number, fcntl.F_DUPFD, max(given) + 8) for number in given]
+for number in given: os.close(number)
+for number, place in zip(apart, {INSIDE}): os.dup2(number, place), os.close(number)
+questions = os.fdopen({INSIDE[0]}, "rb")
 for name in marshal.load(questions):
     sys.modules[name] = module = type(sys)(name)
     exec(marshal.load(questions), module.__dict__)
@@ -80,7 +85,7 @@ class Sandbox:
         whole = {
             **plan(tier),
             "role": role,
-            "pipes": theirs,
+            "pipes": INSIDE,
             "cpu_s": limits.test_cpu_s if role == "check" else limits.cpu_s,
             "memory_mib": limits.memory_mib,
             "processes": limits.processes,
@@ -88,7 +93,7 @@ class Sandbox:
         }
         try:
             self._process = subprocess.Popen(
-                command(tier, ["-c", BOOTSTRAP, str(theirs_0)], limits),
+                command(tier, ["-c", BOOTSTRAP, *map(str, theirs)], limits),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=errors,
