@@ -34,7 +34,11 @@ REFERENCE = side("a", floor=True, nature="identical")
         ([], ""),
         ([side("b", nature="rounded")], ""),
         ([side("b")], "either"),
-        ([side("b"), side("c", nature="identical")], ""),
+        ([side("b"), side("c", 0.0 * PROFILE, nature="identical")], ""),
+        ([side("b"), side("c", PROFILE / 4.0, nature="rounded")], ""),  # close to the reference, which so has a witness
+        ([side("b"), side("c", 1e6 * (1.0 + OTHER), nature="rounded")], "either"),  # 8 bits hide more than one weight
+        ([side("b"), side("c"), side("d", 1e6 * (1.0 + OTHER), nature="coarser")], "reference"),
+        ([side("b"), side("c", OTHER), side("d", 1e6 * (1.0 + OTHER), nature="coarser")], ""),
         ([side("b"), side("c")], "reference"),
         ([side("b"), side("c", PROFILE * 1.01 + 1e-3)], "reference"),
         ([side("b"), side("c", OTHER)], ""),

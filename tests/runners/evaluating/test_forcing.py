@@ -199,13 +199,13 @@ def test_a_wrong_reference_is_named_by_the_others(tmp_path: Path) -> None:
         pair = evaluated(tmp_path, [{"name": name, "urls": [one.url]} for name, one in (("a", a), ("b", b))], task="continuations")
     (named,) = [finding for finding in judge(measured).verdict.findings if finding.rule == "corrupt_engine"]
     assert (named.severity, named.configuration) == ("fail", "engine=a")
-    assert named.evidence.startswith("engine a, the reference: the 2 others differ from it at the same tokens, ")
+    assert named.evidence.startswith("engine a, the reference: 2 others differ from it at the same tokens, ")
     text = catalog.load("reports.writers", "html").write(page(build(measured, judge(measured))))
     assert OF_REFERENCE in text
     assert WORDS["corrupt"] not in text
     (either,) = [finding for finding in judge(pair).verdict.findings if finding.rule == "corrupt_engine"]
     assert either.configuration == "engine=b"
-    assert either.evidence.endswith("; or the weights of engine a: a third would tell which")
+    assert either.evidence.endswith("; or the weights of engine a: a third of the same number format would tell")
 
 
 def started(name: str, *kinds: str, **more: Any) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 A side is an engine, or one replica of it.  What its divergence looks like is decided by `divergence.nature_of` against the record's floor:
 the reference in another number format, or asked again.  A replica is measured against the reference's first one.
 
-If every other side is far from the reference, the reference may be the wrong one (`doubted`).  Of several, those that the reference alone
+If no other side is close to the reference, the reference may be the wrong one (`doubted`).  Of several, those that the reference alone
 is far from have their divergence at the same tokens: the KLs of copies in float32, bfloat16 and int8 against a tiny Llama with a wrong weight
 correlate by 0.998, those of copies with wrong weights of their own by 0.2 to 0.74.
 """
@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from fireassay.frames.evaluation.divergence import Nature, TailKL, nature_of, tail_kl
+from fireassay.frames.evaluation.divergence import BEYOND, Nature, TailKL, nature_of, tail_kl
 from fireassay.frames.record_data import RecordData
 
 Array = NDArray[np.float64]
@@ -61,16 +61,19 @@ def floor_of(measured: RecordData) -> Side | None:
 
 
 def doubted(every: Sequence[Side]) -> Literal["", "either", "reference"]:
-    """Whether the reference is more likely wrong than the others, or as likely; empty if one of them agrees with it, or they differ from it otherwise."""
+    """Whether the reference is more likely wrong than the sides that look so, or as likely; empty if nothing looks wrong, or another side is close to
+    the reference: one that is rounded, and so farther than those, says nothing."""
     floor, others = next((side for side in every if side.floor), None), [side for side in every if not side.floor]
-    if floor is None or not others or any(side.nature != "corrupt" for side in others):
+    wrong = [side for side in others if side.nature == "corrupt"]
+    near = min((side.tail.p999 for side in wrong), default=0.0) / BEYOND
+    if floor is None or not wrong or any(side.nature != "corrupt" and side.tail.p999 <= near for side in others):
         return ""
-    own = [side for side in others if side.configuration == floor.configuration]
-    first = {side.configuration: side for side in reversed(others)}  # the replicas of another engine have their weights from one file
+    own = [side for side in wrong if side.configuration == floor.configuration]
+    first = {side.configuration: side for side in reversed(wrong)}  # the replicas of another engine have their weights from one file
     voters = [*own, *(side for name, side in first.items() if name != floor.configuration)]
     if len(voters) < 2:
         return "either"
-    return "reference" if all(_alike(voters[0], side) for side in others) else ""
+    return "reference" if all(_alike(voters[0], side) for side in wrong) else ""
 
 
 def _alike(one: Side, other: Side) -> bool:

@@ -2,7 +2,7 @@
 
 Every engine scored the same texts.  Rounding moves all tokens alike, a wrong weight few of them far: the tail of the KL divergence then is
 many times its median (`fireassay.frames.evaluation.divergence`).  Another number format is a note, another checkpoint a warning: both may be meant.
-Where every other side is far from the reference, and at the same tokens, the reference is named; of two sides alone either may be wrong.
+Where no other side is close to the reference, and several are far from it at the same tokens, the reference is named; where one is, either may be wrong.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ WORDS: Mapping[str, str] = {
     "corrupt": "one weight or layer differs, not rounding",
     "different": "another model: most tokens have another most probable successor",
 }
-OF_REFERENCE: Final = "far from the reference, as all others are, at the same tokens"
+OF_REFERENCE: Final = "far from the reference, as others are, at the same tokens"
 REMEDIES: Mapping[str, str] = {
     "corrupt": "compare the digests of its weight files with the reference's, load it again, then evaluate again",
     "different": "check which checkpoint it serves",
@@ -55,7 +55,9 @@ def examine(measured: RecordData, _: Results) -> Iterator[Finding]:
         return
     for side in sides(measured):
         if not side.floor and floor is not None and side.nature in SEVERITIES:
-            either = f"; or the weights of {called(measured, floor)}: a third would tell which" if doubt == "either" else ""
+            either = (
+                f"; or the weights of {called(measured, floor)}: a third of the same number format would tell" if doubt == "either" else ""
+            )
             yield Finding(
                 rule="corrupt_engine",
                 severity=SEVERITIES[side.nature],
@@ -66,10 +68,10 @@ def examine(measured: RecordData, _: Results) -> Iterator[Finding]:
 
 
 def _of_reference(measured: RecordData, floor: Side) -> Finding:
-    others = [side for side in sides(measured) if not side.floor]
+    others = [side for side in sides(measured) if side.nature == "corrupt" and not side.floor]
     far = min(side.tail.local for side in others)
     evidence = (
-        f"{called(measured, floor)}, the reference: the {len(others):,} others differ from it at the same tokens, by a 99.9th percentile of the KL "
+        f"{called(measured, floor)}, the reference: {len(others):,} others differ from it at the same tokens, by a 99.9th percentile of the KL "
         f"divergence of at least {_short(far)} times the median: one weight or layer of the reference differs, not of theirs"
     )
     return Finding("corrupt_engine", "fail", floor.configuration, evidence, REMEDIES["corrupt"].replace("the reference's", "the others'"))
