@@ -80,7 +80,8 @@ def test_every_choice_is_one_request_that_nothing_is_generated_for(tmp_path: Pat
     verdict = judge(measured).verdict
     assert verdict.status == "PASS"
     (dimensions,) = verdict.dimensions.values()
-    assert dimensions["performance"].sentence.startswith("request_throughput ")  # no token was generated
+    told = ("request_throughput ", "the times do not count: ")  # no token was generated; a busy machine sends too late
+    assert dimensions["performance"].sentence.startswith(told)
 
 
 @pytest.mark.slow
