@@ -1,7 +1,7 @@
 """Does a score survive small changes of the question?  The worst score over an item and its changed variants, as HELM's robustness.
 
 Averaged over the items of which every variant was scored; subgroups tell what each change costs by itself.
-Cannot tell: changes of the meaning; scores that are no mean over items.
+Cannot tell: changes of the meaning; scores that are no mean over items, or of which less is better.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ def _values(measured: RecordData, _: Results) -> Mapping[str, Value]:
 
 def _value(measured: RecordData, configuration: str) -> Value:
     found = [item_scores(measured, configuration, task, deciding(measured, task)) for task in _changes(measured)]
-    if any(scores.metric.corpus for scores in found):
-        return Absent(reason="undefined", detail="the deciding score is no mean over items")
+    if any(scores.metric.corpus or scores.metric.better != "higher" for scores in found):
+        return Absent(reason="undefined", detail="the deciding score is no mean over items of which more is better")
     worst = [one for scores, changes in zip(found, _changes(measured).values(), strict=True) for one in _worst(scores, changes)]
     if len(worst) < 2:
         return Absent(reason="insufficient", detail="fewer than two items were scored with all of their changes")
@@ -92,12 +92,12 @@ class Worst:
 
 def _worst(scores: ItemScores, changes: tuple[str, ...]) -> Iterator[Worst]:
     """Of each item that was scored in all variants."""
-    names, sign = {label.partition("@")[0] for label in changes}, 1.0 if scores.metric.better == "higher" else -1.0
+    names = {label.partition("@")[0] for label in changes}
     of_item: dict[str, list[float]] = defaultdict(list)
     for item, score in zip(scores.items, scores.metric.item_scores(scores.rows).tolist(), strict=True):
         original, _, change = item.rpartition("~")
-        of_item[original if change in names else item].append(sign * score)
+        of_item[original if change in names else item].append(score)
     cluster = dict(zip(scores.items, scores.clusters, strict=True))
     for item, values in of_item.items():
         if len(values) == 1 + len(names):
-            yield Worst(score=sign * min(values), cluster=None if cluster[item] == item else cluster[item])
+            yield Worst(score=min(values), cluster=None if cluster[item] == item else cluster[item])

@@ -100,7 +100,7 @@ class DivergenceRow:
     tokens: int
     mean: float  # KL divergence, nats
     p999: float
-    local: float  # p99.9 / median, by which a wrong weight is told; infinite: the median is 0; NaN: no KL
+    local: float  # p99.9 / median, which tells a wrong weight from rounding; infinite: the median is 0; NaN: no KL
     agreement: float
     nll_change: float
     bound: bool  # the KLs are lower bounds

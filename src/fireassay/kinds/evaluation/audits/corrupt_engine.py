@@ -52,8 +52,9 @@ def examine(measured: RecordData, _: Results) -> Iterator[Finding]:
     floor, doubt = floor_of(measured), doubted(sides(measured))
     if floor is not None and doubt == "reference":
         yield _of_reference(measured, floor)
-        return
     for side in sides(measured):
+        if doubt == "reference" and side.nature == "corrupt":
+            continue
         if not side.floor and floor is not None and side.nature in SEVERITIES:
             either = (
                 f"; or the weights of {called(measured, floor)}: a third of the same number format would tell" if doubt == "either" else ""
