@@ -31,36 +31,17 @@ _is_compiling: Callable[[], bool] = bool
 _is_traced: Callable[[], bool] = bool  # the cheap check: one frame, while `is_compiling` takes two
 
 
-class FastForward(Protocol):
-    """Records the forward pass of an ordinary step in fewer calls."""
-
-    on: bool
-
-    def forward(self, module: Any, inputs: Any) -> bool:
-        """The outermost module is called. Whether this is a forward pass of the step."""
-
-    def forwarded(self) -> None:
-        """The call has returned."""
-
-
 class Watcher(Protocol):
     """Receives the calls of outermost modules."""
 
     inside: bool
 
     @property
-    def ordinary(self) -> FastForward:
-        """The fast path, tried first."""
-
-    @property
     def active(self) -> bool:
         """Whether anything is recorded."""
 
-    def shielded(self, call: Callable[..., None], first: Any = ..., second: Any = ...) -> bool:
-        """Run a hook's work, timed; whether it succeeded."""
-
-    def forward(self, module: Any, inputs: Any = ...) -> None:
-        """The outermost module is called."""
+    def forward(self, module: Any, inputs: Any = ...) -> bool:
+        """The outermost module is called; whether its end is recorded too."""
 
     def forwarded(self) -> None:
         """The call has returned."""
@@ -153,20 +134,12 @@ def called(self: Any, *arguments: Any, **words: Any) -> Any:
     attached = state.attached
     if attached.inside:
         return _base.__call__(self, *arguments, **words)
-    ordinary = attached.ordinary
-    if ordinary.on and get_ident() == state.main and ordinary.forward(self, arguments or words):
-        try:
-            return _base.__call__(self, *arguments, **words)
-        finally:
-            ordinary.forwarded()
-    if _measuring(state) is None:
+    if get_ident() != state.main or not attached.active or _is_compiling() or not attached.forward(self, arguments or words):
         return _base.__call__(self, *arguments, **words)
-    begun = attached.shielded(attached.forward, self, arguments or words)
     try:
         return _base.__call__(self, *arguments, **words)
     finally:
-        if begun:
-            attached.shielded(attached.forwarded)
+        attached.forwarded()
 
 
 def _calling(original: Any) -> Any:
@@ -175,29 +148,15 @@ def _calling(original: Any) -> Any:
     def __call__(self: Any, *arguments: Any, **words: Any) -> Any:
         if _is_traced() or (state := _current) is None or state.attached.inside:
             return original(self, *arguments, **words)
-        if (attached := _measuring(state)) is None:
+        attached = state.attached
+        if get_ident() != state.main or not attached.active or _is_compiling() or not attached.forward(self, arguments or words):
             return original(self, *arguments, **words)
-        ordinary = attached.ordinary
-        if ordinary.on and ordinary.forward(self, arguments or words):
-            try:
-                return original(self, *arguments, **words)
-            finally:
-                ordinary.forwarded()
-        begun = attached.shielded(attached.forward, self, arguments or words)
         try:
             return original(self, *arguments, **words)
         finally:
-            if begun:
-                attached.shielded(attached.forwarded)
+            attached.forwarded()
 
     return __call__
-
-
-def _measuring(state: Outermost) -> Watcher | None:
-    """The watcher of a call, if the script itself makes it, outermost and in the main thread."""
-    if _is_compiling() or not state.attached.active or get_ident() != state.main:
-        return None
-    return state.attached
 
 
 def _module() -> Any:

@@ -20,12 +20,36 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Protocol
 
-from fireassay.instruments.hooks import checkpoints, fast_step_hooks, parallelism, process_groups
+from fireassay.instruments.hooks import checkpoints, parallelism, process_groups
+from fireassay.instruments.hooks.collective_calls import Calls
+from fireassay.instruments.hooks.exposed_communication import ExposedCommunication
+from fireassay.instruments.hooks.sample_sources import tap
 from fireassay.instruments.hooks.steps import Attached
+from fireassay.steps.events import LOST
 
 Undo = Callable[[], None]
+
+
+class Observer(Protocol):
+    """Observes backward passes and collectives."""
+
+    communication: ExposedCommunication
+    calls: Calls
+
+    @property
+    def active(self) -> bool:
+        """Whether anything is recorded."""
+
+    def shielded(self, call: Callable[..., None], *arguments: Any) -> bool:
+        """Run a hook's work; whether it succeeded."""
+
+    def backward(self, roots: Any, accumulates: bool) -> bool:
+        """Gradients are requested; whether their end is recorded too."""
+
+    def backwarded(self) -> None:
+        """The gradients are ready."""
 
 
 def install(torch: Any, attached: Attached, undo: list[Undo]) -> None:
@@ -34,14 +58,10 @@ def install(torch: Any, attached: Attached, undo: list[Undo]) -> None:
         undo.extend(part(torch, attached))
 
 
-def install_communication(torch: Any, attached: Attached, undo: list[Undo]) -> None:
+def install_communication(torch: Any, attached: Observer, undo: list[Undo]) -> None:
     """Install only the hooks for communication, for a script that marks its own steps."""
     for part in (_backward, _collectives):
         undo.extend(part(torch, attached))
-
-
-def _nothing() -> None:
-    """Stands for a missing or unknown object."""
 
 
 def _replace(owner: Any, name: str, make: Callable[[Any], Any]) -> Undo:
@@ -72,13 +92,13 @@ def _epochs(torch: Any, attached: Attached, iterators: Any) -> list[Undo]:
     def opened(iterator: Any, loader: Any) -> None:
         before = getattr(iterator, "_assay_source", None)
         if before is not None:  # the iterator restarts and drops its pending batches
-            before.iterator = _nothing
+            attached.sources.gone(before)
         iterator._assay_source = attached.sources.opened(loader, iterator)
-        attached.evidence.opened(loader)
+        attached.communication.evidence.opened(loader)
 
     def begun(iterator: Any) -> None:
         """The iterator is about to request its first indices."""
-        iterator._assay_ids = iterator._assay_source.tap(iterator, torchs=type(iterator) in torch_iterators)
+        iterator._assay_ids = tap(iterator._assay_source, iterator, torchs=type(iterator) in torch_iterators)
 
     def init(original: Any) -> Any:
         def __init__(self: Any, loader: Any, *arguments: Any, **words: Any) -> None:
@@ -103,25 +123,27 @@ def _epochs(torch: Any, attached: Attached, iterators: Any) -> list[Undo]:
 
 def _batches(attached: Attached, iterators: Any) -> list[Undo]:
     """Waiting for a batch, and its samples."""
-    main, current, ordinary = threading.main_thread().ident, threading.get_ident, attached.ordinary
+    main, current = threading.main_thread().ident, threading.get_ident
 
     def lost(iterator: Any) -> None:
         if (source := getattr(iterator, "_assay_source", None)) is not None:
-            source.lost()
-            iterator._assay_ids = source.tap(iterator, torchs=False)
+            source.indexed = False  # from here on its samples are unknown
+            attached.append((LOST, attached.now(), source))
+            iterator._assay_ids = tap(source, iterator, torchs=False)
 
     def following(original: Any) -> Any:
-        def slow(self: Any) -> Any:
+        def __next__(self: Any) -> Any:
             if not attached.active or current() != main:
                 attached.shielded(lost, self)
                 return original(self)
-            attached.shielded(attached.ask)
+            try:
+                attached.ask()
+            except Exception as error:
+                attached.failed(error)
             inside, attached.inside = attached.inside, True  # modules that transform samples are no forward pass
             try:
                 batch = original(self)
             except StopIteration:
-                attached.inside = inside
-                ordinary.leave()
                 attached.shielded(attached.ran_out, self)
                 raise
             except BaseException:
@@ -129,12 +151,13 @@ def _batches(attached: Attached, iterators: Any) -> list[Undo]:
                 raise
             finally:
                 attached.inside = inside
-            came = ordinary.now()
-            if not (ordinary.on and ordinary.batch_ready(self, batch, came)):
-                attached.shielded(attached.batch_ready, self, batch)
+            try:
+                attached.batch_ready(self, batch)
+            except Exception as error:
+                attached.failed(error)
             return batch
 
-        return fast_step_hooks.following(attached, original, slow)
+        return __next__
 
     return [_replace(iterators, "__next__", following)]
 
@@ -147,25 +170,22 @@ def _modules(_: Any, attached: Attached) -> list[Undo]:
     return [attached.outermost.stop]
 
 
-def _backward(torch: Any, attached: Attached) -> list[Undo]:
-    ordinary = attached.ordinary
-    main, is_compiling, current = threading.main_thread().ident, torch.compiler.is_compiling, threading.get_ident
+def _backward(torch: Any, attached: Observer) -> list[Undo]:
+    compiler = torch.compiler
+    main, current, is_compiling = threading.main_thread().ident, threading.get_ident, compiler.is_compiling
 
     def running(original: Any) -> Any:
-        def slow(roots: Any, *arguments: Any, **words: Any) -> Any:
-            if is_compiling() or current() != main:
+        def _engine_run_backward(roots: Any, *arguments: Any, **words: Any) -> Any:
+            if is_compiling() or current() != main or not attached.active:
                 return original(roots, *arguments, **words)
-            ordinary.refuse()
-            if not attached.active:
-                return original(roots, *arguments, **words)
-            begun = attached.shielded(attached.backward, roots, bool(words.get("accumulate_grad")))
+            begun = attached.backward(roots, bool(words.get("accumulate_grad")))
             try:
                 return original(roots, *arguments, **words)
             finally:
                 if begun:
-                    attached.shielded(attached.backwarded)
+                    attached.backwarded()
 
-        return fast_step_hooks.running(torch, attached, original, slow)
+        return _engine_run_backward
 
     engine_run = torch.autograd.graph._engine_run_backward
     undo = _replace(torch.autograd.graph, "_engine_run_backward", running)
@@ -184,14 +204,11 @@ def _backward(torch: Any, attached: Attached) -> list[Undo]:
 
 def _optimizers(torch: Any, attached: Attached) -> list[Undo]:
     optimizers = importlib.import_module("torch.optim.optimizer")  # the package hides it
-    ordinary = attached.ordinary
-
     dry: list[Any] = []  # the optimizer that steps only to create its state
     thread = threading.local()  # thread ids are reused
     threads: list[None] = []  # one entry per optimizer step in progress
 
     def before(optimizer: Any, arguments: Any, words: Any) -> None:
-        ordinary.refuse()
         if not attached.active:
             return
         if not hasattr(thread, "known"):
@@ -203,14 +220,19 @@ def _optimizers(torch: Any, attached: Attached) -> list[Undo]:
         if not attached.trains and _is_dry(optimizer, len(arguments) > 1 or words.get("closure") is not None):
             dry.append(optimizer)
             return
-        attached.shielded(attached.step, optimizer)
+        try:
+            attached.step(optimizer)
+        except Exception as error:
+            attached.failed(error)
 
     def after(optimizer: Any, _: Any, __: Any) -> None:
-        ordinary.refuse()
         if dry and dry[-1] is optimizer:
             dry.pop()
         elif attached.active:
-            attached.shielded(attached.stepped, optimizer)
+            try:
+                attached.stepped(optimizer)
+            except Exception as error:
+                attached.failed(error)
 
     def init(original: Any) -> Any:
         def __init__(self: Any, *arguments: Any, **words: Any) -> None:
@@ -219,8 +241,7 @@ def _optimizers(torch: Any, attached: Attached) -> list[Undo]:
 
         return __init__
 
-    begins, ends = fast_step_hooks.stepping(attached, before, after)
-    hooks = (optimizers.register_optimizer_step_pre_hook(begins), optimizers.register_optimizer_step_post_hook(ends))
+    hooks = (optimizers.register_optimizer_step_pre_hook(before), optimizers.register_optimizer_step_post_hook(after))
     return [*(hook.remove for hook in hooks), _replace(optimizers.Optimizer, "__init__", init)]
 
 
@@ -243,7 +264,6 @@ def _scalers(torch: Any, attached: Attached) -> list[Undo]:
         def step(self: Any, optimizer: Any, *arguments: Any, **words: Any) -> Any:
             if not attached.active or not self.is_enabled():
                 return original(self, optimizer, *arguments, **words)
-            attached.ordinary.leave()
             attached.shielded(attached.step, optimizer)
             try:
                 return original(self, optimizer, *arguments, **words)
@@ -272,7 +292,7 @@ def _scalers(torch: Any, attached: Attached) -> list[Undo]:
 _TIMED: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 
-def _collectives(torch: Any, attached: Attached) -> list[Undo]:
+def _collectives(torch: Any, attached: Observer) -> list[Undo]:
     distributed = torch.distributed
     if not distributed.is_available():
         return []
@@ -295,8 +315,8 @@ def _collectives(torch: Any, attached: Attached) -> list[Undo]:
             original(self, module, *arguments, **words)
             if default_group and words.get("process_group") is not None:
                 attached.shielded(kept, self, words["process_group"])
-                attached.shielded(attached.watched_steps.add, self, words["process_group"])
-            attached.shielded(attached.reduces, self)
+                attached.shielded(attached.communication.watched_steps.add, self, words["process_group"])
+            attached.shielded(attached.communication.reduces, self)
 
         return __init__
 
@@ -305,12 +325,12 @@ def _collectives(torch: Any, attached: Attached) -> list[Undo]:
             begin = attached.calls.now()
             done = original(self, *arguments, **words)
             if threading.current_thread() is threading.main_thread():
-                attached.waited(attached.calls.now() - begin)
+                attached.communication.waited(attached.calls.now() - begin)
             return done
 
         return wait
 
-    sending = parallelism.point_to_point(torch, attached.evidence, lambda: attached.calls.step)
+    sending = parallelism.point_to_point(torch, attached.communication.evidence, lambda: attached.calls.step)
     asking = process_groups.functions(torch, attached.calls)
     replaced = [_replace_function(torch, name, make) for name, make in (*asking, *sending)]
     return [
@@ -343,7 +363,7 @@ def _swap(modules: Iterable[Any], name: str, old: Any, new: Any) -> None:
         traced[new] = traced.pop(old)
 
 
-def _waiting(torch: Any, attached: Attached) -> list[Undo]:
+def _waiting(torch: Any, attached: Observer) -> list[Undo]:
     """Time DistributedDataParallel's other requests and waits: a script's comm hook, and the broadcast of buffers.
 
     It broadcasts the model's buffers over the group that it reports as its own.
@@ -393,4 +413,4 @@ def _ending(_: Any, attached: Attached) -> list[Undo]:
     import atexit
 
     atexit.register(attached.close)
-    return [lambda: atexit.unregister(attached.close), attached.ordinary.leave]
+    return [lambda: atexit.unregister(attached.close)]
