@@ -23,7 +23,7 @@ class Sources:
     """The loaders of this process."""
 
     def __init__(self, torch: Any, append: Callable[[Event], None], now: Callable[[], int] = time.monotonic_ns) -> None:
-        self._torch, self._append, self._now, self._below = torch, append, now, DataBelow(torch)
+        self._torch, self._append, self._now, self.below = torch, append, now, DataBelow(torch)
 
     def opened(self, loader: Any, iterator: Any = None) -> Source:
         """A loader is iterated over."""
@@ -39,7 +39,7 @@ class Sources:
             name=_name(key[1], data),
             opened=self._now(),
         )
-        source.view = self._below.view(data) if source.indexed else None
+        source.view = self.below.view(data) if source.indexed else None
         if iterator is not None:
             source.reference = weakref.ref(iterator, lambda _: self.gone(source))
         return source

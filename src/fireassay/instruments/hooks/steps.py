@@ -16,9 +16,7 @@ import sys
 import threading
 import time
 import weakref
-from collections import deque
 from collections.abc import Callable, Mapping
-from statistics import median
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -27,6 +25,7 @@ from fireassay.instruments.hooks.communication_waits import BETWEEN
 from fireassay.instruments.hooks.exposed_communication import ExposedCommunication
 from fireassay.instruments.hooks.live_optimizers import LiveOptimizers, shared_parameters, trained_parameters
 from fireassay.instruments.hooks.outermost_modules import Outermost
+from fireassay.instruments.hooks.own_cost import OwnCost
 from fireassay.instruments.hooks.sample_sources import Sources
 from fireassay.instruments.hooks.turns import Pass, Turns
 from fireassay.instruments.hooks.watched_steps import LOGGED_EVERY
@@ -67,7 +66,6 @@ from fireassay.steps.events import (
 from fireassay.steps.reading import Steps
 
 MOST_EVENTS: Final = 512  # before they are read
-EACH: Final = 16  # the first steps and then one in so many are timed for the hooks' own cost
 PASSES: Final = COUNTS | GRADIENTS
 
 
@@ -113,8 +111,7 @@ class Attached:
         self._last_update = (0, 0)  # when the last optimizer step ended; blocked time by then
         self.timing, self.cost_ns = True, 0  # the hooks' time in the current step
         self._reading_ns = 0  # a step's share of the time to read its events
-        self._own: tuple[deque[int], deque[int]] = (deque(maxlen=1024), deque(maxlen=1024))  # cost of unwatched and of watched steps
-        self._counts = [0, 0]
+        self.costs = OwnCost()
         self._over = False
         recorder.observe(self)
 
@@ -568,12 +565,12 @@ class Attached:
 
     def _count_cost(self, step: int, begin: int, unwatched: bool) -> None:
         """The hooks' own time in the step that ended; the events are read in between."""
-        watched = not unwatched
-        self._counts[watched] += 1
+        costs = self.costs
+        costs.steps[not unwatched] += 1
         if self.timing:
-            self._own[watched].append(self.cost_ns + self.calls.own_ns + self.now() - begin + self._reading_ns)
+            costs.times[not unwatched].append(self.cost_ns + self.calls.own_ns + self.now() - begin + self._reading_ns)
         self.calls.own_ns = self.cost_ns = 0
-        self.timing = step < EACH or not step % EACH or (self._counts[0] > 0 and not self.calls.unwatched)
+        self.timing = costs.next_timed(step, watched=not self.calls.unwatched)
         if len(self.events) >= MOST_EVENTS or self.recorder.on_gpu:
             since, steps = self.now(), sum(event[0] == TURN for event in self.events)
             self.read()
@@ -600,17 +597,11 @@ class Attached:
         self.append((END, self.now(), made, exposed, recorder.any_update))
         self.read()
         communication.close()
-        if any(self._own):
-            recorder.costs(*self.cost())
+        if any(self.costs.steps):
+            recorder.costs(*self.costs.per_step())
         if communication.reducers:
             recorder.logs_every(LOGGED_EVERY)
         communication.tell_parallelism()
-
-    def cost(self) -> tuple[float, int]:
-        """(the hooks' own time in a step, ns; number of steps): the mean of the medians of watched and unwatched steps, by their share."""
-        kinds = [(median(times), max(count, len(times))) for times, count in zip(self._own, self._counts, strict=True) if times]
-        steps = sum(count for _, count in kinds)
-        return sum(ns * count for ns, count in kinds) / steps, steps
 
     def phase(self) -> str | None:
         """The current phase for communication time.
