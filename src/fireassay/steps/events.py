@@ -71,23 +71,22 @@ class Source:
 
 
 class Batch:
-    """A fetched batch."""
+    """A fetched batch. What most batches have is kept by the class: making one is part of every step."""
 
-    __slots__ = ("begin", "counted", "evaluated", "ids", "items", "key", "ns", "recorded", "source", "step", "trained", "worked")
+    begin = ns = 0
+    counted = True  # the wait is part of the step's data time
+    trained = evaluated = False  # evaluated: used in evaluation mode
+    step = -1  # the last step that used it
+    worked: frozenset[int] | None = frozenset()  # rows used by this step; None: all of them
+    recorded: frozenset[int] | None = frozenset()  # rows whose ids were recorded; None: all of them
 
     def __init__(self, items: float | None, ids: list[int] | None, source: Source | None, key: Any) -> None:
         self.items, self.ids, self.source, self.key = items, ids, source, key
-        self.begin = self.ns = 0
-        self.counted = True  # the wait is part of the step's data time
-        self.trained = self.evaluated = False  # evaluated: used in evaluation mode
-        self.step = -1  # the last step that used it
-        self.worked: set[int] | None = None  # rows used by this step; None: all of them
-        self.recorded: set[int] | None = EMPTY  # rows whose ids were recorded; None: all of them
 
     def worked_on(self, rows: range | None, step: int) -> tuple[float | None, list[int] | None]:
         """(items new to this step, ids not recorded before); 0 items if nothing is new."""
         self.trained = True
-        worked: set[int] | None = EMPTY if self.step != step else self.worked
+        worked: frozenset[int] | None = frozenset() if self.step != step else self.worked
         self.step, self.worked = step, worked
         if worked is None or (rows is not None and worked.issuperset(rows)):
             return 0.0, None
@@ -108,5 +107,3 @@ class Batch:
         self.recorded = recorded.union(rows)
         return ids or None
 
-
-EMPTY: Final[set[int]] = set()  # never changed

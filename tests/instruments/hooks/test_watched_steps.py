@@ -75,7 +75,7 @@ def test_steps_of_every_kind_count_in_the_hooks_cost(rig: Rig) -> None:
     missed, seen = attached.costs.steps
     assert missed == len(unwatched(rig)) > 0
     cost, steps = attached.costs.per_step()
-    assert steps == missed + seen == STEPS - 1
+    assert steps == missed + seen == STEPS
     assert cost == pytest.approx((100 * missed + 300 * seen) / steps)
 
 

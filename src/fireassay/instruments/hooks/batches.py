@@ -19,20 +19,17 @@ from fireassay.steps.events import TOO_LARGE, Batch
 MOST_TENSORS: Final = 8  # in a batch or a call
 MOST_SHARED: Final = 4096  # batches that are views of one storage
 MOST_NODES: Final = 20_000  # searched in a graph
-NOTHING: Final = ((), False)
 Match = tuple[Batch, range | None]
 
 
 class Piece:
     """A tensor of a batch, by its weakly referenced storage."""
 
-    __slots__ = ("_free", "batch", "numel", "ptr", "row_bytes", "rows", "storage")
+    __slots__ = ("_free", "batch", "bytes", "contiguous", "numel", "ptr", "shape", "storage")
 
     def __init__(self, batch: Batch, tensor: Any, storage: Any) -> None:
-        shape = tensor.shape
-        self.batch, self.ptr, self.numel = batch, tensor.data_ptr(), shape.numel()
-        self.rows = shape[0] if shape else 0
-        self.row_bytes = self.numel // self.rows * tensor.element_size() if self.rows and tensor.is_contiguous() else 0
+        self.batch, self.shape, self.numel, self.bytes = batch, tensor.shape, tensor.numel(), tensor.element_size()
+        self.ptr, self.contiguous = tensor.data_ptr(), tensor.is_contiguous()
         self.storage, self._free = storage._weak_ref(), storage._free_weak_ref
 
     def __del__(self) -> None:
@@ -40,14 +37,15 @@ class Piece:
 
     def slice_of(self, tensor: Any) -> range | None:
         """The rows that a tensor of the same storage covers; None: all of them."""
-        batch, numel = self.batch, tensor.numel()
-        if numel >= self.numel or batch.items != self.rows or (batch.ids is not None and len(batch.ids) != self.rows):
+        batch, numel, rows = self.batch, tensor.numel(), self.shape[0] if self.shape else 0
+        if numel >= self.numel or batch.items != rows or (batch.ids is not None and len(batch.ids) != rows):
             return None  # all of them, or rows that are not samples
-        if not self.row_bytes or not tensor.is_contiguous():
+        row_bytes = self.numel // rows * self.bytes if rows and self.contiguous else 0
+        if not row_bytes or not tensor.is_contiguous():
             return None
-        first, misaligned = divmod(tensor.data_ptr() - self.ptr, self.row_bytes)
-        number, rest = divmod(numel * tensor.element_size(), self.row_bytes)
-        if misaligned or rest or not 0 <= first < first + number <= self.rows:
+        first, misaligned = divmod(tensor.data_ptr() - self.ptr, row_bytes)
+        number, rest = divmod(numel * tensor.element_size(), row_bytes)
+        if misaligned or rest or not 0 <= first < first + number <= rows:
             return None
         return range(first, first + number)
 
@@ -62,23 +60,31 @@ class Storages:
 
     def add(self, batch: Batch, content: Any) -> None:
         """Index a batch's tensors."""
-        for tensor in tensors(content, self._tensor):
-            try:
-                piece = Piece(batch, tensor, tensor.untyped_storage())
-            except (RuntimeError, NotImplementedError):  # sparse, or without storage
-                continue
-            known = self._pieces.get(piece.storage)
-            if known is None:
-                self._pieces[piece.storage] = piece
-            else:
-                self._share(known, piece)
-        if len(self._pieces) > self._sweep:
-            for storage in [storage for storage in self._pieces if self._expired(storage)]:
-                del self._pieces[storage]
-            self._sweep = max(64, 2 * len(self._pieces))
+        pieces, kind = self._pieces, self._tensor
+        for tensor in content if type(content) in (list, tuple) and len(content) <= MOST_TENSORS else (content,):
+            if type(tensor) is not kind:
+                self._add_nested(batch, content)
+                break
+            self._add(batch, tensor)
+        if len(pieces) > self._sweep:
+            for storage in [storage for storage in pieces if self._expired(storage)]:
+                del pieces[storage]
+            self._sweep = max(64, 2 * len(pieces))
 
-    def _share(self, known: Piece | dict[int, Piece], piece: Piece) -> None:
-        shared = known if isinstance(known, dict) else {known.ptr: known}
+    def _add_nested(self, batch: Batch, content: Any) -> None:
+        for tensor in tensors(content, self._tensor):
+            self._add(batch, tensor)
+
+    def _add(self, batch: Batch, tensor: Any) -> None:
+        try:
+            piece = Piece(batch, tensor, tensor.untyped_storage())
+        except (RuntimeError, NotImplementedError):  # sparse, or without storage
+            return
+        known = self._pieces.get(piece.storage)
+        if known is None:
+            self._pieces[piece.storage] = piece
+            return
+        shared = known if type(known) is dict else {known.ptr: known}  # type: ignore[union-attr]
         shared.pop(piece.ptr, None)  # the same rows, fetched again
         shared[piece.ptr] = piece
         if len(shared) > MOST_SHARED:
@@ -87,6 +93,9 @@ class Storages:
 
     def matches(self, inputs: Any) -> tuple[Sequence[Match], bool]:
         """(batches passed to a call, whether it may also receive an unidentifiable one)."""
+        if type(inputs) is tuple and len(inputs) == 1 and type(tensor := inputs[0]) is self._tensor:  # the usual call
+            match = self._match(tensor)
+            return ((), not tensor.requires_grad) if match is None else ((match,), False)
         found: list[Match] = []
         computed = first = True
         for tensor in tensors(inputs, self._tensor):
@@ -108,7 +117,7 @@ class Storages:
             piece = piece.get(tensor.data_ptr())
             if piece is None or tensor.numel() > piece.numel:
                 return None
-        return piece.batch, piece.slice_of(tensor)  # type: ignore[union-attr]
+        return piece.batch, None if tensor.numel() >= piece.numel else piece.slice_of(tensor)  # type: ignore[union-attr]
 
 
 class Passes:
@@ -116,38 +125,23 @@ class Passes:
 
     def __init__(self, torch: Any) -> None:
         self.sequence = torch._C._autograd._get_sequence_nr
-        self._open: list[tuple[int, Batch | None]] = []
-        self._ends: list[int] = []
-
-    def begin(self, matches: Sequence[Match], unknown: bool) -> int:
-        """A module is called; returns its sequence number, 0 without a batch."""
-        if not (matches or unknown):
-            return 0
-        number: int = self.sequence()
-        self._open.append((number, matches[0][0] if len(matches) == 1 else None))
-        return number
-
-    def end(self) -> None:
-        """The call has returned."""
-        missing = len(self._open) - len(self._ends)
-        if missing:
-            self._ends += [self.sequence()] * missing
+        self.open: list[tuple[int, Batch | None]] = []  # where each began, and its batch if there is one
+        self.ends: list[int] = []
 
     def reached(self, roots: Any) -> Any:
         """The sequence numbers of the passes in the backward graph; None if there is nothing to tell apart, or the roots are unknown.
 
         Later passes may still get their own backward pass; earlier ones were discarded.
         """
-        passes, ends = self._open, self._ends
-        if len(passes) < 2 or not roots or (passes[0][1] is not None and all(batch is passes[0][1] for _, batch in passes)):
-            if passes:
-                self._open, self._ends = [], []
+        passes, ends = self.open, self.ends
+        if not roots or (passes[0][1] is not None and all(batch is passes[0][1] for _, batch in passes)):
+            self.open, self.ends = [], []
             return None
         begins = [number for number, _ in passes]
         found = _search(roots, begins, ends)
         last = len(begins) if found == TOO_LARGE else max((index for index, number in enumerate(begins) if number in found), default=len(begins))
         left = range(last + 1, len(begins))
-        self._open, self._ends = [passes[index] for index in left], [ends[index] for index in left if index < len(ends)]
+        self.open, self.ends = [passes[index] for index in left], [ends[index] for index in left if index < len(ends)]
         return found
 
 

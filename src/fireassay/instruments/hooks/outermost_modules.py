@@ -56,7 +56,7 @@ class Outermost:
         self._torch, self._base = torch, torch.nn.Module
         self._original = self._base.__call__
         self._looker = _calling(self._original)
-        self._looking = False
+        self.looking = False
         self._quiet = 0
         self._known: dict[Any, tuple[Any, Any]] = {}  # class -> (its new `__call__`, its original one)
 
@@ -90,7 +90,7 @@ class Outermost:
         self._quiet = 0
         if self._base.__call__ is self._original:
             self._base.__call__ = self._looker
-        self._looking = self._base.__call__ is self._looker
+        self.looking = self._base.__call__ is self._looker
 
     def look_again(self) -> None:
         """Something may have changed: scan, within the budget."""
@@ -101,12 +101,12 @@ class Outermost:
         """No new class is expected."""
         if self._base.__call__ is self._looker:
             self._base.__call__ = self._original
-        self._looking = False
+        self.looking = False
 
     def met(self, owner: Any) -> None:
         """An instance of this class is called outermost."""
         self.calls += 1
-        if not self._looking:
+        if not self.looking:
             return
         self.looked += 1
         if self._known.keys().isdisjoint(owner.__mro__):

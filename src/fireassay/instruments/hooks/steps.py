@@ -25,7 +25,7 @@ from fireassay.instruments.hooks.communication_waits import BETWEEN
 from fireassay.instruments.hooks.exposed_communication import ExposedCommunication
 from fireassay.instruments.hooks.live_optimizers import LiveOptimizers, shared_parameters, trained_parameters
 from fireassay.instruments.hooks.outermost_modules import Outermost
-from fireassay.instruments.hooks.own_cost import OwnCost
+from fireassay.instruments.hooks.own_cost import EACH, OwnCost
 from fireassay.instruments.hooks.sample_sources import Sources
 from fireassay.instruments.hooks.turns import Pass, Turns
 from fireassay.instruments.hooks.watched_steps import LOGGED_EVERY
@@ -236,8 +236,12 @@ class Attached:
         if self._looked:
             self._evaluating, self._looked = True, False
         self.append((ASK, now))
-        if self.turns.requests():
-            if self.turns.may_have_ended is not None:
+        turns = self.turns
+        if turns.stepping:
+            turns.stepping.clear()  # a failed step has not reported its end
+        if turns.stepped:
+            turns.requests()
+            if turns.may_have_ended is not None:
                 self._goes_on()
             self.turn(now)
         elif self.timing:
@@ -251,7 +255,11 @@ class Attached:
         ids = None if source is None else iterator._assay_ids()
         if type(ids) is not list:  # the script's own sampler may yield anything
             ids = None
-        items = values.batch_items(content)
+        if type(content) in (list, tuple) and content and type(content[0]) is self._tensor:  # the usual batch
+            shape = content[0].shape
+            items = float(shape[0]) if shape else None
+        else:
+            items = values.batch_items(content)
         if items is None and ids is not None:  # for any result of the script's own collate function
             items = float(len(ids))
         batch = Batch(items, ids, source, iterator if source is None else source)
@@ -281,15 +289,24 @@ class Attached:
         try:
             entered = self.now() if self.timing else 0
             self.inside = True
-            self.outermost.met(type(module))
-            gradients = self.gradients()
-            if gradients and (module.training or self.recorder.on_gpu):
-                flags = PASSES
-                self._trains_by(module)
+            if self.outermost.looking:
+                self.outermost.met(type(module))
             else:
+                self.outermost.calls += 1
+            gradients, number = self.gradients(), 0
+            if not gradients or not (module.training or self.recorder.on_gpu):
                 flags = self._may_train_by(module, gradients)
+            else:
+                flags = PASSES
+                if self._asks and self._watched and self.begun and not self.turns.stepped:  # nothing to decide
+                    self._passed = self._in_forward = True
+                    self._unsettled = self._evaluating = self._looked = False
+                else:
+                    self._trains_by(module)
             found, unknown = self.storages.matches(inputs)
-            number = self.passes.begin(found, unknown) if flags & COUNTS else 0
+            if flags & COUNTS and (found or unknown):
+                number = self.passes.sequence()
+                self.passes.open.append((number, found[0][0] if len(found) == 1 else None))
             if self.named is not None and not self._looking:
                 self.named["forward"].__enter__()
             now = self.now()
@@ -329,7 +346,9 @@ class Attached:
             now = self.now()
             self.append((FORWARDED, now))
             self.inside = self._in_forward = False
-            self.passes.end()
+            passes = self.passes
+            if len(passes.open) > len(passes.ends):
+                passes.ends += [passes.sequence()] * (len(passes.open) - len(passes.ends))
             if self._looking:
                 self._looking = False
             elif self.named is not None:
@@ -402,7 +421,12 @@ class Attached:
                 self._trains_by(self._looker)
                 self._in_forward = False
             self._derived = True
-            reached = self.passes.reached(roots)
+            reached, passes = None, self.passes
+            if len(passes.open) > 1:
+                reached = passes.reached(roots)
+            elif passes.open:
+                passes.open.clear()
+                passes.ends.clear()
             if self.named is not None:
                 self.named["backward"].__enter__()
             hook = self.communication.begin_pass(roots) if accumulates and self.communication.others else None
@@ -479,13 +503,16 @@ class Attached:
         """An optimizer begins to step; nested in another's step, it is part of that."""
         entered = self.now() if self.timing else 0
         key, turns = id(optimizer), self.turns
-        if turns.nested(key):
+        turns.stepping.append(key)
+        if len(turns.stepping) > 1:
+            turns.nests(key)
             self.append((STEP, self.now(), key))
             return
         if not self.begun:
             self._open()
         self._closed = False
-        if turns.comes_again(key):
+        if key in turns.stepped:
+            turns.comes_again()
             self.append((UPDATE, self.now(), key))
             if not self._ended_before() and not self._passed:  # it requests passes itself (LBFGS), so the step begins here
                 self.turn()
@@ -505,8 +532,12 @@ class Attached:
         """The optimizer has stepped, or skipped its step for gradients that were not finite."""
         now = self.now()
         self.append((STEPPED, now))
-        if not self.turns.ended(id(optimizer)):
-            return
+        stepping = self.turns.stepping
+        if stepping:
+            stepping.pop()
+            if stepping:
+                return
+        self.turns.stepped[id(optimizer)] = None
         if self.named is not None:
             self.named["optimizer"].__exit__(None, None, None)
         self._passed, self._updates = False, True
@@ -544,29 +575,31 @@ class Attached:
 
     def turn(self, end: int | None = None, *, earlier: bool = False) -> None:
         """The current step is over, now or at `end`; `earlier`: where it may have ended."""
-        recorder, communication = self.recorder, self.communication
-        step, exposed = recorder.step_number, None
-        unwatched = self.calls.unwatched
-        if communication.any:
-            exposed = communication.end_step(step, in_pass=bool(self._backwards))
-            end = self.now() if not earlier else end
-        end = self.now() if end is None else end
+        recorder, communication, calls, exposed = self.recorder, self.communication, self.calls, None
+        unwatched = calls.unwatched
+        if communication.others or communication.reducers or calls.seen:
+            exposed = communication.end_step(recorder.step_number, in_pass=bool(self._backwards))
+            end = end if earlier else None
+        if end is None:
+            end = self.now()
         begin = recorder.turned(end)
         self.append((TURN, end, begin, exposed, earlier))
-        self.turns.stepped = {}
+        self.turns.stepped.clear()
         self._derived = self._stepped_now = False
-        step = self.calls.step = recorder.step_number
+        step = calls.step = recorder.step_number
         if not step & (step - 1):
             self.outermost.look_again()
             communication.meet()
             self.named = recorder.phases_beside
-        recorder.end_if_limited()
-        self._count_cost(step, begin, unwatched)
+        if recorder.limit is not None:
+            recorder.end_if_limited()
+        self.costs.steps[not unwatched] += 1
+        if self.timing or not step % EACH or self.costs.steps[0] or self.named is not None:
+            self._count_cost(step, begin, unwatched)
 
     def _count_cost(self, step: int, begin: int, unwatched: bool) -> None:
         """The hooks' own time in the step that ended; the events are read in between."""
         costs = self.costs
-        costs.steps[not unwatched] += 1
         if self.timing:
             costs.times[not unwatched].append(self.cost_ns + self.calls.own_ns + self.now() - begin + self._reading_ns)
         self.calls.own_ns = self.cost_ns = 0

@@ -173,10 +173,12 @@ def _modules(_: Any, attached: Attached) -> list[Undo]:
 def _backward(torch: Any, attached: Observer) -> list[Undo]:
     compiler = torch.compiler
     main, current, is_compiling = threading.main_thread().ident, threading.get_ident, compiler.is_compiling
+    # cheaper than `is_compiling`: a constant under torch.compile, and the flag of an export
+    is_traced = getattr(compiler, "is_dynamo_compiling", is_compiling)
 
     def running(original: Any) -> Any:
         def _engine_run_backward(roots: Any, *arguments: Any, **words: Any) -> Any:
-            if is_compiling() or current() != main or not attached.active:
+            if is_traced() or getattr(compiler, "_is_compiling_flag", False) or current() != main or not attached.active:
                 return original(roots, *arguments, **words)
             begun = attached.backward(roots, bool(words.get("accumulate_grad")))
             try:

@@ -57,38 +57,18 @@ class Turns:
             return Pass.BEGINS
         return Pass.MAY_BEGIN if self.stepped and self.may_have_ended is None and not self.stepping else Pass.INSIDE
 
-    def requests(self) -> bool:
-        """A batch is requested. Whether the step ends."""
-        self.stepping.clear()  # a failed step has not reported its end
-        if not self.stepped:
-            return False
+    def requests(self) -> None:
+        """A batch is requested after an optimizer has stepped: the step ends."""
         if self._cycle is None:
             self._cycle = frozenset(self.stepped)
-        return True
 
-    def nested(self, optimizer: int) -> bool:
-        """An optimizer begins to step. Whether it does so in another's step, as a part of that."""
-        self.stepping.append(optimizer)
-        if len(self.stepping) == 1:
-            return False
+    def nests(self, optimizer: int) -> None:
+        """An optimizer steps in another's step, as a part of that."""
         if self.stepping[0] != optimizer:
             self.known.discard(optimizer)
             self._cycle = self._cycle or (frozenset(self.known) if len(self.known) == 1 else None)
-        return True
 
-    def comes_again(self, optimizer: int) -> bool:
-        """Whether it has stepped in the current step; from now on it steps without the others."""
-        if optimizer not in self.stepped:
-            return False
+    def comes_again(self) -> None:
+        """An optimizer steps again in the current step: from now on it steps without the others."""
         if not self.cycled():
             self._cycle = frozenset(self.stepped)
-        return True
-
-    def ended(self, optimizer: int) -> bool:
-        """An optimizer's step has ended. Whether it was the outermost."""
-        if self.stepping:
-            self.stepping.pop()
-        if self.stepping:
-            return False
-        self.stepped[optimizer] = None
-        return True
