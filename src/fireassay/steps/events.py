@@ -23,8 +23,7 @@ Event = tuple[Any, ...]
     FORWARDED,  # it has returned
     TRAINS,     # a module is trained without a loader: ids of it and of the modules inside
     BACKWARD,   # gradients are requested: nested, sequence numbers of the passes that they reach (None: not looked up)
-    BACKWARDED,  # they are ready
-    LOSS,       # their root: a number, or a tensor that is read later
+    BACKWARDED,  # they are ready: their root, a number, or a tensor that is read later; None: it is no number, or not the step's
     MADE,       # a new optimizer
     UPDATE,     # an optimizer is about to step again: its id
     STEP,       # it steps: its id
@@ -34,6 +33,7 @@ Event = tuple[Any, ...]
     BEGIN,      # the first step begins: its number
     WITHDRAW,   # it has not begun yet
     TURN,       # a step ends: where the next begins, exposed communication, whether at `MAY_END`
+    ASK_TURN,   # both: a batch is requested and a step ends, with nothing in between
     PAUSE,      # training pauses
     RESUME,     # it continues: since when, if reported; duration
     SET_ASIDE,  # other work in the step: duration, begin if it was a reported pause

@@ -133,7 +133,6 @@ class Steps:
             events.TRAINS: self._train,
             events.BACKWARD: self._backward,
             events.BACKWARDED: self._backwarded,
-            events.LOSS: self._loss,
             events.MADE: self._made,
             events.UPDATE: self._update,
             events.STEP: self._step,
@@ -143,6 +142,7 @@ class Steps:
             events.BEGIN: self._begins,
             events.WITHDRAW: self._withdraw,
             events.TURN: self._turn,
+            events.ASK_TURN: self._ask_turn,
             events.PAUSE: self._pauses_now,
             events.RESUME: self._resume,
             events.SET_ASIDE: self._sets_aside,
@@ -176,7 +176,8 @@ class Steps:
         self.batches = 0
         self._data = self._pause = self.items = None
         self._ns, self._seen = [0, 0, 0], [False, False, False]
-        self._stack.clear()
+        if self._stack:
+            self._stack.clear()
 
     def _turn(self, event: Event) -> None:
         _, end, begin, exposed, earlier = event
@@ -202,6 +203,19 @@ class Steps:
             self._put_back(second)
             self.order.worked, self._derived = worked, derived
             self._feed_withheld()
+
+    def _ask_turn(self, event: Event) -> None:
+        now = event[1]
+        self._ask(event)
+        if self._part is not None:
+            self._goes_on(event)
+        self._finish(now, self._pause, None)
+        self.step += 1
+        self._asked = self._begin = now
+        if self._pauses:
+            self._pauses = []
+        self._settled, self._derived, self.order.worked = 0, False, False
+        self._opened()
 
     def _finish(self, end: int, pause: int | None, exposed: int | None) -> None:
         if self._losses:
@@ -452,12 +466,12 @@ class Steps:
         self._enter(BACKWARD, now)
 
     def _backwarded(self, event: Event) -> None:
-        self._exit(BACKWARD, event[1])
-
-    def _loss(self, event: Event) -> None:
-        self._losses.append(event[2])
-        if len(self._losses) >= MANY_LOSSES:  # without a torch optimizer no step collects them
-            self._losses = [sum(self._losses)]
+        _, now, loss = event
+        self._exit(BACKWARD, now)
+        if loss is not None:
+            self._losses.append(loss)
+            if len(self._losses) >= MANY_LOSSES:  # without a torch optimizer no step collects them
+                self._losses = [sum(self._losses)]
 
     # ------------------------------------------------------------------ optimizers
 

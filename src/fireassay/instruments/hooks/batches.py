@@ -13,6 +13,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
+from weakref import ref
 
 from fireassay.steps.events import TOO_LARGE, Batch
 
@@ -56,24 +57,31 @@ class Storages:
     def __init__(self, torch: Any) -> None:
         self._tensor, self._expired = torch.Tensor, torch.UntypedStorage._expired
         self._pieces: dict[int, Piece | dict[int, Piece]] = {}
+        self._others: list[tuple[Batch, tuple[Any, ...]]] = []  # a batch's tensors but the first, weakly, until one may be asked for
         self._sweep = 64
 
     def add(self, batch: Batch, content: Any) -> None:
         """Index a batch's tensors."""
-        pieces, kind = self._pieces, self._tensor
-        for tensor in content if type(content) in (list, tuple) and len(content) <= MOST_TENSORS else (content,):
-            if type(tensor) is not kind:
-                self._add_nested(batch, content)
-                break
-            self._add(batch, tensor)
-        if len(pieces) > self._sweep:
-            for storage in [storage for storage in pieces if self._expired(storage)]:
-                del pieces[storage]
-            self._sweep = max(64, 2 * len(pieces))
+        kind = type(content)
+        if (kind is list or kind is tuple) and content and type(content[0]) is self._tensor:
+            self._add(batch, content[0])
+            if len(content) > 1:
+                self._others.append((batch, tuple([ref(other) for other in tensors(content[1:], self._tensor)])))
+        else:
+            for tensor in tensors(content, self._tensor):
+                self._add(batch, tensor)
+        if len(self._pieces) > self._sweep:
+            self._add_others()
+            for storage in [storage for storage in self._pieces if self._expired(storage)]:
+                del self._pieces[storage]
+            self._sweep = max(64, 2 * len(self._pieces))
 
-    def _add_nested(self, batch: Batch, content: Any) -> None:
-        for tensor in tensors(content, self._tensor):
-            self._add(batch, tensor)
+    def _add_others(self) -> None:
+        others, self._others = self._others, []
+        for batch, references in others:
+            for reference in references:
+                if (tensor := reference()) is not None:
+                    self._add(batch, tensor)
 
     def _add(self, batch: Batch, tensor: Any) -> None:
         try:
@@ -95,7 +103,12 @@ class Storages:
         """(batches passed to a call, whether it may also receive an unidentifiable one)."""
         if type(inputs) is tuple and len(inputs) == 1 and type(tensor := inputs[0]) is self._tensor:  # the usual call
             match = self._match(tensor)
-            return ((), not tensor.requires_grad) if match is None else ((match,), False)
+            if match is not None:
+                return (match,), False
+            if tensor.requires_grad or not self._others:
+                return (), not tensor.requires_grad
+        if self._others:
+            self._add_others()
         found: list[Match] = []
         computed = first = True
         for tensor in tensors(inputs, self._tensor):

@@ -25,7 +25,7 @@ from fireassay.instruments.hooks.communication_waits import BETWEEN
 from fireassay.instruments.hooks.exposed_communication import ExposedCommunication
 from fireassay.instruments.hooks.live_optimizers import LiveOptimizers, shared_parameters, trained_parameters
 from fireassay.instruments.hooks.outermost_modules import Outermost
-from fireassay.instruments.hooks.own_cost import EACH, OwnCost
+from fireassay.instruments.hooks.own_cost import OwnCost
 from fireassay.instruments.hooks.sample_sources import Sources
 from fireassay.instruments.hooks.turns import Pass, Turns
 from fireassay.instruments.hooks.watched_steps import LOGGED_EVERY
@@ -33,6 +33,7 @@ from fireassay.instruments.recorder import values
 from fireassay.instruments.recorder.recorder import Recorder
 from fireassay.steps.events import (
     ASK,
+    ASK_TURN,
     BACKWARD,
     BACKWARDED,
     BEGIN,
@@ -43,7 +44,6 @@ from fireassay.steps.events import (
     GOES_ON,
     GOT,
     GRADIENTS,
-    LOSS,
     MADE,
     MAY_END,
     NUMBER,
@@ -67,6 +67,9 @@ from fireassay.steps.reading import Steps
 
 MOST_EVENTS: Final = 512  # before they are read
 PASSES: Final = COUNTS | GRADIENTS
+# Since the last forward pass with gradients: nothing, a batch was requested, a pass may have trained nothing, it did and was an evaluation,
+# an optimizer has stepped.
+SETTLED, ASKED, LOOKED, EVALUATES, UPDATED = range(5)
 
 
 class Attached:
@@ -93,24 +96,25 @@ class Attached:
         self.begun = False
         self._pausing = 0  # reported ones, nested
         self._asks = False  # the script requests batches
-        self._asked = False  # and waits for one
-        self._in_forward = self._looking = False  # in a forward pass; in a pass that may train nothing
+        self._where = BETWEEN  # the current phase
+        self._since_pass = UPDATED  # what happened since the last forward pass with gradients
+        self._looking = False  # in a pass that may train nothing
         self._passed = False  # a forward pass with gradients since an optimizer stepped
-        self._unsettled = False  # a batch was requested, or a pass may have trained nothing, since the last forward pass with gradients
-        self._evaluating = self._looked = False  # an evaluation; a pass that may be part of one
         self._derived = False  # gradients were requested in the current step
         self._stepped_now = False  # an optimizer has begun to step in the current step
         self._looker: Any = None  # the last module in evaluation mode, if its gradients may be requested
         self._trains: set[int] = set()  # modules trained without a loader
-        self._backwards: list[tuple[bool, Any, Any]] = []  # current backward passes, nested
+        self._backwards: Any = None  # the current backward pass: nested, its roots, how it is watched, the pass around it
         self._closed = False  # a closure has returned this update's loss
         self._losses = 0  # without a step, which would collect them
         self._watched = False
         self._passed_first: Callable[[], Any] = _no_module  # the last module called before any optimizer existed, weakly
         self._updates = False  # an optimizer has stepped
-        self._last_update = (0, 0)  # when the last optimizer step ended; blocked time by then
+        self._updated_at = self._blocked_ns = 0  # when the last optimizer step ended; blocked time by then
+        self._plain_until = 0  # until this step a step that ends needs nothing but its event
         self.timing, self.cost_ns = True, 0  # the hooks' time in the current step
         self._reading_ns = 0  # a step's share of the time to read its events
+        self._counted = self._read_step = 0  # up to this step they were counted; read
         self.costs = OwnCost()
         self._over = False
         recorder.observe(self)
@@ -228,15 +232,22 @@ class Attached:
 
     def ask(self) -> None:
         """A batch is requested."""
-        now = self.now()
+        now, turns = self.now(), self.turns
+        since, self._since_pass, self._where = self._since_pass, ASKED, "data"
+        if since == LOOKED or since == EVALUATES:
+            self._since_pass = EVALUATES
+        if turns.stepped and self._asks and (step := self.calls.step + 1) < self._plain_until and turns.may_have_ended is None:
+            self.append((ASK_TURN, now))
+            self.recorder.turned_plainly(step, now)
+            turns.stepped.clear()
+            self.calls.step = step
+            self._derived = self._stepped_now = False
+            return
         if not self.begun:
             self._open()
             now = self.now()  # after the recording has begun, which is not waiting
-        self._asks = self._asked = self._unsettled = True
-        if self._looked:
-            self._evaluating, self._looked = True, False
+        self._asks = True
         self.append((ASK, now))
-        turns = self.turns
         if turns.stepping:
             turns.stepping.clear()  # a failed step has not reported its end
         if turns.stepped:
@@ -250,14 +261,14 @@ class Attached:
     def batch_ready(self, iterator: Any, content: Any) -> None:
         """The batch has arrived."""
         now = self.now()
-        self._asked = False
+        self._where = BETWEEN
         source = getattr(iterator, "_assay_source", None)
         ids = None if source is None else iterator._assay_ids()
         if type(ids) is not list:  # the script's own sampler may yield anything
             ids = None
-        if type(content) in (list, tuple) and content and type(content[0]) is self._tensor:  # the usual batch
-            shape = content[0].shape
-            items = float(shape[0]) if shape else None
+        kind = type(content)
+        if (kind is list or kind is tuple) and content and type(first := content[0]) is self._tensor:  # the usual batch
+            items = float(shape[0]) if (shape := first.shape) else None
         else:
             items = values.batch_items(content)
         if items is None and ids is not None:  # for any result of the script's own collate function
@@ -276,7 +287,7 @@ class Attached:
 
     def ran_out(self, iterator: Any) -> None:
         """An epoch has ended. A prefetched batch may still be used."""
-        self._asked = False
+        self._where = BETWEEN
         source = getattr(iterator, "_assay_source", None)
         if source is not None and iterator._assay_ids() is not None:
             self.recorder.unknown_samples("the script has read samples directly from the loader's sampler")
@@ -298,13 +309,12 @@ class Attached:
                 flags = self._may_train_by(module, gradients)
             else:
                 flags = PASSES
-                if self._asks and self._watched and self.begun and not self.turns.stepped:  # nothing to decide
-                    self._passed = self._in_forward = True
-                    self._unsettled = self._evaluating = self._looked = False
-                else:
+                if self.turns.stepped or not self._watched or not self._asks:
                     self._trains_by(module)
+                else:  # nothing to decide
+                    self._since_pass, self._passed, self._where = SETTLED, True, "forward"
             found, unknown = self.storages.matches(inputs)
-            if flags & COUNTS and (found or unknown):
+            if (found or unknown) and flags & COUNTS:
                 number = self.passes.sequence()
                 self.passes.open.append((number, found[0][0] if len(found) == 1 else None))
             if self.named is not None and not self._looking:
@@ -323,21 +333,20 @@ class Attached:
         if self.turns.stepping:  # in a closure (LBFGS)
             if gradients:
                 self._trains_by(module)
-            else:
-                self._in_forward = True
+            self._where = "forward"
             return PASSES if gradients else 0
         self._looking = True
         flags = (GRADIENTS if gradients else 0) | (TRAINING if module.training else 0)
-        if self._asks:
-            self._looked = True
-        else:
+        if not self._asks:
             if not self.begun and gradients:
                 self._open()
             elif self.begun:
                 self._pass_begins()
             if any(True for _ in module.parameters()):
                 flags |= PARAMETERS
-        self._looker, self._unsettled = module if gradients else None, True
+        if self._since_pass != EVALUATES:
+            self._since_pass = LOOKED
+        self._looker = module if gradients else None
         return flags
 
     def forwarded(self) -> None:
@@ -345,9 +354,9 @@ class Attached:
         try:
             now = self.now()
             self.append((FORWARDED, now))
-            self.inside = self._in_forward = False
+            self.inside, self._where = False, "optimizer" if self.turns.stepping else BETWEEN
             passes = self.passes
-            if len(passes.open) > len(passes.ends):
+            if len(passes.open) != len(passes.ends):
                 passes.ends += [passes.sequence()] * (len(passes.open) - len(passes.ends))
             if self._looking:
                 self._looking = False
@@ -376,9 +385,7 @@ class Attached:
             self._open()
         else:
             self._pass_begins()
-        self._passed = self._in_forward = True
-        self._unsettled = self._evaluating = self._looked = False
-        self._looker = None
+        self._since_pass, self._passed, self._where, self._looker = SETTLED, True, "forward", None
         if module is None:
             return
         if not self._asks and id(module) not in self._trains:
@@ -414,14 +421,12 @@ class Attached:
         try:
             entered = self.now() if self.timing else 0
             nested, self.inside = self.inside, True
-            if not self.begun:
-                self._open()
-            if not nested and (self._unsettled or not self._passed):  # from functions, unknown modules, or passes that so far only evaluated
+            if self._since_pass and not nested:  # from functions, unknown modules, or passes that so far only evaluated
+                if not self.begun:
+                    self._open()
                 self.outermost.look()
-                self._trains_by(self._looker)
-                self._in_forward = False
-            self._derived = True
-            reached, passes = None, self.passes
+                self._trains_by(self._looker if self._since_pass in (LOOKED, EVALUATES) else None)
+            self._derived, self._where, passes, reached, hook = True, "backward", self.passes, None, None
             if len(passes.open) > 1:
                 reached = passes.reached(roots)
             elif passes.open:
@@ -429,8 +434,9 @@ class Attached:
                 passes.ends.clear()
             if self.named is not None:
                 self.named["backward"].__enter__()
-            hook = self.communication.begin_pass(roots) if accumulates and self.communication.others else None
-            self._backwards.append((nested, roots if accumulates else None, hook))
+            if accumulates and self.communication.others:
+                hook = self.communication.begin_pass(roots)
+            self._backwards = (nested, roots if accumulates else None, hook, self._backwards)
             now = self.now()
             self.append((BACKWARD, now, nested, reached))
             if entered:
@@ -444,35 +450,50 @@ class Attached:
         """The gradients are ready."""
         try:
             now = self.now()
-            self.append((BACKWARDED, now))
-            self.inside, roots, hook = self._backwards.pop()
+            self.inside, roots, hook, self._backwards = self._backwards
             if self.named is not None:
                 self.named["backward"].__exit__(None, None, None)
             if hook is not None or self.communication.computed is not None:
                 self.communication.end_pass(hook, "backward", now)
-            if roots is not None and not self._backwards:
-                self._lose(roots, now)
+            self._where = BETWEEN if not self.inside and not self.turns.stepping else self._around()
+            loss = None
+            if roots is not None and self._backwards is None and len(roots) == 1:
+                root = roots[0]
+                if type(root) is self._tensor and root.is_cpu and not self.turns.stepping and not self.scales:  # the usual loss
+                    loss = root.item() if root.numel() == 1 else None
+                else:
+                    loss = self._loss_of(root)
+            self.append((BACKWARDED, now, loss))
+            if not self.turns.known:
+                self._updates_by_hand()
             if self.timing:
                 self.cost_ns += self.now() - now
         except Exception as error:
             self.failed(error)
 
-    def _lose(self, roots: Any, now: int) -> None:
-        """Take the root of the backward pass as the loss; a step's loss is the sum of its parts."""
-        root = roots[0] if len(roots) == 1 else None
+    def _around(self) -> str:
+        """The phase around the pass that has ended."""
+        if self._backwards is not None:
+            return "backward"
+        return "forward" if self.inside else "optimizer"
+
+    def _loss_of(self, root: Any) -> Any:
+        """The root of a backward pass is the loss; a step's loss is the sum of its parts."""
         if not isinstance(root, self._tensor) or root.numel() != 1:
-            return
+            return None
         if self.turns.stepping:  # a closure (LBFGS) runs several times per step; the first loss counts
             if self._closed:
-                return
+                return None
             self._closed = True
-        loss = getattr(root, "_assay_unscaled", root) if self.scales else root  # before a gradient scaler's factor
-        self.append((LOSS, now, loss.item() if type(loss) is self._tensor and loss.is_cpu else loss.detach()))
-        if not self.turns.known:  # without a torch optimizer no step collects them, nor the collectives
-            self._losses += 1
-            if self._losses % MOST_EVENTS == 0:
-                self.read()
-                self.communication.record()
+        loss = getattr(root, "_assay_unscaled", root)  # before a gradient scaler's factor
+        return loss.item() if type(loss) is self._tensor and loss.is_cpu else loss.detach()
+
+    def _updates_by_hand(self) -> None:
+        """Without a torch optimizer no step collects the losses, nor the collectives."""
+        self._losses += 1
+        if self._losses % MOST_EVENTS == 0:
+            self.read()
+            self.communication.record()
 
     # ------------------------------------------------------------------ optimizers
 
@@ -510,7 +531,21 @@ class Attached:
             return
         if not self.begun:
             self._open()
-        self._closed = False
+        self._closed, self._stepped_now, self._where = False, True, "optimizer"
+        if turns.stepped:
+            self._steps_too(key)
+        if self._since_pass:
+            self._since_pass = ASKED  # what was evaluated before an update is in that step
+        if self.named is not None:
+            self.named["optimizer"].__enter__()
+        now = self.now()
+        self.append((STEP, now, key))
+        if entered:
+            self.cost_ns += now - entered
+
+    def _steps_too(self, key: int) -> None:
+        """Another optimizer, or the same, has stepped in the current step."""
+        turns = self.turns
         if key in turns.stepped:
             turns.comes_again()
             self.append((UPDATE, self.now(), key))
@@ -519,29 +554,21 @@ class Attached:
             turns.stepped.clear()  # its cycle begins
         if turns.may_have_ended is not None:
             self._goes_on()
-        self._evaluating = self._looked = False
         self._stepped_now = True
-        if self.named is not None:
-            self.named["optimizer"].__enter__()
-        now = self.now()
-        self.append((STEP, now, key))
-        if entered:
-            self.cost_ns += now - entered
 
     def stepped(self, optimizer: Any) -> None:
         """The optimizer has stepped, or skipped its step for gradients that were not finite."""
-        now = self.now()
+        now, turns = self.now(), self.turns
         self.append((STEPPED, now))
-        stepping = self.turns.stepping
-        if stepping:
-            stepping.pop()
-            if stepping:
+        if turns.stepping:
+            turns.stepping.pop()
+            if turns.stepping:
                 return
-        self.turns.stepped[id(optimizer)] = None
+        turns.stepped[id(optimizer)] = None
+        self._updates, self._passed, self._where, self._since_pass = True, False, BETWEEN, UPDATED
+        self._updated_at, self._blocked_ns = now, self.calls.blocked_ns
         if self.named is not None:
             self.named["optimizer"].__exit__(None, None, None)
-        self._passed, self._updates = False, True
-        self._last_update = (now, self.calls.blocked_ns)
         if self.timing:
             self.cost_ns += self.now() - now
 
@@ -578,7 +605,7 @@ class Attached:
         recorder, communication, calls, exposed = self.recorder, self.communication, self.calls, None
         unwatched = calls.unwatched
         if communication.others or communication.reducers or calls.seen:
-            exposed = communication.end_step(recorder.step_number, in_pass=bool(self._backwards))
+            exposed = communication.end_step(recorder.step_number, in_pass=self._backwards is not None)
             end = end if earlier else None
         if end is None:
             end = self.now()
@@ -593,21 +620,31 @@ class Attached:
             self.named = recorder.phases_beside
         if recorder.limit is not None:
             recorder.end_if_limited()
-        self.costs.steps[not unwatched] += 1
-        if self.timing or not step % EACH or self.costs.steps[0] or self.named is not None:
-            self._count_cost(step, begin, unwatched)
+        self._count_cost(step, begin, unwatched)
+        self._plain_until = 0 if self._differs() else recorder.plain_until(step)
+
+    def _differs(self) -> bool:
+        """Whether more happens at the end of each step than its event says."""
+        communication = self.communication
+        return self.timing or self.named is not None or communication.others or bool(communication.reducers) or self.calls.seen
+
+    def look_closer(self) -> None:
+        """Something is due when the current step ends."""
+        self._plain_until = 0
 
     def _count_cost(self, step: int, begin: int, unwatched: bool) -> None:
         """The hooks' own time in the step that ended; the events are read in between."""
         costs = self.costs
         if self.timing:
             costs.times[not unwatched].append(self.cost_ns + self.calls.own_ns + self.now() - begin + self._reading_ns)
+        costs.steps[not unwatched] += step - self._counted
+        self._counted = step
         self.calls.own_ns = self.cost_ns = 0
         self.timing = costs.next_timed(step, watched=not self.calls.unwatched)
         if len(self.events) >= MOST_EVENTS or self.recorder.on_gpu:
-            since, steps = self.now(), sum(event[0] == TURN for event in self.events)
+            since = self.now()
             self.read()
-            self._reading_ns = (self.now() - since) // max(1, steps)
+            self._reading_ns, self._read_step = (self.now() - since) // max(1, step - self._read_step), step
 
     def unseen(self) -> str:
         """Why no step was recorded."""
@@ -623,8 +660,8 @@ class Attached:
         made, exposed, recorder, communication = bool(self.turns.stepped), None, self.recorder, self.communication
         self.turns.may_have_ended = None
         if made:
-            exposed = communication.end_last(recorder.step_number, *self._last_update)
-            recorder.ended(self._last_update[0])
+            exposed = communication.end_last(recorder.step_number, self._updated_at, self._blocked_ns)
+            recorder.ended(self._updated_at)
         elif self.begun and not recorder.any_update:
             recorder.withdraw()
         self.append((END, self.now(), made, exposed, recorder.any_update))
@@ -643,15 +680,9 @@ class Attached:
         """
         if self.communication.computed is not None:
             return None
-        if self._asked:
-            return "data"
-        if self._backwards:
-            return "backward"
-        if self._in_forward:
-            return "forward"
-        if self.turns.stepping:
-            return "optimizer"
-        return None if self.inside or self._evaluating else BETWEEN
+        if self._where is BETWEEN and (self.inside or self._since_pass == EVALUATES):
+            return None
+        return self._where
 
 
 def _no_module() -> None:

@@ -137,6 +137,21 @@ class Recorder(LaunchEnd):
         self._busy = any(item is not None for item in (self._work, self._profiled, self._later))
         return self._begin
 
+    def turned_plainly(self, after: int, end: int) -> None:
+        """The same, if nothing is due and no work lies between the two."""
+        self._step, self._begin = after, end
+        self._sink.step(after, end)
+
+    def plain_until(self, step: int) -> int:
+        """The next step at whose start something may be due."""
+        later, limit = self._later_steps, self.limit
+        known = [1 << step.bit_length(), (step | 15) + 1]  # hashes, and the hooks' own cost
+        if later is not None:
+            known.append(later.next)
+        if limit is not None and limit.last is not None:
+            known.append(limit.last)
+        return 0 if self._busy else min(known)
+
     def ended(self, end: int) -> None:
         """The last step has ended."""
         step, begin = self._step, self._begin
@@ -386,7 +401,8 @@ class Recorder(LaunchEnd):
         if steps != self._saved_after:
             self._saved_after = steps
             self._sink.checkpoint(steps)
-        self._saved = self._busy = True
+        self._saved = True
+        self._is_busy()
 
     def _finished(self) -> int:
         """Steps finished; the current step counts once its optimizer is done."""

@@ -88,6 +88,9 @@ class Hooks(Protocol):
     def set_aside(self, ns: int, since: int | None = None) -> None:
         """Exclude other work from the current step; `since`: the start of a reported pause."""
 
+    def look_closer(self) -> None:
+        """Something is due when the current step ends."""
+
     def read(self) -> None:
         """Read the events so far."""
 
@@ -194,6 +197,12 @@ class RecorderState(Probe, ABC):
     def phases_beside(self) -> Mapping[str, AbstractContextManager[None]] | None:
         """Phases that hooks enter beside their events: on a GPU, which times them itself, and in a step whose operations are counted."""
         return self._named if self._later is not None or self._work is not None else None
+
+    def _is_busy(self) -> None:
+        """Something is due when the current step ends."""
+        self._busy = True
+        if self._hooks is not None:
+            self._hooks.look_closer()
 
     def _stop_phases(self) -> None:
         """Training pauses."""

@@ -42,7 +42,7 @@ class WatchedModel(RecorderState):
         self._leave_gradients()
         self._leave_later_steps()
         staged = model_hash.is_called_as_a_stage()
-        self._busy = True
+        self._is_busy()
         watch = self._watching = model_hash.Watch(model, staged=staged, optimizers=self.optimizers)
         self._fingerprint("parameters", value=float(watch.parameters))
         for what, number in zip(("random_layers", "batch_layers"), model_hash.layers(model), strict=True):
@@ -90,6 +90,7 @@ class WatchedModel(RecorderState):
         if later is None or watch is None:
             return
         later.looked(self._step)
+        self._is_busy()
         with self._set_aside_hashing():
             try:
                 self._tell_later(later, watch, optimizer, clips)
