@@ -114,11 +114,14 @@ class Order:
         if queue is None:
             return
         queue.matched = True
-        waiting = queue.waiting
-        if batch in waiting:
-            waiting.remove(batch)
-        if key in self.fresh:
-            self.fresh.remove(key)
+        waiting, fresh = queue.waiting, self.fresh
+        if waiting:
+            if waiting[0] is batch:
+                waiting.popleft()
+            elif batch in waiting:
+                waiting.remove(batch)
+        if fresh and key in fresh:
+            fresh.remove(key)
         if queue.ended and not waiting:
             del self.queues[key]
 
@@ -169,11 +172,13 @@ class Order:
                 return []
             self._suppose(0)
         passing, self.passing = self.passing, []
-        self._looked = []
+        if self._looked:
+            self._looked = []
         if reached is not None and len({id(item[0]) for item in passing}) > 1:
             passing = self._reached(reached, passing)
         for item in passing:
-            self.feeds_training(item[0].key)
+            if item[0].key not in self.feeds:
+                self.feeds_training(item[0].key)
         return passing
 
     def _reached(self, reached: Any, passing: list[Pass]) -> list[Pass]:

@@ -113,6 +113,7 @@ class Steps:
         self._trains: set[int] = set()  # modules trained without a loader
         self._asked_since_look: int | None = None
         self._evaluating: int | None = None  # start of the current evaluation
+        self._unsettled = True  # there may be an evaluation to end
         # of a step that may have ended before
         self._part: Part | None = None
         self._fed: list[Pass] = []  # trained on since
@@ -275,20 +276,21 @@ class Steps:
     # ------------------------------------------------------------------ phases and pauses
 
     def _enter(self, phase: int, now: int) -> None:
+        stack = self._stack
         if self._paused:
             return
-        if self._stack:
-            self._ns[self._stack[-1]] += now - self._mark
-        self._stack.append(phase)
+        if stack:
+            self._ns[stack[-1]] += now - self._mark
+        stack.append(phase)
         self._seen[phase] = True
         self._mark = now
 
     def _exit(self, phase: int, now: int) -> None:
         stack = self._stack
-        if self._paused or not stack or stack[-1] != phase:
-            return
-        self._ns[stack.pop()] += now - self._mark
-        self._mark = now
+        if stack and stack[-1] == phase and not self._paused:
+            stack.pop()
+            self._ns[phase] += now - self._mark
+            self._mark = now
 
     def _pauses_now(self, event: Event) -> None:
         if not self._paused and self._stack:
@@ -371,22 +373,21 @@ class Steps:
         if self._part is not None:
             self._fed.append(item)
             return
-        batch = item[0]
+        batch, rows, _, _ = item
         if not batch.counted and batch.begin >= max(self._settled, self._begin):
             batch.counted = True
             self._waited(batch.ns)
-        items, ids = batch.worked_on(item[1], self.step)
+        items, ids = batch.worked_on(rows, self.step)
         if items == 0.0:
             return
         source = batch.source
-        epoch = None if source is None or ids is None else self.ledger.used(source)
         if ids is not None:
+            if source is not None and (epoch := self.ledger.used(source)) is not None:
+                self._out.samples(epoch, self.step, ids)
             self.overlap.trained(batch, ids)
         self.batches += 1
         if items is not None:
             self.items = (self.items or 0.0) + items
-        if epoch is not None and ids is not None:
-            self._out.samples(epoch, self.step, ids)
         if source is not None and source.ended:
             self._source_ended(source, self._now)
         if self.order.doubt:
@@ -402,15 +403,19 @@ class Steps:
     def _forward(self, event: Event) -> None:
         _, now, flags, matches, unknown, sequence, module = event
         self._now = now
-        if flags & COUNTS or (flags & GRADIENTS and self._stepping):
-            self._settle(module)
-            self.order.passes(matches, unknown, sequence)
+        if flags & COUNTS:
+            if self._unsettled:
+                self._settle(module)
+            else:
+                self._passed = True
+            if matches or unknown:
+                self.order.passes(matches, unknown, sequence)
             self._enter(FORWARD, now)
             return
         if self._stepping:  # in a closure (LBFGS): this time must not also count as the optimizer's
             self._enter(FORWARD, now)
             return
-        self._looker = module if flags & GRADIENTS else None
+        self._looker, self._unsettled = module if flags & GRADIENTS else None, True
         if self._asks:
             looked = self.order.looks(matches, unknown)
             for batch in looked:
@@ -436,6 +441,7 @@ class Steps:
 
     def _settle(self, module: int | None) -> None:
         """Training continues: the requested batches are in use, evaluations are excluded."""
+        self._unsettled = False
         end = self._asked_since_look or 0
         if self.overlap.under_way:
             self.overlap.ended()
@@ -526,6 +532,7 @@ class Steps:
                     self._waited(-batch.ns)
         self._asked_since_look = now
         self._forget_looks()
+        self._unsettled = True
 
     def _evaluated_before_the_update(self) -> None:
         """An evaluation between the last gradient and the optimizer's step: recorded now, since the next step begins after that."""
@@ -540,6 +547,7 @@ class Steps:
 
     def _forget_looks(self) -> None:
         self._looked_ns, self._looker = 0, None
+        self._unsettled = self._evaluating is not None or self._asked_since_look is not None or bool(self.overlap.under_way)
         if self._looked:
             self._looked = []
         if self._lookers:

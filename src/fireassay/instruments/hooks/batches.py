@@ -55,7 +55,7 @@ class Storages:
     """The batches of this process, by storage."""
 
     def __init__(self, torch: Any) -> None:
-        self._tensor, self._expired = torch.Tensor, torch.UntypedStorage._expired
+        self._tensor, self._strided, self._expired = torch.Tensor, torch.strided, torch.UntypedStorage._expired
         self._pieces: dict[int, Piece | dict[int, Piece]] = {}
         self._others: list[tuple[Batch, tuple[Any, ...]]] = []  # a batch's tensors but the first, weakly, until one may be asked for
         self._sweep = 64
@@ -63,8 +63,8 @@ class Storages:
     def add(self, batch: Batch, content: Any) -> None:
         """Index a batch's tensors."""
         kind = type(content)
-        if (kind is list or kind is tuple) and content and type(content[0]) is self._tensor:
-            self._add(batch, content[0])
+        if (kind is list or kind is tuple) and content and type(first := content[0]) is self._tensor:
+            self._add(batch, first)
             if len(content) > 1:
                 self._others.append((batch, tuple([ref(other) for other in tensors(content[1:], self._tensor)])))
         else:
@@ -88,9 +88,8 @@ class Storages:
             piece = Piece(batch, tensor, tensor.untyped_storage())
         except (RuntimeError, NotImplementedError):  # sparse, or without storage
             return
-        known = self._pieces.get(piece.storage)
-        if known is None:
-            self._pieces[piece.storage] = piece
+        known = self._pieces.setdefault(piece.storage, piece)
+        if known is piece:
             return
         shared = known if type(known) is dict else {known.ptr: known}  # type: ignore[union-attr]
         shared.pop(piece.ptr, None)  # the same rows, fetched again
@@ -101,8 +100,11 @@ class Storages:
 
     def matches(self, inputs: Any) -> tuple[Sequence[Match], bool]:
         """(batches passed to a call, whether it may also receive an unidentifiable one)."""
-        if type(inputs) is tuple and len(inputs) == 1 and type(tensor := inputs[0]) is self._tensor:  # the usual call
-            match = self._match(tensor)
+        if type(inputs) is tuple and len(inputs) == 1 and type(tensor := inputs[0]) is self._tensor and tensor.layout is self._strided:  # the usual
+            piece = self._pieces.get(tensor.untyped_storage()._cdata)
+            if type(piece) is Piece and tensor.numel() >= piece.numel:
+                return ((piece.batch, None),), False
+            match = None if piece is None else self._match(tensor)
             if match is not None:
                 return (match,), False
             if tensor.requires_grad or not self._others:

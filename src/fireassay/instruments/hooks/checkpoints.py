@@ -172,7 +172,7 @@ class Checkpoints:
 
     def _nested(self) -> bool:
         """Whether we are inside a checkpoint or another part marked as not training."""
-        return not self._recorder.active or self._attached.pausing
+        return not self._recorder.active or bool(self._attached.pausing)
 
     def _shielded(self, call: Callable[..., Any], *arguments: Any, **words: Any) -> Any:
         try:

@@ -24,6 +24,8 @@ from fireassay.instruments.recorder.recorder import Recorder
 class Marked:
     """Records the communication of steps that the script marks."""
 
+    pausing = 0  # nobody reports pauses but the marks
+
     def __init__(self, torch: Any, recorder: Recorder, before: Attached | None = None) -> None:
         """`before`: the previous hooks' state, whose pending calls continue."""
         self.recorder, self.now = recorder, recorder.now

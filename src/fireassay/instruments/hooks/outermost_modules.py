@@ -19,7 +19,10 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from threading import get_ident
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+if TYPE_CHECKING:
+    from fireassay.instruments.recorder.recorder import Recorder
 
 QUIET: Final = 16  # outermost calls without a new class, after which none is expected
 SHARE: Final = 32
@@ -35,10 +38,8 @@ class Watcher(Protocol):
     """Receives the calls of outermost modules."""
 
     inside: bool
-
-    @property
-    def active(self) -> bool:
-        """Whether anything is recorded."""
+    pausing: int  # reported pauses, nested
+    recorder: Recorder
 
     def forward(self, module: Any, inputs: Any = ...) -> bool:
         """The outermost module is called; whether its end is recorded too."""
@@ -134,7 +135,7 @@ def called(self: Any, *arguments: Any, **words: Any) -> Any:
     attached = state.attached
     if attached.inside:
         return _base.__call__(self, *arguments, **words)
-    if get_ident() != state.main or not attached.active or _is_compiling() or not attached.forward(self, arguments or words):
+    if get_ident() != state.main or not attached.recorder.active or attached.pausing or _is_compiling() or not attached.forward(self, arguments or words):
         return _base.__call__(self, *arguments, **words)
     try:
         return _base.__call__(self, *arguments, **words)
@@ -149,7 +150,7 @@ def _calling(original: Any) -> Any:
         if _is_traced() or (state := _current) is None or state.attached.inside:
             return original(self, *arguments, **words)
         attached = state.attached
-        if get_ident() != state.main or not attached.active or _is_compiling() or not attached.forward(self, arguments or words):
+        if get_ident() != state.main or not attached.recorder.active or attached.pausing or _is_compiling() or not attached.forward(self, arguments or words):
             return original(self, *arguments, **words)
         try:
             return original(self, *arguments, **words)

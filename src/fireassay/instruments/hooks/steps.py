@@ -65,7 +65,7 @@ from fireassay.steps.events import (
 )
 from fireassay.steps.reading import Steps
 
-MOST_EVENTS: Final = 512  # before they are read
+MOST_EVENTS: Final = 96  # before they are read: few enough to be cached still
 PASSES: Final = COUNTS | GRADIENTS
 # Since the last forward pass with gradients: nothing, a batch was requested, a pass may have trained nothing, it did and was an evaluation,
 # an optimizer has stepped.
@@ -94,7 +94,7 @@ class Attached:
         self.named: Mapping[str, Any] | None = None  # phases that are timed or counted by other means too
         self.scales = False  # losses, before their backward pass
         self.begun = False
-        self._pausing = 0  # reported ones, nested
+        self.pausing = 0  # reported ones, nested
         self._asks = False  # the script requests batches
         self._where = BETWEEN  # the current phase
         self._since_pass = UPDATED  # what happened since the last forward pass with gradients
@@ -133,12 +133,7 @@ class Attached:
     @property
     def active(self) -> bool:
         """Whether anything is recorded; False while a callback reports a pause."""
-        return self.recorder.active and not self._pausing
-
-    @property
-    def pausing(self) -> bool:
-        """Whether a reported pause is under way."""
-        return bool(self._pausing)
+        return self.recorder.active and not self.pausing
 
     @property
     def trains(self) -> bool:
@@ -199,12 +194,12 @@ class Attached:
     def pause(self, kind: str) -> int:
         """Begin a reported pause of the training; returns its start. Calls during it are ignored."""
         self._goes_on()
-        self._pausing += 1
+        self.pausing += 1
         return self.recorder.pause(kind)
 
     def resume(self, kind: str, begin: int, succeeded: bool, detail: Mapping[str, Any] = MappingProxyType({})) -> None:
         """Training continues."""
-        self._pausing -= 1
+        self.pausing -= 1
         self.recorder.resume(kind, begin, succeeded, detail)
 
     def saved(self, begin: int, end: int) -> None:

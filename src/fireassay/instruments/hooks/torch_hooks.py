@@ -27,6 +27,7 @@ from fireassay.instruments.hooks.collective_calls import Calls
 from fireassay.instruments.hooks.exposed_communication import ExposedCommunication
 from fireassay.instruments.hooks.sample_sources import tap
 from fireassay.instruments.hooks.steps import Attached
+from fireassay.instruments.recorder.recorder import Recorder
 from fireassay.steps.events import LOST
 
 Undo = Callable[[], None]
@@ -35,8 +36,10 @@ Undo = Callable[[], None]
 class Observer(Protocol):
     """Observes backward passes and collectives."""
 
+    recorder: Recorder
     communication: ExposedCommunication
     calls: Calls
+    pausing: int  # reported pauses, nested
 
     @property
     def active(self) -> bool:
@@ -123,7 +126,7 @@ def _epochs(torch: Any, attached: Attached, iterators: Any) -> list[Undo]:
 
 def _batches(attached: Attached, iterators: Any) -> list[Undo]:
     """Waiting for a batch, and its samples."""
-    main, current = threading.main_thread().ident, threading.get_ident
+    recorder, main, current = attached.recorder, threading.main_thread().ident, threading.get_ident
 
     def lost(iterator: Any) -> None:
         if (source := getattr(iterator, "_assay_source", None)) is not None:
@@ -133,7 +136,7 @@ def _batches(attached: Attached, iterators: Any) -> list[Undo]:
 
     def following(original: Any) -> Any:
         def __next__(self: Any) -> Any:
-            if not attached.active or current() != main:
+            if not recorder.active or attached.pausing or current() != main:
                 attached.shielded(lost, self)
                 return original(self)
             try:
@@ -172,13 +175,13 @@ def _modules(_: Any, attached: Attached) -> list[Undo]:
 
 def _backward(torch: Any, attached: Observer) -> list[Undo]:
     compiler = torch.compiler
-    main, current, is_compiling = threading.main_thread().ident, threading.get_ident, compiler.is_compiling
+    recorder, main, current, is_compiling = attached.recorder, threading.main_thread().ident, threading.get_ident, compiler.is_compiling
     # cheaper than `is_compiling`: a constant under torch.compile, and the flag of an export
     is_traced = getattr(compiler, "is_dynamo_compiling", is_compiling)
 
     def running(original: Any) -> Any:
         def _engine_run_backward(roots: Any, *arguments: Any, **words: Any) -> Any:
-            if is_traced() or getattr(compiler, "_is_compiling_flag", False) or current() != main or not attached.active:
+            if is_traced() or getattr(compiler, "_is_compiling_flag", False) or current() != main or not recorder.active or attached.pausing:
                 return original(roots, *arguments, **words)
             begun = attached.backward(roots, bool(words.get("accumulate_grad")))
             try:
@@ -206,12 +209,13 @@ def _backward(torch: Any, attached: Observer) -> list[Undo]:
 
 def _optimizers(torch: Any, attached: Attached) -> list[Undo]:
     optimizers = importlib.import_module("torch.optim.optimizer")  # the package hides it
+    recorder = attached.recorder
     dry: list[Any] = []  # the optimizer that steps only to create its state
     thread = threading.local()  # thread ids are reused
     threads: list[None] = []  # one entry per optimizer step in progress
 
     def before(optimizer: Any, arguments: Any, words: Any) -> None:
-        if not attached.active:
+        if not recorder.active or attached.pausing:
             return
         if not hasattr(thread, "known"):
             thread.known = True
@@ -230,7 +234,7 @@ def _optimizers(torch: Any, attached: Attached) -> list[Undo]:
     def after(optimizer: Any, _: Any, __: Any) -> None:
         if dry and dry[-1] is optimizer:
             dry.pop()
-        elif attached.active:
+        elif recorder.active and not attached.pausing:
             try:
                 attached.stepped(optimizer)
             except Exception as error:
