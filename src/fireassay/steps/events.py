@@ -106,4 +106,3 @@ class Batch:
         ids = [self.ids[row] for row in rows if row not in recorded]
         self.recorded = recorded.union(rows)
         return ids or None
-

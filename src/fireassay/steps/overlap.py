@@ -29,7 +29,9 @@ class Rows:
     trained: bytearray = field(default_factory=bytearray)
     pending: list[tuple[Any, list[int]]] = field(default_factory=list)
     views: dict[int, bool] = field(default_factory=dict)  # data sets that were trained on
-    whole: dict[int, Source | None] = field(default_factory=dict)  # their first source trained on to its end: later ones have the same samples
+    whole: dict[int, Source | None] = field(
+        default_factory=dict
+    )  # their first source trained on to its end: later ones have the same samples
 
     def note(self) -> None:
         """Mark the rows that were trained on."""

@@ -91,7 +91,7 @@ class Storages:
         known = self._pieces.setdefault(piece.storage, piece)
         if known is piece:
             return
-        shared = known if type(known) is dict else {known.ptr: known}  # type: ignore[union-attr]
+        shared = known if isinstance(known, dict) else {known.ptr: known}
         shared.pop(piece.ptr, None)  # the same rows, fetched again
         shared[piece.ptr] = piece
         if len(shared) > MOST_SHARED:
@@ -100,7 +100,9 @@ class Storages:
 
     def matches(self, inputs: Any) -> tuple[Sequence[Match], bool]:
         """(batches passed to a call, whether it may also receive an unidentifiable one)."""
-        if type(inputs) is tuple and len(inputs) == 1 and type(tensor := inputs[0]) is self._tensor and tensor.layout is self._strided:  # the usual
+        if (
+            type(inputs) is tuple and len(inputs) == 1 and type(tensor := inputs[0]) is self._tensor and tensor.layout is self._strided
+        ):  # the usual
             piece = self._pieces.get(tensor.untyped_storage()._cdata)
             if type(piece) is Piece and tensor.numel() >= piece.numel:
                 return ((piece.batch, None),), False
@@ -154,7 +156,11 @@ class Passes:
             return None
         begins = [number for number, _ in passes]
         found = _search(roots, begins, ends)
-        last = len(begins) if found == TOO_LARGE else max((index for index, number in enumerate(begins) if number in found), default=len(begins))
+        last = (
+            len(begins)
+            if found == TOO_LARGE
+            else max((index for index, number in enumerate(begins) if number in found), default=len(begins))
+        )
         left = range(last + 1, len(begins))
         self.open, self.ends = [passes[index] for index in left], [ends[index] for index in left if index < len(ends)]
         return found

@@ -282,9 +282,9 @@ class Calls:
 
 
 class Steady(Protocol):
-    """Handles steady steps (`fast_step`)."""
+    """Watches a steady pass (`exposed_communication`)."""
 
-    on: bool  # whether the current step is one
+    on: bool  # whether it is one
 
 
 def _nothing() -> None:

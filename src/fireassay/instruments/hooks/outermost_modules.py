@@ -135,7 +135,13 @@ def called(self: Any, *arguments: Any, **words: Any) -> Any:
     attached = state.attached
     if attached.inside:
         return _base.__call__(self, *arguments, **words)
-    if get_ident() != state.main or not attached.recorder.active or attached.pausing or _is_compiling() or not attached.forward(self, arguments or words):
+    if (
+        get_ident() != state.main
+        or not attached.recorder.active
+        or attached.pausing
+        or _is_compiling()
+        or not attached.forward(self, arguments or words)
+    ):
         return _base.__call__(self, *arguments, **words)
     try:
         return _base.__call__(self, *arguments, **words)
@@ -150,7 +156,13 @@ def _calling(original: Any) -> Any:
         if _is_traced() or (state := _current) is None or state.attached.inside:
             return original(self, *arguments, **words)
         attached = state.attached
-        if get_ident() != state.main or not attached.recorder.active or attached.pausing or _is_compiling() or not attached.forward(self, arguments or words):
+        if (
+            get_ident() != state.main
+            or not attached.recorder.active
+            or attached.pausing
+            or _is_compiling()
+            or not attached.forward(self, arguments or words)
+        ):
             return original(self, *arguments, **words)
         try:
             return original(self, *arguments, **words)

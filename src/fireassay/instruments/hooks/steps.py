@@ -70,6 +70,7 @@ PASSES: Final = COUNTS | GRADIENTS
 # Since the last forward pass with gradients: nothing, a batch was requested, a pass may have trained nothing, it did and was an evaluation,
 # an optimizer has stepped.
 SETTLED, ASKED, LOOKED, EVALUATES, UPDATED = range(5)
+MAY_EVALUATE: Final = (LOOKED, EVALUATES)
 
 
 class Attached:
@@ -229,9 +230,9 @@ class Attached:
         """A batch is requested."""
         now, turns = self.now(), self.turns
         since, self._since_pass, self._where = self._since_pass, ASKED, "data"
-        if since == LOOKED or since == EVALUATES:
+        if since in MAY_EVALUATE:
             self._since_pass = EVALUATES
-        if turns.stepped and self._asks and (step := self.calls.step + 1) < self._plain_until and turns.may_have_ended is None:
+        if turns.stepped and self._asks and (step := self.recorder.step_number + 1) < self._plain_until and turns.may_have_ended is None:
             self.append((ASK_TURN, now))
             self.recorder.turned_plainly(step, now)
             turns.stepped.clear()
@@ -420,7 +421,7 @@ class Attached:
                 if not self.begun:
                     self._open()
                 self.outermost.look()
-                self._trains_by(self._looker if self._since_pass in (LOOKED, EVALUATES) else None)
+                self._trains_by(self._looker if self._since_pass in MAY_EVALUATE else None)
             self._derived, self._where, passes, reached, hook = True, "backward", self.passes, None, None
             if len(passes.open) > 1:
                 reached = passes.reached(roots)
@@ -663,7 +664,8 @@ class Attached:
         self.read()
         communication.close()
         if any(self.costs.steps):
-            recorder.costs(*self.costs.per_step())
+            cost, steps = self.costs.per_step()
+            recorder.costs(cost + recorder.written_ns / steps, steps)
         if communication.reducers:
             recorder.logs_every(LOGGED_EVERY)
         communication.tell_parallelism()

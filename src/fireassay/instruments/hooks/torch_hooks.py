@@ -181,7 +181,13 @@ def _backward(torch: Any, attached: Observer) -> list[Undo]:
 
     def running(original: Any) -> Any:
         def _engine_run_backward(roots: Any, *arguments: Any, **words: Any) -> Any:
-            if is_traced() or getattr(compiler, "_is_compiling_flag", False) or current() != main or not recorder.active or attached.pausing:
+            if (
+                is_traced()
+                or getattr(compiler, "_is_compiling_flag", False)
+                or current() != main
+                or not recorder.active
+                or attached.pausing
+            ):
                 return original(roots, *arguments, **words)
             begun = attached.backward(roots, bool(words.get("accumulate_grad")))
             try:
@@ -207,38 +213,50 @@ def _backward(torch: Any, attached: Observer) -> list[Undo]:
 # ---- optimizers --------------------------------------------------------------------------------------------------------
 
 
-def _optimizers(torch: Any, attached: Attached) -> list[Undo]:
-    optimizers = importlib.import_module("torch.optim.optimizer")  # the package hides it
-    recorder = attached.recorder
-    dry: list[Any] = []  # the optimizer that steps only to create its state
-    thread = threading.local()  # thread ids are reused
-    threads: list[None] = []  # one entry per optimizer step in progress
+class _Updates:
+    """Every optimizer's step, by two shared hooks."""
 
-    def before(optimizer: Any, arguments: Any, words: Any) -> None:
-        if not recorder.active or attached.pausing:
+    def __init__(self, attached: Attached) -> None:
+        self._attached, self._recorder = attached, attached.recorder
+        self._dry: list[Any] = []  # the optimizer that steps only to create its state
+        self._thread = threading.local()  # thread ids are reused
+        self._threads = 0  # in which optimizers step
+
+    def before(self, optimizer: Any, arguments: Any, words: Any) -> None:
+        """An optimizer is about to step."""
+        attached = self._attached
+        if not self._recorder.active or attached.pausing or not (hasattr(self._thread, "known") or self._is_first()):
             return
-        if not hasattr(thread, "known"):
-            thread.known = True
-            threads.append(None)
-            if len(threads) > 1:
-                attached.failed(RuntimeError("optimizers step in several threads, so updates cannot be assigned to steps"))
-                return
         if not attached.trains and _is_dry(optimizer, len(arguments) > 1 or words.get("closure") is not None):
-            dry.append(optimizer)
+            self._dry.append(optimizer)
             return
         try:
             attached.step(optimizer)
         except Exception as error:
             attached.failed(error)
 
-    def after(optimizer: Any, _: Any, __: Any) -> None:
+    def _is_first(self) -> bool:
+        """A thread's first step. Whether no other thread has made one."""
+        self._thread.known = True
+        self._threads += 1
+        if self._threads > 1:
+            self._attached.failed(RuntimeError("optimizers step in several threads, so updates cannot be assigned to steps"))
+        return self._threads == 1
+
+    def after(self, optimizer: Any, _: Any, __: Any) -> None:
+        """It has stepped."""
+        attached, dry = self._attached, self._dry
         if dry and dry[-1] is optimizer:
             dry.pop()
-        elif recorder.active and not attached.pausing:
+        elif self._recorder.active and not attached.pausing:
             try:
                 attached.stepped(optimizer)
             except Exception as error:
                 attached.failed(error)
+
+
+def _optimizers(torch: Any, attached: Attached) -> list[Undo]:
+    optimizers, updates = importlib.import_module("torch.optim.optimizer"), _Updates(attached)  # the package hides it
 
     def init(original: Any) -> Any:
         def __init__(self: Any, *arguments: Any, **words: Any) -> None:
@@ -247,7 +265,7 @@ def _optimizers(torch: Any, attached: Attached) -> list[Undo]:
 
         return __init__
 
-    hooks = (optimizers.register_optimizer_step_pre_hook(before), optimizers.register_optimizer_step_post_hook(after))
+    hooks = (optimizers.register_optimizer_step_pre_hook(updates.before), optimizers.register_optimizer_step_post_hook(updates.after))
     return [*(hook.remove for hook in hooks), _replace(optimizers.Optimizer, "__init__", init)]
 
 

@@ -424,10 +424,11 @@ class Recorder(LaunchEnd):
 
     def close(self) -> None:
         """See `Probe.close`."""
-        self._end(None)
+        self.end(None)
 
     @shielded
-    def _end(self, error: str | None) -> None:
+    def end(self, error: str | None) -> None:
+        """Record the end of this worker, and with which error."""
         if self._hooks is not None:
             self._hooks.close()
         self.leave(self._loop, failed=error is not None)
@@ -463,4 +464,4 @@ class Recorder(LaunchEnd):
     def __exit__(self, kind: type[BaseException] | None, _: BaseException | None, __: TracebackType | None) -> None:
         self._entered -= 1
         if self._entered <= 0:
-            self._end(None if kind is None else kind.__name__)
+            self.end(None if kind is None else kind.__name__)

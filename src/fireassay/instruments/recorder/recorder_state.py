@@ -179,6 +179,11 @@ class RecorderState(Probe, ABC):
         self._exposed = ns
 
     @property
+    def written_ns(self) -> int:
+        """Processor time of writing so far, outside the training thread."""
+        return self._sink.flush_cpu_ns() or 0
+
+    @property
     def on_gpu(self) -> bool:
         """Whether phases are timed on a GPU."""
         return self._later is not None
