@@ -35,7 +35,7 @@ def test_the_view_has_four_layers_for_each_count_of_several_workers(view: View) 
 def test_json_has_them_as_its_reference_says(view: View) -> None:
     rows = json.loads(content(view, "json"))["layers"]
     assert [row["state"] for row in rows] == ["pass", "not run", "fail", "advice"]
-    assert all(list(row) == [name for name, _, _ in DOCUMENT.fields["layers[]"]] for row in rows)
+    assert all(list(row) == [name for name, _, _ in DOCUMENT.fields()["layers[]"]] for row in rows)
 
 
 @pytest.mark.parametrize("name", ["markdown", "html", "terminal"])

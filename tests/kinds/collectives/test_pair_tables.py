@@ -6,8 +6,7 @@ import pytest
 
 from fireassay.frames.links.pairs import of_record
 from fireassay.kinds.collectives import pair_tables
-from fireassay.reports.documents.pairs import PAIRS
-from fireassay.reports.documents.values import made
+from fireassay.reports.documents.record import Pairs
 from fireassay.reports.page import said
 from tests.paired import kinds, record
 
@@ -41,7 +40,7 @@ def test_wrong_data_is_told_in_capitals() -> None:
 
 def test_the_json_holds_every_pair() -> None:
     (pairs,) = of_record(record(kinds(2, 1, 2), hosts=("a", "a", "b", "b")))
-    found = made(PAIRS, pairs)
+    found = Pairs.of(pairs)
     assert len(found["links"]) == 12
     assert found["links"][1]["class"] == "across hosts"
     assert found["links"][1]["latency"]["value"] == 0.025

@@ -158,7 +158,7 @@ def test_the_json_has_the_declared_shape(decided: ComparisonView, forced: Compar
     assert parsed["changes"]
     assert parsed["mismatches"]
     conforming(document.DOCUMENT, document.render(decided.comparison))
-    assert document.DOCUMENT.schema in document.reference()
+    assert document.DOCUMENT.VERSION in document.reference()
 
 
 def test_the_forest_shows_the_band_of_equivalence_and_every_ratio_in_words(decided: ComparisonView, struck: ComparisonView) -> None:

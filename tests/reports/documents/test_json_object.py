@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -10,7 +9,8 @@ from jsonschema import Draft202012Validator, ValidationError
 
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.reports.documents import documents
-from fireassay.reports.documents.values import TYPES, VALUE, Document, Key, Keys, lifted
+from fireassay.reports.documents.json_object import TYPES, Document, JsonObject, key, spread
+from fireassay.reports.documents.values import Measured
 from tests.reports.documents.conforming import conforming
 
 MEASURED = Estimate(
@@ -19,24 +19,22 @@ MEASURED = Estimate(
 ABSENT = Absent(reason="refused", detail="too few launches")
 
 
-@dataclass(frozen=True)
-class Item:
-    """A number with a name."""
+class Item(JsonObject):
+    """A number with its name."""
 
-    name: str
-    value: Value
+    name: str = key("its name")
+    value: Measured = spread()
 
 
-ITEM: Keys[Item] = (Key("name", "string", "its name"), *lifted(VALUE, lambda item: item.value))
-SHELF: Document[dict[str, Any]] = Document(
-    verb="shelve",
-    schema="shelf/1",
-    keys=(
-        Key("items", "list of objects", "the items", shape=ITEM),
-        Key("best", "object or null", "the best one", lambda shelf: next(iter(shelf["items"]), None), ITEM),
-        Key("note", "string", "only if there is one", when=lambda shelf: "note" in shelf),
-    ),
-)
+class Shelf(Document):
+    """Named numbers."""
+
+    VERB = "shelve"
+    VERSION = "shelf/1"
+
+    items: list[Item] = key("the items")
+    best: Item | None = key("the best one", lambda shelf: next(iter(shelf["items"]), None))
+    note: str = key("only if there is one", when=lambda shelf: "note" in shelf)
 
 
 @pytest.mark.slow
@@ -46,33 +44,33 @@ def test_every_documents_schema_is_valid_and_names_its_version() -> None:
     for document in found.values():
         schema = document.json_schema()
         Draft202012Validator.check_schema(schema)
-        assert schema["properties"].get("schema", {}).get("const", "") == document.schema
+        assert schema["properties"].get("schema", {}).get("const", "") == document.VERSION
 
 
 @pytest.mark.parametrize("values", [(), (MEASURED,), (ABSENT,), (MEASURED, ABSENT)])
 def test_a_document_conforms_to_its_schema(values: tuple[Value, ...]) -> None:
-    shelf = {"items": [Item("a", value) for value in values]}
-    parsed = conforming(SHELF, SHELF.render(shelf))
+    shelf = {"items": [Item(name="a", value=value) for value in values]}
+    parsed = conforming(Shelf, Shelf.render(shelf))
     assert [item["measured"] for item in parsed["items"]] == [isinstance(value, Estimate) for value in values]
     assert parsed["best"] == (parsed["items"][0] if values else None)
     assert "note" not in parsed
-    assert conforming(SHELF, SHELF.render(shelf | {"note": "x"}))["note"] == "x"
+    assert conforming(Shelf, Shelf.render(shelf | {"note": "x"}))["note"] == "x"
 
 
 def test_an_unbounded_end_is_null() -> None:
-    (item,) = SHELF.content({"items": [Item("a", MEASURED)]})["items"]
+    (item,) = Shelf.of({"items": [Item(name="a", value=MEASURED)]})["items"]
     assert (item["low"], item["high"], item["bounded"]) == (1.0, None, False)
 
 
 @pytest.mark.parametrize("change", [{"schema": "shelf/2"}, {"items": [{}]}, {"items": None}, {"note": 1}])
 def test_another_shape_violates_the_schema(change: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
-        Draft202012Validator(SHELF.json_schema()).validate(SHELF.content({"items": []}) | change)
+        Draft202012Validator(Shelf.json_schema()).validate(Shelf.of({"items": []}) | change)
 
 
 def test_the_reference_lists_a_repeated_shape_once() -> None:
-    assert list(SHELF.fields) == ["(top)", "items[]"]
-    assert [key for key, _, _ in SHELF.fields["(top)"]] == ["schema", "items", "best", "note"]
+    assert list(Shelf.fields()) == ["(top)", "items[]"]
+    assert [key for key, _, _ in Shelf.fields()["(top)"]] == ["schema", "items", "best", "note"]
 
 
 def test_every_type_has_a_valid_schema() -> None:
