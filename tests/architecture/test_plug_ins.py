@@ -66,8 +66,6 @@ def test_a_metric_asks_its_question_and_has_its_place(metric: Metric) -> None:
 def test_no_two_metrics_stand_in_the_same_place() -> None:
     ranks = [metric.rank for metric in METRICS.values() if metric.rank != LAST]
     assert len(set(ranks)) == len(ranks)
-    places = [(place.table, place.position) for metric in METRICS.values() for place in metric.shown]
-    assert len(set(places)) == len(places)
 
 
 def plant(package_copy: Path, page: Path, *packages: str) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from fireassay.reports.charts.chart import Drawing
 from fireassay.reports.charts.serving.panel import conditions, draw
+from fireassay.reports.metric_tables import PANEL
 from fireassay.reports.view import View
 from tests.reports.conftest import EVIL
 from tests.reports.pages.test_record import structure
@@ -21,7 +22,7 @@ def test_there_is_a_picture_for_each_condition_that_varies(load: View, scenarios
 
 
 def test_eight_numbers_are_asked_for(load: View) -> None:
-    rows = [row for _, row in load.shown_in("panel")]
+    rows = [row for _, row in load.shown_in(PANEL)]
     assert len(rows) == 8
     drawn = draw(load)
     assert isinstance(drawn, Drawing)

@@ -9,6 +9,7 @@ from fireassay.kinds.serving import a_or_b, questions, tables
 from fireassay.kinds.serving import answer as of_load
 from fireassay.kinds.serving import sheets as load_sheets
 from fireassay.kinds.serving.brief import brief
+from fireassay.reports import metric_tables
 from fireassay.reports.charts import quality
 from fireassay.reports.charts.record_charts import Charts, charts_of
 from fireassay.reports.charts.serving import curve, goodput, panel, percentiles, timeline
@@ -96,7 +97,7 @@ PAPER: Final = Paper(
     workload=("Engines", "Model", "Task", "Scenarios", "Prompts", "Load", "Objectives", "Clock", "Prices", "Faults"),
     method=_method,
     performance=lambda view: (sentence(view.sentence), *tables.capacity(view)),
-    table="paper",
+    table=metric_tables.PAPER,
 )
 
 

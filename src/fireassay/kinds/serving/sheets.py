@@ -20,6 +20,7 @@ from fireassay.metrics.serving.latency import TPOT_P50, TPOT_P99, TTFT_P50, TTFT
 from fireassay.metrics.serving.objectives import GOODPUT
 from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT, REQUEST_THROUGHPUT
 from fireassay.reports.graph import Amounts, Axis, Graph, Trace
+from fireassay.reports.metric_tables import WORKBOOK
 from fireassay.reports.page import Blocks, Cell, Figure, Raw, Section, Table, heads, said
 from fireassay.reports.series.graphs import amounts, axis, grouped, measured
 from fireassay.reports.view import Column, MetricRow, View
@@ -74,7 +75,7 @@ def _data(name: str, content: Callable[[], Blocks]) -> Section:
 
 def _summary(view: View, scenario: str) -> Blocks:
     head = ["Scenario", "Engine", {"concurrency": "Concurrency", "rate": "Rate (requests/s)"}.get(view.load_word, "Load")]
-    head += ["Requests counted", "Answered", *(placement.head for placement, _ in view.shown_in("workbook"))]
+    head += ["Requests counted", "Answered", *(column.head for column, _ in view.shown_in(WORKBOOK))]
     for title, _ in LATENCIES:
         head += [f"{title} mean", *(f"{title} p{100 * share:g}" for share in SHARES)]
     head += ["Output speed of one request (tokens/s) mean"]
@@ -134,7 +135,7 @@ def _row(view: View, column: Column) -> Iterator[Cell]:
     counted = view.load.requests.filter((pl.col("configuration") == column.key) & pl.col("counted") & (pl.col("role") == "timed"))
     well = counted.filter("ok")
     yield from (column.scenario, column.engine, column.load, counted.height, well.height)
-    for _, row in view.shown_in("workbook"):
+    for _, row in view.shown_in(WORKBOOK):
         cell = row.cells.get(column.key)
         yield (None if cell is None else Figure(value=cell.value.value) if isinstance(cell.value, Estimate) else cell.text)
     for _, name in LATENCIES:

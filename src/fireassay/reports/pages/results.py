@@ -13,10 +13,10 @@ from typing import Final
 from fireassay import catalog
 from fireassay.estimates.format import count
 from fireassay.metrics.metric import ALL
-from fireassay.metrics.metric import Table as PlaceTable
 from fireassay.metrics.training.scaling import AMDAHL_CEILING, EFFICIENCY, HELD_OUT_ERROR, SERIAL_FRACTION, SPEEDUP, USL_PEAK
 from fireassay.metrics.training.time import THROUGHPUT
 from fireassay.reports import grouping
+from fireassay.reports.metric_tables import RESULTS, MetricTable
 from fireassay.reports.page import Blocks, Cell, Number, Page, Prose, Section, Table, heads
 from fireassay.reports.pages.page_plugin import RecordPage
 from fireassay.reports.view import DIMENSION_TITLES, Column, MetricRow, View
@@ -66,7 +66,7 @@ class Paper:
     performance: Sentences = _speedups
     dimensions: tuple[tuple[str, str], ...] = DIMENSION_SECTIONS  # (title, dimension) of the sections after the results
     scope: Sentences = _scope  # the last sentences of the limits
-    table: PlaceTable = "results"  # metrics that are columns of it
+    table: MetricTable = RESULTS  # metrics that are columns of it
     rows: Callable[[View], Sequence[MetricRow]] | None = None  # these instead
 
 

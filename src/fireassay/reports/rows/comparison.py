@@ -12,6 +12,7 @@ from typing import Final
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.format import Scale, Shown, given, reading, scale_for, show
 from fireassay.metrics.metric import Metric
+from fireassay.reports.metric_tables import OVERVIEW
 from fireassay.reports.page import Tone
 from fireassay.units import FRACTION
 from fireassay.verdict.comparison.change_phrases import EXPLORATORY, change_column, detectable_text, needed_text, probability_text
@@ -117,10 +118,12 @@ class ComparisonView:
 
 def build(comparison: Comparison, metrics: Mapping[str, Metric], work: str = "items") -> ComparisonView:
     """The whole tree; `metrics` says what the names mean, `work` names one item in the plural."""
-    columns = sorted((place.position, name) for name, metric in metrics.items() for place in metric.shown if place.table == "overview")
     primary = sorted((metric.rank, name) for name, metric in metrics.items() if metric.primary)  # of kinds without an overview: evaluations
     measured = {name for row in comparison.table.values() for name, value in row.items() if isinstance(value, Estimate)}
-    names = [name for _, name in columns if name in measured] or [name for _, name in primary if name in measured][:MOST_HEADS]
+    listed = [metric.name for _, metric in OVERVIEW.of(metrics.values()) if metric.name in measured]
+    names = listed or [name for _, name in primary if name in measured][:MOST_HEADS]
+        name for _, name in primary if name in measured
+    ][:MOST_HEADS]
     return ComparisonView(
         state=comparison.state,
         word=STATE_WORDS[comparison.state],

@@ -14,8 +14,9 @@ from fireassay.estimates.estimate import Estimate, Value
 from fireassay.estimates.format import Shown
 from fireassay.frames.links.network_probe import Network
 from fireassay.frames.links.pairs import Pairs
-from fireassay.metrics.metric import ALL, Table
+from fireassay.metrics.metric import ALL
 from fireassay.metrics.metric import Shown as Placement
+from fireassay.reports.metric_tables import MetricColumn, MetricTable
 from fireassay.reports.rows.evaluation import EvaluationRows
 from fireassay.reports.series import training as series
 from fireassay.reports.series.serving import ServingSeries
@@ -72,7 +73,7 @@ class MetricRow:
     primary: bool
     cells: Mapping[str, Shown]
     tool: str = ""  # the load generator that defines it so; empty for a definition of ours
-    shown: tuple[Placement, ...] = ()  # its columns in tables
+    shown: tuple[Placement, ...] = ()  # the tables that it asks for
 
     @property
     def known(self) -> bool:
@@ -309,10 +310,9 @@ class View:
         value = self.value(name, key)
         return value if isinstance(value, Estimate) else None
 
-    def shown_in(self, table: Table) -> tuple[tuple[Placement, MetricRow], ...]:
+    def shown_in(self, table: MetricTable) -> tuple[tuple[MetricColumn, MetricRow], ...]:
         """The columns of a table of metrics, from the left."""
-        columns = [(placement, row) for row in self.metrics for placement in row.shown if placement.table == table]
-        return tuple(sorted(columns, key=lambda pair: pair[0].position))
+        return table.of(self.metrics)
 
     def label(self, key: str) -> str:
         """The label of a configuration."""

@@ -11,7 +11,6 @@ from typing import Final
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import Scale, given, show
-from fireassay.metrics.metric import Table
 from fireassay.reports.charts.chart import Drawing, Key, Missing, common_scale, linear, point, top_of
 from fireassay.reports.charts.marks import Dot, Mark, Panel, Point
 from fireassay.reports.charts.serving.lines import (
@@ -27,6 +26,7 @@ from fireassay.reports.charts.serving.lines import (
     styled,
     titled,
 )
+from fireassay.reports.metric_tables import CURVE_ACROSS, CURVE_UP, MetricTable
 from fireassay.reports.view import Column, MetricRow, View
 
 NAME = "load-curve"
@@ -59,7 +59,7 @@ class _Plane:
 def draw(view: View) -> list[Drawing | Missing]:
     """Tail time to first token over tokens per second; small multiples for several scenarios."""
     every = lines(view, lambda column: column.engine)
-    across, up = _measured(view, "curve across", every), _measured(view, "curve up", every)
+    across, up = _measured(view, CURVE_ACROSS, every), _measured(view, CURVE_UP, every)
     plane = _Plane(across=across, up=up) if across is not None and up is not None else None
     if plane is None or not any(plane.point(column) for column in view.columns):
         return [Missing(title=TITLE, reason="Throughput and a latency were not both measured at any load.")]
@@ -85,7 +85,7 @@ def draw(view: View) -> list[Drawing | Missing]:
 AXIS_WORDS: Final = {"concurrency": "requests in flight", "rate": "requests offered per second", "": "as planned"}
 
 
-def _measured(view: View, table: Table, engine_lines: tuple[Line, ...]) -> MetricRow | None:
+def _measured(view: View, table: MetricTable, engine_lines: tuple[Line, ...]) -> MetricRow | None:
     """The first metric with numbers at most loads: a tail estimated at one load only makes no curve."""
     rows = [(row, len(estimates_of(row, engine_lines))) for _, row in view.shown_in(table)]
     most = max((known for _, known in rows), default=0)

@@ -11,6 +11,7 @@ from fireassay.estimates.format import count, given
 from fireassay.reports.charts.chart import Drawing, Missing, common_scale, in_words, linear, top_of
 from fireassay.reports.charts.marks import Axis, Panel
 from fireassay.reports.charts.serving.lines import SMALL, Line, drawn, estimates_of, line_keys, lines, load_axis
+from fireassay.reports.metric_tables import PANEL
 from fireassay.reports.view import Column, MetricRow, View
 
 NAME = "load-panel"
@@ -21,9 +22,9 @@ ACROSS: Final = {"concurrency": "Each over the requests in flight.", "rate": "Ea
 def draw(view: View, by: Condition = "engine") -> Drawing | Missing:
     """Two columns of panels, one per measured metric; grouped by load, scenarios or engines lie along the axis."""
     grouped = lines(view, lambda column: _group(view, column, by))
-    shown = [(placement, row) for placement, row in view.shown_in("panel") if estimates_of(row, grouped)]
+    shown = [(placement, row) for placement, row in view.shown_in(PANEL) if estimates_of(row, grouped)]
     if not shown:
-        reason = "None of the headline metrics was measured." if view.shown_in("panel") else "This record holds no load."
+        reason = "None of the headline metrics was measured." if view.shown_in(PANEL) else "This record holds no load."
         return Missing(title=f"Headline metrics by {by}", reason=reason)
     values = [value for _, row in shown for value in estimates_of(row, grouped)]
     return Drawing(
