@@ -122,8 +122,6 @@ def build(comparison: Comparison, metrics: Mapping[str, Metric], work: str = "it
     measured = {name for row in comparison.table.values() for name, value in row.items() if isinstance(value, Estimate)}
     listed = [metric.name for _, metric in OVERVIEW.of(metrics.values()) if metric.name in measured]
     names = listed or [name for _, name in primary if name in measured][:MOST_HEADS]
-        name for _, name in primary if name in measured
-    ][:MOST_HEADS]
     return ComparisonView(
         state=comparison.state,
         word=STATE_WORDS[comparison.state],
