@@ -32,7 +32,7 @@ def flat(page: Page) -> str:
 
 def plots(page: Page) -> list[Plot]:
     """The plots of the answer."""
-    return [block for section in page.of_depth("brief") for block in section.blocks if isinstance(block, Plot)]
+    return [block for section in page.of_role("answer") for block in section.blocks if isinstance(block, Plot)]
 
 
 def harmless(page: Page) -> None:

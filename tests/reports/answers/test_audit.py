@@ -32,7 +32,7 @@ def test_many_pitfalls_fit_the_screen_and_the_last_are_named() -> None:
     )
     shown = page(replace(made, pitfalls=many))
     assert f"✗ also pitfall {MOST_TOLD}, " in flat(shown)
-    (section,) = shown.of_depth("brief")
+    (section,) = shown.of_role("answer")
     assert isinstance(section.blocks[0], Bullets)
     assert len(section.blocks[0].items) == MOST_TOLD + 1
 

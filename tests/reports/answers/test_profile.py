@@ -38,7 +38,7 @@ def test_traces_of_several_launches_are_below_their_common_folder() -> None:
 
 def test_the_parts_of_a_step_are_those_of_the_trace() -> None:
     shown = page(report(*(rank(rank=number, file=f"{number}") for number in range(12))))
-    table = next(block for section in shown.of_depth("brief") for block in section.blocks if isinstance(block, Table))
+    table = next(block for section in shown.of_role("answer") for block in section.blocks if isinstance(block, Table))
     assert len(table.rows) == 8
     texts = dict(zip([head.text for head in table.heads], [said(cell).text for cell in table.rows[0]], strict=True))
     assert texts["step, ms"] == "10"

@@ -24,7 +24,7 @@ def scaling(repository: Path) -> Rubric:
 
 
 def table(made: Rubric) -> Table:
-    ((block,),) = [section.blocks for section in page(made).of_depth("brief")]
+    ((block,),) = [section.blocks for section in page(made).of_role("answer")]
     assert isinstance(block, Table)
     return block
 

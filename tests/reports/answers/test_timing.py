@@ -61,7 +61,7 @@ def test_two_commands_are_compared_by_the_ratio_of_their_times(factor: float, li
 def test_each_command_is_a_row_with_its_numbers_in_one_unit() -> None:
     summaries, comparison = timed(1.0, 0.5, 1.0)
     shown = page(summaries, comparison)
-    table = next(block for section in shown.of_depth("brief") for block in section.blocks if isinstance(block, Table))
+    table = next(block for section in shown.of_role("answer") for block in section.blocks if isinstance(block, Table))
     assert [head.text for head in table.heads][1] == "time, ms"
     for (made, _), row in zip(summaries, table.rows, strict=True):
         assert isinstance(row[1], Number)
@@ -83,7 +83,7 @@ def test_each_command_has_a_tile_and_several_are_drawn_on_one_scale() -> None:
         ("1 python -c 1", "1.000 s", "command-1"),
         ("2 python -c 2", "2.000 s", "command-2"),
     ]
-    ((plot,),) = [section.blocks for section in shown.of_depth("first")]
+    ((plot,),) = [section.blocks for section in shown.of_role("exhibit")]
     assert isinstance(plot, Plot)
     assert [row.number.value.value for row in plot.rows if isinstance(row.number.value, Estimate)] == pytest.approx([1.0, 2.0], rel=0.02)
-    assert page(found[:1], None).of_depth("first") == ()
+    assert page(found[:1], None).of_role("exhibit") == ()

@@ -102,7 +102,7 @@ def test_two_records_of_loads_have_a_series_each_over_their_common_loads(two: Co
 @pytest.mark.slow
 def test_its_page_shows_them_first_and_the_differences_at_equal_loads(two: ComparisonView) -> None:
     found = page(two)
-    first = [block.name for section in found.of_depth("first") for block in section.blocks if isinstance(block, (Chart, Plot))]
+    first = [block.name for section in found.of_role("exhibit") for block in section.blocks if isinstance(block, (Chart, Plot))]
     assert first == ["pareto", "changes"]
     (plot,) = [block for section in found.sections if section.key == "equal" for block in section.blocks if isinstance(block, Plot)]
     assert [row.name for row in plot.rows] == ["concurrency=4", "concurrency=8", "concurrency=16"]
@@ -113,4 +113,4 @@ def test_records_without_tokens_have_none(two: ComparisonView) -> None:
     rows = tuple(row for row in two.rows if row.metric != "output_throughput" and row.metric != "tokens_per_dollar")
     bare = ComparisonView(**{**vars(two), "rows": rows})
     assert isinstance(of_sides(bare), Missing)
-    assert page(bare).of_depth("first") == ()
+    assert page(bare).of_role("exhibit") == ()

@@ -114,7 +114,7 @@ ANSWERED = replace(
         next=(Next(reason="find the serial work:", command="assay profile 77ab01 --workers 2"),),
         record="77ab01, 5 launches a level",
     ),
-    sections=(*PAGE.sections, *(Section(key=b.name, title="", depth="brief", content=(b,)) for b in (LEVELS, EFFICIENCY, WHY))),
+    sections=(*PAGE.sections, *(Section(key=b.name, title="", role="answer", content=(b,)) for b in (LEVELS, EFFICIENCY, WHY))),
 )
 
 

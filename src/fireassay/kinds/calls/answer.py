@@ -33,7 +33,7 @@ def brief(view: View) -> tuple[Section, ...]:
     if view.status == "INVALID":
         return ()
     rows = [(view.name, _value(view, TRIAL_TIME.name), _value(view, TRIAL_CPU_TIME.name), _value(view, TRIAL_MEMORY.name))]
-    return (Section(key="brief-times", title="", depth="brief", content=(table(rows),)),)
+    return (Section(key="brief-times", title="", role="answer", content=(table(rows),)),)
 
 
 def _value(view: View, name: str) -> Value:

@@ -48,7 +48,7 @@ def brief(view: View) -> tuple[Section, ...]:
     tables = (
         [_of_group(view, group, index, len(groups)) for index, group in enumerate(groups)] if len(groups) <= max(SIZES) else [_of_all(view)]
     )
-    return tuple(Section(key=f"brief-{table.name}", title="", depth="brief", content=(table,)) for table in tables)
+    return tuple(Section(key=f"brief-{table.name}", title="", role="answer", content=(table,)) for table in tables)
 
 
 def _known(view: View) -> list[Cell]:

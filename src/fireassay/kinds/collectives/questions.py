@@ -13,7 +13,7 @@ from fireassay.reports.view import View
 
 def sections(view: View) -> Iterator[Section]:
     """The first screen's evidence, then a section per question."""
-    yield Section(key="bandwidth", title="Bandwidth", depth="first", content=lambda: questions.charts(view, collective_bandwidth))
+    yield Section(key="bandwidth", title="Bandwidth", role="exhibit", content=lambda: questions.charts(view, collective_bandwidth))
     yield questions.section(
         "levels",
         "Sizes",

@@ -102,7 +102,7 @@ def brief(view: View) -> tuple[Section, ...]:
     titles = {row.name: row.title for row in view.metrics}
     heads = (Head(text="answers"), *(Head(text=titles[name]) for name in names))
     table = Table(name="scores", heads=heads, rows=rows, inline=True)
-    return (Section(key="brief-scores", title="", depth="brief", content=(table, *_plot(view))),)
+    return (Section(key="brief-scores", title="", role="answer", content=(table, *_plot(view))),)
 
 
 def _measured(view: View, name: str) -> bool:

@@ -17,7 +17,7 @@ def sections(view: View, columns: Sequence[tuple[str, Callable[[LaunchRow], Cell
     """The decision on the first screen, then a section for each question."""
     if view.evaluation is not None and view.evaluation.held:
         content = tuple(tables.forest(view))
-        yield Section(key="held", title="Held or not", question="Was quality held?", depth="first", content=content)
+        yield Section(key="held", title="Held or not", question="Was quality held?", role="exhibit", content=content)
     yield questions.section(
         "scores",
         "Scores",
@@ -47,7 +47,7 @@ def sections(view: View, columns: Sequence[tuple[str, Callable[[LaunchRow], Cell
         if dimension in view.dimensions and dimension not in view.unasked:
             reply = questions.told(view, dimension)
             rows = questions.by_configuration(view, dimension)
-            yield Section(key=f"metrics-{dimension}", title=title, question=question, content=rows, reply=reply, depth="page")
+            yield Section(key=f"metrics-{dimension}", title=title, question=question, content=rows, reply=reply, role="question")
     yield questions.trust(view, columns)
     yield questions.everything(view)
     yield questions.made(view)

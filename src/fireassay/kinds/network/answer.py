@@ -47,7 +47,7 @@ def brief(view: View) -> tuple[Section, ...]:
     left = (f"{count(len(view.network.hosts) - len(hosts), 'more hosts')}: --full",) if len(view.network.hosts) > len(hosts) else ()
     heads = (Head(text="host"), *(Head(text=text) for text, *_ in COLUMNS))
     table = Table(name="hosts", heads=heads, rows=rows, notes=left, inline=True)
-    return (Section(key="brief-hosts", title="", depth="brief", content=(table,)),)
+    return (Section(key="brief-hosts", title="", role="answer", content=(table,)),)
 
 
 def _cell(value: Value | None, scale: Scale) -> TableCell:

@@ -8,7 +8,7 @@ from typing import Final
 from fireassay.kinds.serving import tables
 from fireassay.reports.charts import quality
 from fireassay.reports.charts.serving import curve, goodput, panel, percentiles, timeline
-from fireassay.reports.page import Blocks, Cell, Depth, Prose, Section
+from fireassay.reports.page import Blocks, Cell, Prose, Role, Section
 from fireassay.reports.pages import questions
 from fireassay.reports.view import LaunchRow, View
 
@@ -19,10 +19,10 @@ GOODPUT: Final = "How much of the load was good?"
 
 def sections(view: View, columns: Sequence[tuple[str, Callable[[LaunchRow], Cell]]]) -> Iterator[Section]:
     """The first screen's evidence, then a section per question."""
-    first: Depth = "first" if view.load.rivals is None else "page"  # the frontier of two engines has the first screen
-    yield Section(key="curve", title="Latency", question=CURVE, depth=first, content=lambda: questions.charts(view, curve))
+    first: Role = "exhibit" if view.load.rivals is None else "question"  # the frontier of two engines has the first screen
+    yield Section(key="curve", title="Latency", question=CURVE, role=first, content=lambda: questions.charts(view, curve))
     yield Section(
-        key="goodput", title="Goodput", question=GOODPUT, depth=first, content=lambda: questions.charts(view, goodput, absent=False)
+        key="goodput", title="Goodput", question=GOODPUT, role=first, content=lambda: questions.charts(view, goodput, absent=False)
     )
     yield questions.section("levels", "Loads", "What does each load give?", lambda: _loads(view), questions.told(view, "performance"))
     yield questions.section(
@@ -45,7 +45,7 @@ def sections(view: View, columns: Sequence[tuple[str, Callable[[LaunchRow], Cell
                 question=question,
                 content=rows,
                 reply=questions.told(view, dimension),
-                depth="page",
+                role="question",
             )
     yield questions.section("time", "Over time", "What happened second by second?", lambda: questions.charts(view, timeline, absent=False))
     yield questions.trust(view, columns)

@@ -70,7 +70,7 @@ def sheets(view: View) -> tuple[Section, ...]:
 
 
 def _data(name: str, content: Callable[[], Blocks]) -> Section:
-    return Section(key=f"sheet-{name}", title=name, depth="data", content=content)
+    return Section(key=f"sheet-{name}", title=name, role="data", content=content)
 
 
 def _summary(view: View, scenario: str) -> Blocks:

@@ -29,9 +29,9 @@ def sections(view: View) -> Iterator[Section]:
     """The first screen's evidence, then a section per question."""
     timed = any(launch.role != "profile" for launch in view.launches)
     if timed:
-        yield Section(key="pay", title="Speedup", depth="first", content=lambda: questions.charts(view, speedup))
+        yield Section(key="pay", title="Speedup", role="exhibit", content=lambda: questions.charts(view, speedup))
         if why := _why(view):
-            yield Section(key="why", title="Why not faster", depth="first", content=why)
+            yield Section(key="why", title="Why not faster", role="exhibit", content=why)
         yield questions.section(
             "levels",
             "Counts",

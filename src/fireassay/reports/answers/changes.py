@@ -49,7 +49,7 @@ def name_of(title: str) -> str:
 
 def sections(*blocks: Table | Plot) -> tuple[Section, ...]:
     """Blocks as brief sections."""
-    return tuple(Section(key=f"brief-{block.name}", title="", depth="brief", content=(block,)) for block in blocks)
+    return tuple(Section(key=f"brief-{block.name}", title="", role="answer", content=(block,)) for block in blocks)
 
 
 def doubts(notes: Sequence[str], most: int = MOST_DOUBTS) -> Line:

@@ -62,7 +62,7 @@ def brief(check: Check) -> tuple[Section, ...]:
         items = tuple(_condition(mismatch) for mismatch in check.refused[:MOST_CONDITIONS])
         more = len(check.refused) - len(items)
         left = (Bullet(text=f"{count(more, 'more conditions')}: --full"),) if more else ()
-        return (Section(key="brief-differs", title="", depth="brief", content=(Bullets(items=(*items, *left)),)),)
+        return (Section(key="brief-differs", title="", role="answer", content=(Bullets(items=(*items, *left)),)),)
     if check.state in ("pass", "nothing_measured"):
         return ()
     rows = [row for row in check.rows if row.decides and row.state == check.state and _is_ratio(row)][:MOST_ROWS]

@@ -60,7 +60,7 @@ def answer(view: ComparisonView, records: Sequence[str] = (), *, by_quality: boo
 def brief(view: ComparisonView, records: Sequence[str] = ()) -> tuple[Section, ...]:
     """The evidence: a plot of the metrics, or of the sides; the conditions of a refusal."""
     if view.state == "incomparable":
-        return (Section(key="brief-differs", title="", depth="brief", content=(_conditions(view, records),)),)
+        return (Section(key="brief-differs", title="", role="answer", content=(_conditions(view, records),)),)
     plot = _plot(view)
     flips = view.comparison.flips  # of evaluations
     return sections(*(block for block in (plot, flip_lines(flips, MOST_FLIPS) if flips else None) if block is not None))

@@ -37,7 +37,7 @@ def brief(report: Mapping[str, Any]) -> tuple[Section, ...]:
     if not ranks:
         return ()
     blocks: tuple[Table | Bullets, ...] = (_parts(ranks[:MOST_RANKS], len(ranks)), Bullets(items=tuple(_largest(ranks[0][1]))))
-    return tuple(Section(key=f"brief-{index}", title="", depth="brief", content=(block,)) for index, block in enumerate(blocks, 1))
+    return tuple(Section(key=f"brief-{index}", title="", role="answer", content=(block,)) for index, block in enumerate(blocks, 1))
 
 
 def _ranks(report: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:

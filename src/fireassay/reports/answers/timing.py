@@ -42,14 +42,14 @@ def answer(summaries: Sequence[tuple[Summary, str]], comparison: Comparison | No
 def brief(summaries: Sequence[Summary]) -> tuple[Section, ...]:
     """A row for each command, which a page draws if there are several."""
     rows = [(summary.label, summary.time, summary.processor, summary.memory) for summary in summaries]
-    section = Section(key="brief-times", title="", depth="brief", content=(table(rows),))
+    section = Section(key="brief-times", title="", role="answer", content=(table(rows),))
     known = [(name, summary.time) for name, summary in _named(summaries) if isinstance(summary.time, Estimate)]
     if len(known) < 2:
         return (section,)
     scale = _scale(summaries)
     drawn = tuple(Interval(name=name, number=number(time, scale)) for name, time in known[:MOST_ROWS])
     plot = Plot(name="times-drawn", title=f"time, {scale.label}", rows=drawn, edges=(Edge(value=0.0),))
-    return (section, Section(key="drawn", title="Times", depth="first", content=(plot,)))
+    return (section, Section(key="drawn", title="Times", role="exhibit", content=(plot,)))
 
 
 def _named(summaries: Sequence[Summary]) -> list[tuple[str, Summary]]:

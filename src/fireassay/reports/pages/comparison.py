@@ -88,7 +88,7 @@ def _frontier(view: ComparisonView) -> Iterator[Section]:
     if isinstance(drawing := pareto.of_sides(view), Missing):
         return
     chart = Chart(name=pareto.NAME, draw=lambda: drawing)
-    yield Section(key="pareto", title="Frontier", depth="first", content=(chart, *(b for s in answers.brief(view) for b in s.blocks)))
+    yield Section(key="pareto", title="Frontier", role="exhibit", content=(chart, *(b for s in answers.brief(view) for b in s.blocks)))
     if plot := answers.equal_loads(view):
         yield Section(
             key="equal", title="Equal loads", question="How far apart are they at equal loads?", depth="appendix", content=(plot,)

@@ -35,7 +35,7 @@ def _sections(report: Mapping[str, Any]) -> Iterator[Section]:
     for index, launch in enumerate(report["launches"], 1):
         head, *lines = launch_lines(launch, most=SHOWN)
         yield Section(key=f"profile-{index}", title=head, content=(Prose(text="\n".join(lines), weight="code"),))
-    yield Section(key="charts", title="Charts", depth="first", content=lambda: tuple(_charts(report)))
+    yield Section(key="charts", title="Charts", role="exhibit", content=lambda: tuple(_charts(report)))
     if lines := list(_how_to_open(report)):
         yield Section(key="traces", title="Traces", content=(Prose(text="\n".join(lines), weight="code"),))
 

@@ -29,7 +29,7 @@ MOST_TOLD: Final = 2  # sentences of an answer
 
 def section(key: str, title: str, question: str, content: Callable[[], Blocks], reply: str = "") -> Section:
     """A question with its answer and evidence."""
-    return Section(key=key, title=title, question=question, content=content, reply=reply, depth="page")
+    return Section(key=key, title=title, question=question, content=content, reply=reply, role="question")
 
 
 def told(view: View, dimension: str) -> str:

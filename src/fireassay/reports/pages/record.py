@@ -23,7 +23,6 @@ from fireassay.reports.page import (
     Bullets,
     Cell,
     Chart,
-    Depth,
     Facts,
     Mark,
     Number,
@@ -327,13 +326,13 @@ def facts(rows: Iterable[Fact]) -> Facts:
     return Facts(rows=tuple((fact.name, fact.text) for fact in rows))
 
 
-def profile(view: View, depth: Depth = "front") -> Sections:
+def profile(view: View) -> Sections:
     """Results of profiled launches."""
     if not view.profiles:
         return ()
     lines = (Prose(text="\n".join(launch_lines(launch, most=PROFILE_ROWS)), weight="code") for launch in view.profiles)
     question = "What takes the time inside a step? Profiled steps are slower than timed ones."
-    return (Section(key="profile", title="Profile", question=question, depth=depth, content=tuple(lines)),)
+    return (Section(key="profile", title="Profile", question=question, content=tuple(lines)),)
 
 
 def launches(view: View, columns: Sequence[tuple[str, Callable[[LaunchRow], Cell]]] = ()) -> Section:
@@ -402,7 +401,7 @@ def conditions(view: View) -> Section:
     return Section(key="conditions", title="Conditions", depth="detail", content=(facts(view.conditions),))
 
 
-def methods(view: View, depth: Depth = "appendix") -> Section:
+def methods(view: View) -> Section:
     """The twelve rules, and the artifact form."""
 
     def made() -> Blocks:
@@ -419,7 +418,7 @@ def methods(view: View, depth: Depth = "appendix") -> Section:
         )
         return (intro, Bullets(items=items), artifact(view))
 
-    return Section(key="methods", title="Method", depth=depth, content=made)
+    return Section(key="methods", title="Method", depth="appendix", content=made)
 
 
 def artifact(view: View) -> Table:

@@ -40,7 +40,7 @@ def sheets(
 
 def section(name: str, view: View, made: Callable[[View], Blocks]) -> Section:
     """One sheet, built when it is written."""
-    return Section(key=f"sheet-{name}", title=name, depth="data", content=partial(made, view))
+    return Section(key=f"sheet-{name}", title=name, role="data", content=partial(made, view))
 
 
 def _sheet(head: Sequence[str], rows: tuple[tuple[Cell, ...], ...]) -> Blocks:

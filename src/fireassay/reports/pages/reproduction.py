@@ -94,7 +94,7 @@ def _brief(reproduction: Reproduction) -> tuple[Section, ...]:
         for row in rows
         if row not in drawn
     )[:MOST_TOLD]
-    words = (Section(key="brief-exact", title="", depth="brief", content=(Bullets(items=told),)),) if told else ()
+    words = (Section(key="brief-exact", title="", role="answer", content=(Bullets(items=told),)),) if told else ()
     shown = tuple(
         Interval(name=name_of(row.title.lower()), number=number, mark=_agreement(row)) for row in drawn if (number := _percent(row))
     )

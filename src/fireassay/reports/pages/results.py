@@ -96,13 +96,13 @@ def _section(title: str, content: Callable[[], tuple[Iterable[str], Table | None
         text = "\n".join(sentences)
         return (Prose(text=text), *([table] if table is not None else [])) if text else ()
 
-    return Section(key=f"paper-{title.split()[0].lower()}", title=title, depth="paper", content=blocks)
+    return Section(key=f"paper-{title.split()[0].lower()}", title=title, role="publication", content=blocks)
 
 
 def page(view: View) -> Page:
     """The results section alone, as the record's kind writes it."""
-    sections = [section for section in catalog.part("kinds", view.kind.name, "page", "page")(view) if section.depth == "paper"]
-    return Page(title="", sections=tuple(replace(section, depth="front") for section in sections or results(view)))
+    sections = [section for section in catalog.part("kinds", view.kind.name, "page", "page")(view) if section.role == "publication"]
+    return Page(title="", sections=tuple(replace(section, role="report") for section in sections or results(view)))
 
 
 def _system(view: View) -> Iterator[str]:

@@ -54,7 +54,7 @@ def page(result: Rubric, title: str = "rubric") -> Page:
         lead=_verdict(result),
         answer=_answer(result),
         sections=(
-            Section(key="brief-rows", title="", depth="brief", content=(_brief(result),)),
+            Section(key="brief-rows", title="", role="answer", content=(_brief(result),)),
             Section(key="rows", title="Rows", content=(_table(result),)),
             Section(key="laws", title="Fitted laws", content=(notes(_sentences(result)),)),
             Section(key="picks", title="Choice of row", content=(Bullets(items=picks, empty="none was requested"),)),

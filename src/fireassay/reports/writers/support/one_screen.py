@@ -70,7 +70,7 @@ class Style:
 def write(page: Page, answer: Answer, style: Style) -> str:
     """The answer of a page and its brief sections as text."""
     parts = [list(_head(page, answer, style))]
-    parts += [list(_block(block, style)) for section in page.of_depth("brief") for block in section.blocks]
+    parts += [list(_block(block, style)) for section in page.of_role("answer") for block in section.blocks]
     parts.append(list(_foot(answer, style)))
     drawn = [part for part in parts if part]
     return "\n\n".join("\n".join(line.rstrip() for line in part) for part in drawn) + "\n"
