@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fireassay.estimates.format import show
-from fireassay.kinds.calls.answer import brief
+from fireassay.kinds.calls.show import brief
 from fireassay.reports.page import Number, Table
 from fireassay.reports.pages.record import page
 from fireassay.reports.view import View, build

@@ -11,7 +11,7 @@ import pytest
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import Scale
-from fireassay.kinds.training.page import CHARTS
+from fireassay.kinds.training.show import CHARTS
 from fireassay.reports.charts import launch_timeline
 from fireassay.reports.charts import svg as charts
 from fireassay.reports.charts.chart import Drawing, Missing, has_interval, linear, point, rows_axis

@@ -1,4 +1,9 @@
-"""Which questions does the HTML page of a training answer?  Do more workers pay and why not, then right, fast, worth it, reliable, trusted."""
+"""What does the view of a training show in addition to that of every record?
+
+Which questions does the HTML page of a training answer?  Do more workers pay and why not, then right, fast, worth it, reliable, trusted.
+
+What is on the page of a training?  Its dimensions, the layers of correctness, primary numbers, gates and charts.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +12,22 @@ from typing import Final
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import show
-from fireassay.kinds.training.answer import decomposition, studied
+from fireassay.kinds.training.answer import answer as answer
+from fireassay.kinds.training.answer import brief, decomposition, studied
+from fireassay.kinds.training.sheets import graphs
 from fireassay.metrics.training.faults import TIMELINE
 from fireassay.reports.charts import cost_time, launch_order, launch_timeline, quality
+from fireassay.reports.charts.record_charts import Charts, charts_of
 from fireassay.reports.charts.training import communication_model, fault, phases, profile, rank_time, ranks, speedup, step_timeline
 from fireassay.reports.page import Blocks, Number, Part, Section, Sum
 from fireassay.reports.pages import questions, record
-from fireassay.reports.view import Column, View
+from fireassay.reports.pages.record_sheets import sheets
+from fireassay.reports.pages.results import results
+from fireassay.reports.series.training import of_training
+from fireassay.reports.view import Column, KindView, View
+
+VIEW = KindView(fields=lambda view, measured, judgement: {"series": of_training(view.series, measured, judgement.results)})
+
 
 RECOVERY, *STAGES = (name for name, *_ in TIMELINE)  # the whole, then its parts in their order
 SHOWN: Final = (
@@ -104,3 +118,38 @@ def _recovery(view: View) -> tuple[Sum, ...]:
         end = Part(text="until progress was regained", number=Number(shown=whole.cells[column.key]), role="total")
         sums.append(Sum(name=f"recovery-{column.workers}", title=title, unit=scale.label, start=first, parts=tuple(others), total=end))
     return tuple(sums)
+
+
+CHARTS: Final[Charts] = charts_of(
+    speedup, communication_model, phases, ranks, step_timeline, quality, cost_time, rank_time, fault, launch_timeline, launch_order
+)
+
+
+def page(view: View) -> tuple[Section, ...]:
+    """The sections of a training."""
+    return (
+        record.dimensions(view),
+        *record.layers(view),
+        record.recommendation(view),
+        record.gates(view),
+        record.numbers(view),
+        record.charts(view),
+        *record.profile(view),
+        record.findings(view),
+        *record.metrics(view),
+        record.launches(view, record.TRAINING_COLUMNS),
+        *record.environment(view),
+        record.conditions(view),
+        record.methods(view),
+        *brief(view),
+        *sections(view),
+        *sheets(view, graphs=graphs),
+        *results(view),
+    )
+
+
+def charts(view: View) -> Charts:
+    """Only the chart of the profile if all launches are profiled, since the others need timed ones."""
+    if view.launches and all(launch.role == "profile" for launch in view.launches):
+        return charts_of(profile)
+    return (*charts_of(profile), *CHARTS) if view.profiles else CHARTS
