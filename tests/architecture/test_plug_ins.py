@@ -21,12 +21,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fireassay import catalog
 from fireassay.metrics.metric import LAST, Metric
-from fireassay.reports import view
+from fireassay.reports import build_view
 from fireassay.reports.documents import record as document
 from fireassay.verdict.judge import judge
 from tests.builders import measured
 record = measured()
-tree = view.build(record, judge(record))
+tree = build_view.build(record, judge(record))
 written = {"json": document.render(tree)}
 for page, writer in (("record", "markdown"), ("sentence", "markdown"), ("record", "outline")):
     made = replace(catalog.load("reports.pages", page).page(tree), full=True)

@@ -7,8 +7,9 @@ from typing import Final
 
 import pytest
 
+from fireassay.reports.build_view import build
 from fireassay.reports.charts import record_charts, svg
-from fireassay.reports.view import View, build
+from fireassay.reports.view import View
 from fireassay.spec.sections.faults import Fault
 from fireassay.verdict.judge import judge
 from tests import builders

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from fireassay.reports.build_view import build
 from fireassay.reports.pages import comparison as comparison_page
 from fireassay.reports.rows import comparison
-from fireassay.reports.view import View, build
+from fireassay.reports.view import View
 from fireassay.reports.writers import html
 from fireassay.verdict.comparison.compare import compare
 from fireassay.verdict.judge import judge

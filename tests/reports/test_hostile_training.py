@@ -10,7 +10,7 @@ import pytest
 from fireassay.frames.links import pairs
 from fireassay.reports.charts import svg
 from fireassay.reports.charts.links import topology
-from fireassay.reports.rows.types import LayerRow, View
+from fireassay.reports.view import LayerRow, View
 from tests.paired import kinds, matrix, record
 from tests.reports.conftest import EVIL
 from tests.reports.written import written

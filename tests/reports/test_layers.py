@@ -8,8 +8,9 @@ import pytest
 
 from fireassay.frames.record_data import from_record
 from fireassay.record.reader import open_record
+from fireassay.reports.build_view import build
 from fireassay.reports.documents.record import DOCUMENT
-from fireassay.reports.view import View, build
+from fireassay.reports.view import View
 from fireassay.verdict.judge import judge
 from tests.records.make import HERE
 from tests.reports.written import content, written

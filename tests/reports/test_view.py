@@ -11,9 +11,9 @@ import pytest
 
 from fireassay.estimates.estimate import Absent
 from fireassay.metrics.metric import ALL
-from fireassay.reports.rows.conditions import requested
+from fireassay.reports.build_view import build, requested
 from fireassay.reports.series import training
-from fireassay.reports.view import View, build
+from fireassay.reports.view import View
 from fireassay.spec.sections.faults import Fault
 from fireassay.verdict.judge import judge
 from fireassay.verdict.types import DIMENSIONS

@@ -8,9 +8,10 @@ import pytest
 
 from fireassay.estimates.format import show
 from fireassay.kinds.calls.show import brief
+from fireassay.reports.build_view import build
 from fireassay.reports.page import Number, Table
 from fireassay.reports.pages.record import page
-from fireassay.reports.view import View, build
+from fireassay.reports.view import View
 from fireassay.verdict.judge import judge
 from tests.handmade import Handmade
 from tests.metrics.trials_made import timing

@@ -11,11 +11,12 @@ from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import show
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.reliability import calibration
+from fireassay.reports.build_view import build
 from fireassay.reports.charts import reliability
 from fireassay.reports.charts.chart import Drawing, Missing
 from fireassay.reports.charts.marks import Line, Point
 from fireassay.reports.pages.record import page
-from fireassay.reports.view import View, build
+from fireassay.reports.view import View
 from fireassay.verdict.judge import judge
 from tests.answered import choices, rows, scored
 

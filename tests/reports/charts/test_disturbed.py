@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from fireassay.reports.build_view import build
 from fireassay.reports.charts import launch_order
 from fireassay.reports.charts.chart import Drawing, block_dots
 from fireassay.reports.charts.marks import Dot, Point
@@ -11,8 +12,7 @@ from fireassay.reports.charts.svg import picture
 from fireassay.reports.charts.training import speedup
 from fireassay.reports.page import Mark, Table, Words
 from fireassay.reports.pages import record
-from fireassay.reports.rows.types import LaunchRow
-from fireassay.reports.view import View, build
+from fireassay.reports.view import LaunchRow, View
 from tests import builders
 from tests.reports.charts.marked import marks
 

@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from fireassay.reports.build_view import build
 from fireassay.reports.charts import power_curve
 from fireassay.reports.charts.chart import Drawing, Missing
 from fireassay.reports.charts.marks import Line, Point, Rule
-from fireassay.reports.view import View, build
+from fireassay.reports.view import View
 from fireassay.stats.comparing.item_power import item_power
 from fireassay.verdict.judge import judge
 from tests.answered import rows, scored

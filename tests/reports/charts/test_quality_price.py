@@ -9,9 +9,10 @@ import pytest
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import show
+from fireassay.reports.build_view import build
 from fireassay.reports.charts.chart import Missing
 from fireassay.reports.charts.quality_price import Engine, dominated, draw
-from fireassay.reports.view import MetricRow, View, build
+from fireassay.reports.view import MetricRow, View
 from fireassay.verdict.judge import judge
 from tests.answered import rows, scored
 

@@ -12,12 +12,13 @@ import pytest
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import Scale
 from fireassay.kinds.training.show import CHARTS
+from fireassay.reports.build_view import build
 from fireassay.reports.charts import launch_timeline
 from fireassay.reports.charts import svg as charts
 from fireassay.reports.charts.chart import Drawing, Missing, has_interval, linear, point, rows_axis
 from fireassay.reports.charts.marks import Band, Bar, Label, Line, Panel, Reading, Rule
 from fireassay.reports.charts.training import speedup
-from fireassay.reports.view import View, build
+from fireassay.reports.view import View
 from fireassay.verdict.judge import judge
 from tests import builders
 from tests.metrics.scaling_records import usl_record

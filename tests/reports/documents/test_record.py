@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from fireassay.reports.build_view import build
 from fireassay.reports.documents import record as json_report
-from fireassay.reports.view import View, build
+from fireassay.reports.view import View
 from fireassay.verdict.judge import judge
 from tests import builders
 from tests.reports.documents.conforming import conforming

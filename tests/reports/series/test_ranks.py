@@ -8,11 +8,12 @@ import pytest
 
 from fireassay.frames.record_data import RecordData
 from fireassay.record.tables import TABLES
+from fireassay.reports.build_view import build
 from fireassay.reports.charts.chart import Drawing, Missing
 from fireassay.reports.charts.training import rank_time, ranks, step_timeline
 from fireassay.reports.series import ranks as rank_series
 from fireassay.reports.series import training
-from fireassay.reports.view import View, build
+from fireassay.reports.view import View
 from fireassay.verdict.judge import judge
 from tests.handmade import Handmade, S
 

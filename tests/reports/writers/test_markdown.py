@@ -8,6 +8,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from fireassay.estimates.format import Scale, show
+from fireassay.reports.build_view import build
 from fireassay.reports.page import (
     Answer,
     Bullet,
@@ -28,7 +29,7 @@ from fireassay.reports.page import (
     heads,
     number,
 )
-from fireassay.reports.view import View, build
+from fireassay.reports.view import View
 from fireassay.reports.writers.markdown import LINES, plain, write
 from fireassay.verdict.judge import judge
 from tests.collectives_made import Made

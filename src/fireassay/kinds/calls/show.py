@@ -18,16 +18,14 @@ from fireassay.metrics.calls import TRIAL_CPU_TIME, TRIAL_MEMORY, TRIAL_TIME, of
 from fireassay.reports import answering
 from fireassay.reports.answers.changes import doubts
 from fireassay.reports.answers.timing import table
+from fireassay.reports.build_view import KindView, metric_row, overhead, requested
 from fireassay.reports.charts.record_charts import Charts
 from fireassay.reports.page import Answer, Line, Section
 from fireassay.reports.pages import record
 from fireassay.reports.pages.record_sheets import sheets
 from fireassay.reports.pages.results import LAUNCH_VALUES, Paper, results, sentence
-from fireassay.reports.rows.conditions import requested
-from fireassay.reports.rows.metrics import metric_row, overhead
 from fireassay.reports.rows.timing import lines, summary
-from fireassay.reports.rows.types import Fact, View
-from fireassay.reports.view import KindView, View
+from fireassay.reports.view import Fact, View
 from fireassay.verdict.judge import Judgement
 from fireassay.verdict.phrases import launch_words
 

@@ -14,8 +14,7 @@ from fireassay.metrics.cost import COST
 from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT, REQUEST_THROUGHPUT
 from fireassay.reports import answering
 from fireassay.reports.page import Answer, Head, Interval, Line, Next, Plot, Section, Table, Words
-from fireassay.reports.rows.evaluation import HeldRow
-from fireassay.reports.view import View
+from fireassay.reports.view import HeldRow, View
 
 BESIDE: Final = (NO_ANSWER.name, OUTPUT_THROUGHPUT.name, REQUEST_THROUGHPUT.name, COST.name)  # of the same requests
 MOST: Final = 3  # scores beside them in a narrow table

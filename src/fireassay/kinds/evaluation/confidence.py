@@ -10,8 +10,7 @@ from fireassay.kinds.evaluation.tables import of
 from fireassay.reports.charts import reliability
 from fireassay.reports.page import Blocks, Cell, Chart, Prose, Section, Table, Words, heads, number
 from fireassay.reports.pages import questions
-from fireassay.reports.rows.evaluation import CalibrationBin
-from fireassay.reports.view import View
+from fireassay.reports.view import CalibrationBin, View
 
 NOTHING: Final = "Not measured: no task was answered by log probabilities of choices, so no confidence is known."
 MOST_TOLD: Final = 2  # sides in the answer to the question; more are a list

@@ -8,7 +8,7 @@ from typing import Final
 from fireassay.estimates.format import given
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.imported import reported
-from fireassay.reports.rows.types import Fact
+from fireassay.reports.view import Fact
 
 MOST: Final = 60  # reported numbers that are shown
 

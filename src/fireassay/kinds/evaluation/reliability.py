@@ -10,7 +10,7 @@ from fireassay.frames.evaluation.confidences import Confidences, choices_were_ra
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.calibrated import of_record
 from fireassay.reports.charts.reliability import sure
-from fireassay.reports.rows.evaluation import CalibrationBin, CalibrationRow
+from fireassay.reports.view import CalibrationBin, CalibrationRow
 from fireassay.stats.calibration import Bin, reliability
 from fireassay.units import SCORE
 

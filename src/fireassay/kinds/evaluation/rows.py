@@ -24,7 +24,7 @@ from fireassay.kinds.evaluation.metrics import of_task
 from fireassay.kinds.evaluation.reliability import calibration
 from fireassay.kinds.evaluation.sensitivity.chance import chance_of
 from fireassay.reports.pages.flips import LONGEST_NAME, shortened
-from fireassay.reports.rows.evaluation import DivergenceRow, EvaluationRows, HeldRow, OutcomeRow, PowerRow, ScoreRow
+from fireassay.reports.view import DivergenceRow, EvaluationRows, HeldRow, OutcomeRow, PowerRow, ScoreRow
 from fireassay.stats.comparing.item_power import supported_margin
 from fireassay.units import SCORE
 from fireassay.verdict.types import Status

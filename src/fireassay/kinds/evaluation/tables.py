@@ -11,8 +11,7 @@ from fireassay.estimates.format import show
 from fireassay.reports.answering import TONES
 from fireassay.reports.page import Block, Blocks, Cell, Edge, Figure, Interval, Mark, Plot, Prose, Table, Words, heads, number
 from fireassay.reports.pages.flips import table as of_flips
-from fireassay.reports.rows.evaluation import DivergenceRow, EvaluationRows, HeldRow, ScoreRow
-from fireassay.reports.view import View
+from fireassay.reports.view import DivergenceRow, EvaluationRows, HeldRow, ScoreRow, View
 from fireassay.reports.words import STATUS_WORDS
 
 WORSE: Final = {"PASS": "worse within the margin", "INCONCLUSIVE": "worse"}

@@ -12,9 +12,9 @@ from fireassay.frames.evaluation.item_scores import identity, requested, tasks
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.origin import facts
 from fireassay.kinds.evaluation.rows import rows
-from fireassay.reports.rows.conditions import requested as requested_conditions
-from fireassay.reports.rows.types import Column, View
-from fireassay.reports.view import KindView
+from fireassay.reports.build_view import KindView
+from fireassay.reports.build_view import requested as requested_conditions
+from fireassay.reports.view import Column, View
 from fireassay.verdict.judge import Judgement
 
 MOST_TASKS: Final = 3  # whose conditions are told; more are counted

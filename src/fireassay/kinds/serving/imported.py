@@ -13,7 +13,7 @@ from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import count, given, percent, reading, show
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
-from fireassay.reports.rows.types import Fact
+from fireassay.reports.view import Fact
 from fireassay.reports.words import UNSAID
 from fireassay.spec.plan import targets_of
 from fireassay.spec.sections.serving import Serving

@@ -11,9 +11,9 @@ from fireassay.estimates.format import Shown, show
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.serving import imported, words
 from fireassay.metrics.serving.latency import SEND_LAG
-from fireassay.reports.rows.types import Column, View
+from fireassay.reports.build_view import QUALITY, KindView
 from fireassay.reports.series import serving as serving_series
-from fireassay.reports.view import QUALITY, KindView
+from fireassay.reports.view import Column, View
 from fireassay.spec.plan import Configuration, targets_of
 from fireassay.spec.sections.serving import Serving
 from fireassay.verdict.judge import Judgement

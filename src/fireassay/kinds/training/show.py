@@ -16,6 +16,7 @@ from fireassay.kinds.training.answer import answer as answer
 from fireassay.kinds.training.answer import brief, decomposition, studied
 from fireassay.kinds.training.sheets import graphs
 from fireassay.metrics.training.faults import TIMELINE
+from fireassay.reports.build_view import KindView
 from fireassay.reports.charts import cost_time, launch_order, launch_timeline, quality
 from fireassay.reports.charts.record_charts import Charts, charts_of
 from fireassay.reports.charts.training import communication_model, fault, phases, profile, rank_time, ranks, speedup, step_timeline
@@ -24,7 +25,7 @@ from fireassay.reports.pages import questions, record
 from fireassay.reports.pages.record_sheets import sheets
 from fireassay.reports.pages.results import results
 from fireassay.reports.series.training import of_training
-from fireassay.reports.view import Column, KindView, View
+from fireassay.reports.view import Column, View
 
 VIEW = KindView(fields=lambda view, measured, judgement: {"series": of_training(view.series, measured, judgement.results)})
 

@@ -13,8 +13,7 @@ from typing import Final
 from fireassay.estimates.format import count, given, percent
 from fireassay.reports.charts.chart import CATEGORIES, SHAPES, Drawing, Key, Missing, linear, logarithmic, plain
 from fireassay.reports.charts.marks import Line, Mark, Panel, Point, Rule
-from fireassay.reports.rows.evaluation import PowerRow
-from fireassay.reports.view import View
+from fireassay.reports.view import PowerRow, View
 
 NAME: Final = "power"
 TITLE: Final = "Margin that the items can show"

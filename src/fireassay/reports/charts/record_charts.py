@@ -35,7 +35,7 @@ def charts_of(*modules: ChartModule) -> Charts:
 
 def drawings(view: View) -> Iterator[tuple[str, Drawn]]:
     """All charts of a record with their names."""
-    for name, draw in catalog.part("kinds", view.kind.name, "page", "charts")(view):
+    for name, draw in catalog.part("kinds", view.kind.name, "show", "charts")(view):
         drawn = draw(view)
         several = [drawn] if isinstance(drawn, (Drawing, Missing)) else drawn
         yield from ((name if index == 0 else f"{name}-{index + 1}", drawing) for index, drawing in enumerate(several))

@@ -13,8 +13,7 @@ from typing import Final
 from fireassay.estimates.format import Scale, count, reading, show
 from fireassay.reports.charts.chart import Drawing, Key, Missing, linear, point
 from fireassay.reports.charts.marks import Axis, Line, Mark, Panel, Point
-from fireassay.reports.rows.evaluation import CalibrationBin, CalibrationRow
-from fireassay.reports.view import View
+from fireassay.reports.view import CalibrationBin, CalibrationRow, View
 from fireassay.units import SCORE
 
 NAME: Final = "reliability"

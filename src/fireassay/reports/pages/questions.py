@@ -17,7 +17,8 @@ from fireassay.reports import grouping
 from fireassay.reports.answering import TONES, standing
 from fireassay.reports.page import Block, Blocks, Bullets, Cell, Chart, Head, Mark, Number, Prose, Section, Table, Words, heads
 from fireassay.reports.pages import record
-from fireassay.reports.view import DIMENSION_TITLES, LaunchRow, MetricRow, View
+from fireassay.reports.view import LaunchRow, MetricRow, View
+from fireassay.reports.words import DIMENSION_TITLES
 
 if TYPE_CHECKING:
     from fireassay.reports.charts.chart import Drawing, Missing

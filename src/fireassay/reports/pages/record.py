@@ -36,8 +36,9 @@ from fireassay.reports.page import (
 )
 from fireassay.reports.pages.page_plugin import RecordPage
 from fireassay.reports.rows.profile import launch_lines
-from fireassay.reports.view import DIMENSION_TITLES, WHOLE, Column, Fact, LaunchRow, MetricRow, View
 from fireassay.reports.view import Cell as DimensionCell
+from fireassay.reports.view import Column, Fact, LaunchRow, MetricRow, View
+from fireassay.reports.words import DIMENSION_TITLES, WHOLE
 from fireassay.verdict.types import DIMENSIONS
 
 if TYPE_CHECKING:
@@ -54,8 +55,8 @@ Sections = tuple[Section, ...]
 
 def page(view: View) -> Page:
     """The page of a judged record."""
-    sections: Callable[[View], Sections] = catalog.part("kinds", view.kind.name, "page", "page")
-    answer: Callable[[View], Answer] | None = catalog.part("kinds", view.kind.name, "page", "answer", None)
+    sections: Callable[[View], Sections] = catalog.part("kinds", view.kind.name, "show", "page")
+    answer: Callable[[View], Answer] | None = catalog.part("kinds", view.kind.name, "show", "answer", None)
     cost = f" {view.kind.own_cost}: {'; '.join(grouping.costs(view))}." if view.kind.chooses else ""
     return Page(
         title=view.name,

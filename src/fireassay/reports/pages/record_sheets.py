@@ -13,7 +13,8 @@ from fireassay.metrics.metric import ALL
 from fireassay.reports.answering import TONES
 from fireassay.reports.figures import ends
 from fireassay.reports.page import Blocks, Cell, Figure, Mark, Section, Table, heads
-from fireassay.reports.view import DIMENSION_TITLES, Column, MetricRow, View
+from fireassay.reports.view import Column, MetricRow, View
+from fireassay.reports.words import DIMENSION_TITLES
 from fireassay.verdict.types import DIMENSIONS
 
 Sheet = tuple[str, Callable[[View], Blocks]]

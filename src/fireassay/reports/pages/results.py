@@ -19,7 +19,8 @@ from fireassay.reports import grouping
 from fireassay.reports.metric_tables import RESULTS, MetricTable
 from fireassay.reports.page import Blocks, Cell, Number, Page, Prose, Section, Table, heads
 from fireassay.reports.pages.page_plugin import RecordPage
-from fireassay.reports.view import DIMENSION_TITLES, Column, MetricRow, View
+from fireassay.reports.view import Column, MetricRow, View
+from fireassay.reports.words import DIMENSION_TITLES
 from fireassay.verdict.types import DIMENSIONS
 
 DIMENSION_SECTIONS: Final = (("Correctness", "correctness"), ("Cost and energy", "cost"), ("Reliability", "reliability"))
@@ -101,7 +102,7 @@ def _section(title: str, content: Callable[[], tuple[Iterable[str], Table | None
 
 def page(view: View) -> Page:
     """The results section alone, as the record's kind writes it."""
-    sections = [section for section in catalog.part("kinds", view.kind.name, "page", "page")(view) if section.role == "publication"]
+    sections = [section for section in catalog.part("kinds", view.kind.name, "show", "page")(view) if section.role == "publication"]
     return Page(title="", sections=tuple(replace(section, role="report") for section in sections or results(view)))
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from fireassay.reports.build_view import build
 from fireassay.reports.charts.chart import Drawing, Missing
 from fireassay.reports.charts.marks import Area, Line, Point, Rule
 from fireassay.reports.charts.training.communication_model import draw
-from fireassay.reports.view import build
 from fireassay.verdict.judge import judge
 from tests import builders
 from tests.reports.charts.marked import marks

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 
 from fireassay.estimates.estimate import Value
+from fireassay.reports.build_view import build
 from fireassay.reports.charts.chart import Drawing, Missing
 from fireassay.reports.charts.marks import Bar
 from fireassay.reports.charts.training.phases import draw
-from fireassay.reports.view import build
 from tests import builders
 from tests.reports.charts.marked import marks
 

@@ -110,7 +110,7 @@ def overviews(entries: Sequence[Entry], title: str, now: datetime, live: Sequenc
 
 
 def _record(one: Named, sides: Sides, links: Sequence[Way]) -> str:
-    from fireassay.reports.view import build
+    from fireassay.reports.build_view import build
 
     side = sides.judged(one.entry)
     page: Page = catalog.load("reports.pages", "record").page(build(side.measured, side.judgement))

@@ -1,25 +1,106 @@
-"""What is the answer of timed collectives, on one screen?
+"""What does the view of timed collectives show in addition to that of every record?
+
+Which questions does the HTML page of timed collectives answer?  How bandwidth grows with size, then every size, then trust.
+
+What is the answer of timed collectives, on one screen?
 
 The bus bandwidth at the largest size, whether the data were right, a table for each operation, and the cost of a link.  Many operations
 get a row each, at their largest size.
+
+What is on the page of timed collectives?  A table for each operation, the cost of links, and classes of pairs.
 """
 
 from __future__ import annotations
 
+import json
 import shlex
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import polars as pl
 
 from fireassay.estimates.estimate import Absent, Estimate
-from fireassay.estimates.format import GIGABYTES, count, show, size_words
+from fireassay.estimates.format import GIGABYTES, count, given, show, size_words
+from fireassay.frames.links.collective_calls import asked_cells
+from fireassay.frames.links.pairs import of_record
+from fireassay.frames.record_data import RecordData
+from fireassay.kinds.collectives import tables
+from fireassay.kinds.collectives.sheets import graphs
 from fireassay.kinds.collectives.tables import COLUMNS, MICROSECONDS, PLACES, inverse
 from fireassay.metrics.collectives import ALPHA, BETA, BUSBW, COLLECTIVE_TIME, CROSSOVER_SIZE
 from fireassay.reports import answering
+from fireassay.reports.build_view import KindView, requested
+from fireassay.reports.charts.links import collective_bandwidth, topology
+from fireassay.reports.charts.record_charts import Charts, charts_of
 from fireassay.reports.page import Answer, Head, Line, Next, Section, Table, Words, number
 from fireassay.reports.page import Cell as TableCell
-from fireassay.reports.view import View
+from fireassay.reports.pages import questions, record
+from fireassay.reports.pages.record_sheets import sheets
+from fireassay.reports.pages.results import results
+from fireassay.reports.view import Fact, View
+from fireassay.reports.words import UNSAID
 from fireassay.spec.sections.collectives import Cell
 from fireassay.verdict.gates.support.gate import FEWEST_LAUNCHES
+from fireassay.verdict.judge import Judgement
+
+LEFT_OUT: Final = ("Scaling", "Quality", "Gates", "Faults")  # conditions that collectives do not have
+
+
+def _conditions(measured: RecordData, base: str) -> Mapping[str, str]:
+    """The timed operations and the engine that carried them, in the workers' own words."""
+    spec = measured.experiment.collectives_requested
+    sizes = spec.every_size
+    details = measured.table("events").filter(pl.col("kind") == "engine")["detail"]
+    engine = json.loads(details[0]) if len(details) else {}
+    words = {"backend": spec.backend, **{key: value for key, value in engine.items() if value is not None}}
+    return {
+        **{name: text for name, text in requested(measured, base).items() if name not in LEFT_OUT},
+        "Workload": f"{', '.join(spec.operations)} of {spec.dtype}, {count(len(sizes), 'sizes')} from {sizes[0]} to {sizes[-1]} bytes",
+        "Calls": f"{spec.warm_up} for warm-up; loops of at most {spec.calls} back to back after a barrier, at least {spec.batches}, "
+        f"about {given(spec.seconds)} s of each size; the slowest rank; through {given(spec.memory_mib)} MiB of memory",
+        "Engine": "; ".join(f"{key} {value}" for key, value in words.items()),
+    }
+
+
+def _fields(view: View, measured: RecordData, _: Judgement) -> Mapping[str, Any]:
+    foreign = (*view.foreign, *_imported(measured.foreign)) if measured.foreign is not None else ()
+    return {"collectives": asked_cells(measured), "pairs": of_record(measured), "foreign": foreign}
+
+
+def _imported(foreign: Mapping[str, Any]) -> Iterator[Fact]:
+    meanings = foreign.get("meanings") or {}
+    yield Fact(name="Time", text=f"{meanings.get('time', UNSAID)}; over the ranks: {meanings.get('rank', UNSAID)}")
+    yield Fact(name="Data checked", text=str(meanings.get("check", UNSAID)))
+    yield from (Fact(name="Not stated", text=str(words)) for words in foreign.get("missing") or ())
+    yield from (Fact(name="Contradiction", text=str(words)) for words in foreign.get("doubts") or ())
+
+
+VIEW = KindView(conditions=_conditions, fields=_fields)
+
+
+def sections(view: View) -> Iterator[Section]:
+    """The first screen's evidence, then a section per question."""
+    yield Section(key="bandwidth", title="Bandwidth", role="exhibit", content=lambda: questions.charts(view, collective_bandwidth))
+    yield questions.section(
+        "levels",
+        "Sizes",
+        "What does each size give?",
+        lambda: (*tables.numbers(view), *questions.by_configuration(view, "performance")),
+        questions.told(view, "performance"),
+    )
+    if view.pairs:
+        yield questions.section("links", "Links", "Which ranks are close to each other?", lambda: questions.charts(view, topology))
+    yield questions.section(
+        "metrics-correctness",
+        "Correctness",
+        "Were the data right?",
+        lambda: questions.by_configuration(view, "correctness"),
+        questions.told(view, "correctness"),
+    )
+    yield questions.trust(view, ())
+    yield questions.everything(view)
+    yield questions.made(view)
+
 
 SIZES: Final = {1: 8, 2: 5, 3: 3}  # groups -> rows of each; with more groups, one row each
 MOST_GROUPS: Final = 12
@@ -193,3 +274,27 @@ def _next(view: View) -> tuple[Next, ...]:
         command = f"assay run {shlex.quote(answering.short(view))} --launches {RELIABLE}"
         return (Next(reason="the same with enough launches for an interval", command=command),)
     return ()
+
+
+def page(view: View) -> tuple[Section, ...]:
+    """The sections of such a record."""
+    return (
+        record.dimensions(view),
+        Section(key="numbers", title="Numbers", content=tables.numbers(view)),
+        record.charts(view),
+        *record.imported(view),
+        record.findings(view),
+        record.launches(view, record.TRAINING_COLUMNS),
+        *record.environment(view),
+        record.conditions(view),
+        record.methods(view),
+        *brief(view),
+        *sections(view),
+        *sheets(view, graphs=graphs),
+        *results(view),
+    )
+
+
+def charts(_: View) -> Charts:
+    """The charts of such a record."""
+    return charts_of(collective_bandwidth, topology)
