@@ -11,7 +11,7 @@ import pytest
 
 from fireassay import catalog
 from fireassay.frames.record_data import RecordData
-from fireassay.kinds.evaluation.rows import rows as evaluation_rows
+from fireassay.kinds.evaluation.evaluation_rows import rows as evaluation_rows
 from fireassay.reports.build_view import build
 from fireassay.reports.page import Table
 from fireassay.reports.pages.record import page

@@ -1,9 +1,4 @@
-"""What does the view of timed calls show in addition to that of every record?
-
-What is the answer of timed calls, on one screen?  The time of a call, with its processor time, its memory and its caveats.
-
-What is on the page of a timing?  The time, its sample, and the audits' findings.
-"""
+"""What is shown of timed calls?  The time of a call with its sample, processor time and memory, its caveats, and the findings."""
 
 from __future__ import annotations
 

@@ -1,13 +1,7 @@
-"""What does the view of timed collectives show in addition to that of every record?
+"""What is shown of timed collectives?
 
-Which questions does the HTML page of timed collectives answer?  How bandwidth grows with size, then every size, then trust.
-
-What is the answer of timed collectives, on one screen?
-
-The bus bandwidth at the largest size, whether the data were right, a table for each operation, and the cost of a link.  Many operations
-get a row each, at their largest size.
-
-What is on the page of timed collectives?  A table for each operation, the cost of links, and classes of pairs.
+On one screen the bus bandwidth at the largest size, whether the data were right, a table for each operation, and the cost of a link; many
+operations get a row each, at their largest size.  On the page a table for each operation, the cost of links, and classes of pairs.
 """
 
 from __future__ import annotations

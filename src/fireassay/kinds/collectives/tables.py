@@ -1,11 +1,8 @@
-"""Which tables does a report on collectives have?  A line for every size, as nccl-tests prints them, and the cost of links.
+"""Which tables does a report on collectives have?  A line for every size, as nccl-tests prints them, the cost of links, and pairs of ranks.
 
 Times are in microseconds and bandwidths in decimal GB/s, as in nccl-tests; the bytes are those actually sent.  What the engine does not
-offer is reported once, in the engine's own words.
-
-How is the matrix of pairs shown in tables?  A row for each class of pairs, then the pairs, the slowest first.
-
-With up to four ranks, every ordered pair has a row with its intervals; with more, as many of the slowest do. The record holds all pairs.
+offer is reported once, in the engine's own words.  With up to four ranks, every ordered pair has a row with its intervals; with more, as
+many of the slowest do. The record holds all pairs.
 """
 
 from __future__ import annotations

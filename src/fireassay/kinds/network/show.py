@@ -1,11 +1,4 @@
-"""What does the view of a network probe show in addition to that of every record?
-
-Which tables does a network probe have?  A row for each host, and one for each interface that leads there.
-
-What is the answer of a network probe, on one screen?  The first host's round trip and rates, a row for each host, what is missing.
-
-What is on the page of a network probe?  A line for each host, and one for each interface that leads there.
-"""
+"""What is shown of a network probe?  The first host's round trip and rates, a row for each host, and one for each interface that leads there."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
-"""What does the view of a training show in addition to that of every record?
+"""What is shown of a training?  Its dimensions, the layers of correctness, primary numbers, gates and charts.
 
-Which questions does the HTML page of a training answer?  Do more workers pay and why not, then right, fast, worth it, reliable, trusted.
-
-What is on the page of a training?  Its dimensions, the layers of correctness, primary numbers, gates and charts.
+An HTML page asks: do more workers pay and why not, then right, fast, worth it, reliable, trusted.
 """
 
 from __future__ import annotations

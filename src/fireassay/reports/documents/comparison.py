@@ -11,7 +11,8 @@ from typing import Any, Final
 
 from fireassay.reports.documents.json_object import Document, JsonObject, key, reference_page, spread
 from fireassay.reports.documents.values import Bounds, Measured
-from fireassay.reports.pages.flips import LONGEST, shortened
+from fireassay.reports.pages.flips import LONGEST
+from fireassay.reports.words import cut
 from fireassay.stats.comparing.comparison import Difference
 from fireassay.verdict.comparison import types
 
@@ -95,9 +96,9 @@ class Flip(JsonObject):
     better: bool = key("whether the side is the better one")
     score_before: float = key("score of the baseline's answer, by the metric that decides the task")
     score_after: float = key("score of the side's answer")
-    reference: str = key(f"the acceptable answers, {CUT}", lambda flip: shortened(flip.reference, LONGEST))
-    before: str = key(f"the baseline's answer, of several the first, {CUT}", lambda flip: shortened(flip.before, LONGEST))
-    after: str = key(f"the side's answer, {CUT}", lambda flip: shortened(flip.after, LONGEST))
+    reference: str = key(f"the acceptable answers, {CUT}", lambda flip: cut(flip.reference, LONGEST))
+    before: str = key(f"the baseline's answer, of several the first, {CUT}", lambda flip: cut(flip.before, LONGEST))
+    after: str = key(f"the side's answer, {CUT}", lambda flip: cut(flip.after, LONGEST))
 
 
 def _changes(of: types.Comparison) -> list[Change]:

@@ -8,12 +8,12 @@ from typing import Final
 from fireassay.estimates.format import count
 from fireassay.frames.evaluation.flipped import Flip
 from fireassay.reports.page import Figure, Table, Words, heads
+from fireassay.reports.words import cut
 
 MOST: Final = 200  # on a page
 MOST_IN_TEXT: Final = 10  # where nothing can be searched
 LONGEST: Final = 600  # characters of a text on a page
 SHOWN: Final = 120  # of them before the reader opens the others
-LONGEST_NAME: Final = 60  # of an id or a label
 LONGEST_BRIEF: Final = 28  # characters of a text on one screen
 
 
@@ -28,7 +28,7 @@ def table(flips: Sequence[Flip]) -> Table:
         heads=heads("Item", *names),
         rows=tuple(
             (
-                Words(text=shortened(f"{flip.task} {flip.item}" if tasks else flip.item, LONGEST_NAME)),
+                Words(text=cut(f"{flip.task} {flip.item}" if tasks else flip.item)),
                 *((Words(text=flip.side),) if sides else ()),
                 _scores(flip),
                 *(_long(text) for text in (*((flip.prompt,) if asked else ()), flip.reference, flip.before, flip.after)),
@@ -47,10 +47,10 @@ def brief(flips: Sequence[Flip], most: int) -> Table:
     sides = len({flip.side for flip in flips}) > 1
     rows = tuple(
         (
-            Words(text=shortened(flip.item, LONGEST_BRIEF)),
+            Words(text=cut(flip.item, LONGEST_BRIEF)),
             *((Words(text=flip.side),) if sides else ()),
             Words(text=_scores(flip).text),
-            *(Words(text=shortened(" ".join(text.split()), LONGEST_BRIEF)) for text in (flip.before, flip.after)),
+            *(Words(text=cut(" ".join(text.split()), LONGEST_BRIEF)) for text in (flip.before, flip.after)),
         )
         for flip in flips[:most]
     )
@@ -66,9 +66,4 @@ def _long(text: str) -> Words:
     """A text whose end opens, up to a limit."""
     if len(text) <= SHOWN:
         return Words(text=text)
-    return Words(text=shortened(text, SHOWN), title="whole" if len(text) <= LONGEST else "more", fold=shortened(text, LONGEST))
-
-
-def shortened(text: str, most: int) -> str:
-    """At most so many characters, and a sign that there are more."""
-    return text if len(text) <= most else f"{text[:most]} …"
+    return Words(text=cut(text, SHOWN), title="whole" if len(text) <= LONGEST else "more", fold=cut(text, LONGEST))

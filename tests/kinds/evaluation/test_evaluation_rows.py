@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from fireassay.estimates.estimate import Estimate
+from fireassay.kinds.evaluation.evaluation_rows import _change, rows
 from fireassay.kinds.evaluation.gates.held import words
 from fireassay.kinds.evaluation.held import Held
-from fireassay.kinds.evaluation.rows import _change, rows
 from fireassay.reports.page import number, one_line
 from fireassay.spec.experiment import Quality
 from fireassay.stats.comparing.noninferiority import Decision

@@ -23,8 +23,8 @@ from fireassay.kinds.evaluation.held import Held, held
 from fireassay.kinds.evaluation.metrics import of_task
 from fireassay.kinds.evaluation.reliability import calibration
 from fireassay.kinds.evaluation.sensitivity.chance import chance_of
-from fireassay.reports.pages.flips import LONGEST_NAME, shortened
 from fireassay.reports.view import DivergenceRow, EvaluationRows, HeldRow, OutcomeRow, PowerRow, ScoreRow
+from fireassay.reports.words import cut
 from fireassay.stats.comparing.item_power import supported_margin
 from fireassay.units import SCORE
 from fireassay.verdict.types import Status
@@ -85,7 +85,7 @@ def _groups(measured: RecordData) -> Iterator[ScoreRow]:
         for group, label in names if metric else ():
             kept = {item for item, groups in labels.items() if groups.get(group) == label}
             sides = {name: _of(item_scores(measured, name, task, metric), kept) for name in measured.configurations}
-            yield replace(_row(measured, task, metric, sides), group=group, label=shortened(label, LONGEST_NAME))
+            yield replace(_row(measured, task, metric, sides), group=group, label=cut(label))
 
 
 def _labels(measured: RecordData, task: str) -> Mapping[str, Mapping[str, str]]:
