@@ -21,7 +21,7 @@ from fireassay.frames.noise import disturbances
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Metric
 from fireassay.metrics.training.time import INSTRUMENT_OVERHEAD
-from fireassay.reports.rows import profile
+from fireassay.reports.pages import profile
 from fireassay.reports.series import training
 from fireassay.reports.view import (
     Cell,
@@ -53,6 +53,9 @@ if TYPE_CHECKING:
 
 QUALITY: Final = ("quality", "quality_difference")
 OF_A_RUN: Final = ("wall_time", "cost", *QUALITY)  # of a job that ran to its end
+AS_RECORDED: Final = (
+    *("configuration", "workers", "block", "order", "attempt", "role", "seed", "begin_utc", "status", "reason", "exit_code", "restarts"),
+)
 
 
 def _columns(measured: RecordData) -> tuple[Column, ...]:
@@ -128,6 +131,12 @@ def _origin(foreign: Mapping[str, Any] | None) -> tuple[Fact, ...]:
         return ()
     text = f"{titled(foreign)}: {foreign.get('file')}, SHA-256 {str(foreign.get('sha256'))[:16]} ..."
     return (Fact(name="Imported from", text=text),)
+
+
+def contradictions(foreign: Mapping[str, Any]) -> Iterator[Fact]:
+    """What the file of an imported record does not state, and where it contradicts itself."""
+    yield from (Fact(name="Not stated", text=str(words)) for words in foreign.get("missing") or ())
+    yield from (Fact(name="Contradiction", text=str(words)) for words in foreign.get("doubts") or ())
 
 
 def _vector_row(column: Column, dimensions: Mapping[str, Any]) -> VectorRow:
@@ -220,11 +229,6 @@ def _fault(fault: Any, measured: RecordData) -> str:
     lasting = f", for {given(fault.for_s)} s" if fault.kind != "kill" else ""
     again = f", {fault.times} times" if fault.times > 1 else ""
     return f"{fault.kind}{sent} at {where}, {when}{lasting}{again}"
-
-
-AS_RECORDED: Final = (
-    *("configuration", "workers", "block", "order", "attempt", "role", "seed", "begin_utc", "status", "reason", "exit_code", "restarts"),
-)
 
 
 def launch_rows(measured: RecordData, labels: Mapping[str, str]) -> tuple[LaunchRow, ...]:

@@ -220,7 +220,7 @@ class View:
     network: Network | None = None  # of a network probe
     pairs: tuple[Pairs, ...] = ()  # of a record that times messages between pairs of ranks
     layers: tuple[LayerRow, ...] = ()  # of a training on several workers: does it compute what one worker computes?
-    profiles: tuple[Mapping[str, Any], ...] = ()  # profiled launches: see `fireassay.reports.rows.profile`
+    profiles: tuple[Mapping[str, Any], ...] = ()  # profiled launches: see `fireassay.reports.pages.profile`
     kind: Kind
     wanted: tuple[str, ...] = DIMENSIONS  # the requested dimensions
     unasked: tuple[str, ...] = ()  # what the experiment asks nothing about, in words: "reliability", "energy"

@@ -15,7 +15,7 @@ from fireassay.reports.view import View
 from fireassay.verdict.judge import judge
 from tests.handmade import Handmade
 from tests.metrics.trials_made import timing
-from tests.reports.answers.screens import EVIL, flat, harmless, screen
+from tests.reports.pages.screens import EVIL, flat, harmless, screen
 
 pytestmark = pytest.mark.slow
 

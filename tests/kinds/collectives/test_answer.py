@@ -16,7 +16,7 @@ from fireassay.reports.pages.record import page
 from fireassay.reports.view import View
 from fireassay.verdict.judge import judge
 from tests.collectives_made import Made
-from tests.reports.answers.screens import EVIL, flat, harmless, parsed, screen
+from tests.reports.pages.screens import EVIL, flat, harmless, parsed, screen
 
 pytestmark = pytest.mark.slow
 

@@ -14,7 +14,7 @@ from fireassay.reports.pages.record import page
 from fireassay.reports.view import View
 from fireassay.verdict.judge import judge
 from tests.looked import Seen, look
-from tests.reports.answers.screens import EVIL, flat, harmless, screen
+from tests.reports.pages.screens import EVIL, flat, harmless, screen
 
 pytestmark = pytest.mark.slow
 

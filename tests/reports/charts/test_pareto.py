@@ -13,7 +13,7 @@ from fireassay.reports.charts.marks import Point
 from fireassay.reports.charts.pareto import draw, frontier, inverse, of_sides, operations
 from fireassay.reports.page import Chart, Plot
 from fireassay.reports.pages.comparison import page
-from fireassay.reports.rows.comparison import ComparisonView, build
+from fireassay.reports.pages.comparison_view import ComparisonView, build
 from fireassay.verdict.comparison.compare import compare
 from fireassay.verdict.comparison.sessions import Days
 from fireassay.verdict.comparison.types import Side

@@ -15,7 +15,7 @@ from fireassay.reports.charts.chart import Drawing, Missing
 from fireassay.reports.documents import comparison as document
 from fireassay.reports.page import Page
 from fireassay.reports.pages import comparison
-from fireassay.reports.rows.comparison import ComparisonView, build
+from fireassay.reports.pages.comparison_view import ComparisonView, build
 from fireassay.reports.writers import html, markdown, terminal
 from fireassay.verdict.comparison.compare import compare
 from fireassay.verdict.comparison.sessions import Days
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.slow
 
 
 def page(view: ComparisonView) -> Page:
-    """All of it; `tests.reports.answers.test_comparison` tests what a terminal shows first."""
+    """All of it; `tests.reports.pages.test_comparison_answer` tests what a terminal shows first."""
     return replace(comparison.page(view), full=True)
 
 

@@ -19,7 +19,7 @@ EVIL = "8x \x1b[2J faster | <script>alert(1)</script> [bold]\n# heading"
 
 
 def page(made: Sheet) -> Page:
-    """All of it; `tests.reports.answers.test_audit` tests what a terminal shows first."""
+    """All of it; `tests.reports.pages.test_audit_answer` tests what a terminal shows first."""
     return replace(pitfalls.page(made), full=True)
 
 

@@ -11,18 +11,19 @@ from fireassay.estimates.format import count, given, show
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.calls import TRIAL_CPU_TIME, TRIAL_MEMORY, TRIAL_TIME, of_calls
 from fireassay.reports import answering
-from fireassay.reports.answers.changes import doubts
-from fireassay.reports.answers.timing import table
+from fireassay.reports.answering import noted_doubts
 from fireassay.reports.build_view import KindView, metric_row, overhead, requested
 from fireassay.reports.charts.record_charts import Charts
 from fireassay.reports.page import Answer, Line, Section
 from fireassay.reports.pages import record
 from fireassay.reports.pages.record_sheets import sheets
 from fireassay.reports.pages.results import LAUNCH_VALUES, Paper, results, sentence
-from fireassay.reports.rows.timing import lines, summary
+from fireassay.reports.pages.timing import lines, summary, table
 from fireassay.reports.view import Fact, View
 from fireassay.verdict.judge import Judgement
 from fireassay.verdict.phrases import launch_words
+
+NOTHING = Absent(reason="not_measured", detail="it was not measured")
 
 
 def _conditions(measured: RecordData, base: str) -> Mapping[str, str]:
@@ -53,9 +54,6 @@ def _facts(measured: RecordData, judgement: Judgement) -> tuple[Fact, ...]:
 
 
 VIEW = KindView(conditions=_conditions, fields=_fields)
-
-
-NOTHING = Absent(reason="not_measured", detail="it was not measured")
 
 
 def answer(view: View) -> Answer:
@@ -93,7 +91,7 @@ def _lines(view: View) -> Iterator[Line]:
     yield from (Line(label=fact.name, text=answering.shortened(fact.text)) for fact in view.timing if fact.name in ("spread", "floor"))
     notes = [f"{fact.text}." for fact in view.timing if fact.name == "note"]
     audits = answering.doubts(view)
-    yield doubts([*notes, *([audits.text] if audits.mark else [])])
+    yield noted_doubts([*notes, *([audits.text] if audits.mark else [])])
 
 
 def page(view: View) -> tuple[Section, ...]:
@@ -102,10 +100,7 @@ def page(view: View) -> tuple[Section, ...]:
         record.numbers(view, opens=True),
         Section(key="rest", title="Sample and caveats", content=(record.facts(view.timing),)),
         record.findings(view),
-        record.launches(view),
-        *record.environment(view),
-        record.conditions(view),
-        record.methods(view),
+        *record.how(view),
         *brief(view),
         *sheets(view),
         *results(view, PAPER),

@@ -23,7 +23,7 @@ from fireassay.kinds.collectives.sheets import graphs
 from fireassay.kinds.collectives.tables import COLUMNS, MICROSECONDS, PLACES, inverse
 from fireassay.metrics.collectives import ALPHA, BETA, BUSBW, COLLECTIVE_TIME, CROSSOVER_SIZE
 from fireassay.reports import answering
-from fireassay.reports.build_view import KindView, requested
+from fireassay.reports.build_view import KindView, contradictions, requested
 from fireassay.reports.charts.links import collective_bandwidth, topology
 from fireassay.reports.charts.record_charts import Charts, charts_of
 from fireassay.reports.page import Answer, Head, Line, Next, Section, Table, Words, number
@@ -38,6 +38,10 @@ from fireassay.verdict.gates.support.gate import FEWEST_LAUNCHES
 from fireassay.verdict.judge import Judgement
 
 LEFT_OUT: Final = ("Scaling", "Quality", "Gates", "Faults")  # conditions that collectives do not have
+SIZES: Final = {1: 8, 2: 5, 3: 3}  # groups -> rows of each; with more groups, one row each
+MOST_GROUPS: Final = 12
+RELIABLE: Final = 5  # launches
+SHOWN: Final = (COLUMNS[0], COLUMNS[2], COLUMNS[1])  # busbw decides, and is kept in a narrow window
 
 
 def _conditions(measured: RecordData, base: str) -> Mapping[str, str]:
@@ -65,8 +69,7 @@ def _imported(foreign: Mapping[str, Any]) -> Iterator[Fact]:
     meanings = foreign.get("meanings") or {}
     yield Fact(name="Time", text=f"{meanings.get('time', UNSAID)}; over the ranks: {meanings.get('rank', UNSAID)}")
     yield Fact(name="Data checked", text=str(meanings.get("check", UNSAID)))
-    yield from (Fact(name="Not stated", text=str(words)) for words in foreign.get("missing") or ())
-    yield from (Fact(name="Contradiction", text=str(words)) for words in foreign.get("doubts") or ())
+    yield from contradictions(foreign)
 
 
 VIEW = KindView(conditions=_conditions, fields=_fields)
@@ -96,12 +99,6 @@ def sections(view: View) -> Iterator[Section]:
     yield questions.made(view)
 
 
-SIZES: Final = {1: 8, 2: 5, 3: 3}  # groups -> rows of each; with more groups, one row each
-MOST_GROUPS: Final = 12
-RELIABLE: Final = 5  # launches
-SHOWN: Final = (COLUMNS[0], COLUMNS[2], COLUMNS[1])  # busbw decides, and is kept in a narrow window
-
-
 def answer(view: View) -> Answer:
     """Status, the largest size's bandwidth, whether the data were right."""
     return Answer(
@@ -123,7 +120,7 @@ def brief(view: View) -> tuple[Section, ...]:
     tables = (
         [_of_group(view, group, index, len(groups)) for index, group in enumerate(groups)] if len(groups) <= max(SIZES) else [_of_all(view)]
     )
-    return tuple(Section(key=f"brief-{table.name}", title="", role="answer", content=(table,)) for table in tables)
+    return answering.brief_sections(*tables)
 
 
 def _known(view: View) -> list[Cell]:
@@ -278,10 +275,7 @@ def page(view: View) -> tuple[Section, ...]:
         record.charts(view),
         *record.imported(view),
         record.findings(view),
-        record.launches(view, record.TRAINING_COLUMNS),
-        *record.environment(view),
-        record.conditions(view),
-        record.methods(view),
+        *record.how(view, record.TRAINING_COLUMNS),
         *brief(view),
         *sections(view),
         *sheets(view, graphs=graphs),

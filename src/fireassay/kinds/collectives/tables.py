@@ -30,6 +30,7 @@ COLUMNS: Final = (
     ("wrong calls", COLLECTIVE_ERRORS.name, COUNTS),
 )
 PLACES: Final = {"in": "in place", "out": "out of place"}
+MOST_ROWS: Final = 12
 
 
 def numbers(view: View) -> tuple[Table, ...]:
@@ -140,9 +141,6 @@ def inverse(value: Value | None) -> Value | None:
         unit="B/s",
         launch_values=tuple(1.0 / launch_value for launch_value in value.launch_values),
     )
-
-
-MOST_ROWS: Final = 12
 
 
 def pair_tables(several: Sequence[Pairs]) -> tuple[Table, ...]:

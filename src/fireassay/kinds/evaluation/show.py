@@ -20,7 +20,7 @@ from fireassay.kinds.evaluation.answer import brief
 from fireassay.kinds.evaluation.evaluation_rows import rows
 from fireassay.kinds.evaluation.imported import reported
 from fireassay.kinds.evaluation.tables import of
-from fireassay.reports.build_view import KindView
+from fireassay.reports.build_view import KindView, contradictions
 from fireassay.reports.build_view import requested as requested_conditions
 from fireassay.reports.charts import power_curve, quality_price, reliability
 from fireassay.reports.charts.chart import Drawing
@@ -33,6 +33,9 @@ from fireassay.reports.view import Column, Fact, LaunchRow, MetricRow, View
 from fireassay.verdict.judge import Judgement
 
 MOST: Final = 60  # reported numbers that are shown
+MOST_TASKS: Final = 3  # whose conditions are told; more are counted
+DIGEST: Final = 12  # digits of a digest that identifies items
+COLUMNS: Final = record.TRAINING_COLUMNS
 
 
 def foreign_facts(measured: RecordData) -> Iterator[Fact]:
@@ -41,15 +44,10 @@ def foreign_facts(measured: RecordData) -> Iterator[Fact]:
     yield from (Fact(name=f"Their {name}", text=str(words)) for name, words in (foreign.get("meanings") or {}).items())
     for side, settings in (foreign.get("settings") or {}).items():
         yield Fact(name=str(side), text=", ".join(f"{name} {words}" for name, words in settings.items()))
-    yield from (Fact(name="Not stated", text=str(words)) for words in foreign.get("missing") or ())
-    yield from (Fact(name="Contradiction", text=str(words)) for words in foreign.get("doubts") or ())
+    yield from contradictions(foreign)
     for row in reported(measured)[:MOST]:
         beside = "" if row.ours is None else f"; from the items {row.ours:.10g}"
         yield Fact(name=f"{row.name} of {row.task} ({row.configuration})", text=f"{given(row.theirs)} by {foreign.get('title')}{beside}")
-
-
-MOST_TASKS: Final = 3  # whose conditions are told; more are counted
-DIGEST: Final = 12  # digits of a digest that identifies items
 
 
 def _columns(measured: RecordData) -> tuple[Column, ...]:
@@ -169,9 +167,6 @@ PAPER: Final = Paper(workload=("Workload",), method=_method, performance=_result
 # ---- the page --------------------------------------------------------------------------------------------------------
 
 
-COLUMNS: Final = record.TRAINING_COLUMNS
-
-
 def page(view: View) -> tuple[Section, ...]:
     """The sections of an evaluation."""
     return (
@@ -188,10 +183,7 @@ def page(view: View) -> tuple[Section, ...]:
         record.numbers(view, opens=True),
         record.findings(view),
         *record.imported(view),
-        record.launches(view),
-        *record.environment(view),
-        record.conditions(view),
-        record.methods(view),
+        *record.how(view),
         *brief(view),
         *question_sections(view, COLUMNS),
         *sheets(view, tables.sheets(view)),

@@ -41,6 +41,9 @@ from fireassay.reports.words import STATUS_WORDS
 WORSE: Final = {"PASS": "worse within the margin", "INCONCLUSIVE": "worse"}
 MOST_LABELS: Final = 20  # of a group in a plot
 SAID: Final = {"PASS": "held", "FAIL": "degraded", "INCONCLUSIVE": "undecided"}
+NO_CONFIDENCE: Final = "Not measured: no task was answered by log probabilities of choices, so no confidence is known."
+MOST_TOLD: Final = 2  # sides in the answer to the question; more are a list
+MOST_ROWS: Final = 100_000  # of the sheet of items; the record has all
 
 
 def of(view: View) -> EvaluationRows:
@@ -206,10 +209,6 @@ def _diverging(row: DivergenceRow) -> tuple[Cell, ...]:
 # ---- is a model as sure as it is right -------------------------------------------------------------------------------
 
 
-NO_CONFIDENCE: Final = "Not measured: no task was answered by log probabilities of choices, so no confidence is known."
-MOST_TOLD: Final = 2  # sides in the answer to the question; more are a list
-
-
 def calibration_sections(view: View) -> Iterator[Section]:
     """For text formats: a row for each side, and the bins for those that are read at length."""
     measured = bool(of(view).calibration)
@@ -255,9 +254,6 @@ def _cells(one: CalibrationBin | None) -> tuple[Cell, ...]:
 
 
 # ---- the workbook ----------------------------------------------------------------------------------------------------
-
-
-MOST_ROWS: Final = 100_000  # of the sheet of items; the record has all
 
 
 def sheets(view: View) -> tuple[Section, ...]:

@@ -38,6 +38,8 @@ COUNTERS: Final = (
     ("errors", "errors", 1.0),
     ("dropped", "dropped", 1.0),
 )
+MOST_HOSTS: Final = 12
+LONGEST_NAME: Final = 24
 
 
 def tables(network: Network, values: Mapping[str, Mapping[str, Value]]) -> tuple[Table, ...]:
@@ -90,10 +92,6 @@ def _interface(interface: Interface) -> tuple[Cell, ...]:
         *(_grown(interface.grew[counter] * factor) for _, counter, factor in COUNTERS),
     )
     return tuple(Words(text=text, tone="absent" if text == "–" else "plain") for text in texts)
-
-
-MOST_HOSTS: Final = 12
-LONGEST_NAME: Final = 24
 
 
 def answer(view: View) -> Answer:
@@ -165,10 +163,7 @@ def page(view: View) -> tuple[Section, ...]:
         record.charts(view),
         *record.imported(view),
         record.findings(view),
-        record.launches(view, record.TRAINING_COLUMNS),
-        *record.environment(view),
-        record.conditions(view),
-        record.methods(view),
+        *record.how(view, record.TRAINING_COLUMNS),
         *brief(view),
         *sheets(view),
         *results(view),

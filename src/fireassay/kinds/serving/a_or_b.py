@@ -69,7 +69,7 @@ def brief(view: View, rivals: AOrB) -> tuple[Section, ...]:
     """Both engines at equal loads, and the difference."""
     same = some(view, rivals)
     blocks: tuple[Table | Plot, ...] = (*_table(view, rivals, same), *_plot(view, rivals, same))
-    return tuple(Section(key=f"brief-{block.name}", title="", role="answer", content=(block,)) for block in blocks)
+    return answering.brief_sections(*blocks)
 
 
 def sections(view: View, rivals: AOrB) -> Iterator[Section]:

@@ -33,6 +33,18 @@ DOUBT: Final = 80  # most characters of the doubt that is quoted
 NEEDED: Final = round(BEYOND / 0.01)  # independent requests for a p99
 UNCERTAINTIES: Final = ("ttft_uncertainty_p99", "e2e_uncertainty_p99")
 UNFIT: Final = {"FAIL": "does not pass", "INCONCLUSIVE": "is undecided", "NOT_MEASURED": "is undecided"}
+BIG: Final = {
+    "correctness": ("quality", CROSS_TALK.name, ANSWERS_IDENTICAL.name),
+    "performance": (GOODPUT.name, *YIELDS),
+    "cost": tuple(PRICES),
+    "reliability": ("outage_time", ERROR_RATE.name),
+}
+UNASKED: Final = {
+    "cost": "No price was given: --price USD of one replica for one hour.",
+    "reliability": "No fault was injected: [[faults]] in an experiment file.",
+}
+LEAST_LAUNCHES: Final = 5
+STREAM_OBJECTIVES, WHOLE_OBJECTIVES = "ttft=0.5,tpot=0.05", "e2e=5"  # examples of limits that a user replaces
 
 
 def answer(view: View) -> Answer:
@@ -246,17 +258,6 @@ def _no_yield(view: View) -> str:
 
 # ---- tiles -----------------------------------------------------------------------------------------------------------
 
-BIG: Final = {
-    "correctness": ("quality", CROSS_TALK.name, ANSWERS_IDENTICAL.name),
-    "performance": (GOODPUT.name, *YIELDS),
-    "cost": tuple(PRICES),
-    "reliability": ("outage_time", ERROR_RATE.name),
-}
-UNASKED: Final = {
-    "cost": "No price was given: --price USD of one replica for one hour.",
-    "reliability": "No fault was injected: [[faults]] in an experiment file.",
-}
-
 
 def _tile(view: View, dimension: str) -> Tile:
     title, target = DIMENSION_TITLES[dimension], f"metrics-{dimension}"
@@ -295,10 +296,6 @@ def _about(view: View) -> str:
 
 
 # ---- what to do next -------------------------------------------------------------------------------------------------
-
-
-LEAST_LAUNCHES: Final = 5
-STREAM_OBJECTIVES, WHOLE_OBJECTIVES = "ttft=0.5,tpot=0.05", "e2e=5"  # examples of limits that a user replaces
 
 
 def steps(view: View, *, streamed: bool) -> tuple[Next, ...]:

@@ -40,7 +40,7 @@ def brief(view: View) -> tuple[Section, ...]:
     if view.status == "INVALID":
         return ()
     blocks: tuple[Table | Plot, ...] = (*_yields(view), *_latencies(view), *_objectives(view))
-    return tuple(Section(key=f"brief-{block.name}", title="", role="answer", content=(block,)) for block in blocks)
+    return answering.brief_sections(*blocks)
 
 
 # ---- rows ------------------------------------------------------------------------------------------------------------

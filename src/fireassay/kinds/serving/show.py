@@ -35,6 +35,14 @@ from fireassay.verdict.types import DIMENSIONS
 
 if TYPE_CHECKING:
     from fireassay.verdict.comparison.a_or_b import AOrB
+CURVE: Final = "How much latency does throughput cost?"
+TABLES: Final = {"faults": "reliability", "cold": "tails"}  # of the details, under which question; the others say if answers are right
+GOODPUT: Final = "How much of the load was good?"
+COLUMNS: Final[tuple[tuple[str, Callable[[LaunchRow], Cell]], ...]] = (
+    ("Requests due", lambda row: f"{row.due:,}"),
+    ("Answered", lambda row: f"{row.answered:,}"),
+    ("Failed", lambda row: f"{row.due - row.answered:,}"),
+)
 
 
 def _serving(measured: RecordData) -> Serving:
@@ -106,11 +114,6 @@ VIEW = KindView(columns=_columns, conditions=_conditions, fields=_fields)
 # ---- the questions of an HTML page -----------------------------------------------------------------------------------
 
 
-CURVE: Final = "How much latency does throughput cost?"
-TABLES: Final = {"faults": "reliability", "cold": "tails"}  # of the details, under which question; the others say if answers are right
-GOODPUT: Final = "How much of the load was good?"
-
-
 def question_sections(view: View, columns: Sequence[tuple[str, Callable[[LaunchRow], Cell]]]) -> Iterator[Section]:
     """The first screen's evidence, then a section per question."""
     first: Role = "exhibit" if view.load.rivals is None else "question"  # the frontier of two engines has the first screen
@@ -163,13 +166,6 @@ def _details_of(view: View, question: str) -> Blocks:
 # ---- the page --------------------------------------------------------------------------------------------------------
 
 
-COLUMNS: Final[tuple[tuple[str, Callable[[LaunchRow], Cell]], ...]] = (
-    ("Requests due", lambda row: f"{row.due:,}"),
-    ("Answered", lambda row: f"{row.answered:,}"),
-    ("Failed", lambda row: f"{row.due - row.answered:,}"),
-)
-
-
 def answer(view: View) -> Answer:
     """Which of two engines, or up to which load."""
     return of_load.answer(view) if view.load.rivals is None else a_or_b.answer(view, view.load.rivals)
@@ -189,10 +185,7 @@ def page(view: View) -> tuple[Section, ...]:
         *record.imported(view),
         record.findings(view),
         *record.metrics(view),
-        record.launches(view, COLUMNS),
-        *record.environment(view),
-        record.conditions(view),
-        record.methods(view),
+        *record.how(view, COLUMNS),
         *(a_or_b.brief(view, rivals) if rivals else brief(view)),
         *question_sections(view, COLUMNS),
         *sheets(view, load_sheets.sheets(view), load_sheets.launches, load_sheets.graphs),

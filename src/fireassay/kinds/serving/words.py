@@ -23,6 +23,21 @@ from fireassay.spec.sections.serving import Serving, Target
 from fireassay.verdict.phrases import launch_words
 
 UNCHECKED: Final = "not checked (--no-verify-tls): nothing shows that the requested engine answered"
+SECONDS: Final = {"s": 1.0, "sec": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+MEANINGS: Final = {
+    "first_token": "First token",
+    "end": "End of an answer",
+    "tokens": "Tokens counted by",
+    "connection": "Connections",
+    "stamps": "Time stamps",
+    "left_out": "Left out",
+}
+TIMES: Final = {
+    "whole": "every request has its own",
+    "none": "none, so that there is no measured window and no rate",
+    "sampled": "of a sample of the requests only, so that there is no rate",
+}
+MOST_REPORTED: Final = 200  # of the program's own numbers
 
 
 def unit_of(serving: Serving) -> str:
@@ -127,23 +142,6 @@ def _fault(fault: Fault) -> str:
 
 
 # ---- loads of other programs -----------------------------------------------------------------------------------------
-
-
-SECONDS: Final = {"s": 1.0, "sec": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-MEANINGS: Final = {
-    "first_token": "First token",
-    "end": "End of an answer",
-    "tokens": "Tokens counted by",
-    "connection": "Connections",
-    "stamps": "Time stamps",
-    "left_out": "Left out",
-}
-TIMES: Final = {
-    "whole": "every request has its own",
-    "none": "none, so that there is no measured window and no rate",
-    "sampled": "of a sample of the requests only, so that there is no rate",
-}
-MOST_REPORTED: Final = 200  # of the program's own numbers
 
 
 def foreign_facts(measured: RecordData, results: Results) -> tuple[Fact, ...]:

@@ -77,7 +77,7 @@ def brief(view: View) -> tuple[Section, ...]:
     if view.status == "INVALID":
         return ()
     blocks: tuple[Table | Plot | Sum, ...] = (_layers(view),) if _wrong(view) else (_levels(view), *_efficiency(view), *_why(view))
-    return tuple(Section(key=f"brief-{block.name}", title="", role="answer", content=(block,)) for block in blocks)
+    return answering.brief_sections(*blocks)
 
 
 # ---- what to do ------------------------------------------------------------------------------------------------------

@@ -36,6 +36,9 @@ SHOWN: Final = (
     ("recompute", "transfer"),
 )  # of each part: its text and role
 CLOSE: Final = 0.01  # of the recovery: its parts add up
+CHARTS: Final[Charts] = charts_of(
+    speedup, communication_model, phases, ranks, step_timeline, quality, cost_time, rank_time, fault, launch_timeline, launch_order
+)
 
 
 def sections(view: View) -> Iterator[Section]:
@@ -119,11 +122,6 @@ def _recovery(view: View) -> tuple[Sum, ...]:
     return tuple(sums)
 
 
-CHARTS: Final[Charts] = charts_of(
-    speedup, communication_model, phases, ranks, step_timeline, quality, cost_time, rank_time, fault, launch_timeline, launch_order
-)
-
-
 def page(view: View) -> tuple[Section, ...]:
     """The sections of a training."""
     return (
@@ -136,10 +134,7 @@ def page(view: View) -> tuple[Section, ...]:
         *record.profile(view),
         record.findings(view),
         *record.metrics(view),
-        record.launches(view, record.TRAINING_COLUMNS),
-        *record.environment(view),
-        record.conditions(view),
-        record.methods(view),
+        *record.how(view, record.TRAINING_COLUMNS),
         *brief(view),
         *sections(view),
         *sheets(view, graphs=graphs),

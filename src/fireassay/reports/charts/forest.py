@@ -10,7 +10,7 @@ import math
 from fireassay.estimates.format import given
 from fireassay.reports.charts.chart import Drawing, Key, Missing, linear, rows_axis, written_tick
 from fireassay.reports.charts.marks import Area, Mark, Panel, Point, Reading, Role, Rule
-from fireassay.reports.rows.comparison import ChangeRow, ComparisonView
+from fireassay.reports.pages.comparison_view import ChangeRow, ComparisonView
 
 TITLE = "Changes against the first side"
 MOST = 100.0  # per cent; an interval end beyond it is drawn pointed, at the edge

@@ -22,7 +22,7 @@ from fireassay.reports.charts.chart import Drawing, Key, Missing, has_interval, 
 from fireassay.reports.charts.marks import Line as Path
 from fireassay.reports.charts.marks import Mark, Panel, Point
 from fireassay.reports.charts.serving.lines import Line, engines_of, line_keys, lines, path, scenarios, styled
-from fireassay.reports.rows.comparison import ComparisonView
+from fireassay.reports.pages.comparison_view import ComparisonView
 from fireassay.reports.view import Column, View
 
 NAME = "pareto"

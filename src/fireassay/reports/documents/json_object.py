@@ -9,9 +9,8 @@ from __future__ import annotations
 import json
 import math
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from operator import attrgetter
 from typing import Any, ClassVar, Final, Union, get_args, get_origin, get_type_hints
 
@@ -50,17 +49,23 @@ class Key:
     """A key: what it means, and how its value is taken from the thing that the object describes."""
 
     meaning: str
-    of: Of
+    of: Of | None  # None: the attribute, or item of a mapping, of the key's name
     when: Callable[[Any], bool] | None = None  # whether the key is present; None: always
     spread: bool = False  # the keys of its object stand in its place
     name: str = ""
-    type: str = ""  # of TYPES
+    kind: str = ""  # of TYPES
     shape: type[JsonObject] | None = None  # of the object, or of each object in the list
+
+    def value(self, thing: Any) -> Any:
+        """What the thing has under this key."""
+        if self.of is not None:
+            return self.of(thing)
+        return thing[self.name] if isinstance(thing, Mapping) else getattr(thing, self.name)
 
     @property
     def listed(self) -> bool:
         """Whether it holds a list of objects."""
-        return self.type.startswith("list")
+        return self.kind.startswith("list")
 
 
 def key(meaning: str, of: str | Of | None = None, *, when: Callable[[Any], bool] | None = None) -> Any:
@@ -120,18 +125,23 @@ class Document(JsonObject):
         return {"$schema": DRAFT, "title": f"assay {cls.VERB} --json", **schema}
 
 
-@cache
+KEYS: Final[dict[Any, tuple[Key, ...]]] = {}  # of each object, once asked for
+
+
 def keys(shape: type[JsonObject]) -> tuple[Key, ...]:
     """The keys of an object in their order."""
-    found: list[Key] = []
+    if shape not in KEYS:
+        KEYS[shape] = tuple(_keys(shape))
+    return KEYS[shape]
+
+
+def _keys(shape: type[JsonObject]) -> Iterator[Key]:
     if issubclass(shape, Document) and (version := shape.VERSION):
-        found.append(Key(f"always `{version}`; another number is another shape", lambda _: version, name="schema", type="string"))
-    hints = get_type_hints(shape)
-    for name in (name for name in hints if isinstance(getattr(shape, name, None), Key)):
-        declared = _named(getattr(shape, name), name.rstrip("_"), hints[name])
-        assert not declared.spread or declared.shape is not None
-        found += [_lifted(inner, declared.of) for inner in keys(declared.shape)] if declared.spread and declared.shape else [declared]
-    return tuple(found)
+        yield Key(f"always `{version}`; another number is another shape", lambda _: version, name="schema", kind="string")
+    for name, hint in get_type_hints(shape).items():
+        if isinstance(declared := getattr(shape, name, None), Key):
+            key = _named(declared, name.rstrip("_"), hint)
+            yield from (_lifted(inner, key) for inner in keys(key.shape)) if key.spread and key.shape is not None else (key,)
 
 
 def _named(declared: Key, name: str, hint: Any) -> Key:
@@ -139,9 +149,7 @@ def _named(declared: Key, name: str, hint: Any) -> Key:
     kinds = get_args(hint) if several else (hint,)
     item = get_args(kinds[0])[0] if get_origin(kinds[0]) is list else kinds[0]
     shape = item if isinstance(item, type) and issubclass(item, JsonObject) else None
-    return replace(
-        declared, name=name, type=" or ".join(map(_type_name, kinds)), shape=shape, of=declared.of or (lambda thing: _item(thing, name))
-    )
+    return replace(declared, name=name, kind=" or ".join(map(_type_name, kinds)), shape=shape)
 
 
 def _type_name(hint: Any) -> str:
@@ -150,28 +158,24 @@ def _type_name(hint: Any) -> str:
     return "list of objects" if get_origin(hint) is list else "object"
 
 
-def _item(thing: Any, name: str) -> Any:
-    return thing[name] if isinstance(thing, Mapping) else getattr(thing, name)
-
-
-def _lifted(inner: Key, part_of: Of) -> Key:
+def _lifted(inner: Key, whole: Key) -> Key:
     """A key of a part as one of the whole; null without the part."""
     when = inner.when
 
     def of(thing: Any) -> Any:
-        return None if (part := part_of(thing)) is None else inner.of(part)
+        return None if (part := whole.value(thing)) is None else inner.value(part)
 
     def present(thing: Any) -> bool:
-        return (part := part_of(thing)) is None or when is None or when(part)
+        return (part := whole.value(thing)) is None or when is None or when(part)
 
     return replace(inner, of=of, when=present if when else None)
 
 
 def _content(key: Key, thing: Any) -> Any:
-    raw = key.of(thing)
+    raw = key.value(thing)
     if key.shape is not None and raw is not None:
         return [key.shape.of(item) for item in raw] if key.listed else key.shape.of(raw)
-    if isinstance(raw, float) and "null" in key.type:
+    if isinstance(raw, float) and "null" in key.kind:
         return finite(raw)
     if isinstance(raw, (tuple, list)):
         return [finite(item) if isinstance(item, float) else item for item in raw]
@@ -196,7 +200,7 @@ def encode(content: Mapping[str, Any]) -> str:
 
 
 def _fields(shape: type[JsonObject], path: str, seen: set[type[JsonObject]]) -> dict[str, tuple[Row, ...]]:
-    fields = {path or TOP: tuple((key.name, key.type, key.meaning) for key in keys(shape))}
+    fields = {path or TOP: tuple((key.name, key.kind, key.meaning) for key in keys(shape))}
     for key in keys(shape):
         if key.shape is not None and key.shape not in seen:
             seen.add(key.shape)
@@ -206,7 +210,7 @@ def _fields(shape: type[JsonObject], path: str, seen: set[type[JsonObject]]) -> 
 
 
 def _key_schema(key: Key) -> dict[str, Any]:
-    kinds = [dict(TYPES[kind]) for kind in key.type.split(" or ")]
+    kinds = [dict(TYPES[kind]) for kind in key.kind.split(" or ")]
     if key.shape is not None:
         shape = key.shape.schema()
         kinds[0] = {**kinds[0], "items": shape} if key.listed else shape

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from fireassay.reports.documents.json_object import Document, JsonObject, key, spread
 from fireassay.reports.documents.values import is_absent, is_measured
-from fireassay.reports.rows.timing import Summary
+from fireassay.reports.pages.timing import Summary
 from fireassay.verdict.comparison.types import Comparison
 
 

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Final
 from fireassay.estimates.estimate import Estimate, Value
 from fireassay.estimates.format import count
 from fireassay.metrics.serving.latency import TPOT_P50
-from fireassay.reports.answers import comparison as answers
 from fireassay.reports.graph import Amounts, Axis, Graph, Trace
 from fireassay.reports.page import Bullet, Bullets, Cell, Chart, Head, Mark, Number, Page, Section, Table, Tone, Words, heads, notes
+from fireassay.reports.pages import comparison_answer as answers
+from fireassay.reports.pages.comparison_view import ChangeRow, ComparisonView, MismatchRow
 from fireassay.reports.pages.flips import table as of_flips
-from fireassay.reports.rows.comparison import ChangeRow, ComparisonView, MismatchRow
 
 if TYPE_CHECKING:
     from fireassay.reports.charts.chart import Drawing, Missing

@@ -35,7 +35,7 @@ from fireassay.reports.page import (
     heads,
 )
 from fireassay.reports.pages.page_plugin import RecordPage
-from fireassay.reports.rows.profile import launch_lines
+from fireassay.reports.pages.profile import launch_lines
 from fireassay.reports.view import Cell as DimensionCell
 from fireassay.reports.view import Column, Fact, LaunchRow, MetricRow, View
 from fireassay.reports.words import DIMENSION_TITLES, WHOLE
@@ -309,6 +309,11 @@ def _same(drawing: Drawing | Missing) -> Drawing | Missing:
 
 
 # ---- how it was measured ---------------------------------------------------------------------------------------------
+
+
+def how(view: View, columns: Sequence[tuple[str, Callable[[LaunchRow], Cell]]] = ()) -> Sections:
+    """Launches, environment, conditions and methods; `columns` as of `launches`."""
+    return (launches(view, columns), *environment(view), conditions(view), methods(view))
 
 
 def imported(view: View) -> Sections:

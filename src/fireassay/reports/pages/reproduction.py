@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from fireassay.estimates.format import count
-from fireassay.reports.answering import shortened
-from fireassay.reports.answers import changes
-from fireassay.reports.answers.changes import name_of
+from fireassay.reports import answering
+from fireassay.reports.answering import name_of, shortened
 from fireassay.reports.page import (
     Answer,
     Bullet,
@@ -99,7 +98,7 @@ def _brief(reproduction: Reproduction) -> tuple[Section, ...]:
         Interval(name=name_of(row.title.lower()), number=number, mark=_agreement(row)) for row in drawn if (number := _percent(row))
     )
     plot = Plot(name="changes", title="change, %", stub="metric", rows=shown, edges=(Edge(value=0.0),))
-    return (*(changes.sections(plot) if shown else ()), *words)
+    return (*(answering.brief_sections(plot) if shown else ()), *words)
 
 
 def _tiles(reproduction: Reproduction) -> Iterator[Tile]:
@@ -108,7 +107,7 @@ def _tiles(reproduction: Reproduction) -> Iterator[Tile]:
     for row in rows[: MOST_TILES - 1]:
         drawn = row.difference is not None and row.difference.scale == "ratio"
         text = f"at {row.configuration}" if drawn else shortened(row.sentence.partition(";")[0])
-        yield changes.tile(row.title, _agreement(row), _percent(row) if drawn else None, text)
+        yield answering.change_tile(row.title, _agreement(row), _percent(row) if drawn else None, text)
     if rows := list(reproduction.rows):
         worst = min((_agreement(row) for row in rows), key=lambda mark: ("bad", "open", "good").index(mark.tone))
         words = [row.agreement.replace("_", " ") for row in rows]
@@ -120,7 +119,7 @@ def _percent(row: Row) -> Number | None:
     found = row.difference
     if found is None:
         return None
-    return changes.in_percent(found.value, found.low, found.high, confidence=found.confidence, method=found.method)
+    return answering.in_percent(found.value, found.low, found.high, confidence=found.confidence, method=found.method)
 
 
 def _agreement(row: Row) -> Mark:
@@ -132,7 +131,9 @@ def _lines(reproduction: Reproduction) -> Iterator[Line]:
     if differing:
         text = shortened(", ".join(differing))
         yield Line(label="differs", text=text, mark=Mark(word="differs", tone="open", sign="~"), target="differs")
-    yield changes.doubts([note for note in reproduction.notes if not note.startswith((UNKNOWN, f"{reproduction.second}: "))], most=1)
+    yield answering.noted_doubts(
+        [note for note in reproduction.notes if not note.startswith((UNKNOWN, f"{reproduction.second}: "))], most=1
+    )
 
 
 def _sections(reproduction: Reproduction) -> Iterator[Section]:

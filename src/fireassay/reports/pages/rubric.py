@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
-from fireassay.reports.answers import changes
+from fireassay.reports import answering
 from fireassay.reports.page import (
     GENERAL,
     Answer,
@@ -74,7 +74,7 @@ def _answer(result: Rubric) -> Answer:
         mark=Mark(word="recommended", tone="good") if chosen else Mark(word="no row qualifies", tone="bad"),
         headline=_verdict(result).removeprefix("Verdict: ").rstrip(".") if chosen else f"wanted: {result.picks[0].sentence}",
         tiles=tuple(_tiles(result)),
-        lines=(*asked, *picks, *laws, changes.doubts(result.notes, most=1)),
+        lines=(*asked, *picks, *laws, answering.noted_doubts(result.notes, most=1)),
         record=f"{result.source}; --full shows every column, law and pick",
     )
 

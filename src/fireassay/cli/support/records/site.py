@@ -119,7 +119,7 @@ def _record(one: Named, sides: Sides, links: Sequence[Way]) -> str:
 
 def _comparison(one: Named, before: Named, sides: Sides) -> str:
     from fireassay.reports.pages.comparison import page
-    from fireassay.reports.rows.comparison import build
+    from fireassay.reports.pages.comparison_view import build
     from fireassay.verdict.comparison.compare import compare
 
     base, side = sides.judged(before.entry), sides.judged(one.entry)

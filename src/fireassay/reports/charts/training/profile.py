@@ -11,7 +11,7 @@ from typing import Any, Final
 from fireassay.estimates.format import percent, reading, scale_for
 from fireassay.reports.charts.chart import Drawing, Key, linear, rows_axis, stacked
 from fireassay.reports.charts.marks import Look, Mark, Panel, Role
-from fireassay.reports.rows.profile import NO_OPERATOR
+from fireassay.reports.pages.profile import NO_OPERATOR
 from fireassay.reports.view import View
 
 NAME = "profile"

@@ -11,7 +11,7 @@ from fireassay.reports.pages.rubric import MOST_ROWS, page
 from fireassay.spec.timings import parse_timings, read_timings
 from fireassay.verdict.rubric.rubric import rubric
 from fireassay.verdict.rubric.types import Limits, Rubric
-from tests.reports.answers.screens import EVIL, flat, harmless, screen
+from tests.reports.pages.screens import EVIL, flat, harmless, screen
 
 
 def judged(text: str) -> Rubric:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from fireassay.reports.page import Bullets
 from fireassay.reports.pages.pitfalls import MOST_TOLD, page
-from tests.reports.answers.screens import EVIL, flat, harmless, screen
+from tests.reports.pages.screens import EVIL, flat, harmless, screen
 from tests.reports.pages.test_pitfalls import sheet
 
 

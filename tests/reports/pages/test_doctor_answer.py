@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fireassay.reports.pages.doctor import page
-from tests.reports.answers.screens import EVIL, flat, harmless, parsed, screen
+from tests.reports.pages.screens import EVIL, flat, harmless, parsed, screen
 
 HEAD = "this machine is noisy (60 launches of fixed work, 2026-11-26T17:00:00+00:00)"
 

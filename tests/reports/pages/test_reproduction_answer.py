@@ -10,7 +10,7 @@ from fireassay.estimates.estimate import Estimate
 from fireassay.reports.pages.reproduction import page
 from fireassay.verdict.comparison.compare import compare
 from fireassay.verdict.reproduction import Reproduction, reproduction
-from tests.reports.answers.screens import EVIL, flat, harmless, plots, screen
+from tests.reports.pages.screens import EVIL, flat, harmless, plots, screen
 from tests.verdict.sides import made, side
 
 pytestmark = pytest.mark.slow

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from fireassay.reports.documents.timing import DOCUMENT, render
-from fireassay.reports.rows.timing import Summary, summary, text
+from fireassay.reports.pages.timing import Summary, summary, text
 from fireassay.verdict.judge import judge
 from tests.handmade import Handmade, S
 from tests.metrics.trials_made import timing, trials

@@ -11,11 +11,20 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from fireassay.estimates.format import count, reading
-from fireassay.reports.answering import shortened
-from fireassay.reports.answers.changes import DECIDES, command, doubts, in_percent, launches_a_side, name_of, sections, tile
+from fireassay.reports.answering import (
+    DECIDES,
+    brief_sections,
+    change_tile,
+    in_percent,
+    launches_a_side,
+    name_of,
+    noted_doubts,
+    shell_command,
+    shortened,
+)
 from fireassay.reports.page import Answer, Bullet, Bullets, Edge, Interval, Line, Mark, Next, Number, Plot, Section, Tile, Tone
+from fireassay.reports.pages.comparison_view import DECIDED, ChangeRow, ComparisonView, MismatchRow
 from fireassay.reports.pages.flips import brief as flip_lines
-from fireassay.reports.rows.comparison import DECIDED, ChangeRow, ComparisonView, MismatchRow
 from fireassay.units import FRACTION
 from fireassay.verdict.comparison.change_phrases import EXPLORATORY
 from fireassay.verdict.comparison.phrases import UNKNOWN
@@ -63,7 +72,7 @@ def brief(view: ComparisonView, records: Sequence[str] = ()) -> tuple[Section, .
         return (Section(key="brief-differs", title="", role="answer", content=(_conditions(view, records),)),)
     plot = _plot(view)
     flips = view.comparison.flips  # of evaluations
-    return sections(*(block for block in (plot, flip_lines(flips, MOST_FLIPS) if flips else None) if block is not None))
+    return brief_sections(*(block for block in (plot, flip_lines(flips, MOST_FLIPS) if flips else None) if block is not None))
 
 
 def _plot(view: ComparisonView) -> Plot | None:
@@ -166,7 +175,7 @@ def tiles(view: ComparisonView) -> tuple[Tile, ...]:
         Tile(title="Quality", mark=line.mark, text=line.text, target=line.target) for line in _quality(view) if line.mark and not several
     ]
     changed = (
-        tile(row.side if several else row.title, Mark(word=row.word, tone=row.tone), _number(view, row), _ends(row))
+        change_tile(row.side if several else row.title, Mark(word=row.word, tone=row.tone), _number(view, row), _ends(row))
         for row in rows[: MOST_TILES - len(quality)]
     )
     return (*changed, *quality)
@@ -209,7 +218,7 @@ def _lines(view: ComparisonView) -> Iterator[Line]:
     yield from _quality(view)
     said = [_of_side(view, side) for side, _ in view.quality]
     forced = [f"{row.field} differs" for row in view.mismatches if row.standing == "forced"]
-    yield doubts(
+    yield noted_doubts(
         (
             *(f"{text}: this comparison was forced." for text in forced),
             *(note for note in view.notes if note not in said and not note.startswith(UNKNOWN)),
@@ -240,7 +249,7 @@ def _next(rows: Sequence[ChangeRow], records: Sequence[str]) -> Iterator[Next]:
     if occasion is not None and occasion.way_on and len(records) == 2 and "(assay check " in occasion.way_on:
         blocks = ("--blocks", str(needed)) if needed and needed > 5 else ()
         words = ("assay", "check", records[1], "--against", records[0], "--confirm", "always", *blocks)
-        yield Next(reason="measure both again, in turn", command=command(*words))
+        yield Next(reason="measure both again, in turn", command=shell_command(*words))
     elif occasion is not None and occasion.way_on:
         yield Next(reason=occasion.way_on)
     elif undecided.needed:
@@ -302,10 +311,10 @@ def _allow(rows: Sequence[MismatchRow], records: Sequence[str]) -> Next:
     if len(rows) > MOST_FLAGS:
         return Next(
             reason="measure both under the same conditions; to compare anyway, marked EXPLORATORY",
-            command=command("assay", "compare", *records, "--force"),
+            command=shell_command("assay", "compare", *records, "--force"),
         )
     flags = [word for row in rows for word in ("--varying", row.field)]
     return Next(
         reason="measure both under the same conditions; if the difference is what is studied, say so",
-        command=command("assay", "compare", *records, *flags),
+        command=shell_command("assay", "compare", *records, *flags),
     )

@@ -13,7 +13,7 @@ from fireassay.reports.writers import markdown
 from fireassay.verdict.checking.check import check
 from fireassay.verdict.checking.types import Check
 from fireassay.verdict.comparison.compare import compare
-from tests.reports.answers.screens import EVIL, flat, harmless, parsed, plots, screen
+from tests.reports.pages.screens import EVIL, flat, harmless, parsed, plots, screen
 from tests.verdict.sides import made, side
 
 pytestmark = pytest.mark.slow

@@ -8,12 +8,12 @@ import pytest
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.reports.pages.comparison import page
-from fireassay.reports.rows.comparison import ComparisonView, build
+from fireassay.reports.pages.comparison_view import ComparisonView, build
 from fireassay.reports.writers.support import character_plot
 from fireassay.verdict.comparison.compare import compare
 from fireassay.verdict.comparison.sessions import Days
 from fireassay.verdict.comparison.types import Side
-from tests.reports.answers.screens import EVIL, flat, harmless, parsed, plots, screen
+from tests.reports.pages.screens import EVIL, flat, harmless, parsed, plots, screen
 from tests.verdict.comparing import complete, relabelled, side, with_experiment
 
 pytestmark = pytest.mark.slow

@@ -8,14 +8,13 @@ import pytest
 
 from fireassay.estimates.estimate import Estimate
 from fireassay.reports.page import Number, Plot, Table
-from fireassay.reports.pages.timing import page
-from fireassay.reports.rows.timing import Summary, summary
+from fireassay.reports.pages.timing import Summary, page, summary
 from fireassay.verdict.comparison.compare import compare
 from fireassay.verdict.comparison.types import Comparison, Side
 from fireassay.verdict.judge import judge
 from tests.handmade import Handmade
 from tests.metrics.trials_made import timing
-from tests.reports.answers.screens import EVIL, harmless, screen
+from tests.reports.pages.screens import EVIL, harmless, screen
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,7 @@ import pytest
 from fireassay.frames.record_data import RecordData
 from fireassay.reports.build_view import build
 from fireassay.reports.charts.training import profile
-from fireassay.reports.rows.profile import ENGINE, launch_lines, of_record, rank_lines
+from fireassay.reports.pages.profile import ENGINE, launch_lines, of_record, rank_lines
 from fireassay.reports.view import View
 from fireassay.spec.sections.profile import Profile
 from fireassay.verdict.judge import judge

@@ -10,7 +10,7 @@ from fireassay.reports.pages.tuning import page
 from fireassay.verdict.comparison.compare import compare
 from fireassay.verdict.comparison.sessions import Days
 from fireassay.verdict.tuning import Round, Standing, Tuned
-from tests.reports.answers.screens import EVIL, flat, harmless, plots, screen
+from tests.reports.pages.screens import EVIL, flat, harmless, plots, screen
 from tests.verdict.comparing import complete, side
 
 pytestmark = pytest.mark.slow

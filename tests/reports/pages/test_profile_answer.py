@@ -8,8 +8,8 @@ import pytest
 
 from fireassay.reports.page import Table, said
 from fireassay.reports.pages.profile import page
-from tests.reports.answers.screens import EVIL, flat, harmless, screen
-from tests.reports.rows.test_profile import rank
+from tests.reports.pages.screens import EVIL, flat, harmless, screen
+from tests.reports.pages.test_profile import rank
 
 pytestmark = pytest.mark.slow
 
