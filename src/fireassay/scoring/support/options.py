@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import SpecError, refuse
 from fireassay.scoring.text_metric import Options
 from fireassay.spec.explain import shown
 
 
 def wrong(metric: str, option: str, value: object, allowed: str, fix: str = "") -> SpecError:
     """An option's value that is not allowed."""
-    return SpecError(
-        (Problem(where=f"evaluation.options.{metric}.{option}", found=shown(value), allowed=allowed, fix=fix),), "the options of scores"
-    )
+    return refuse(f"evaluation.options.{metric}.{option}", shown(value), allowed, fix, source="the options of scores")
 
 
 def flag(metric: str, options: Options, option: str) -> bool:
