@@ -12,8 +12,8 @@ from fireassay.frames.record_data import RecordData
 from fireassay.verdict.audits.serving.foreign import DEFECTS
 from fireassay.verdict.claims.pitfalls import of_record
 from fireassay.verdict.judge import judge
-from tests.runners.foreign.reading import one
-from tests.runners.foreign.samples import aiperf_lines, genai_bench, guidellm, guidellm_benchmark, loadgen_detail, vllm
+from tests.importers.reading import one
+from tests.importers.samples import aiperf_lines, genai_bench, guidellm, guidellm_benchmark, loadgen_detail, vllm
 from tests.serving_made import simulated
 from tests.verdict.served import found
 
