@@ -11,10 +11,9 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 from pydantic import Field
@@ -41,13 +40,11 @@ class Keys(FaultSpec):
     undo: str = Field("", description="the line that undoes it, after for_s.")
 
 
-def rule(asked: Mapping[str, Any]) -> Iterator[Problem]:
+def rule(asked: Keys) -> Iterator[Problem]:
     """Require a command."""
-    line = asked.get("command", "")
-    if isinstance(line, str) and not line.strip():
-        yield Problem(
-            "command", NOTHING, 'a line for the shell where kind = "command"', 'For example command = "kubectl delete pod vllm-{replica}".'
-        )
+    if not asked.command.strip():
+        fix = 'For example command = "kubectl delete pod vllm-{replica}".'
+        yield Problem("command", NOTHING, 'a line for the shell where kind = "command"', fix)
 
 
 def check(asked: Keys, target: Target) -> None:

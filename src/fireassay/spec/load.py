@@ -20,8 +20,6 @@ from fireassay.errors import Excerpt, Problem, SpecError, refuse
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.explain import closest, shown
 from fireassay.spec.lines import concealed, cut, excerpt_of, key_lines
-from fireassay.spec.rules.quality import uncomputable
-from fireassay.spec.surroundings import missing_around
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -54,26 +52,22 @@ def from_mapping(data: Mapping[str, Any], source: str = "") -> Experiment:
     Raises:
         SpecError: all problems at once; `source` names the origin of the data in the message.
     """
-    try:
-        return Experiment.model_validate(data)
-    except SpecError as error:
-        raise SpecError(error.problems, source) from None
+    return checked(data, None, source)
 
 
-def checked(data: Mapping[str, Any], folder: Path, source: str, text: str = "") -> Experiment:
-    """An experiment from nested mappings, with its surroundings checked; `text`: the file that they are from.
+def checked(data: Mapping[str, Any], folder: Path | None, source: str, text: str = "") -> Experiment:
+    """An experiment from nested mappings; with a folder, the files and plug-ins that it names must exist.
+
+    Args:
+        text: the file that the data are from, whose lines the message shows.
 
     Raises:
-        SpecError: all problems of the data and of their surroundings at once.
+        SpecError: all problems at once.
     """
-    around = (*missing_around(data, folder), *uncomputable(data))
     try:
-        experiment = Experiment.model_validate(data)
+        return Experiment.model_validate(data, context=folder)
     except SpecError as error:
-        raise SpecError(with_lines((*error.problems, *around), text), source) from None
-    if around:
-        raise SpecError(with_lines(around, text), source)
-    return experiment
+        raise SpecError(with_lines(error.problems, text), source) from None
 
 
 def to_toml(experiment: Experiment) -> str:

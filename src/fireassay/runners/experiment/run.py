@@ -74,7 +74,7 @@ def runner_for(experiment: Experiment, folder: Path, advice: Advice | None) -> R
     """
     if experiment.tune is not None:
         raise refuse("tune", "knobs to tune", "no [tune] here", "Run it with `assay tune FILE`.")
-    refuse_any(uncomputable(experiment.model_dump(exclude_none=True)))
+    refuse_any(uncomputable(experiment))
     runner: Runner = catalog.load("runners", experiment.workload.runner)
     runner.check(experiment, folder)
     refuse_bytes(experiment)
