@@ -53,7 +53,8 @@ def _of_serving(data: Mapping[str, Any]) -> Iterator[tuple[str, str, object]]:
 
 
 def _of_evaluation(data: Mapping[str, Any]) -> Iterator[tuple[str, str, object]]:
-    yield "evaluation.extractor", "quality.scoring.extractors", _at(data, "evaluation", "extractor") or None
+    if extractor := _at(data, "evaluation", "extractor"):
+        yield "evaluation.extractor", "quality.scoring.extractors", extractor
     task = _at(data, "evaluation", "task")
     if isinstance(task, str) and task and not task.endswith(".toml"):
         yield "evaluation.task", "quality.tasks", task
