@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field
 
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import Problem, refuse
 from fireassay.faults.support.base import Fault, Struck, Undo, Victim, of_kind
 from fireassay.launchers.support import launch_log, supervisor
 from fireassay.spec.explain import NOTHING
@@ -46,10 +46,7 @@ def rule(asked: Mapping[str, Any]) -> Iterator[Problem]:
     line = asked.get("command", "")
     if isinstance(line, str) and not line.strip():
         yield Problem(
-            where="command",
-            found=NOTHING,
-            allowed='a line for the shell where kind = "command"',
-            fix='For example command = "kubectl delete pod vllm-{replica}".',
+            "command", NOTHING, 'a line for the shell where kind = "command"', 'For example command = "kubectl delete pod vllm-{replica}".'
         )
 
 
@@ -60,9 +57,7 @@ def check(asked: Keys, target: Target) -> None:
         SpecError: the command needs a process ID that is unknown.
     """
     if not target.command and "{pid}" in asked.command + asked.undo:
-        raise SpecError(
-            (Problem(where="faults[].command", found="{pid}", allowed="{replica}, {port} and {url} where assay does not start the server"),)
-        )
+        raise refuse("faults[].command", "{pid}", "{replica}, {port} and {url} where assay does not start the server")
 
 
 def strike(victim: Victim, fault: PlannedFault) -> Undo:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, ValidationError, model_validator
 
-from fireassay.errors import SpecError
+from fireassay.errors import SpecError, refuse_any
 from fireassay.spec.explain import explain
 from fireassay.spec.flags.flag import flag
 from fireassay.spec.flags.texts import number_or_none
@@ -301,8 +301,7 @@ class Experiment(Model):
             more = [problem for problem in contradictions(data) if not problem.where.startswith(wrong)]
             # `from None`: hide the library's wording from users.
             raise SpecError((*problems, *more)) from None
-        if problems := contradictions(data):
-            raise SpecError(problems)
+        refuse_any(contradictions(data))
         return experiment
 
     @property

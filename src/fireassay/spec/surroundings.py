@@ -41,7 +41,7 @@ def _missing_plug_ins(data: Mapping[str, Any]) -> Iterator[Problem]:
         known = (*catalog.names(package), *catalog.third_party(package))
         if known and isinstance(name, str) and name not in known:
             allowed = f"one of {', '.join(known)}"
-            yield Problem(where=where, found=shown(name), allowed=allowed, fix=did_you_mean(name, known))
+            yield Problem(where, shown(name), allowed, did_you_mean(name, known))
 
 
 def _of_serving(data: Mapping[str, Any]) -> Iterator[tuple[str, str, object]]:
@@ -104,7 +104,7 @@ def _at_home(script: str) -> Path:
 
 def _script_problem(state: str, folder: Path, remedy: str) -> Problem:
     where_to = f"the folder {shown(str(folder))}" if str(folder) not in ("", ".") else "this folder"
-    return Problem(where="workload.script", found=state, allowed=f"a file, relative to {where_to}", fix=remedy)
+    return Problem("workload.script", state, f"a file, relative to {where_to}", remedy)
 
 
 def _a_file_inside(path: Path, script: str) -> str:

@@ -28,10 +28,10 @@ def _section(data: Data) -> Data:
 def _only_with_its_runner(data: Data) -> Iterator[Problem]:
     if data.get("collectives") is not None and not times_collectives(data):
         yield Problem(
-            where="collectives",
-            found="a table, where workload.runner is another",
-            allowed=f'[collectives] only with workload.runner = "{RUNNER}"',
-            fix=f'Write runner = "{RUNNER}" below [workload].',
+            "collectives",
+            "a table, where workload.runner is another",
+            f'[collectives] only with workload.runner = "{RUNNER}"',
+            f'Write runner = "{RUNNER}" below [workload].',
         )
 
 
@@ -40,10 +40,10 @@ def _nothing_to_start(data: Data) -> Iterator[Problem]:
     script = workload.get("script") if isinstance(workload, Mapping) else None
     if times_collectives(data) and script not in (None, ""):
         yield Problem(
-            where="workload.script",
-            found=shown(script),
-            allowed=f'nothing where workload.runner = "{RUNNER}"',
-            fix="Remove it: assay's own program makes the calls.",
+            "workload.script",
+            shown(script),
+            f'nothing where workload.runner = "{RUNNER}"',
+            "Remove it: assay's own program makes the calls.",
         )
 
 
@@ -58,10 +58,7 @@ def _only_of_a_training(data: Data) -> Iterator[Problem]:
     runner = workload.get("runner", "training") if isinstance(workload, Mapping) else "training"
     if isinstance(measure, Mapping) and measure.get("communication") is True and runner not in ("training", "replay", "simulated"):
         yield Problem(
-            where="measure.communication",
-            found="true",
-            allowed="false, since no training is run",
-            fix="Remove it; `assay comm` measures the links alone.",
+            "measure.communication", "true", "false, since no training is run", "Remove it; `assay comm` measures the links alone."
         )
 
 
@@ -71,10 +68,7 @@ def _root_is_a_rank(data: Data) -> Iterator[Problem]:
         levels = [of]  # a rank of the group
     if times_collectives(data) and type(root) is int and levels and root >= min(levels) > 0:
         yield Problem(
-            where="collectives.root",
-            found=shown(root),
-            allowed=f"a rank that exists at every level: below {min(levels)}",
-            fix="Ranks are numbered from 0.",
+            "collectives.root", shown(root), f"a rank that exists at every level: below {min(levels)}", "Ranks are numbered from 0."
         )
 
 
@@ -84,10 +78,10 @@ def _groups_are_whole(data: Data) -> Iterator[Problem]:
         return
     if uneven := [level for level in levels if level % of]:
         yield Problem(
-            where="collectives.group_size",
-            found=shown(of),
-            allowed=f"a number that divides every worker count, and {uneven[0]} too",
-            fix="Each rank belongs to one group, and all groups have the same size.",
+            "collectives.group_size",
+            shown(of),
+            f"a number that divides every worker count, and {uneven[0]} too",
+            "Each rank belongs to one group, and all groups have the same size.",
         )
 
 
@@ -99,10 +93,10 @@ def _placements_exist(data: Data) -> Iterator[Problem]:
     without = [name for name in names if name in PLACEMENTS and placement not in PLACEMENTS[name]]
     if without and len(without) == len(names):
         yield Problem(
-            where="collectives.placement",
-            found=shown(placement),
-            allowed=f'"both", or the one that {", ".join(without)} has',
-            fix="torch.distributed supports only one placement for these operations.",
+            "collectives.placement",
+            shown(placement),
+            f'"both", or the one that {", ".join(without)} has',
+            "torch.distributed supports only one placement for these operations.",
         )
 
 
@@ -116,15 +110,15 @@ def _sizes_can_be_read(data: Data) -> Iterator[Problem]:
         try:
             sizes |= set(sizes_of(text, factor))
         except ValueError as error:
-            yield Problem(where=f"collectives.sizes[{index}]", found=shown(text), allowed=str(error))
+            yield Problem(f"collectives.sizes[{index}]", shown(text), str(error))
     if len(sizes) > MOST_SIZES:
-        yield Problem(where="collectives.sizes", found=f"{len(sizes)} sizes", allowed=f"at most {MOST_SIZES}")
+        yield Problem("collectives.sizes", f"{len(sizes)} sizes", f"at most {MOST_SIZES}")
 
 
 def _operations_once(data: Data) -> Iterator[Problem]:
     names = _section(data).get("operations")
     if isinstance(names, list) and all(isinstance(name, str) for name in names) and len(set(names)) != len(names):
-        yield Problem(where="collectives.operations", found=shown(names), allowed="each operation once")
+        yield Problem("collectives.operations", shown(names), "each operation once")
 
 
 def _matrix_can_be_read(data: Data) -> Iterator[Problem]:
@@ -136,7 +130,7 @@ def _matrix_can_be_read(data: Data) -> Iterator[Problem]:
     except ValueError:
         enough = False
     if not enough:
-        yield Problem(where="collectives.matrix", found=shown(text), allowed="a size from 1K to 64G, for example 4M (1K is 1024)")
+        yield Problem("collectives.matrix", shown(text), "a size from 1K to 64G, for example 4M (1K is 1024)")
 
 
 COLLECTIVE_RULES: tuple[Callable[[Data], Iterator[Problem]], ...] = (

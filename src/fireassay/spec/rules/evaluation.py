@@ -25,17 +25,17 @@ def _files_with_their_runner(data: Data) -> Iterator[Problem]:
     files = items(table(data, "evaluation"), "answers")
     if scores_answers(data) and not files:
         yield Problem(
-            where="evaluation.answers",
-            found=NOTHING,
-            allowed=f'at least one file of answers with workload.runner = "{RUNNER}"',
-            fix='Add [[evaluation.answers]] with name = "a" and path = "answers.jsonl", or use: assay score FILE',
+            "evaluation.answers",
+            NOTHING,
+            f'at least one file of answers with workload.runner = "{RUNNER}"',
+            'Add [[evaluation.answers]] with name = "a" and path = "answers.jsonl", or use: assay score FILE',
         )
     if files and not scores_answers(data):
         yield Problem(
-            where="evaluation.answers",
-            found="files, where workload.runner is another",
-            allowed=f'files of answers only with workload.runner = "{RUNNER}"',
-            fix=f'Write runner = "{RUNNER}" below [workload].',
+            "evaluation.answers",
+            "files, where workload.runner is another",
+            f'files of answers only with workload.runner = "{RUNNER}"',
+            f'Write runner = "{RUNNER}" below [workload].',
         )
 
 
@@ -44,14 +44,14 @@ def _names_once(data: Data) -> Iterator[Problem]:
     for name, count in Counter(name for name in names if isinstance(name, str)).items():
         if count > 1:
             fix = "Write NAME=FILE for each file, as in before=old/answers.jsonl after=new/answers.jsonl."
-            yield Problem(where="evaluation.answers", found=f"{count} files named {shown(name)}", allowed="each name once", fix=fix)
+            yield Problem("evaluation.answers", f"{count} files named {shown(name)}", "each name once", fix)
 
 
 def _one_pass(data: Data) -> Iterator[Problem]:
     launches = table(data, "launches").get("per_configuration")
     if scores_answers(data) and type(launches) is int and launches != 1:
         fix = "Write the repetitions of an item as rows with the same id."
-        yield Problem(where="launches.per_configuration", found=shown(launches), allowed="1, since a file holds the same answers", fix=fix)
+        yield Problem("launches.per_configuration", shown(launches), "1, since a file holds the same answers", fix)
 
 
 def _load_of_items(data: Data) -> Iterator[Problem]:
@@ -70,9 +70,9 @@ def _load_of_items(data: Data) -> Iterator[Problem]:
         if value != wanted:
             given = NOTHING if value is None else shown(value)
             why = f"{shown(wanted)} in an evaluation: every item is sent once, as it is"
-            yield Problem(where=where, found=given, allowed=why, fix="`assay evaluate ... --toml` prints a complete file.")
+            yield Problem(where, given, why, "`assay evaluate ... --toml` prints a complete file.")
     if len(items(serving, "concurrency")) > 1:
-        yield Problem(where="serving.concurrency", found=shown(serving["concurrency"]), allowed="one number of requests in flight")
+        yield Problem("serving.concurrency", shown(serving["concurrency"]), "one number of requests in flight")
 
 
 def _enough_samples(data: Data) -> Iterator[Problem]:
@@ -81,7 +81,7 @@ def _enough_samples(data: Data) -> Iterator[Problem]:
     launches = table(data, "launches").get("per_configuration", LAUNCHES)
     if wanted and data.get("serving") and type(launches) is int and launches < max(wanted):
         fix = f"Set launches.per_configuration = {max(wanted)} or more (--repetitions), with a temperature above 0."
-        yield Problem(where="evaluation.k", found=shown(max(wanted)), allowed=f"at most the {launches} answers to each item", fix=fix)
+        yield Problem("evaluation.k", shown(max(wanted)), f"at most the {launches} answers to each item", fix)
 
 
 EVALUATION_RULES: tuple[Callable[[Data], Iterator[Problem]], ...] = (

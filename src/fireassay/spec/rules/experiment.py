@@ -76,16 +76,9 @@ def _something_to_start(data: Data) -> Iterator[Problem]:
         return
     script = _at(data, "workload", "script")
     if isinstance(data.get("workload"), Mapping) and script in (None, "") and not times_collectives(data):
-        yield Problem(
-            where="workload.script",
-            found=NOTHING if script is None else "nothing",
-            allowed="text that is not empty",
-            fix="Name the script to run.",
-        )
+        yield Problem("workload.script", NOTHING if script is None else "nothing", "text that is not empty", "Name the script to run.")
     if data.get("factor") is None:
-        yield Problem(
-            where="factor", found=NOTHING, allowed="a table with the keys name, levels", fix="Add [factor] with levels = [1, 2, 4]."
-        )
+        yield Problem("factor", NOTHING, "a table with the keys name, levels", "Add [factor] with levels = [1, 2, 4].")
 
 
 def _levels_once(data: Data) -> Iterator[Problem]:
@@ -95,10 +88,10 @@ def _levels_once(data: Data) -> Iterator[Problem]:
         twice = [level for level, count in Counter(levels).items() if count > 1]
         if twice:
             yield Problem(
-                where=where,
-                found=shown(levels),
-                allowed="each worker count once",
-                fix=f"{', '.join(map(str, twice))} occurs more than once. Write {shown(list(dict.fromkeys(levels)))}.",
+                where,
+                shown(levels),
+                "each worker count once",
+                f"{', '.join(map(str, twice))} occurs more than once. Write {shown(list(dict.fromkeys(levels)))}.",
             )
 
 
@@ -109,10 +102,10 @@ def _first_look_within_the_most(data: Data) -> Iterator[Problem]:
     whole_numbers = type(first) is int and type(most) is int
     if _at(data, "launches", "precision") is not None and whole_numbers and most < first:
         yield Problem(
-            where="launches.at_most",
-            found=shown(most),
-            allowed=f"at least launches.per_configuration, the launches before the first interim analysis: {first}",
-            fix=f"Set launches.at_most to {first} or more (--at-most), or start with fewer launches (--launches).",
+            "launches.at_most",
+            shown(most),
+            f"at least launches.per_configuration, the launches before the first interim analysis: {first}",
+            f"Set launches.at_most to {first} or more (--at-most), or start with fewer launches (--launches).",
         )
 
 
@@ -127,10 +120,10 @@ def _among_the_levels(data: Data) -> Iterator[Problem]:
     for where, level in single:
         if type(level) is int and level >= 1 and level not in levels:
             yield Problem(
-                where=where,
-                found=shown(level),
-                allowed=f"one of the levels {', '.join(map(str, levels))}",
-                fix=f"Add {level} to the levels, or choose one of them.",
+                where,
+                shown(level),
+                f"one of the levels {', '.join(map(str, levels))}",
+                f"Add {level} to the levels, or choose one of them.",
             )
 
 
@@ -141,20 +134,20 @@ def _budget_needs_prices(data: Data) -> Iterator[Problem]:
     budget = _at(data, "gates", "budget_usd")
     if budget is not None and data.get("prices") is None:
         yield Problem(
-            where="gates.budget_usd",
-            found=shown(budget),
-            allowed="a budget only together with [prices]",
-            fix='Add [prices] with usd_per_worker_hour = ..., date = ..., source = "...".',
+            "gates.budget_usd",
+            shown(budget),
+            "a budget only together with [prices]",
+            'Add [prices] with usd_per_worker_hour = ..., date = ..., source = "...".',
         )
 
 
 def _modelled_energy_needs_watts(data: Data) -> Iterator[Problem]:
     if _at(data, "energy", "source") == "modelled" and _at(data, "energy", "modelled_watts_per_worker") is None:
         yield Problem(
-            where="energy.modelled_watts_per_worker",
-            found=NOTHING,
-            allowed='a number above 0 if energy.source = "modelled"',
-            fix='Add modelled_watts_per_worker = ... below [energy], or write source = "auto".',
+            "energy.modelled_watts_per_worker",
+            NOTHING,
+            'a number above 0 if energy.source = "modelled"',
+            'Add modelled_watts_per_worker = ... below [energy], or write source = "auto".',
         )
 
 
@@ -166,17 +159,17 @@ def _calibrating_needs_hooks(data: Data) -> Iterator[Problem]:
     runner, attach = _at(data, "workload", "runner"), _at(data, "workload", "attach")
     if runner not in (None, "training") or attach is False:
         yield Problem(
-            where="workload.calibrate_communication",
-            found=shown(launches),
-            allowed="0, since no training is hooked",
-            fix='Keep workload.runner = "training" and workload.attach = true, or remove the key.',
+            "workload.calibrate_communication",
+            shown(launches),
+            "0, since no training is hooked",
+            'Keep workload.runner = "training" and workload.attach = true, or remove the key.',
         )
     elif levels is not None and max(levels) < 2:
         yield Problem(
-            where="workload.calibrate_communication",
-            found=shown(launches),
-            allowed="0, since no level has 2 or more workers",
-            fix="A single worker does not communicate: add a level, or remove the key.",
+            "workload.calibrate_communication",
+            shown(launches),
+            "0, since no level has 2 or more workers",
+            "A single worker does not communicate: add a level, or remove the key.",
         )
 
 
@@ -185,26 +178,26 @@ def _fresh_folder_on_one_node(data: Data) -> Iterator[Problem]:
     if _at(data, "workload", "fresh_folder") is not True:
         if _at(data, "workload", "keep_folders") is True:
             yield Problem(
-                where="workload.keep_folders",
-                found="true",
-                allowed="true only together with workload.fresh_folder",
-                fix="Add workload.fresh_folder = true, or remove this key.",
+                "workload.keep_folders",
+                "true",
+                "true only together with workload.fresh_folder",
+                "Add workload.fresh_folder = true, or remove this key.",
             )
         return
     runner, nodes = _at(data, "workload", "runner"), _at(data, "launcher", "nodes")
     if runner not in (None, "training"):
         yield Problem(
-            where="workload.fresh_folder",
-            found="true",
-            allowed="false, since no training script is launched",
-            fix='Remove it: only workload.runner = "training" copies its folder.',
+            "workload.fresh_folder",
+            "true",
+            "false, since no training script is launched",
+            'Remove it: only workload.runner = "training" copies its folder.',
         )
     elif (type(nodes) is int and nodes > 1) or _at(data, "launcher", "hosts"):
         yield Problem(
-            where="workload.fresh_folder",
-            found="true",
-            allowed="false, since the workers are on several machines",
-            fix="Name the folder by {launch} in workload.arguments or workload.environment instead.",
+            "workload.fresh_folder",
+            "true",
+            "false, since the workers are on several machines",
+            "Name the folder by {launch} in workload.arguments or workload.environment instead.",
         )
 
 
@@ -215,18 +208,18 @@ def _steps_end_a_training(data: Data) -> Iterator[Problem]:
         return
     if _at(data, "workload", "runner") not in (None, "training"):
         yield Problem(
-            where="workload.steps",
-            found=shown(steps),
-            allowed="no value, since no training script is launched",
-            fix='Remove it: only a training (workload.runner = "training") has steps.',
+            "workload.steps",
+            shown(steps),
+            "no value, since no training script is launched",
+            'Remove it: only a training (workload.runner = "training") has steps.',
         )
     for name in ("deadline_s", "budget_usd"):
         if (gate := _at(data, "gates", name)) is not None:
             yield Problem(
-                where=f"gates.{name}",
-                found=shown(gate),
-                allowed="no value together with workload.steps",
-                fix="Launches end before the job is done, so a whole run is not measured: remove one of the two.",
+                f"gates.{name}",
+                shown(gate),
+                "no value together with workload.steps",
+                "Launches end before the job is done, so a whole run is not measured: remove one of the two.",
             )
 
 
@@ -234,10 +227,10 @@ def _only_of_a_training(data: Data) -> Iterator[Problem]:
     only, runner = _at(data, "verdict", "only"), _at(data, "workload", "runner")
     if only and (_serves(data) or runner not in (None, "training", "replay", "simulated")):
         yield Problem(
-            where="verdict.only",
-            found=shown(only),
-            allowed="no value, since no training is judged",
-            fix="Remove it: other records are always judged in all of their dimensions.",
+            "verdict.only",
+            shown(only),
+            "no value, since no training is judged",
+            "Remove it: other records are always judged in all of their dimensions.",
         )
 
 
@@ -252,18 +245,13 @@ def _nodes_meet(data: Data) -> Iterator[Problem]:
         return
     if nodes > 1 and endpoint is None:
         yield Problem(
-            where="launcher.rendezvous_endpoint",
-            found=NOTHING,
-            allowed=f"host:port if nodes = {nodes}",
-            fix='Add rendezvous_endpoint = "host:port", the same on every node.',
+            "launcher.rendezvous_endpoint",
+            NOTHING,
+            f"host:port if nodes = {nodes}",
+            'Add rendezvous_endpoint = "host:port", the same on every node.',
         )
     if type(rank) is int and rank >= nodes:
-        yield Problem(
-            where="launcher.node_rank",
-            found=shown(rank),
-            allowed=f"a number below launcher.nodes = {nodes}",
-            fix="Nodes are numbered from 0.",
-        )
+        yield Problem("launcher.node_rank", shown(rank), f"a number below launcher.nodes = {nodes}", "Nodes are numbered from 0.")
 
 
 def _endpoint_is_host_and_port(data: Data) -> Iterator[Problem]:
@@ -273,10 +261,7 @@ def _endpoint_is_host_and_port(data: Data) -> Iterator[Problem]:
     match = _ENDPOINT.fullmatch(endpoint)
     if match is None or not 1 <= int(match[1]) <= 65535:
         yield Problem(
-            where="launcher.rendezvous_endpoint",
-            found=shown(endpoint),
-            allowed="host:port with a port from 1 to 65535",
-            fix='For example "node0:29400".',
+            "launcher.rendezvous_endpoint", shown(endpoint), "host:port with a port from 1 to 65535", 'For example "node0:29400".'
         )
 
 
@@ -289,10 +274,10 @@ def _words_can_be_passed(data: Data) -> Iterator[Problem]:
     for name, value in (environment if isinstance(environment, Mapping) else {}).items():
         words.append((f"workload.environment.{name}", value))
         if not isinstance(name, str) or not name or "=" in name or "\0" in name:
-            yield Problem(where="workload.environment", found=shown(name), allowed="a name without = and null bytes, not empty")
+            yield Problem("workload.environment", shown(name), "a name without = and null bytes, not empty")
     for where, word in words:
         if isinstance(word, str) and "\0" in word:
-            yield Problem(where=where, found=shown(word), allowed="text without null bytes")
+            yield Problem(where, shown(word), "text without null bytes")
 
 
 Rule = Callable[[Data], Iterator[Problem]]
@@ -316,10 +301,10 @@ def _fork_is_no_other_measurement(data: Data) -> Iterator[Problem]:
     for where, (value, allowed, words) in keys.items():
         if value not in allowed:
             fix = 'Or set launcher.start = "exec".'
-            yield Problem(where=where, found=shown(value), allowed=f'{words} with launcher.start = "fork"', fix=fix)
+            yield Problem(where, shown(value), f'{words} with launcher.start = "fork"', fix)
     if data.get("profile") is not None:
         fix = 'Set launcher.start = "exec".'
-        yield Problem(where="profile", found="a profile", allowed='none with launcher.start = "fork"', fix=fix)
+        yield Problem("profile", "a profile", 'none with launcher.start = "fork"', fix)
 
 
 RULES: tuple[Rule, ...] = (

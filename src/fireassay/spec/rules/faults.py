@@ -34,27 +34,27 @@ def _restarts(data: Data) -> Iterator[Problem]:
     kinds = {index: kind_of(fault) for index, fault in tables(data, "faults")}
     if most == 0 and any(kind is not None and kind.ends_worker for kind in kinds.values()):
         yield Problem(
-            where="launcher.max_restarts",
-            found="0",
-            allowed="a whole number of at least 1 if there are faults",
-            fix="Remove it (default 3), or remove the faults: without a restart nothing recovers.",
+            "launcher.max_restarts",
+            "0",
+            "a whole number of at least 1 if there are faults",
+            "Remove it (default 3), or remove the faults: without a restart nothing recovers.",
         )
     most = most if isinstance(most, int) else MAX_RESTARTS
     for index, fault in tables(data, "faults"):
         times, kind = fault.get("times"), kinds[index]
         if isinstance(times, int) and times > max(1, most):
             yield Problem(
-                where=f"faults[{index}].times",
-                found=str(times),
-                allowed=f"at most launcher.max_restarts, which is {most}",
-                fix=f"Write launcher.max_restarts = {times}: after the last strike nothing would start the workers again.",
+                f"faults[{index}].times",
+                str(times),
+                f"at most launcher.max_restarts, which is {most}",
+                f"Write launcher.max_restarts = {times}: after the last strike nothing would start the workers again.",
             )
         if isinstance(times, int) and times > 1 and kind is not None and kind.ends_worker is False:
             yield Problem(
-                where=f"faults[{index}].times",
-                found=str(times),
-                allowed=f"1 for a fault that ends no worker (here: {kind.name})",
-                fix="Remove it: it strikes again after each restart of the workers, and this fault restarts none.",
+                f"faults[{index}].times",
+                str(times),
+                f"1 for a fault that ends no worker (here: {kind.name})",
+                "Remove it: it strikes again after each restart of the workers, and this fault restarts none.",
             )
 
 
@@ -72,9 +72,7 @@ def _fault_finds_its_target(where: str, fault: Data, targets: list[Data]) -> Ite
     name = fault.get("target", "")
     names = [str(target.get("name", "server")) for target in targets] or ["server"]
     if isinstance(name, str) and name not in ("", *names):
-        yield Problem(
-            where=f"{where}.target", found=shown(name), allowed=f"one of the engines {', '.join(names)}", fix=did_you_mean(name, names)
-        )
+        yield Problem(f"{where}.target", shown(name), f"one of the engines {', '.join(names)}", did_you_mean(name, names))
         return
     struck = [target for target in targets or [{}] if name in ("", target.get("name", "server"))]
     kind = kind_of(fault)
@@ -82,18 +80,18 @@ def _fault_finds_its_target(where: str, fault: Data, targets: list[Data]) -> Ite
     if kind is not None and kind.needs == "pids" and strange:
         started = [name for name in kind_names() if catalog.load("faults", name).needs == "pids"]
         yield Problem(
-            where=f"{where}.kind",
-            found=f"{shown(kind.name)} for {strange[0].get('name', 'server')}, which assay does not start",
-            allowed=f"{', '.join(started)} only if the target has a command",
-            fix='Add command to the target, or write kind = "command" with a line that reaches the server.',
+            f"{where}.kind",
+            f"{shown(kind.name)} for {strange[0].get('name', 'server')}, which assay does not start",
+            f"{', '.join(started)} only if the target has a command",
+            'Add command to the target, or write kind = "command" with a line that reaches the server.',
         )
     replica = fault.get("replica")
     for target in islice((target for target in struck if type(replica) is int and replica >= _replicas(target)), 1):
         yield Problem(
-            where=f"{where}.replica",
-            found=shown(replica),
-            allowed=f"a number below the replicas of {target.get('name', 'server')}: {_replicas(target)}",
-            fix="Replicas are numbered from 0.",
+            f"{where}.replica",
+            shown(replica),
+            f"a number below the replicas of {target.get('name', 'server')}: {_replicas(target)}",
+            "Replicas are numbered from 0.",
         )
 
 
@@ -108,19 +106,16 @@ def _fault_falls_into_the_load(where: str, fault: Data, data: Data) -> Iterator[
     load_s = number(fault.get("load_s"), -1.0)
     if at_s is not None and load_s is not None and 0 < load_s <= at_s:
         yield Problem(
-            where=f"{where}.at_s",
-            found=f"{at_s:g}",
-            allowed=f"less than load_s of this fault, {load_s:g}",
-            fix="Strike earlier, or let the load last longer.",
+            f"{where}.at_s", f"{at_s:g}", f"less than load_s of this fault, {load_s:g}", "Strike earlier, or let the load last longer."
         )
     load = number(fault.get("load"), -1.0)
     loads = [item for key in ("concurrency", "rate") for item in items(serving, key) if isinstance(item, int | float)]
     if load is not None and load > 0 and load not in loads:
         yield Problem(
-            where=f"{where}.load",
-            found=f"{load:g}",
-            allowed=f"one of the loads {', '.join(f'{item:g}' for item in loads)}" if loads else "none, since there are no loads",
-            fix="Remove it to use the middle one.",
+            f"{where}.load",
+            f"{load:g}",
+            f"one of the loads {', '.join(f'{item:g}' for item in loads)}" if loads else "none, since there are no loads",
+            "Remove it to use the middle one.",
         )
 
 

@@ -44,7 +44,7 @@ def unfit(where: str, name: str, method: str) -> Iterator[Problem]:
     if name not in scores_of(method):
         reads = catalog.load("quality.scoring.metrics", name).reads if name in catalog.names("quality.scoring.metrics") else ""
         fix = INSTEAD.get(reads, "") or did_you_mean(name, scores_of(method))
-        yield Problem(where=where, found=shown(name), allowed=f"one of {', '.join(scores_of(method))}", fix=fix)
+        yield Problem(where, shown(name), f"one of {', '.join(scores_of(method))}", fix)
 
 
 def uncomputable(data: Data) -> Iterator[Problem]:
@@ -54,17 +54,17 @@ def uncomputable(data: Data) -> Iterator[Problem]:
         return
     if runner in SCORELESS:
         yield Problem(
-            where="quality",
-            found=f"a table, where workload.runner is {shown(runner)}",
-            allowed="no [quality]: this runner reports no scores",
-            fix="Remove it, or measure quality with a script or an engine that gives answers.",
+            "quality",
+            f"a table, where workload.runner is {shown(runner)}",
+            "no [quality]: this runner reports no scores",
+            "Remove it, or measure quality with a script or an engine that gives answers.",
         )
     elif quality.get("max_flip_rate") is not None and not isinstance(data.get("evaluation"), Mapping):
         yield Problem(
-            where="quality.max_flip_rate",
-            found=shown(quality["max_flip_rate"]),
-            allowed="no such limit: only an evaluation pairs answers item by item",
-            fix="Remove it.",
+            "quality.max_flip_rate",
+            shown(quality["max_flip_rate"]),
+            "no such limit: only an evaluation pairs answers item by item",
+            "Remove it.",
         )
     elif runner == "serving" and isinstance(data.get("serving"), Mapping):
         yield from _of_load(quality, table(data, "serving"))
@@ -73,49 +73,41 @@ def uncomputable(data: Data) -> Iterator[Problem]:
 def _of_load(quality: Data, serving: Data) -> Iterator[Problem]:
     metric, prompts, task = quality.get("metric", "accuracy"), table(serving, "prompts"), serving.get("task", "chat")
     if task in WITHOUT_TEXT:
-        yield Problem(
-            where="quality",
-            found=f"a table, where serving.task is {shown(task)}",
-            allowed="no [quality]: its answers are numbers",
-            fix="Leave it out.",
-        )
+        yield Problem("quality", f"a table, where serving.task is {shown(task)}", "no [quality]: its answers are numbers", "Leave it out.")
         return
     if isinstance(metric, str) and metric not in scores_of_a_load():
         yield Problem(
-            where="quality.metric",
-            found=shown(metric),
-            allowed=f"one of {', '.join(scores_of_a_load())}, the scores that a load can compute itself",
-            fix=did_you_mean(metric, scores_of_a_load()) or 'Write metric = "exact_match" or "contains" below [quality].',
+            "quality.metric",
+            shown(metric),
+            f"one of {', '.join(scores_of_a_load())}, the scores that a load can compute itself",
+            did_you_mean(metric, scores_of_a_load()) or 'Write metric = "exact_match" or "contains" below [quality].',
         )
     if not prompts.get("answer_field"):
         yield Problem(
-            where="serving.prompts.answer_field",
-            found=NOTHING,
-            allowed="the field of the reference answer, required by [quality]",
-            fix='Write source = "FILE.jsonl" and answer_field = "answer" below [serving.prompts] (--prompts, --answer-field), or leave '
+            "serving.prompts.answer_field",
+            NOTHING,
+            "the field of the reference answer, required by [quality]",
+            'Write source = "FILE.jsonl" and answer_field = "answer" below [serving.prompts] (--prompts, --answer-field), or leave '
             "[quality] out.",
         )
     elif prompts.get("source", "synthetic") == "synthetic" or prompts.get("format") in FIELDLESS:
         yield Problem(
-            where="serving.prompts.source",
-            found=shown(prompts.get("source", "synthetic")),
-            allowed="a file of JSONL or CSV with reference answers",
-            fix='Write source = "FILE.jsonl" below [serving.prompts].',
+            "serving.prompts.source",
+            shown(prompts.get("source", "synthetic")),
+            "a file of JSONL or CSV with reference answers",
+            'Write source = "FILE.jsonl" below [serving.prompts].',
         )
     scenarios = serving.get("scenarios")
     scenarios = scenarios if isinstance(scenarios, list | tuple) else []
     others = [scenario for scenario in scenarios if scenario != DATASET]
     if others or not scenarios:
         yield Problem(
-            where="serving.scenarios",
-            found=shown(scenarios) if scenarios else NOTHING,
-            allowed=f'"{DATASET}" only, since [quality] needs reference answers and synthetic prompts have none',
-            fix=f'Write scenarios = ["{DATASET}"] below [serving], and measure other lengths without [quality].',
+            "serving.scenarios",
+            shown(scenarios) if scenarios else NOTHING,
+            f'"{DATASET}" only, since [quality] needs reference answers and synthetic prompts have none',
+            f'Write scenarios = ["{DATASET}"] below [serving], and measure other lengths without [quality].',
         )
     if table(serving, "client").get("keep_text") is False:
         yield Problem(
-            where="serving.client.keep_text",
-            found="false",
-            allowed="true, since [quality] scores the text",
-            fix="Remove keep_text from [serving.client].",
+            "serving.client.keep_text", "false", "true, since [quality] scores the text", "Remove keep_text from [serving.client]."
         )

@@ -53,17 +53,17 @@ def _with_its_runner(data: Data) -> Iterator[Problem]:
         return
     if data.get("serving") is not None and runner not in ("serving", "replay", "evaluation"):
         yield Problem(
-            where="serving",
-            found=f"a table, where workload.runner is {shown(runner)}",
-            allowed='[serving] only with workload.runner = "serving" or "replay"',
-            fix='Write runner = "serving" below [workload].',
+            "serving",
+            f"a table, where workload.runner is {shown(runner)}",
+            '[serving] only with workload.runner = "serving" or "replay"',
+            'Write runner = "serving" below [workload].',
         )
     if data.get("serving") is None and runner == "serving":
         yield Problem(
-            where="serving",
-            found=NOTHING,
-            allowed='a table if workload.runner = "serving"',
-            fix='Add [serving] with concurrency = [1, 8], and [[serving.targets]] with urls = ["http://localhost:8000"].',
+            "serving",
+            NOTHING,
+            'a table if workload.runner = "serving"',
+            'Add [serving] with concurrency = [1, 8], and [[serving.targets]] with urls = ["http://localhost:8000"].',
         )
 
 
@@ -72,10 +72,10 @@ def _without_a_factor(data: Data) -> Iterator[Problem]:
     if data.get("serving") is None or not factor or dict(factor) in ({"levels": [1]}, {"name": "workers", "levels": [1]}):
         return
     yield Problem(
-        where="factor",
-        found="a table",
-        allowed="no [factor] together with [serving]",
-        fix="Remove it: a load varies serving.concurrency or serving.rate, serving.scenarios and serving.targets.",
+        "factor",
+        "a table",
+        "no [factor] together with [serving]",
+        "Remove it: a load varies serving.concurrency or serving.rate, serving.scenarios and serving.targets.",
     )
 
 
@@ -87,10 +87,10 @@ def _an_engine(data: Data) -> Iterator[Problem]:
     targets = list(tables(_serving(data), "targets"))
     if not named and not items(_serving(data), "targets"):
         yield Problem(
-            where="serving.targets",
-            found=NOTHING,
-            allowed="an engine: a list of tables, or its URL as workload.script",
-            fix='Add [[serving.targets]] with urls = ["http://localhost:8000"], or with the command that starts it.',
+            "serving.targets",
+            NOTHING,
+            "an engine: a list of tables, or its URL as workload.script",
+            'Add [[serving.targets]] with urls = ["http://localhost:8000"], or with the command that starts it.',
         )
     if named and (not targets or any(not (entry.get("urls") or entry.get("command")) for _, entry in targets)):
         yield from _url("workload.script", script)
@@ -103,25 +103,22 @@ def _of_target(where: str, target: Data, named: bool) -> Iterator[Problem]:
     inside = target.get("backend") == INSIDE
     if urls and command:
         yield Problem(
-            where=f"{where}.urls",
-            found=shown(urls),
-            allowed="urls or command, not both",
-            fix="Remove urls: assay assigns the ports of the replicas that it starts.",
+            f"{where}.urls",
+            shown(urls),
+            "urls or command, not both",
+            "Remove urls: assay assigns the ports of the replicas that it starts.",
         )
     if not (urls or command or named or inside) and is_list(target, "urls") and is_list(target, "command"):
         yield Problem(
-            where=f"{where}.urls",
-            found="nothing",
-            allowed="where the engine listens, or the command that starts it",
-            fix='Write urls = ["http://localhost:8000"].',
+            f"{where}.urls", "nothing", "where the engine listens, or the command that starts it", 'Write urls = ["http://localhost:8000"].'
         )
     for name in ("router", "replicas"):
         if urls and (target.get(name) if name == "router" else target.get(name, 1) != 1):
             yield Problem(
-                where=f"{where}.{name}",
-                found=shown(target[name]),
-                allowed=f"{name} only with command",
-                fix="The number of URLs gives the number of replicas." if name == "replicas" else "Give the router's own URL.",
+                f"{where}.{name}",
+                shown(target[name]),
+                f"{name} only with command",
+                "The number of URLs gives the number of replicas." if name == "replicas" else "Give the router's own URL.",
             )
     for index, url in enumerate(urls):
         yield from _url(f"{where}.urls[{index}]", url)
@@ -138,10 +135,7 @@ def _url(where: str, url: object) -> Iterator[Problem]:
     if not fine:
         bare = "://" not in url and url and not url.startswith("/")
         yield Problem(
-            where=where,
-            found=shown(url),
-            allowed="http://HOST:PORT or https://HOST:PORT",
-            fix=f"Write {shown(f'http://{url}')} if that is meant." if bare else "",
+            where, shown(url), "http://HOST:PORT or https://HOST:PORT", f"Write {shown(f'http://{url}')} if that is meant." if bare else ""
         )
 
 
@@ -156,10 +150,10 @@ def _said_once(data: Data) -> Iterator[Problem]:
         if twice:
             ending = "each a unique name" if named else f"{shown(list(dict.fromkeys(plain)))}"
             yield Problem(
-                where=where,
-                found=shown(plain),
-                allowed=allowed,
-                fix=f"{', '.join(map(shown, twice))} occurs more than once. {'Give' if named else 'Write'} {ending}.",
+                where,
+                shown(plain),
+                allowed,
+                f"{', '.join(map(shown, twice))} occurs more than once. {'Give' if named else 'Write'} {ending}.",
             )
 
 
@@ -176,31 +170,28 @@ def _loads_of_the_process(data: Data) -> Iterator[Problem]:
         example = {"concurrency": "concurrency = [1, 8, 16]", "rate": "rate = [5, 10]"}[required[0]]
         meant = ' Or write process = "poisson" below [serving.arrivals].' if given == ["rate"] else ""
         yield Problem(
-            where=f"serving.{required[0]}",
-            found=NOTHING,
-            allowed=f"a load where arrivals.process is {shown(process)}",
-            fix=f"Write {example} below [serving].{meant}",
+            f"serving.{required[0]}",
+            NOTHING,
+            f"a load where arrivals.process is {shown(process)}",
+            f"Write {example} below [serving].{meant}",
         )
     elif len(given) > 1:
         yield Problem(
-            where="serving.rate",
-            found=f"rate and concurrency, where arrivals.process is {shown(process)}",
-            allowed="one of them",
-            fix="Make two experiments.",
+            "serving.rate", f"rate and concurrency, where arrivals.process is {shown(process)}", "one of them", "Make two experiments."
         )
     elif process in FIXED and given:
         yield Problem(
-            where=f"serving.{given[0]}",
-            found=shown(serving[given[0]]),
-            allowed=f"none where arrivals.process is {shown(process)}",
-            fix=f"Leave it out: {process} says its load itself.",
+            f"serving.{given[0]}",
+            shown(serving[given[0]]),
+            f"none where arrivals.process is {shown(process)}",
+            f"Leave it out: {process} says its load itself.",
         )
     elif process == "stages" and given == ["concurrency"]:
         yield Problem(
-            where="serving.concurrency",
-            found=shown(serving["concurrency"]),
-            allowed='none where arrivals.process is "stages"',
-            fix="Write rate = [...] for stages that are multiples of a rate, or leave it out.",
+            "serving.concurrency",
+            shown(serving["concurrency"]),
+            'none where arrivals.process is "stages"',
+            "Write rate = [...] for stages that are multiples of a rate, or leave it out.",
         )
 
 
@@ -209,17 +200,17 @@ def _stages(data: Data) -> Iterator[Problem]:
     stages, process = items(arrivals, "stages"), _process(data)
     if process == "stages" and not stages and is_list(arrivals, "stages"):
         yield Problem(
-            where="serving.arrivals.stages",
-            found=NOTHING,
-            allowed='a list that is not empty if process = "stages"',
-            fix="Add [[serving.arrivals.stages]] with duration_s = 30, rate = 5.",
+            "serving.arrivals.stages",
+            NOTHING,
+            'a list that is not empty if process = "stages"',
+            "Add [[serving.arrivals.stages]] with duration_s = 30, rate = 5.",
         )
     if process != "stages" and stages:
         yield Problem(
-            where="serving.arrivals.stages",
-            found=f"{len(stages)} of them, where process is {shown(process)}",
-            allowed='none, unless process = "stages"',
-            fix='Write process = "stages" below [serving.arrivals].',
+            "serving.arrivals.stages",
+            f"{len(stages)} of them, where process is {shown(process)}",
+            'none, unless process = "stages"',
+            'Write process = "stages" below [serving.arrivals].',
         )
     lasting = [number(stage.get("duration_s"), 0.0) for _, stage in tables(arrivals, "stages")]
     duration_s = number(arrivals.get("duration_s"), DURATION_S)
@@ -228,38 +219,33 @@ def _stages(data: Data) -> Iterator[Problem]:
     total_s = sum(seconds for seconds in lasting if seconds is not None)
     if None not in lasting and abs(total_s - duration_s) > 1e-6 * max(total_s, 1.0):
         yield Problem(
-            where="serving.arrivals.duration_s",
-            found=f"{duration_s:g}",
-            allowed=f"the total duration of the stages: {total_s:g}",
-            fix=f"Write duration_s = {total_s:g} below [serving.arrivals].",
+            "serving.arrivals.duration_s",
+            f"{duration_s:g}",
+            f"the total duration of the stages: {total_s:g}",
+            f"Write duration_s = {total_s:g} below [serving.arrivals].",
         )
 
 
 def _a_trace(data: Data) -> Iterator[Problem]:
     trace, process = table(_serving(data), "arrivals").get("trace", ""), _process(data)
     if process == "trace" and trace == "":
-        yield Problem(
-            where="serving.arrivals.trace",
-            found=NOTHING,
-            allowed='a file if process = "trace"',
-            fix='Write trace = "FILE" below [serving.arrivals].',
-        )
+        yield Problem("serving.arrivals.trace", NOTHING, 'a file if process = "trace"', 'Write trace = "FILE" below [serving.arrivals].')
     if process != "trace" and isinstance(trace, str) and trace:
         yield Problem(
-            where="serving.arrivals.trace",
-            found=f"{shown(trace)}, where process is {shown(process)}",
-            allowed='none, unless process = "trace"',
-            fix='Write process = "trace" below [serving.arrivals].',
+            "serving.arrivals.trace",
+            f"{shown(trace)}, where process is {shown(process)}",
+            'none, unless process = "trace"',
+            'Write process = "trace" below [serving.arrivals].',
         )
 
 
 def _offline_is_counted(data: Data) -> Iterator[Problem]:
     if _process(data) == "offline" and table(_serving(data), "arrivals").get("requests") is None:
         yield Problem(
-            where="serving.arrivals.requests",
-            found=NOTHING,
-            allowed='a whole number if process = "offline"',
-            fix="All requests are due at once, so give their number: MLPerf requires requests = 24576.",
+            "serving.arrivals.requests",
+            NOTHING,
+            'a whole number if process = "offline"',
+            "All requests are due at once, so give their number: MLPerf requires requests = 24576.",
         )
 
 
@@ -269,10 +255,10 @@ def _conversations(data: Data) -> Iterator[Problem]:
         value = prompts.get(name, alone)
         if process in ONE_REQUEST and type(value) is int and value > alone:
             yield Problem(
-                where=f"serving.prompts.{name}",
-                found=shown(value),
-                allowed=f"{alone} where arrivals.process is {shown(process)}",
-                fix="The conversations of a trace are defined in its file, by session." if process == "trace" else "Leave it out.",
+                f"serving.prompts.{name}",
+                shown(value),
+                f"{alone} where arrivals.process is {shown(process)}",
+                "The conversations of a trace are defined in its file, by session." if process == "trace" else "Leave it out.",
             )
 
 
@@ -282,18 +268,18 @@ def _search(data: Data) -> Iterator[Problem]:
         return
     if not items(serving, "rate"):
         yield Problem(
-            where="serving.search",
-            found="true without serving.rate",
-            allowed="a search between rates",
-            fix="Write rate = [1, 100] below [serving], and an open process such as poisson below [serving.arrivals].",
+            "serving.search",
+            "true without serving.rate",
+            "a search between rates",
+            "Write rate = [1, 100] below [serving], and an open process such as poisson below [serving.arrivals].",
         )
     objectives = table(serving, "objectives")
     if not any(positive(value) for name, value in objectives.items() if name != "attainment"):
         yield Problem(
-            where="serving.search",
-            found="true without an objective",
-            allowed="a search for the highest rate that meets objectives",
-            fix="Add [serving.objectives] with ttft_s = 0.2 or another.",
+            "serving.search",
+            "true without an objective",
+            "a search for the highest rate that meets objectives",
+            "Add [serving.objectives] with ttft_s = 0.2 or another.",
         )
 
 
@@ -315,10 +301,7 @@ def _scenarios(data: Data) -> Iterator[Problem]:
             yield unsuited
         if text == scenario.DATASET and table(serving, "prompts").get("source", "synthetic") == "synthetic":
             yield Problem(
-                where=where,
-                found='"dataset" without a file',
-                allowed="dataset only with serving.prompts.source",
-                fix='Add [serving.prompts] with source = "FILE".',
+                where, '"dataset" without a file', "dataset only with serving.prompts.source", 'Add [serving.prompts] with source = "FILE".'
             )
 
 
@@ -332,10 +315,10 @@ def _token_times_need_a_stream(data: Data) -> Iterator[Problem]:
         if value is not None:
             why = "stream = false" if silent else f"task = {shown(_task(data))}"
             yield Problem(
-                where=f"serving.objectives.{name}",
-                found=shown(value),
-                allowed=f"none with {why}: token times are not observable",
-                fix="Write e2e_s, the latency of the whole answer.",
+                f"serving.objectives.{name}",
+                shown(value),
+                f"none with {why}: token times are not observable",
+                "Write e2e_s, the latency of the whole answer.",
             )
 
 
@@ -349,10 +332,10 @@ def _checks_of_answers(data: Data) -> Iterator[Problem]:
             continue
         if task in WITHOUT_TEXT:
             yield Problem(
-                where=f"serving.correctness.{name}",
-                found=shown(value),
-                allowed=f"none with task = {shown(task)}",
-                fix="They compare texts. Remove it, or use a task that returns text.",
+                f"serving.correctness.{name}",
+                shown(value),
+                f"none with task = {shown(task)}",
+                "They compare texts. Remove it, or use a task that returns text.",
             )
         elif not kept:
             yield _text_needed(f"serving.correctness.{name}", value)
@@ -365,10 +348,7 @@ def _checks_of_answers(data: Data) -> Iterator[Problem]:
 
 def _text_needed(where: str, value: object) -> Problem:
     return Problem(
-        where=where,
-        found=f"{shown(value)} with client.keep_text = false",
-        allowed="the answers' text, kept",
-        fix="Remove keep_text from [serving.client].",
+        where, f"{shown(value)} with client.keep_text = false", "the answers' text, kept", "Remove keep_text from [serving.client]."
     )
 
 
@@ -377,10 +357,10 @@ def _without_prompts(checks: Data) -> Iterator[Problem]:
     for name, enabled in checked:
         if enabled:
             yield Problem(
-                where=f"serving.correctness.{name}",
-                found=f"{shown(checks[name])} without prompts to compare",
-                allowed="needle and grade only with identity",
-                fix="Write identity = 8 below [serving.correctness].",
+                f"serving.correctness.{name}",
+                f"{shown(checks[name])} without prompts to compare",
+                "needle and grade only with identity",
+                "Write identity = 8 below [serving.correctness].",
             )
 
 
@@ -392,10 +372,10 @@ def _transport(data: Data) -> Iterator[Problem]:
     for name, requested in (("proxy", bool(proxy)), ("http2", client.get("http2") is True)):
         if requested and (transport := client.get("transport", "auto")) in ("lean", "compiled"):
             yield Problem(
-                where="serving.client.transport",
-                found=f'"{transport}" with {name}',
-                allowed="auto or library",
-                fix="assay's own HTTP speaks HTTP/1.1 straight to the server. Remove transport.",
+                "serving.client.transport",
+                f'"{transport}" with {name}',
+                "auto or library",
+                "assay's own HTTP speaks HTTP/1.1 straight to the server. Remove transport.",
             )
 
 

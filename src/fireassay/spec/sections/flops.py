@@ -78,25 +78,22 @@ def flops_say_enough(data: Mapping[str, Any]) -> Iterator[Problem]:
     for name in NEEDS.get(convention, ()) if isinstance(convention, str) else ():
         if section.get(name) is None:
             yield Problem(
-                where=f"flops.{name}",
-                found=NOTHING,
-                allowed=f"a number, since flops.convention is {shown(convention)}",
-                fix=f"That formula needs {', '.join(NEEDS[str(convention)])}.",
+                f"flops.{name}",
+                NOTHING,
+                f"a number, since flops.convention is {shown(convention)}",
+                f"That formula needs {', '.join(NEEDS[str(convention)])}.",
             )
     if section.get("peak_tflops") is not None and section.get("peak_source") is None:
         yield Problem(
-            where="flops.peak_source",
-            found=NOTHING,
-            allowed="text if flops.peak_tflops is given",
-            fix="Give the source of the peak: a datasheet, with its page. Use the dense peak, without sparsity.",
+            "flops.peak_source",
+            NOTHING,
+            "text if flops.peak_tflops is given",
+            "Give the source of the peak: a datasheet, with its page. Use the dense peak, without sparsity.",
         )
     if section.get("peak_tflops") is not None and section.get("peak") == "measured":
-        yield Problem(where="flops.peak", found=shown("measured"), allowed="one peak", fix="Remove flops.peak or flops.peak_tflops.")
+        yield Problem("flops.peak", shown("measured"), "one peak", "Remove flops.peak or flops.peak_tflops.")
     heads, groups = section.get("heads"), section.get("groups")
     if type(heads) is int and type(groups) is int and groups > 0 and (groups > heads or heads % groups):
         yield Problem(
-            where="flops.groups",
-            found=shown(groups),
-            allowed=f"a divisor of flops.heads = {heads}",
-            fix="Each group of query heads shares one key-value head.",
+            "flops.groups", shown(groups), f"a divisor of flops.heads = {heads}", "Each group of query heads shares one key-value head."
         )
