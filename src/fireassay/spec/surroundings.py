@@ -39,15 +39,17 @@ def _missing_plug_ins(experiment: Experiment) -> Iterator[Problem]:
         named.append(("serving.task", "traffic.tasks", serving.task))
         named += [(f"serving.targets[{index}].backend", "traffic.backends", target.backend) for index, target in right(serving.targets)]
     if (evaluation := experiment.evaluation) is not None:
-        named.append(("evaluation.extractor", "quality.scoring.extractors", evaluation.extractor or None))
-        named.append(("evaluation.task", "quality.tasks", None if evaluation.task.endswith(".toml") else evaluation.task or None))
+        named += [("evaluation.extractor", "quality.scoring.extractors", evaluation.extractor)] if evaluation.extractor else []
+        named += (
+            [("evaluation.task", "quality.tasks", evaluation.task)] if evaluation.task and not evaluation.task.endswith(".toml") else []
+        )
     for where, package, name in named:
         yield from broken((_missing_plug_in,), where, package, name)
 
 
-def _missing_plug_in(where: str, package: str, name: str | None) -> Iterator[Problem]:
+def _missing_plug_in(where: str, package: str, name: str) -> Iterator[Problem]:
     known = (*catalog.names(package), *catalog.third_party(package))
-    if known and name is not None and name not in known:
+    if known and name not in known:
         yield Problem(where, shown(name), f"one of {', '.join(known)}", did_you_mean(name, known))
 
 
