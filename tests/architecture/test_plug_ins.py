@@ -206,7 +206,7 @@ from tests.builders import measured
 record = measured()
 judgement = judge(record)
 print(*(finding.rule for finding in judgement.verdict.findings), *(gate.gate for gate in judgement.verdict.gates))
-print(*(pitfall.state for pitfall in of_record(record, judgement.results) if pitfall.name == "omen"))
+print(*(pitfall.state for pitfall in of_record(record) if pitfall.name == "omen"))
 """
 EXPERIMENT = """
 name = "planted"

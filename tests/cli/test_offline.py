@@ -17,9 +17,9 @@ from typing import Any
 
 import pytest
 
+from tests.importers.harnesses.read_back import LOGS
 from tests.limits import PROCESS_S
-from tests.runners.foreign.evaluations.read_back import LOGS
-from tests.sandbox.available import tier
+from tests.quality.sandbox.available import tier
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -43,11 +43,11 @@ def refuse(event, arguments):
 sys.addaudithook(refuse)
 
 from fireassay.cli import main
-from fireassay.sandbox.assemble import program
-from fireassay.sandbox.check import check_program
-from fireassay.sandbox.limits import Limits
-from fireassay.sandbox.probing import probe
-from fireassay.tasks import gsm8k, humaneval
+from fireassay.quality.sandbox.assemble import program
+from fireassay.quality.sandbox.check import check_program
+from fireassay.quality.sandbox.limits import Limits
+from fireassay.quality.sandbox.probing import probe
+from fireassay.quality.tasks import gsm8k, humaneval
 
 codes = {}
 for metric, margin in (("f1", "0.25"), ("rouge_l", "0.25"), ("bleu", "25")):

@@ -13,19 +13,19 @@ from typing import Any
 
 from fireassay.errors import Interrupted, Problem, SpecError
 from fireassay.instruments import encoder
+from fireassay.quality.rows import Asked, all_scored, write_answers, write_scores
+from fireassay.quality.scoring import scoring
+from fireassay.quality.scoring.items import Item
+from fireassay.quality.tasks.answer_file import Answers, read
+from fireassay.record.launch_rows import check_written
 from fireassay.runners.evaluating import margin
 from fireassay.runners.evaluating.identity import of_items
 from fireassay.runners.evaluating.likelihood import fitting
-from fireassay.runners.evaluating.rows import Asked, all_scored, write_answers, write_scores
 from fireassay.runners.experiment import launch_loop
 from fireassay.runners.experiment.context import Job, Made, Outcome, RunContext, Runner
-from fireassay.runners.experiment.rows import check_written
-from fireassay.scoring import scoring
-from fireassay.scoring.items import Item
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import configuration_of
 from fireassay.spec.sections.evaluation import AnswerFile, Evaluation
-from fireassay.tasks.answer_file import Answers, read
 
 TASK = "answers"
 METRICS = ("exact_match",)  # where the experiment names none

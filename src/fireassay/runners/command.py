@@ -23,11 +23,11 @@ from fireassay.instruments.calls import command_starts
 from fireassay.launchers.support import supervisor_client
 from fireassay.launchers.support.base import INTERFACES, Ending, Handle, Launcher, Request
 from fireassay.record.declared.launches import TRIALS
+from fireassay.record.launch_rows import table_row
 from fireassay.record.writer import StreamWriter
 from fireassay.runners.experiment import launch_loop, policy
 from fireassay.runners.experiment.context import Job, Made, Outcome, RunContext, Runner
 from fireassay.runners.experiment.metered import Metered
-from fireassay.runners.experiment.rows import table_row
 from fireassay.runners.experiment.script import script_path
 from fireassay.runners.launching import failure_reason
 from fireassay.runners.launching.launch import LaunchRun, request_for

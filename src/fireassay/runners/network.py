@@ -21,11 +21,11 @@ from fireassay.instruments import network_probe
 from fireassay.instruments.machine.interfaces import settings
 from fireassay.instruments.network_probe import Echo, Lack, Stream, Target
 from fireassay.launchers.support import supervisor
+from fireassay.record.launch_rows import check_written, write_event
 from fireassay.record.machine import Machine
 from fireassay.runners.experiment import launch_loop
 from fireassay.runners.experiment.context import Job, Made, Outcome, RunContext, Runner
 from fireassay.runners.experiment.metered import Metered
-from fireassay.runners.experiment.rows import check_written, write_event
 from fireassay.spec.experiment import Experiment
 
 SCRIPT: Final = "network"

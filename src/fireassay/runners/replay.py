@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from fireassay.errors import Problem, SpecError
 from fireassay.record.declared.launches import LAUNCHES
+from fireassay.record.launch_rows import check_written, write_launch
 from fireassay.record.reader import open_record
 from fireassay.record.tables import TABLES
 from fireassay.runners.experiment.context import Outcome, RunContext, Runner
 from fireassay.runners.experiment.progress import LaunchRow
-from fireassay.runners.experiment.rows import check_written, write_launch
 from fireassay.runners.experiment.script import script_path
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import plan

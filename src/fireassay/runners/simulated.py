@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fireassay.errors import Problem, SpecError
+from fireassay.record.launch_rows import launch_row, write_launch
 from fireassay.record.tables import arrow_schema
 from fireassay.runners.experiment import policy
 from fireassay.runners.experiment.context import Outcome, RunContext, Runner
 from fireassay.runners.experiment.progress import LaunchRow
-from fireassay.runners.experiment.rows import launch_row, write_launch
 from fireassay.runners.simulation.cluster import Cluster, Simulated, simulate
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import PlannedLaunch, plan

@@ -53,17 +53,18 @@ def _of_serving(data: Mapping[str, Any]) -> Iterator[tuple[str, str, object]]:
 
 
 def _of_evaluation(data: Mapping[str, Any]) -> Iterator[tuple[str, str, object]]:
-    yield "evaluation.extractor", "scoring.extractors", _at(data, "evaluation", "extractor") or None
+    if extractor := _at(data, "evaluation", "extractor"):
+        yield "evaluation.extractor", "quality.scoring.extractors", extractor
     task = _at(data, "evaluation", "task")
     if isinstance(task, str) and task and not task.endswith(".toml"):
-        yield "evaluation.task", "tasks", task
+        yield "evaluation.task", "quality.tasks", task
 
 
 def _scores(data: Mapping[str, Any]) -> Iterator[Problem]:
     """Files hold texts; of a task only its file says what it gives, so a score has but to exist here."""
     metrics = _at(data, "evaluation", "metrics")
     for index, name in enumerate(metrics if isinstance(metrics, list | tuple) else ()):
-        exists = name in (*catalog.names("scoring.metrics"), *catalog.third_party("scoring.metrics"))
+        exists = name in (*catalog.names("quality.scoring.metrics"), *catalog.third_party("quality.scoring.metrics"))
         if isinstance(name, str) and (scores_answers(data) or not exists):
             yield from unfit(f"evaluation.metrics[{index}]", name, "generation" if scores_answers(data) else "loglikelihood")
 

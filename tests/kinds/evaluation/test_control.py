@@ -19,7 +19,7 @@ from fireassay.kinds.evaluation.held import held
 from fireassay.kinds.evaluation.rule import Rule
 from fireassay.kinds.evaluation.sensitivity.chance import Chance
 from fireassay.kinds.evaluation.sensitivity.control import DRAWS, FEWER, Control, control
-from fireassay.scoring.text_metric import TextMetric
+from fireassay.quality.scoring.text_metric import TextMetric
 from fireassay.stats.comparing.item_power import Grouping, item_power
 from tests.answered import rows, scored
 from tests.kinds.evaluation.test_held import METRIC

@@ -183,10 +183,10 @@ def _expected_seconds(experiment: Experiment, earlier: RecordData | None) -> flo
 
 
 def _foreseen(experiment: Experiment, earlier: RecordData | None, detect: float | None) -> Sequence[Expectation]:
-    from fireassay.verdict.judge import about, compute
+    from fireassay.metrics.results import LazyResults
     from fireassay.verdict.power import foresee
 
-    results = None if earlier is None else compute(earlier, about(earlier))
+    results = None if earlier is None else LazyResults(earlier)
     return foresee(experiment, earlier, results, _noise_floor(), detect)
 
 

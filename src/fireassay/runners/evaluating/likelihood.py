@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from fireassay.errors import Problem, SpecError
-from fireassay.runners.evaluating.rows import PROPER
-from fireassay.scoring.items import Extraction, Item, Task
-from fireassay.scoring.likelihoods import METHOD, of_choice, of_text, right_choices, to_text
+from fireassay.quality.rows import PROPER
+from fireassay.quality.scoring.items import Extraction, Item, Task
+from fireassay.quality.scoring.likelihoods import METHOD, of_choice, of_text, right_choices, to_text
 from fireassay.spec.rules.quality import unfit
 
 REQUEST: Final = "loglikelihood"  # the task of the load

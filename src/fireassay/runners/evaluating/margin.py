@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fireassay.errors import Problem, SpecError
-from fireassay.scoring.text_metric import TextMetric
+from fireassay.quality.scoring.text_metric import TextMetric
 from fireassay.spec.experiment import Experiment
 
 

@@ -15,8 +15,8 @@ from typing import Any, Literal, Protocol
 from fireassay.clock import Clock
 from fireassay.errors import Problem, RecordError, SpecError
 from fireassay.record.folder import RecordFolder
+from fireassay.record.launch_rows import launch_row
 from fireassay.runners.experiment.progress import LaunchProgress, LaunchRow, Look, RunProgress, planned_seconds, seconds_left
-from fireassay.runners.experiment.rows import launch_row
 from fireassay.runners.experiment.signals import StopRequest
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.explain import shown

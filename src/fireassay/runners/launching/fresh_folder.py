@@ -21,9 +21,9 @@ from typing import Final
 
 from fireassay.errors import Problem, RecordError, SpecError
 from fireassay.record import files
+from fireassay.record.launch_rows import write_event
 from fireassay.record.unsealed import launch_name
 from fireassay.runners.experiment.context import Job, RunContext
-from fireassay.runners.experiment.rows import write_event
 from fireassay.runners.experiment.script import script_path
 from fireassay.spec.experiment import Experiment
 from fireassay.units import MIB

@@ -22,11 +22,11 @@ from fireassay.instruments.machine.meter import Meter
 from fireassay.launchers.support import supervisor_client
 from fireassay.launchers.support.base import Ending, Request
 from fireassay.record import files
+from fireassay.record.launch_rows import check_written, write_event
 from fireassay.record.secrets.redact import redact, secret_values
 from fireassay.runners.experiment.context import Job, Made, RunContext
 from fireassay.runners.experiment.lost_requests import last_request, lost_rows, request_batches
 from fireassay.runners.experiment.progress import LaunchProgress, LoadProgress
-from fireassay.runners.experiment.rows import check_written, write_event
 from fireassay.runners.launching import failure_reason
 from fireassay.runners.launching.launch import mark_of
 from fireassay.runners.load.deadline import Deadline

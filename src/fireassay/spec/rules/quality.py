@@ -30,19 +30,19 @@ INSTEAD: Final = {
 @cache
 def scores_of_a_load() -> tuple[str, ...]:
     """The scores that a load can compute from its own answers."""
-    return tuple(name for name, metric in sorted(catalog.load_all("scoring.metrics").items()) if metric.timed)
+    return tuple(name for name, metric in sorted(catalog.load_all("quality.scoring.metrics").items()) if metric.timed)
 
 
 @cache
 def scores_of(method: str) -> tuple[str, ...]:
     """The scores that read what a task of this method gives."""
-    return tuple(name for name, metric in sorted(catalog.load_all("scoring.metrics").items()) if metric.reads in READS[method])
+    return tuple(name for name, metric in sorted(catalog.load_all("quality.scoring.metrics").items()) if metric.reads in READS[method])
 
 
 def unfit(where: str, name: str, method: str) -> Iterator[Problem]:
     """Why a score cannot be had from answers to tasks of this method: it does not exist, or reads something else."""
     if name not in scores_of(method):
-        reads = catalog.load("scoring.metrics", name).reads if name in catalog.names("scoring.metrics") else ""
+        reads = catalog.load("quality.scoring.metrics", name).reads if name in catalog.names("quality.scoring.metrics") else ""
         fix = INSTEAD.get(reads, "") or did_you_mean(name, scores_of(method))
         yield Problem(where=where, found=shown(name), allowed=f"one of {', '.join(scores_of(method))}", fix=fix)
 

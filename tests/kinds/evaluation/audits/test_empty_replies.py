@@ -10,7 +10,7 @@ import pytest
 
 from fireassay.kinds.evaluation.audits.empty_replies import AUDIT
 from tests.answered import rows, scored
-from tests.runners.foreign.evaluations.read_back import LOGS, imported
+from tests.importers.harnesses.read_back import LOGS, imported
 
 
 @pytest.mark.parametrize(("empty", "most_failed", "severity"), [(1, 0.05, "warning"), (2, 0.05, "warning"), (3, 0.05, "invalid")])

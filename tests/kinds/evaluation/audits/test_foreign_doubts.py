@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from fireassay.kinds.evaluation.audits.foreign_doubts import AUDIT
-from tests.runners.foreign.evaluations.read_back import LOGS, imported
+from tests.importers.harnesses.read_back import LOGS, imported
 
 
 def test_a_run_that_stopped_is_a_warning(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from fireassay.kinds.evaluation.audits.reported_totals import AUDIT
-from tests.runners.foreign.evaluations.helm_runs import helm_run
-from tests.runners.foreign.evaluations.read_back import imported
+from tests.importers.harnesses.helm_runs import helm_run
+from tests.importers.harnesses.read_back import imported
 
 
 @pytest.mark.parametrize(("off", "found"), [(0.0, 0), (1e-12, 0), (1e-8, 1), (0.1, 1)])

@@ -28,7 +28,7 @@ from fireassay.estimates.format import count
 from fireassay.frames.evaluation.item_scores import answers_of, deciding, identity, metric_of, tasks
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Results
-from fireassay.scoring.likelihoods import METHOD
+from fireassay.quality.scoring.likelihoods import METHOD
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.types import Finding
 

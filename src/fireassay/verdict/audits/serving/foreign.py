@@ -27,7 +27,7 @@ from fireassay.verdict.types import Finding, Severity
 OPEN: Final = ("constant", "poisson", "gamma", "stages", "trace", "server")  # due times independent of the server
 UNITS: Final = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 MOST_APART: Final = 0.01  # relative, for a number computed by the same definition from the same requests
-INVALID: Final = "itself calls the result"  # marks a doubt as the tool's own verdict (runners/foreign/loadgen.py)
+INVALID: Final = "itself calls the result"  # marks a doubt as the tool's own verdict (importers/loadgen.py)
 AGAIN: Final = "measure again with assay where it matters"
 
 
