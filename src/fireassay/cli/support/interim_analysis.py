@@ -23,7 +23,6 @@ from fireassay.stats.comparing.sequential import FIRST_LOOK, GROWTH, look_confid
 if TYPE_CHECKING:
     from fireassay.estimates.estimate import Estimate, Value
     from fireassay.frames.record_data import RecordData
-    from fireassay.metrics.metric import Metric
     from fireassay.spec.experiment import Experiment
 
 
@@ -123,16 +122,11 @@ def disturbed(path: Path, launch: int) -> str:
 
 
 def computed(measured: RecordData, names: tuple[str, ...]) -> dict[str, Mapping[str, Value]]:
-    """Only these metrics and their dependencies: whatever is computed between launches delays the next one."""
-    from fireassay.verdict.judge import about, compute
+    """Only these metrics and what they read: whatever is computed between launches delays the next one."""
+    from fireassay.metrics.results import LazyResults
 
-    known: Mapping[str, Metric] = about(measured)
-    needed, waiting = set[str](), [name for name in names if name in known]
-    while waiting:
-        name = waiting.pop()
-        needed.add(name)
-        waiting += [other for other in known[name].after if other not in needed]
-    return compute(measured, {name: known[name] for name in needed})
+    results = LazyResults(measured)
+    return {name: results[name] for name in names if name in results}
 
 
 def _sentence(blocks: int, confidence: float, precision: float, widths: Mapping[str, float], *, enough: bool) -> str:

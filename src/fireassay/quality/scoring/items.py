@@ -38,7 +38,7 @@ class Extraction:
 
 @dataclass(frozen=True, kw_only=True)
 class Extractor:
-    """A named and versioned way to find the answer in a text: the file's stem, plus a version that grows with every change of results."""
+    """A named and versioned way to find the answer in a text, with a version that grows with every change of results."""
 
     name: str
     version: int

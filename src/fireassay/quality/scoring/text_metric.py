@@ -1,6 +1,6 @@
 """What must a score declare?
 
-A score is one file in `scoring/metrics/` with one `METRIC`.  Its library is imported by `prepare` only.  An item's score is one row of
+A score is declared in a family's file in `scoring/metrics/`.  Its library is imported by `prepare` only.  An item's score is one row of
 statistics; the score of many items is their mean, or a function of the statistics' sums (`of_totals`, a corpus metric such as
 BLEU) or of all rows (`of_weighted`, such as a rank correlation).  So a score is resampled without scoring a text twice, and judged from
 the record alone, without its library.
@@ -71,7 +71,7 @@ class Whole:
 class TextMetric:
     """A score of answers against their references."""
 
-    name: str  # "rouge_l": the file's stem
+    name: str  # "rouge_l"
     title: str  # "ROUGE-L"
     better: Literal["higher", "lower"]
     scale: tuple[float, float]  # smallest and largest possible score of one item; infinite if unbounded

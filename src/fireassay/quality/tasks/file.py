@@ -9,7 +9,7 @@
     reference = "capital"
     cluster = "continent"
 
-Every key is in `tasks/support/own_task.py`.  In a template only fields of the row are filled in.
+Every key is in `quality/tasks/support/own_task.py`.  In a template only fields of the row are filled in.
 """
 
 from __future__ import annotations

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fireassay import catalog
-from fireassay.quality.scoring.extractors import boxed, json_field
+from fireassay.quality.scoring.extractors.numbers import unboxed
 from fireassay.quality.scoring.extractors.support import numbers
+from fireassay.quality.scoring.extractors.texts import field_value
 from fireassay.quality.scoring.items import Extraction
 from fireassay.quality.scoring.scoring import extractor
 from tests.quality.scoring.extractors.golden import ABCD, GOLDEN, TONE, Golden
@@ -53,11 +54,11 @@ def found(row: Golden, text: str) -> Extraction:
 def normalised(name: str, written: str) -> str | None:
     """What an extractor makes of the place that it found."""
     if name in ("last_number", "first_number", "hashes", "final_number"):
-        return numbers.normalised(written) or boxed.normalise(written)
+        return numbers.normalised(written) or unboxed(written)
     if name == "boxed":
-        return boxed.normalise(written)
+        return unboxed(written)
     if name == "json_field":
-        return json_field.normalise(written)
+        return field_value(written)
     if name == "yes_no":
         return {"true": "yes", "correct": "yes", "false": "no", "incorrect": "no"}.get(written.lower(), written.lower())
     if name == "choice_letter":

@@ -8,7 +8,7 @@ from fireassay.estimates.estimate import Estimate
 from fireassay.verdict.audits.every.percentile_trials import AUDIT
 from fireassay.verdict.claims.pitfalls import of_record
 from tests.verdict.claiming import LATENCY, NOTHING, claim, found
-from tests.verdict.making import good, judged
+from tests.verdict.making import good
 
 
 def latency(**changes: object) -> dict[str, object]:
@@ -29,7 +29,7 @@ def test_a_percentile_without_its_trials_is_left_open() -> None:
 @pytest.mark.slow
 def test_a_record_that_refused_its_percentiles_has_nothing_to_examine() -> None:
     made = good()
-    states = {pitfall.name: pitfall for pitfall in of_record(made.measured(), judged(made).results)}
+    states = {pitfall.name: pitfall for pitfall in of_record(made.measured())}
     assert states["percentile_trials"].state == "not examined"
     assert states["percentile_trials"].reason.startswith("no tail percentile is shown")
 

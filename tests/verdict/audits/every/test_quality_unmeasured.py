@@ -8,7 +8,7 @@ import pytest
 
 from fireassay.verdict.claims.pitfalls import of_record
 from tests.verdict.claiming import NOTHING, NUMBER, QUALITY, claim, found, the_finding
-from tests.verdict.making import good, judged
+from tests.verdict.making import good
 
 
 def test_a_speed_beside_which_nothing_is_said_about_quality_is_named() -> None:
@@ -54,7 +54,7 @@ def test_a_record_without_scores_could_not_be_examined() -> None:
     states = {}
     for left_out in ((), ("scores",)):
         made = good(leave_out=left_out)
-        pitfalls = of_record(made.measured(), judged(made).results)
+        pitfalls = of_record(made.measured())
         states[left_out] = next(p.state for p in pitfalls if p.name == "quality_unmeasured")
     assert states == {(): "clear", ("scores",): "not examined"}
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fireassay.frames.record_data import RecordData
+from fireassay.metrics.results import LazyResults
 from fireassay.verdict.audits.links.network_health import examine
-from fireassay.verdict.judge import about, compute
 from fireassay.verdict.types import Finding
 from tests.looked import Seen, look
 
@@ -17,7 +17,7 @@ WELL = Seen(scatter=0.01)
 
 
 def findings(record: RecordData) -> dict[str, Finding]:
-    return {finding.rule: finding for finding in examine(record, compute(record, about(record)))}
+    return {finding.rule: finding for finding in examine(record, LazyResults(record))}
 
 
 def test_a_healthy_network_has_no_finding() -> None:

@@ -8,12 +8,11 @@ from typing import Any
 import polars as pl
 import pytest
 
-from fireassay import catalog
 from fireassay.frames.record_data import RecordData
+from fireassay.metrics.results import LazyResults
 from fireassay.stats.models.communication_wall import Division
 from fireassay.verdict.audits.scaling import communication_wall
 from fireassay.verdict.audits.scaling.communication_wall import AUDIT, _division
-from fireassay.verdict.judge import compute
 from fireassay.verdict.types import Finding
 from tests.simulated_made import record
 from tests.verdict.making import good, judged, rules
@@ -21,12 +20,8 @@ from tests.verdict.making import good, judged, rules
 pytestmark = pytest.mark.slow
 
 
-NEEDED = ("speedup", "karp_flatt", "serial_fraction", "serial_fraction_apart", "communication_wall_error", "fastest_workers")
-
-
 def told(measured: RecordData) -> list[Finding]:
-    results = compute(measured, {name: catalog.load("metrics", name) for name in NEEDED})
-    return list(AUDIT.examine(measured, results))
+    return list(AUDIT.examine(measured, LazyResults(measured)))
 
 
 @pytest.mark.parametrize(

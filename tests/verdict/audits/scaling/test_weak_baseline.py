@@ -33,11 +33,11 @@ def test_speed_that_the_samples_explain_is_not_blamed_on_the_base() -> None:
 @pytest.mark.slow
 def test_a_record_cannot_tell_whether_another_program_is_faster_unless_the_experiment_says_so() -> None:
     made = good()
-    state = {p.name: p for p in of_record(made.measured(), judged(made).results)}["weak_baseline"]
+    state = {p.name: p for p in of_record(made.measured())}["weak_baseline"]
     assert state.state == "not examined"
     assert "another program is faster on one worker was not measured" in state.reason
     made.experiment = made.experiment.model_copy(update={"conditions": {"base_kind": "best_serial"}})
-    states = {p.name: p.state for p in of_record(made.measured(), judged(made).results)}
+    states = {p.name: p.state for p in of_record(made.measured())}
     assert states["weak_baseline"] == "clear"
 
 

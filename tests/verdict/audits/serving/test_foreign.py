@@ -100,14 +100,14 @@ def test_what_the_file_does_not_say_is_listed(tmp_path: Path) -> None:
 )
 def test_audits_that_need_what_no_import_has_are_called_not_examined(tmp_path: Path, file: str, sample: Any, unasked: set[str]) -> None:
     record = one(tmp_path, file, sample)
-    states = {pitfall.name: pitfall.state for pitfall in of_record(record, judge(record).results)}
+    states = {pitfall.name: pitfall.state for pitfall in of_record(record)}
     assert {name for name in unasked if states[name] != "not examined"} == set()
     assert {name for name in ("sealed", "foreign") if states[name] == "not examined"} == set()
 
 
 def test_of_totals_alone_only_the_record_itself_is_examined(tmp_path: Path) -> None:
     record = one(tmp_path, "run.json", vllm(detailed=False))
-    examined = {p.name for p in of_record(record, judge(record).results) if p.state != "not examined"}
+    examined = {p.name for p in of_record(record) if p.state != "not examined"}
     assert examined <= {"sealed", "launches", "foreign", "looks", "cherry_picked"}
 
 

@@ -9,7 +9,7 @@ import pytest
 from fireassay.spec.experiment import Gates
 from fireassay.verdict.claims.pitfalls import of_record
 from tests.verdict.claiming import LATENCY, THROUGHPUT, claim, found, the_finding
-from tests.verdict.making import good, judged
+from tests.verdict.making import good
 
 SLO = {"objective": "p99 latency of at most 300 ms", "metric": "latency", "limit": 0.3}
 
@@ -46,7 +46,7 @@ def test_a_record_can_be_examined_where_it_has_a_deadline() -> None:
     states = {}
     for gates in (Gates(), Gates(deadline_s=100.0)):
         made = good(gates=gates)
-        pitfalls = of_record(made.measured(), judged(made).results)
+        pitfalls = of_record(made.measured())
         states[gates.deadline_s] = next(p.state for p in pitfalls if p.name == "silent_slo")
     assert states == {None: "not examined", 100.0: "clear"}
 

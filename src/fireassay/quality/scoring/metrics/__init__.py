@@ -1,1 +1,1 @@
-"""Which scores are there?  One file with METRIC each; nothing lists them elsewhere."""
+"""Which scores are there?  Families: a file with METRICS each; nothing lists them elsewhere."""

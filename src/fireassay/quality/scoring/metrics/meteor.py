@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from fireassay.errors import EnvironmentLacks
-from fireassay.quality.scoring.support import rouge
-from fireassay.quality.scoring.support.options import choice, text, wrong
-from fireassay.quality.scoring.text_metric import Array, Options, Prepared, TextMetric
+from fireassay.quality.scoring.metrics.rouge import stemmer
+from fireassay.quality.scoring.support.options import by_item, choice, text, wrong
+from fireassay.quality.scoring.text_metric import Options, Prepared, TextMetric
 
 NEEDED = ("index.noun", "data.noun")  # without them a folder is no WordNet
 
@@ -35,7 +35,7 @@ class Stems:
     """A stemmer that remembers the words that it has met."""
 
     def __init__(self) -> None:
-        self.stem: Callable[[str], str] = rouge.stemmer()
+        self.stem: Callable[[str], str] = stemmer()
 
 
 def prepare(options: Options) -> Prepared:
@@ -51,16 +51,13 @@ def prepare(options: Options) -> Prepared:
     wordnet, matches = _wordnet(text("meteor", options, "wordnet"))
     stems = Stems()
 
-    def statistics(answers: Sequence[str], references: Sequence[Sequence[str]]) -> Array:
-        found = []
-        for answer, wanted in zip(answers, references, strict=True):
-            own = tokenize(answer)
-            scores = [single_meteor_score(tokenize(one), own, stemmer=stems, wordnet=wordnet) for one in wanted]
-            found.append(max(scores, default=np.nan))
-        return np.array(found, dtype=np.float64).reshape(-1, 1)
+    def row(answer: str, references: Sequence[str]) -> float:
+        own = tokenize(answer)
+        scores = [single_meteor_score(tokenize(wanted), own, stemmer=stems, wordnet=wordnet) for wanted in references]
+        return max(scores, default=np.nan)
 
     signature = f"metric:meteor|impl:nltk@{nltk.__version__}|match:{matches}|tok:{kind}|case:lc|params:0.9,3,0.5|refs:max"
-    return Prepared(signature=signature, statistics=statistics)
+    return Prepared(signature=signature, statistics=by_item(row))
 
 
 def _wordnet(folder: str) -> tuple[Any, str]:

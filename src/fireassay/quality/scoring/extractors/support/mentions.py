@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from fireassay.quality.scoring.extractors.support.statements import statements
 from fireassay.quality.scoring.extractors.support.visible import NO_ANSWER, Span, lines
 from fireassay.quality.scoring.items import Extraction
 
@@ -19,6 +18,21 @@ _DECORATION: Final = " \t\r\n*_`\"'“”‘’.,;:!()[]{}$"
 _ASKED: Final = re.compile(r"[ ]?(?:or\b|and\b|/)", re.IGNORECASE)  # "positive or negative?" answers nothing
 _DENIED: Final = re.compile(r"(?:\bnot|\bneither|\bnor|\bnever|n['’]t)(?:[ ](?:a|an|the))?[ ]{1,2}\Z", re.IGNORECASE)
 MOST: Final = 4000  # characters of a choice that is looked for
+# What stands between the statement and the answer: "is", "should be:", "is **(", "is option".
+_BETWEEN: Final = r"(?:[ \t]{1,4}(?:is|was|would[ ]be|should[ ]be|must[ ]be|will[ ]be)\b)?"
+_STATED: Final = re.compile(
+    rf"\b(?:answer|choice|option|solution|label|conclusion)\b(?:[ \t]to[ \t](?:this|the|your)[ \t]question)?(?:\*\*)?{_BETWEEN}"
+    r"(?P<mark>[ \t]{0,4}[:=])?(?:\*\*)?(?:[ \t]{0,4}\n)?[ \t]{0,8}(?:(?:the[ \t])?(?:option|choice|letter)\b"
+    r"(?![ \t]{1,4}(?:is|was|would|should|must|will)\b|[ \t]{0,4}[:=])[ \t]{0,4})?",
+    re.IGNORECASE,
+)
+
+
+def statements(text: str, part: Span) -> Iterator[int]:
+    """Where an answer is stated: the positions behind "Answer:", "the answer is" and the like, in order."""
+    for found in _STATED.finditer(text, *part):
+        if found["mark"] or re.search(r"\b(?:is|was|be)\b", found[0], re.IGNORECASE):
+            yield found.end()
 
 
 def pattern_of(words: Mapping[str, str]) -> re.Pattern[str]:

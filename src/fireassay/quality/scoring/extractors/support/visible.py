@@ -10,10 +10,10 @@ Cannot tell: a model that repeats the question on a line of its own after other 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from fireassay.quality.scoring.items import Extraction
+from fireassay.quality.scoring.items import Extraction, Extractor
 
 NO_ANSWER: Final = Extraction(answer=None, rule="none")
 Span = tuple[int, int]
@@ -41,6 +41,18 @@ def visible(text: str, run_ons: bool = True) -> Span | None:
         if trimmed[0] < trimmed[1]:
             return trimmed
     return None
+
+
+def extractor(
+    name: str, title: str, find: Callable[[str, Span, Sequence[str]], Extraction], *, version: int = 1, run_ons: bool = True
+) -> Extractor:
+    """An extractor that finds something in the visible part of a text, given the item's choices."""
+
+    def extract(text: str, choices: Sequence[str]) -> Extraction:
+        part = visible(text, run_ons)
+        return find(text, part, choices) if part is not None else NO_ANSWER
+
+    return Extractor(name=name, version=version, title=title, extract=extract)
 
 
 def stripped(text: str, begin: int, end: int) -> Span:
