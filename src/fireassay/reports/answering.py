@@ -10,7 +10,7 @@ from typing import Final
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import Scale, Shown, count, show
 from fireassay.reports import grouping
-from fireassay.reports.page import Line, Mark, Next, Number, Plot, Section, Sum, Table, Tile, Tone
+from fireassay.reports.page import Chart, Line, Mark, Next, Number, Section, Sum, Table, Tile, Tone
 from fireassay.reports.pages.comparison_view import change_estimate
 from fireassay.reports.view import Column, View
 from fireassay.reports.words import DIMENSION_TITLES, STATUS_WORDS, WHOLE
@@ -181,7 +181,7 @@ def name_of(title: str) -> str:
     return shortened(title, LONGEST_NAME)
 
 
-def brief_sections(*blocks: Table | Plot | Sum) -> tuple[Section, ...]:
+def brief_sections(*blocks: Table | Chart | Sum) -> tuple[Section, ...]:
     """Blocks as brief sections."""
     return tuple(Section(key=f"brief-{block.name}", title="", role="answer", content=(block,)) for block in blocks)
 

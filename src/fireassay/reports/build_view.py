@@ -22,7 +22,6 @@ from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import Metric
 from fireassay.metrics.training.time import INSTRUMENT_OVERHEAD
 from fireassay.reports.pages import profile
-from fireassay.reports.series import training
 from fireassay.reports.view import (
     Cell,
     Column,
@@ -115,7 +114,7 @@ def build(measured: RecordData, judgement: Judgement) -> View:
         overhead=overhead(metrics, labels),
         answers=lambda: checklist(measured, judgement),
         artifact=artifact(measured),
-        series=training.build(measured, judgement.results),
+        measured=measured,
         efficiency_gate=experiment.gates.efficiency,
         quality_metric=experiment.quality.metric if experiment.quality else None,
         quality_margin=experiment.quality.margin if experiment.quality else None,

@@ -13,7 +13,7 @@ from fireassay.metrics.calls import TRIAL_CPU_TIME, TRIAL_MEMORY, TRIAL_TIME, of
 from fireassay.reports import answering
 from fireassay.reports.answering import noted_doubts
 from fireassay.reports.build_view import KindView, metric_row, overhead, requested
-from fireassay.reports.charts.record_charts import Charts
+from fireassay.reports.charts.of_view import Draw
 from fireassay.reports.page import Answer, Line, Section
 from fireassay.reports.pages import record
 from fireassay.reports.pages.record_sheets import sheets
@@ -115,6 +115,6 @@ def _scope(view: View) -> Iterator[str]:
 PAPER: Final = Paper(method=lambda _: (f"{LAUNCH_VALUES}.",), performance=lambda view: (view.sentence,), dimensions=(), scope=_scope)
 
 
-def charts(_: View) -> Charts:
+def charts(_: View) -> tuple[Draw, ...]:
     """None: a timing has one number."""
     return ()

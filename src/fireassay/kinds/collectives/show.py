@@ -19,13 +19,13 @@ from fireassay.frames.links.collective_calls import asked_cells
 from fireassay.frames.links.pairs import of_record
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.collectives import tables
-from fireassay.kinds.collectives.sheets import graphs
 from fireassay.kinds.collectives.tables import COLUMNS, MICROSECONDS, PLACES, inverse
 from fireassay.metrics.collectives import ALPHA, BETA, BUSBW, COLLECTIVE_TIME, CROSSOVER_SIZE
 from fireassay.reports import answering
 from fireassay.reports.build_view import KindView, contradictions, requested
-from fireassay.reports.charts.links import collective_bandwidth, topology
-from fireassay.reports.charts.record_charts import Charts, charts_of
+from fireassay.reports.charts.bandwidth import collective_bandwidth, in_cells
+from fireassay.reports.charts.of_view import Draw
+from fireassay.reports.charts.topology import topology
 from fireassay.reports.page import Answer, Head, Line, Next, Section, Table, Words, number
 from fireassay.reports.page import Cell as TableCell
 from fireassay.reports.pages import questions, record
@@ -278,11 +278,11 @@ def page(view: View) -> tuple[Section, ...]:
         *record.how(view, record.TRAINING_COLUMNS),
         *brief(view),
         *sections(view),
-        *sheets(view, graphs=graphs),
+        *sheets(view, charts=in_cells),
         *results(view),
     )
 
 
-def charts(_: View) -> Charts:
+def charts(_: View) -> tuple[Draw, ...]:
     """The charts of such a record."""
-    return charts_of(collective_bandwidth, topology)
+    return (collective_bandwidth, topology)

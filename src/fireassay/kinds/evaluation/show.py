@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, Final
 
 from fireassay.estimates.estimate import Estimate
@@ -22,10 +21,10 @@ from fireassay.kinds.evaluation.imported import reported
 from fireassay.kinds.evaluation.tables import of
 from fireassay.reports.build_view import KindView, contradictions
 from fireassay.reports.build_view import requested as requested_conditions
-from fireassay.reports.charts import power_curve, quality_price, reliability
-from fireassay.reports.charts.chart import Drawing
-from fireassay.reports.charts.record_charts import Charts, charts_of
-from fireassay.reports.page import Cell, Chart, Section
+from fireassay.reports.charts.evaluation import power, reliability
+from fireassay.reports.charts.of_view import Draw
+from fireassay.reports.charts.trade_offs import quality_price
+from fireassay.reports.page import Cell, Section
 from fireassay.reports.pages import questions, record
 from fireassay.reports.pages.record_sheets import sheets
 from fireassay.reports.pages.results import Paper, results, sentence
@@ -112,8 +111,7 @@ def question_sections(view: View, columns: Sequence[tuple[str, Callable[[LaunchR
         asked = "Does every engine compute what the reference computes?"
         yield questions.section("divergence", "Token by token", asked, lambda: tables.divergence(view))
     if tables.of(view).power:
-        power = (Chart(name=power_curve.NAME, draw=partial(power_curve.draw, view)),)
-        yield questions.section("power", "Power", "Which margin can so many items show?", lambda: power)
+        yield questions.section("power", "Power", "Which margin can so many items show?", lambda: power(view))
     if tables.of(view).groups:
         shown = (*tables.group_plots(view), *tables.groups(view))
         yield questions.section("groups", "Subgroups", "Are they as good for every subgroup?", lambda: shown)
@@ -123,9 +121,9 @@ def question_sections(view: View, columns: Sequence[tuple[str, Callable[[LaunchR
     yield questions.section(
         "outcomes", "Outcomes", "Was every item answered?", lambda: tables.outcomes(view), questions.told(view, "reliability")
     )
-    if isinstance(trade := quality_price.draw(view), Drawing):
-        drawn = (Chart(name=quality_price.NAME, draw=lambda: trade),)
-        yield questions.section("trade", "Quality against speed", "What does quality cost?", lambda: drawn)
+    trade = quality_price(view)
+    if not trade[0].missing:
+        yield questions.section("trade", "Quality against speed", "What does quality cost?", lambda: trade)
     for dimension, title, question in (("performance", "Speed", "How fast were the answers?"), ("cost", "Cost", "What did they cost?")):
         if dimension in view.dimensions and dimension not in view.unasked:
             reply = questions.told(view, dimension)
@@ -191,11 +189,7 @@ def page(view: View) -> tuple[Section, ...]:
     )
 
 
-def charts(view: View) -> Charts:
+def charts(view: View) -> tuple[Draw, ...]:
     """Those of which something was measured."""
     rows = tables.of(view)
-    return (
-        *(charts_of(power_curve) if rows.power else ()),
-        *(charts_of(reliability) if rows.calibration else ()),
-        *charts_of(quality_price),
-    )
+    return (*((power,) if rows.power else ()), *((reliability,) if rows.calibration else ()), quality_price)

@@ -13,26 +13,10 @@ from typing import Final
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import show
 from fireassay.reports.answering import TONES
-from fireassay.reports.charts import reliability
+from fireassay.reports.charts.evaluation import reliability, sure
+from fireassay.reports.charts.model import Edge, Interval, intervals
 from fireassay.reports.figures import ends
-from fireassay.reports.page import (
-    Block,
-    Blocks,
-    Cell,
-    Chart,
-    Edge,
-    Figure,
-    Interval,
-    Mark,
-    Plot,
-    Prose,
-    Raw,
-    Section,
-    Table,
-    Words,
-    heads,
-    number,
-)
+from fireassay.reports.page import Block, Blocks, Cell, Chart, Figure, Mark, Prose, Raw, Section, Table, Words, heads, number
 from fireassay.reports.pages import questions
 from fireassay.reports.pages.flips import table as of_flips
 from fireassay.reports.view import CalibrationBin, DivergenceRow, EvaluationRows, HeldRow, ScoreRow, View
@@ -76,14 +60,14 @@ def _scores(view: View, name: str, rows: Sequence[ScoreRow], stub: tuple[str, st
     )
 
 
-def score_plots(view: View) -> Iterator[Plot]:
+def score_plots(view: View) -> Iterator[Chart]:
     """The deciding score of each task at each side, with its chance level."""
     first = {row.task: row for row in reversed(of(view).scores)}
     for task, row in sorted(first.items()):
         yield from _plot(view, f"score-{task}", row.title if len(first) == 1 else f"{task}: {row.title}", task, [row], "side")
 
 
-def group_plots(view: View) -> Iterator[Plot]:
+def group_plots(view: View) -> Iterator[Chart]:
     """The same for the labels of each group."""
     kinds = dict.fromkeys((row.task, row.group) for row in of(view).groups)
     for task, group in kinds:
@@ -93,7 +77,7 @@ def group_plots(view: View) -> Iterator[Plot]:
             yield from _plot(view, f"group-{task}-{group}", title, task, rows, group)
 
 
-def _plot(view: View, name: str, title: str, task: str, rows: Sequence[ScoreRow], stub: str) -> Iterator[Plot]:
+def _plot(view: View, name: str, title: str, task: str, rows: Sequence[ScoreRow], stub: str) -> Iterator[Chart]:
     """Intervals of rows by sides; one without a number is left out."""
     shown = tuple(
         Interval(name=_interval_name(row, column.label, len(view.columns)), number=number(value, bare=True))
@@ -104,7 +88,7 @@ def _plot(view: View, name: str, title: str, task: str, rows: Sequence[ScoreRow]
     chance = of(view).chances.get(task)
     edges = () if chance is None else (Edge(value=chance, text="chance"),)
     if len(shown) > 1 or (shown and edges):
-        yield Plot(name=name, title=title, rows=shown, stub=stub, edges=edges)
+        yield intervals(name=name, title=title, rows=shown, stub=stub, edges=edges)
 
 
 def _interval_name(row: ScoreRow, side: str, sides: int) -> str:
@@ -117,7 +101,7 @@ def forest(view: View) -> Iterator[Block]:
     shown = [row for row in rows.held if isinstance(row.change, Estimate)]
     if shown and rows.margin is not None:
         several = len({row.task for row in shown}) > 1
-        yield Plot(
+        yield intervals(
             name="change",
             title=f"change of {'the deciding score' if len({row.metric for row in shown}) > 1 else shown[0].metric}",
             rows=tuple(
@@ -223,13 +207,12 @@ def calibration_question(view: View) -> Section:
     """For an HTML page."""
     rows = of(view).calibration
     reply = f"{'; '.join(row.sentence for row in rows)}." if rows else NO_CONFIDENCE
-    drawn = (Chart(name=reliability.NAME, draw=partial(reliability.draw, view)),) if rows else ()
     told = reply if len(rows) <= MOST_TOLD else ""
     return questions.section(
         "calibration",
         "Calibration",
         "Is a model as sure as it is right?",
-        lambda: (*drawn, *calibration_table(view, said=bool(told))),
+        lambda: (*(reliability(view) if rows else ()), *calibration_table(view, said=bool(told))),
         told,
     )
 
@@ -250,7 +233,7 @@ def bins(view: View) -> Blocks:
 
 
 def _cells(one: CalibrationBin | None) -> tuple[Cell, ...]:
-    return (None, None, None) if one is None else (one.items, reliability.sure(one), number(one.right, bare=True))
+    return (None, None, None) if one is None else (one.items, sure(one), number(one.right, bare=True))
 
 
 # ---- the workbook ----------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from fireassay.frames.links.network_probe import BACK, Interface, Network, netwo
 from fireassay.metrics.network import ECHOES_LOST, LINK_RATE, ROUND_TRIP
 from fireassay.reports import answering
 from fireassay.reports.build_view import KindView
-from fireassay.reports.charts.record_charts import Charts
+from fireassay.reports.charts.of_view import Draw
 from fireassay.reports.page import Answer, Cell, Head, Line, Section, Table, Words
 from fireassay.reports.page import number as number_cell
 from fireassay.reports.pages import record
@@ -175,6 +175,6 @@ def _numbers(view: View) -> tuple[Table, ...]:
     return () if view.network is None else tables(view.network, values)
 
 
-def charts(_: View) -> Charts:
+def charts(_: View) -> tuple[Draw, ...]:
     """None: the tables say it all."""
     return ()

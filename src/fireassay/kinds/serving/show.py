@@ -17,16 +17,17 @@ from fireassay.kinds.serving import answer as of_load
 from fireassay.kinds.serving import sheets as load_sheets
 from fireassay.kinds.serving.brief import brief
 from fireassay.metrics.serving.latency import SEND_LAG
-from fireassay.reports import metric_tables
+from fireassay.reports import load, metric_tables
 from fireassay.reports.build_view import QUALITY, KindView
-from fireassay.reports.charts import quality
-from fireassay.reports.charts.record_charts import Charts, charts_of
-from fireassay.reports.charts.serving import curve, goodput, panel, percentiles, timeline
+from fireassay.reports.charts import loads
+from fireassay.reports.charts.load_timeline import load_timeline
+from fireassay.reports.charts.of_view import Draw
+from fireassay.reports.charts.percentiles import percentiles
+from fireassay.reports.charts.quality import quality
 from fireassay.reports.page import Answer, Blocks, Bullet, Cell, Prose, Role, Section
 from fireassay.reports.pages import questions, record
 from fireassay.reports.pages.record_sheets import sheets
 from fireassay.reports.pages.results import Paper, facts, results, sentence
-from fireassay.reports.series import serving as serving_series
 from fireassay.reports.view import Column, LaunchRow, View
 from fireassay.spec.plan import Configuration, targets_of
 from fireassay.spec.sections.serving import Serving
@@ -74,15 +75,15 @@ def _conditions(measured: RecordData, _: str) -> Mapping[str, str]:
 
 
 def _fields(view: View, measured: RecordData, judgement: Judgement) -> Mapping[str, Any]:
-    series = replace(serving_series.build(measured), rivals=_rivals(measured, judgement))
+    known = replace(load.build(measured), rivals=_rivals(measured, judgement))
     requested = measured.experiment.quality is not None
-    tallies = ((row, series.tallies.get(row.number)) for row in view.launches)
+    tallies = ((row, known.tallies.get(row.number)) for row in view.launches)
     return {
         "metrics": tuple(replace(row, primary=row.primary and (requested or row.name not in QUALITY)) for row in view.metrics),
         "launches": tuple(replace(row, due=tally.due, answered=tally.answered) if tally else row for row, tally in tallies),
         "overhead": _send_lag(view),
         "foreign": (*view.foreign, *words.foreign_facts(measured, judgement.results)),
-        "serving": series,
+        "serving": known,
         "load_word": "concurrency" if _serving(measured).concurrency else "rate",
     }
 
@@ -117,9 +118,9 @@ VIEW = KindView(columns=_columns, conditions=_conditions, fields=_fields)
 def question_sections(view: View, columns: Sequence[tuple[str, Callable[[LaunchRow], Cell]]]) -> Iterator[Section]:
     """The first screen's evidence, then a section per question."""
     first: Role = "exhibit" if view.load.rivals is None else "question"  # the frontier of two engines has the first screen
-    yield Section(key="curve", title="Latency", question=CURVE, role=first, content=lambda: questions.charts(view, curve))
+    yield Section(key="curve", title="Latency", question=CURVE, role=first, content=lambda: questions.charts(view, loads.curve))
     yield Section(
-        key="goodput", title="Goodput", question=GOODPUT, role=first, content=lambda: questions.charts(view, goodput, absent=False)
+        key="goodput", title="Goodput", question=GOODPUT, role=first, content=lambda: questions.charts(view, loads.goodput, absent=False)
     )
     yield questions.section("levels", "Loads", "What does each load give?", lambda: _loads(view), questions.told(view, "performance"))
     yield questions.section(
@@ -144,7 +145,9 @@ def question_sections(view: View, columns: Sequence[tuple[str, Callable[[LaunchR
                 reply=questions.told(view, dimension),
                 role="question",
             )
-    yield questions.section("time", "Over time", "What happened second by second?", lambda: questions.charts(view, timeline, absent=False))
+    yield questions.section(
+        "time", "Over time", "What happened second by second?", lambda: questions.charts(view, load_timeline, absent=False)
+    )
     yield questions.trust(view, columns)
     yield questions.everything(view)
     yield questions.made(view)
@@ -156,7 +159,7 @@ def _loads(view: View) -> Blocks:
 
 
 def _tails(view: View) -> Blocks:
-    return (*questions.charts(view, percentiles, panel), *_details_of(view, "tails"))
+    return (*questions.charts(view, percentiles, loads.panel), *_details_of(view, "tails"))
 
 
 def _details_of(view: View, question: str) -> Blocks:
@@ -188,7 +191,7 @@ def page(view: View) -> tuple[Section, ...]:
         *record.how(view, COLUMNS),
         *(a_or_b.brief(view, rivals) if rivals else brief(view)),
         *question_sections(view, COLUMNS),
-        *sheets(view, load_sheets.sheets(view), load_sheets.launches, load_sheets.graphs),
+        *sheets(view, load_sheets.sheets(view), load_sheets.launches, loads.in_cells),
         *results(view, PAPER),
     )
 
@@ -237,7 +240,7 @@ PAPER: Final = Paper(
 )
 
 
-def charts(view: View) -> Charts:
+def charts(view: View) -> tuple[Draw, ...]:
     """The charts of such a record."""
-    of_load = charts_of(curve, goodput, percentiles, timeline, panel)
-    return (*of_load, *charts_of(quality)) if view.quality_metric else of_load
+    of_load = (loads.curve, loads.goodput, percentiles, load_timeline, loads.panel)
+    return (*of_load, quality) if view.quality_metric else of_load

@@ -12,21 +12,23 @@ from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import show
 from fireassay.kinds.training.answer import answer as answer
 from fireassay.kinds.training.answer import brief, decomposition, studied
-from fireassay.kinds.training.sheets import graphs
+from fireassay.metrics.cost import COST
 from fireassay.metrics.training.faults import TIMELINE
-from fireassay.reports.build_view import KindView
-from fireassay.reports.charts import cost_time, launch_order, launch_timeline, quality
-from fireassay.reports.charts.record_charts import Charts, charts_of
-from fireassay.reports.charts.training import communication_model, fault, phases, profile, rank_time, ranks, speedup, step_timeline
+from fireassay.reports.charts import scaling, steps
+from fireassay.reports.charts.faults import faults
+from fireassay.reports.charts.launches import launch_order, launch_timeline
+from fireassay.reports.charts.model import Charts
+from fireassay.reports.charts.of_view import Draw, over_workers
+from fireassay.reports.charts.quality import quality
+from fireassay.reports.charts.ranks import ranks, step_timeline
+from fireassay.reports.charts.scaling import communication_model, speedup
+from fireassay.reports.charts.steps import paid_time, phases, profile
+from fireassay.reports.charts.trade_offs import cost_time
 from fireassay.reports.page import Blocks, Number, Part, Section, Sum
 from fireassay.reports.pages import questions, record
 from fireassay.reports.pages.record_sheets import sheets
 from fireassay.reports.pages.results import results
-from fireassay.reports.series.training import of_training
 from fireassay.reports.view import Column, View
-
-VIEW = KindView(fields=lambda view, measured, judgement: {"series": of_training(view.series, measured, judgement.results)})
-
 
 RECOVERY, *STAGES = (name for name, *_ in TIMELINE)  # the whole, then its parts in their order
 SHOWN: Final = (
@@ -36,8 +38,9 @@ SHOWN: Final = (
     ("recompute", "transfer"),
 )  # of each part: its text and role
 CLOSE: Final = 0.01  # of the recovery: its parts add up
-CHARTS: Final[Charts] = charts_of(
-    speedup, communication_model, phases, ranks, step_timeline, quality, cost_time, rank_time, fault, launch_timeline, launch_order
+CHARTS: Final[tuple[Draw, ...]] = (
+    *(speedup, communication_model, phases, ranks, step_timeline),
+    *(quality, cost_time, paid_time, faults, launch_timeline, launch_order),
 )
 
 
@@ -59,9 +62,9 @@ def sections(view: View) -> Iterator[Section]:
         view, "correctness", "Is the result still right?", lambda: (*_layers(view), *questions.charts(view, quality, absent=False))
     )
     yield questions.section("step", "Step", "Where does the time of a step go?", lambda: _step(view))
-    yield from _dimension(view, "cost", "Was it worth the money?", lambda: questions.charts(view, cost_time, rank_time))
+    yield from _dimension(view, "cost", "Was it worth the money?", lambda: questions.charts(view, cost_time, paid_time))
     yield from _dimension(
-        view, "reliability", "Does it survive a killed worker?", lambda: (*questions.charts(view, fault), *_recovery(view))
+        view, "reliability", "Does it survive a killed worker?", lambda: (*questions.charts(view, faults), *_recovery(view))
     )
     yield questions.trust(view, record.TRAINING_COLUMNS, launch_order, launch_timeline)
     yield questions.everything(view)
@@ -70,7 +73,7 @@ def sections(view: View) -> Iterator[Section]:
 
 def _dimension(view: View, dimension: str, question: str, content: Callable[[], Blocks]) -> Iterator[Section]:
     """A dimension's question; nothing where nobody asked."""
-    if dimension in view.dimensions and (dimension not in view.unasked or (dimension == "cost" and view.series.spent)):
+    if dimension in view.dimensions and (dimension not in view.unasked or (dimension == "cost" and view.spent)):
         title = {"correctness": "Correctness", "cost": "Cost", "reliability": "Faults"}[dimension]
         reply = questions.told(view, dimension) if dimension not in view.unasked else "No price was given."
         yield questions.section(
@@ -137,13 +140,18 @@ def page(view: View) -> tuple[Section, ...]:
         *record.how(view, record.TRAINING_COLUMNS),
         *brief(view),
         *sections(view),
-        *sheets(view, graphs=graphs),
+        *sheets(view, charts=in_cells),
         *results(view),
     )
 
 
-def charts(view: View) -> Charts:
+def charts(view: View) -> tuple[Draw, ...]:
     """Only the chart of the profile if all launches are profiled, since the others need timed ones."""
     if view.launches and all(launch.role == "profile" for launch in view.launches):
-        return charts_of(profile)
-    return (*charts_of(profile), *CHARTS) if view.profiles else CHARTS
+        return (profile,)
+    return (profile, *CHARTS) if view.profiles else CHARTS
+
+
+def in_cells(view: View) -> Charts:
+    """The charts of the workbook: speedup, efficiency with its gate, the parts of a step, cost."""
+    return (*scaling.in_cells(view), *steps.phases_in_cells(view), *over_workers(view, COST.name, "Cost of a run", {}))

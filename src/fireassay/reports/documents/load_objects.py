@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from fireassay.reports.charts.load_timeline import load_timelines
+from fireassay.reports.charts.percentiles import percentile_curves
 from fireassay.reports.documents.json_object import JsonObject, key
 from fireassay.reports.view import View
 
@@ -120,9 +122,12 @@ class LoadObjects(JsonObject):
 
     load: str = key("what `load` counts: `concurrency`, `rate`, or empty where requests arrived as planned", "load_word")
     loads: list[Load] = key("the load of each configuration", "columns")
-    curves: list[Curve] = key("percentile curves, one for each configuration and latency", "load.curves")
+    curves: list[Curve] = key(
+        "percentile curves, one for each configuration and latency", lambda view: list(percentile_curves(view.measured))
+    )
     timelines: list[Timeline] = key(
-        "single launches in bins of equal length: those with faults, and one of each largest load", "load.timelines"
+        "single launches in bins of equal length: those with faults, and one of each largest load",
+        lambda view: list(load_timelines(view.measured)),
     )
     failures: list[Failures] = key("counted requests of timed launches that failed, by class", _failures)
     replicas: list[Replica] = key("requests to each replica in the measured windows", "load.replicas")

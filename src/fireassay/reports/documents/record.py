@@ -258,9 +258,7 @@ class ReportDocument(Document):
         when=lambda view: bool(view.layers),
     )
     spent: list[Spent] = key(
-        "only if a rank marks its steps: where the paid time of timed and of fault launches went",
-        "series.spent",
-        when=lambda view: bool(view.series.spent),
+        "only if a rank marks its steps: where the paid time of timed and of fault launches went", when=lambda view: bool(view.spent)
     )
     collectives: list[Collective] = key(
         "only if the record times collectives: the meaning of the keys of its metrics", when=lambda view: bool(view.collectives)

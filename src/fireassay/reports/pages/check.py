@@ -13,21 +13,19 @@ from typing import Final
 from fireassay.estimates.estimate import Estimate, Value
 from fireassay.estimates.format import asked, count, show
 from fireassay.reports.answering import brief_sections, change_tile, in_percent, name_of, noted_doubts, shell_command, shortened
+from fireassay.reports.charts.model import Edge, Interval, intervals
 from fireassay.reports.page import (
     Answer,
     Bullet,
     Bullets,
     Case,
     Cell,
-    Edge,
-    Interval,
     Line,
     Mark,
     Next,
     Number,
     Outcome,
     Page,
-    Plot,
     Section,
     Table,
     Tile,
@@ -102,7 +100,7 @@ def brief(check: Check) -> tuple[Section, ...]:
     shown = tuple(Interval(name=name_of(row.title.lower()), number=_percent(row), mark=_mark(row), target="changes") for row in rows)
     edges = {Edge(value=0.0), *(Edge(value=edge, text="margin") for row in rows if (edge := _margin(row)))}
     ordered = tuple(sorted(edges, key=lambda edge: edge.value))
-    return brief_sections(Plot(name="changes", title="change, %", stub="metric", rows=shown, edges=ordered))
+    return brief_sections(intervals(name="changes", title="change, %", stub="metric", rows=shown, edges=ordered))
 
 
 # ---- the row that decides ---------------------------------------------------------------------------------------------

@@ -9,21 +9,16 @@ import json
 import posixpath
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import polars as pl
 
 from fireassay.estimates.format import count, percent, reading, scale_for
 from fireassay.frames.record_data import RecordData
 from fireassay.reports.answering import noted_doubts, shortened
-from fireassay.reports.page import Answer, Bullet, Bullets, Chart, Head, Line, Mark, Page, Prose, Section, Table, Words
+from fireassay.reports.page import Answer, Blocks, Bullet, Bullets, Head, Line, Mark, Page, Prose, Section, Table, Words
 from fireassay.reports.page import Cell as TableCell
 from fireassay.units import BYTES, SECONDS
-
-if TYPE_CHECKING:
-    from fireassay.reports.charts.chart import Drawing
-
 
 PARTS: Final = (("compute_ns", "computing"), ("exposed_ns", "exposed communication"), ("copy_ns", "copies"), ("idle_ns", "idle"))
 NO_OPERATOR: Final = "in no operator"  # on a processor, idle time is the script's own Python
@@ -292,21 +287,16 @@ def _sections(report: Mapping[str, Any]) -> Iterator[Section]:
     for index, launch in enumerate(report["launches"], 1):
         head, *lines = launch_lines(launch, most=SHOWN)
         yield Section(key=f"profile-{index}", title=head, content=(Prose(text="\n".join(lines), weight="code"),))
-    yield Section(key="charts", title="Charts", role="exhibit", content=lambda: tuple(_charts(report)))
+    yield Section(key="charts", title="Charts", role="exhibit", content=lambda: _charts(report))
     if lines := list(_how_to_open(report)):
         yield Section(key="traces", title="Traces", content=(Prose(text="\n".join(lines), weight="code"),))
 
 
-def _charts(report: Mapping[str, Any]) -> Iterator[Chart]:
+def _charts(report: Mapping[str, Any]) -> Blocks:
     """The parts of the mean step of each rank, for formats that show charts."""
-    from fireassay.reports.charts.training import profile
+    from fireassay.reports.charts.steps import profiled
 
-    for drawing in profile.of_launches((str(launch["configuration"]), launch) for launch in report["launches"]):
-        yield Chart(name="profile", draw=partial(_same, drawing))
-
-
-def _same(drawing: Drawing) -> Drawing:
-    return drawing
+    return profiled((str(launch["configuration"]), launch) for launch in report["launches"])
 
 
 def _how_to_open(report: Mapping[str, Any]) -> Iterator[str]:

@@ -11,20 +11,18 @@ from typing import Final
 from fireassay.estimates.format import count
 from fireassay.reports import answering
 from fireassay.reports.answering import name_of, shortened
+from fireassay.reports.charts.model import Edge, Interval, intervals
 from fireassay.reports.page import (
     Answer,
     Bullet,
     Bullets,
     Case,
     Cell,
-    Edge,
-    Interval,
     Line,
     Mark,
     Number,
     Outcome,
     Page,
-    Plot,
     Section,
     Table,
     Tile,
@@ -97,7 +95,7 @@ def _brief(reproduction: Reproduction) -> tuple[Section, ...]:
     shown = tuple(
         Interval(name=name_of(row.title.lower()), number=number, mark=_agreement(row)) for row in drawn if (number := _percent(row))
     )
-    plot = Plot(name="changes", title="change, %", stub="metric", rows=shown, edges=(Edge(value=0.0),))
+    plot = intervals(name="changes", title="change, %", stub="metric", rows=shown, edges=(Edge(value=0.0),))
     return (*(answering.brief_sections(plot) if shown else ()), *words)
 
 

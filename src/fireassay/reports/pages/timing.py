@@ -18,26 +18,8 @@ from fireassay.frames.record_data import RecordData
 from fireassay.frames.trials import asked_to_count, counted, outliers, states
 from fireassay.metrics.calls import TRIAL_CPU_TIME, TRIAL_MEMORY, TRIAL_TIME, starter_bytes
 from fireassay.reports.answering import noted_doubts, shortened
-from fireassay.reports.page import (
-    Answer,
-    Cell,
-    Edge,
-    Facts,
-    Head,
-    Interval,
-    Line,
-    Mark,
-    Page,
-    Plot,
-    Section,
-    Table,
-    Tile,
-    Tone,
-    Words,
-    heads,
-    notes,
-    number,
-)
+from fireassay.reports.charts.model import Edge, Interval, intervals
+from fireassay.reports.page import Answer, Cell, Facts, Head, Line, Mark, Page, Section, Table, Tile, Tone, Words, heads, notes, number
 from fireassay.reports.page import Cell as TableCell
 from fireassay.stats.series.drift import drift, memory, memory_limit
 from fireassay.units import BYTES, RATIO, SECONDS
@@ -228,7 +210,7 @@ def brief(summaries: Sequence[Summary]) -> tuple[Section, ...]:
         return (section,)
     scale = _scale(summaries)
     drawn = tuple(Interval(name=name, number=number(time, scale)) for name, time in known[:MOST_ROWS])
-    plot = Plot(name="times-drawn", title=f"time, {scale.label}", rows=drawn, edges=(Edge(value=0.0),))
+    plot = intervals(name="times-drawn", title=f"time, {scale.label}", rows=drawn, edges=(Edge(value=0.0),))
     return (section, Section(key="drawn", title="Times", role="exhibit", content=(plot,)))
 
 
