@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -19,6 +18,7 @@ from fireassay.frames.training.correctness.later_gradients import compared_later
 from fireassay.kinds.training.layers import layers
 from fireassay.verdict.evidence import gradient_faults
 from fireassay.verdict.evidence.training_faults import diagnose
+from fireassay.verdict.judge import examine
 from fireassay.verdict.judging import Evidence
 from fireassay.verdict.types import Finding
 from tests.verdict.ranks_simulated import Rank, Ranks, Trainer, adam, dropping, momentum, network, normalised, plain
@@ -141,19 +141,8 @@ def recorded(trainer: Trainer, workers: int, *, base: Trainer | None = None) -> 
 
 def found(measured: RecordData) -> list[Finding]:
     """Everything that is found about whether a training is right."""
-    from fireassay.verdict.audits.training import (
-        batch_statistics,
-        gradients,
-        losses,
-        modes,
-        replicas,
-        sample_weights,
-        samples,
-        training_state,
-    )
-
-    every: Sequence[Any] = (batch_statistics, gradients, losses, modes, replicas, sample_weights, samples, training_state)
-    return [one for module in every for one in module.AUDIT.examine(measured, {})]
+    every = ("batch_statistics", "gradients", "losses", "modes", "replicas", "sample_weights", "samples", "training_state")
+    return [one for name in every for one in examine(measured, name)]
 
 
 @pytest.mark.parametrize("workers", [2, 4])

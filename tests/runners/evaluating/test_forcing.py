@@ -17,7 +17,7 @@ from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.frames.evaluation.forced import floor_of, sides
 from fireassay.frames.record_data import RecordData, from_record
 from fireassay.instruments.calls.generation import quiet
-from fireassay.kinds.evaluation.audits.corrupt_engine import OF_REFERENCE, WORDS
+from fireassay.kinds.evaluation.audits.scores import OF_REFERENCE, WORDS
 from fireassay.record.reader import open_record
 from fireassay.record.sealing.verify import verify
 from fireassay.reports.pages.record import page
