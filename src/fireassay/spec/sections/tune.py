@@ -22,7 +22,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from fireassay.spec.model import NAME_PATTERN, Model, listed
+from fireassay.spec.model import NAME_PATTERN, Fraction, Model, listed
 
 Setting = str | int | float | bool
 Values = Annotated[tuple[Setting, ...], BeforeValidator(listed)]
@@ -43,7 +43,7 @@ class Tune(Model):
     )
     at_most: int = Field(16, ge=2, le=1000, description="Maximum number of arms.")
     first_blocks: int = Field(2, ge=1, le=100, description="Launches of every arm in the first round; each later round has twice as many.")
-    keep: float = Field(0.5, gt=0.0, lt=1.0, description="Share of the arms that advances to the next round, at least one.")
+    keep: Fraction = Field(0.5, description="Share of the arms that advances to the next round, at least one.")
     final_blocks: int = Field(
         5, ge=2, le=1000, description="Launches of the best arm and of today's in the last round, which alone is decisive."
     )
