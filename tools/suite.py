@@ -1,6 +1,6 @@
 """Which tests fail, and which of them only beside others?  Runs the suite on three workers, then what failed once more, alone.
 
-    python tools/suite.py [what pytest takes]
+    python tools/suite.py [what pytest takes]    -m "not deep" for `make test`, -m deep for the rest, `make test-all`
 
 A test that passes the second time is flaky: it is named in the last lines, and the run stays green. The very last line counts every test
 once. A run that did not end by itself (a broken module, an internal error, Ctrl-C) is red at once, as is one with more failures than
