@@ -16,8 +16,7 @@ from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, Validati
 
 from fireassay.errors import Problem, SpecError
 from fireassay.spec.explain import explain
-from fireassay.spec.flags.flag import flag
-from fireassay.spec.flags.texts import number_or_none
+from fireassay.spec.flags.flag import flag, number_or_none
 from fireassay.spec.model import NAME_PATTERN, Fraction, Model, Positive, WorkerCounts, listed
 from fireassay.spec.rules.experiment import contradictions
 from fireassay.spec.rules.partial import as_far_as_known, broken
@@ -29,11 +28,9 @@ from fireassay.spec.sections.faults import AnyFault, of_kind
 from fireassay.spec.sections.flops import Flops
 from fireassay.spec.sections.launcher import Launcher, Limits
 from fireassay.spec.sections.noise import Noise
-from fireassay.spec.sections.profile import Profile
 from fireassay.spec.sections.serving import Serving
-from fireassay.spec.sections.timing import ROUNDS, Timing
 from fireassay.spec.sections.tune import Tune
-from fireassay.spec.sections.workload import Measure, Workload
+from fireassay.spec.sections.workload import ROUNDS, Measure, Profile, Timing, Workload
 from fireassay.spec.surroundings import missing_around
 
 

@@ -18,9 +18,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from fireassay.instruments.collectives import operations, pairs, timing
+from fireassay.instruments.collectives import operations, pairs
+from fireassay.instruments.collectives.corruption import Checked, check
 from fireassay.instruments.collectives.data import RankCall, right
-from fireassay.instruments.collectives.result_check import Checked, check
 from fireassay.instruments.recorder.sink import Identity, LaunchSink, Sink, identity_from, process_start_ns
 from fireassay.spec.sections.collectives import Cell, Collectives, cells
 from fireassay.units import MIB, NS_PER_S
@@ -94,7 +94,7 @@ class Worker:
         warm = min(self.settings.warm_up, capacity)
         first_s = self._loop(cell, spec, memory, 0, warm, "warm_up")
         second_s = self._loop(cell, spec, memory, 0, warm, "warm_up") if warm > 1 else first_s
-        batches, calls = timing.loops(
+        batches, calls = operations.loops(
             self._slowest(min(first_s, second_s)),
             slots=capacity,
             most=self.settings.calls,
@@ -115,7 +115,7 @@ class Worker:
         calls = [slot.call for slot in slots]
         self._lead_in(spec, memory, begin, number)
         entry_times = self._meet()
-        stamps = timing.on_gpu(self.torch, calls) if self.device.type == "cuda" else timing.on_host(calls)
+        stamps = operations.on_gpu(self.torch, calls) if self.device.type == "cuda" else operations.on_host(calls)
         # a rank that finishes early must not use the CPU for checks while others still run
         exit_times = self._meet()
         checked = [_checked(call_spec, slot) for call_spec, slot in zip(specs, slots, strict=True)]

@@ -12,8 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from fireassay.spec.flags.flag import flag
-from fireassay.spec.flags.texts import header, seconds, slo
+from fireassay.spec.flags.flag import flag, header, seconds, slo
 from fireassay.spec.model import NAME_PATTERN, Model, Positive, PositiveSeconds, Seconds, Share, Words, listed
 
 ENVIRONMENT_VARIABLE = re.compile(r"\{env:([A-Za-z_][A-Za-z0-9_]*)\}")  # in a header

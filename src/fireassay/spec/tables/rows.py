@@ -12,10 +12,9 @@ from typing import Final
 
 from fireassay.errors import Problem
 from fireassay.spec.explain import shown
-from fireassay.spec.tables.cells import Table
+from fireassay.spec.tables.cells import Marks, Number, Table, marks, missing, number
 from fireassay.spec.tables.columns import ENERGIES, FILLED, MEASURED, PRICES, Column, named
 from fireassay.spec.tables.headings import UNITS, Heading, heading
-from fireassay.spec.tables.numbers import Marks, Number, marks, missing, number
 from fireassay.spec.tables.types import Stated
 
 MOST_WORKERS: Final = 10_000_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fireassay.spec.sections.profile import Profile
+from fireassay.spec.sections.workload import Profile
 from tests.verdict.claiming import NOTHING, claim, found, the_finding
 from tests.verdict.making import good, judged, rules
 
