@@ -2,11 +2,10 @@
 
 Both as `scipy.optimize` offers them; its import takes longer than judging a small record.
 
-Zero of a continuous function between two points: Ridders' method (IEEE Transactions on Circuits and Systems 26, 1979): every step at least halves the bracket, and near a simple root
-the number of exact digits doubles.
-Least squares: Levenberg and Marquardt's method with Nielsen's rule for the damping (Madsen, Nielsen & Tingleff, "Methods for
-Non-Linear Least Squares Problems", 2004, algorithm 3.16), from columns scaled to length 1.  For a few parameters and an exact
-Jacobian.  Cannot tell a local minimum from the smallest one: begin near it.
+Zero of a continuous function between two points: Ridders' method (IEEE Transactions on Circuits and Systems 26, 1979): every step at least
+halves the bracket, and near a simple root the number of exact digits doubles. Least squares: Levenberg and Marquardt's method with
+Nielsen's rule for the damping (Madsen, Nielsen & Tingleff, "Methods for Non-Linear Least Squares Problems", 2004, algorithm 3.16), from
+columns scaled to length 1.  For a few parameters and an exact Jacobian.  Cannot tell a local minimum from the smallest one: begin near it.
 """
 
 from __future__ import annotations

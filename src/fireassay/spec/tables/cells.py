@@ -4,9 +4,10 @@ The separator is the one that gives the most known headings, then the most cells
 around a Markdown table is ignored, and so are its asterisks, links and notes.  A table with worker counts along the top is
 transposed.  Rows are numbered as in a spreadsheet or editor, including the header.
 
-Numbers have thousands separators, decimal commas, percent signs, units and notes.  The table's other cells decide what a comma or a point is: "1.234,5" or "0,87" imply decimal commas, "12.5" or "1,345.8" decimal
-points; both in one table are refused.  "1,345" alone is read as 1345 with a note, except in semicolon-separated tables, where the
-user must decide.  "~", "± 3", "(10.0x)", "*" and footnote asterisks are dropped.
+Numbers have thousands separators, decimal commas, percent signs, units and notes.  The table's other cells decide what a comma or a point
+is: "1.234,5" or "0,87" imply decimal commas, "12.5" or "1,345.8" decimal points; both in one table are refused.  "1,345" alone is read as
+1345 with a note, except in semicolon-separated tables, where the user must decide.  "~", "± 3", "(10.0x)", "*" and footnote asterisks are
+dropped.
 """
 
 from __future__ import annotations

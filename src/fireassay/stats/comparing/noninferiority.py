@@ -21,7 +21,8 @@ Items are paired by id, launches are not.  With item means over launches, mean d
     launches   A = var(launch means of c)/k_c + var(launch means of r)/k_r, Welch-Satterthwaite degrees of freedom
     bounds     m -+ sqrt(items^2 + t^2 A)
 
-Variation that launches and items share counts in both parts, so the bounds are conservative (Welch, Biometrika 34, 1947).  Cannot tell: a drift between the two sessions.
+Variation that launches and items share counts in both parts, so the bounds are conservative (Welch, Biometrika 34, 1947).  Cannot tell: a
+drift between the two sessions.
 """
 
 from __future__ import annotations

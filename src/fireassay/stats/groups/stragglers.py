@@ -13,8 +13,8 @@ step.  A clean run is one whose ranks differ by less; the chance of any false re
 Cannot tell: lateness in fewer than about half of the blocks; half of the ranks being slow together; why; whether slowness that
 lasted a whole launch recurs (compare launches).
 
-The slowest of p workers that differ only by chance (`slowest_of`): mean of the largest of p lognormals with mean 1 and standard deviation `spread` of the logarithm: the integral of
-exp(spread z - spread^2/2) p phi(z) Phi(z)^(p-1), which grows like exp(spread sqrt(2 ln p)).
+The slowest of p workers that differ only by chance (`slowest_of`): mean of the largest of p lognormals with mean 1 and standard deviation
+`spread` of the logarithm: the integral of exp(spread z - spread^2/2) p phi(z) Phi(z)^(p-1), which grows like exp(spread sqrt(2 ln p)).
 Source: David & Nagaraja, "Order Statistics", 3.1.  Cannot tell: the effect of a worker that is always slow.
 """
 

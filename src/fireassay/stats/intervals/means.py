@@ -14,11 +14,11 @@ shares of a whole that differs between launches.
 Sources: Hoefler & Belli, SC'15, rules 3 and 4; Smith, CACM 31, 1988.
 Cannot tell: whether the averaged items belong together.
 
-`trimmed_mean`, for the centre of differences of which a few are far off: the mean without the smallest and the largest quarter (midmean), with the interval s_w t[h - 1] sqrt(n) / h: s_w is the standard
-deviation after winsorising the tails to the outermost kept values, h the number kept of n.  Robust to load bursts that lengthen
-some steps, at little loss for well-behaved values.
-Source: Tukey & McLaughlin (1963); Wilcox, "Introduction to Robust Estimation", 4.3; scipy.stats.mstats.trimmed_mean_ci.
-Cannot tell: anything if more than a quarter of the values is off on one side.
+`trimmed_mean`, for the centre of differences of which a few are far off: the mean without the smallest and the largest quarter (midmean),
+with the interval s_w t[h - 1] sqrt(n) / h: s_w is the standard deviation after winsorising the tails to the outermost kept values, h the
+number kept of n.  Robust to load bursts that lengthen some steps, at little loss for well-behaved values. Source: Tukey & McLaughlin
+(1963); Wilcox, "Introduction to Robust Estimation", 4.3; scipy.stats.mstats.trimmed_mean_ci. Cannot tell: anything if more than a quarter
+of the values is off on one side.
 """
 
 from __future__ import annotations
