@@ -143,7 +143,7 @@ def _remedy(key: Key, value: object) -> str:
     if key.type.startswith("list") and not isinstance(value, list | tuple):
         return f"Write [{shown(value)}], in brackets."
     if isinstance(value, str):
-        return _mend_text(key, value)
+        return _text_remedy(key, value)
     if isinstance(value, bool):
         return ""
     if isinstance(value, float) and key.type == "whole number" and value.is_integer():
@@ -153,7 +153,7 @@ def _remedy(key: Key, value: object) -> str:
     return f"Write {value:%Y-%m-%d}, without the time." if key.type == "date" and isinstance(value, date) else ""
 
 
-def _mend_text(key: Key, text: str) -> str:
+def _text_remedy(key: Key, text: str) -> str:
     if key.type in ("whole number", "number") and _is_number(text):
         return f"Write {text.strip()}, without quotes."
     return did_you_mean(text, key.type.split(" | ")) if " | " in key.type else ""

@@ -146,7 +146,7 @@ def _something_to_run(file: str | None, command: Sequence[str]) -> None:
 
 
 def _missing_unread(problem: Problem, unread: Container[str]) -> bool:
-    """Whether a key is missing only because its flag could not be read."""
+    """True if a key is missing only because its flag could not be read."""
     return _path(problem) in unread or (_path(problem) == "factor" and "factor.levels" in unread)
 
 

@@ -102,7 +102,7 @@ class Objectives(Model):
 
     @property
     def any(self) -> bool:
-        """Whether there is any objective."""
+        """True if there is any objective."""
         return bool(self.limits)
 
 

@@ -99,7 +99,7 @@ def shown(value: Setting) -> str:
 
 
 def is_grid(tune: Tune) -> bool:
-    """Whether every combination is tried."""
+    """True if every combination is tried."""
     size = 1
     for values in tune.knobs.values():
         size *= len(values)

@@ -203,7 +203,7 @@ def _bare(cell: str) -> str:
 
 
 def missing(cell: str) -> bool:
-    """Whether a cell states that there is no value: "-", "n/a", "OOM"."""
+    """True if a cell states that there is no value: "-", "n/a", "OOM"."""
     return cell.strip().lower() in MISSING
 
 

@@ -186,7 +186,7 @@ def series(table: Table, rows: Sequence[Read], columns: Mapping[str, Column]) ->
 
 
 def _looks_measured(first: str, second: str) -> bool:
-    """Whether cells differ like measurements: fractions do, whole numbers and words are settings."""
+    """True if cells differ like measurements: fractions do, whole numbers and words are settings."""
     read = [number(text) for text in (first, second)]
     return all(value is not None and not float(value.value).is_integer() for value in read)
 

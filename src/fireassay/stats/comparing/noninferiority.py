@@ -258,7 +258,7 @@ def _needed(items: Items, launches: Launches, margin: float, confidence: float) 
     added, single = max(0.0, items.mean - items.low - z * items.error), max(items.error, items.planned)
 
     def enough(more_items: float, more_launches: float) -> bool:
-        """Whether this many times as many of each would decide."""
+        """True if this many times as many of each would decide."""
         error, t = single / math.sqrt(more_items), t_quantile(confidence, k * more_launches - 1)
         scale = t / t_quantile(confidence, k - 1) / math.sqrt(more_launches)
         bound = math.hypot(z * error + added / more_items, launches.half * scale)

@@ -59,7 +59,7 @@ def of_items(values: Array, weights: Array, clusters: Labels | None, scale: tupl
 
 
 def is_share(values: Array, clusters: Labels | None) -> bool:
-    """Whether independent items are each right or wrong."""
+    """True if independent items are each right or wrong."""
     return clusters is None and bool(np.isin(values, (0.0, 1.0)).all())
 
 
@@ -81,7 +81,7 @@ def _skewed(pulls: Array, error: float, confidence: float) -> tuple[float, float
 
 
 def _hardly_any_differ(means: Array) -> bool:
-    """Whether most units have one value, and few another: ten units of ten values do show their spread."""
+    """True if most units have one value, and few another: ten units of ten values do show their spread."""
     common = int(np.unique(means, return_counts=True)[1].max())
     return len(means) - common < min(FEW, common + 1)
 

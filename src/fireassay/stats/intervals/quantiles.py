@@ -208,7 +208,7 @@ MIDDLE: Final = 0.25  # a quantile with more than this share on both sides is no
 
 
 def carried(tail: Tail, launches: Sequence[NDArray[np.float64]]) -> bool:
-    """Whether the trials support the quantile, regardless of the number of launches."""
+    """True if the trials support the quantile, regardless of the number of launches."""
     beyond = min(tail.p, 1.0 - tail.p)
     if not all(bool(np.all(values > 0.0)) and len(values) * beyond >= IN_EACH for values in launches):
         return False

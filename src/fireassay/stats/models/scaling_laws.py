@@ -86,7 +86,7 @@ class Parameter:
 
     @property
     def on_bound(self) -> bool:
-        """Whether the value lies on the bound of its range."""
+        """True if the value lies on the bound of its range."""
         return self.standard_error is None
 
 
