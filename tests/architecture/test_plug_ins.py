@@ -143,7 +143,7 @@ class Keys(FaultSpec):
 
 
 def rule(asked):
-    if asked.get("thought_s") == 7.0:
+    if asked.thought_s == 7.0:
         yield Problem(where="thought_s", found="7", allowed="any other number")
 
 

@@ -9,15 +9,16 @@ import socket
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from fireassay.errors import EnvironmentLacks
+from fireassay.errors import EnvironmentLacks, SpecError
 from fireassay.instruments import injected
 from fireassay.launchers import local
 from fireassay.launchers.support import fork_client
 from fireassay.launchers.support.base import Request, worker_environment
-from fireassay.spec.rules.experiment import contradictions
+from fireassay.spec.load import from_mapping
 from fireassay.spec.sections.launcher import Launcher
 from tests.launchers.helpers import is_gone, request, run, until
 
@@ -180,10 +181,11 @@ def test_an_accelerator_is_no_machine_for_it(tmp_path: Path) -> None:
     ],
 )
 def test_what_a_fork_would_change_is_refused(section: str, key: str, value: object) -> None:
-    data: dict[str, dict[str, object]] = {"workload": {"script": "x.py"}, "factor": {"levels": [1]}, "launcher": {"start": "fork"}}
-    assert contradictions(data) == ()
+    data: dict[str, Any] = {"name": "x", "workload": {"script": "x.py"}, "factor": {"levels": [1]}, "launcher": {"start": "fork"}}
+    from_mapping(data)
     data.setdefault(section, {})[key] = value
-    assert f"{section}.{key}" in [problem.where for problem in contradictions(data)]
+    with pytest.raises(SpecError, match=f"{section}.{key}"):
+        from_mapping(data)
 
 
 def test_a_server_that_has_ended_is_replaced_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, ValidationError, model_validator
 
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import Problem, SpecError, refuse_any
 from fireassay.spec.explain import explain
 from fireassay.spec.model import Model, Words, listed
 from fireassay.spec.sections.costs import iso_date
@@ -193,9 +193,8 @@ class Claim(Model):
             claim = handler(data)
         except ValidationError as error:
             # `from None`: hide the library's wording from users.
-            raise SpecError(tuple(map(_worded, explain(cls, error))), "the claim") from None
-        if problems := tuple(_contradictions(claim)):
-            raise SpecError(problems, "the claim")
+            raise SpecError(map(_worded, explain(cls, error)), "the claim") from None
+        refuse_any(_contradictions(claim), "the claim")
         return claim
 
 
@@ -230,18 +229,16 @@ def _interval_problems(where: str, number: Number) -> list[Problem]:
     if interval is None:
         return []
     if interval.low is None and interval.high is None:
-        return [
-            Problem(where=f"{where}.interval", found="no end", allowed="low, high or both", fix="Omit the interval if none was published.")
-        ]
+        return [Problem(f"{where}.interval", "no end", "low, high or both", "Omit the interval if none was published.")]
     low, high = (-math.inf if interval.low is None else interval.low, math.inf if interval.high is None else interval.high)
     if low <= number.value <= high:
         return []
     return [
         Problem(
-            where=f"{where}.interval",
-            found=f"{low:g} to {high:g}",
-            allowed=f"ends with the value {number.value:g} between them",
-            fix="Give the ends in the unit of the value, not the distance from it.",
+            f"{where}.interval",
+            f"{low:g} to {high:g}",
+            f"ends with the value {number.value:g} between them",
+            "Give the ends in the unit of the value, not the distance from it.",
         )
     ]
 
@@ -249,31 +246,27 @@ def _interval_problems(where: str, number: Number) -> list[Problem]:
 def _contradictions(claim: Claim) -> list[Problem]:
     problems = []
     if len(claim.number) > MOST_NUMBERS:
-        problems.append(
-            Problem(
-                where="number", found=f"{len(claim.number)} numbers", allowed=f"at most {MOST_NUMBERS}", fix="Split it into several claims."
-            )
-        )
+        problems.append(Problem("number", f"{len(claim.number)} numbers", f"at most {MOST_NUMBERS}", "Split it into several claims."))
     for index, number in enumerate(claim.number):
         where = f"number[{index}]"
         problems += _interval_problems(where, number)
         if number.planned_launches is not None and (number.launches or 0) > number.planned_launches:
             problems.append(
                 Problem(
-                    where=f"{where}.planned_launches",
-                    found=str(number.planned_launches),
-                    allowed=f"at least launches = {number.launches}",
-                    fix="It includes the excluded launches.",
+                    f"{where}.planned_launches",
+                    str(number.planned_launches),
+                    f"at least launches = {number.launches}",
+                    "It includes the excluded launches.",
                 )
             )
     prediction = claim.prediction
     if prediction is not None and prediction.measured_up_to is not None and prediction.workers <= prediction.measured_up_to:
         problems.append(
             Problem(
-                where="prediction.workers",
-                found=str(prediction.workers),
-                allowed=f"more than measured_up_to = {prediction.measured_up_to}",
-                fix="Omit [prediction] if nothing beyond the measured range is claimed.",
+                "prediction.workers",
+                str(prediction.workers),
+                f"more than measured_up_to = {prediction.measured_up_to}",
+                "Omit [prediction] if nothing beyond the measured range is claimed.",
             )
         )
     return problems

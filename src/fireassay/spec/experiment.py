@@ -8,16 +8,20 @@ raise one `SpecError` that lists every problem: single values are checked here, 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self, get_args
 
-from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, ValidationError, ValidationInfo, model_validator
 
-from fireassay.errors import SpecError
+from fireassay.errors import Problem, SpecError
 from fireassay.spec.explain import explain
 from fireassay.spec.flags.flag import flag
 from fireassay.spec.flags.texts import number_or_none
 from fireassay.spec.model import NAME_PATTERN, Model, WorkerCounts, listed
-from fireassay.spec.rules.experiment import AT_MOST, LAUNCHES, contradictions
+from fireassay.spec.rules.experiment import contradictions
+from fireassay.spec.rules.partial import as_far_as_known, broken
+from fireassay.spec.rules.quality import uncomputable
 from fireassay.spec.sections.collectives import Collectives
 from fireassay.spec.sections.costs import Energy, Prices
 from fireassay.spec.sections.evaluation import Evaluation
@@ -30,6 +34,7 @@ from fireassay.spec.sections.serving import Serving
 from fireassay.spec.sections.timing import ROUNDS, Timing
 from fireassay.spec.sections.tune import Tune
 from fireassay.spec.sections.workload import Measure, Workload
+from fireassay.spec.surroundings import missing_around
 
 
 def _none_word(value: object) -> object:
@@ -82,7 +87,7 @@ class Launches(Model):
         flag("--launches", "N", "launches of each load ({default}; 5 if flags say how long one is)", default=9, load=360),
         flag("--launches", "N", "rounds of each command ({default})", default=ROUNDS, time=10),
         flag("--repetitions", "N", "answers to each item ({default}); more for sampled answers", default=1, evaluate=70),
-    ] = Field(LAUNCHES, ge=1, le=1000, description="Independent launches per configuration; each block holds every configuration once.")
+    ] = Field(5, ge=1, le=1000, description="Independent launches per configuration; each block holds every configuration once.")
     seed: Annotated[
         int,
         flag("--seed", "N", "fixes the order, the seeds and the fault times", run=30, profile=20),
@@ -111,7 +116,7 @@ class Launches(Model):
         "before the first interim analysis.",
     )
     at_most: Annotated[int, flag("--at-most", "N", "with --precision: most launches of each worker count ({default})", run=60)] = Field(
-        AT_MOST,
+        60,
         ge=1,
         le=1000,
         description="With precision: the maximum number of launches per configuration, even if the intervals are still too wide.",
@@ -239,6 +244,13 @@ class Verdict(Model):
         return " and ".join(self.wanted) if len(self.wanted) < len(EVERY_DIMENSION) else ""
 
 
+def _broken_rules(experiment: Experiment, folder: Path | None) -> Iterator[Problem]:
+    yield from contradictions(experiment)
+    if folder is not None:
+        yield from missing_around(experiment, folder)
+        yield from broken((uncomputable,), experiment)
+
+
 class Experiment(Model):
     """One experiment: what to run and what to report.
 
@@ -292,18 +304,19 @@ class Experiment(Model):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _explained(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+    def _explained(cls, data: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
+        """Check the rules between keys too, also if single values are wrong; the context is the folder of files that must exist."""
+        wrong: ValidationError | None = None
+        problems: tuple[Problem, ...] = ()
         try:
             experiment = handler(data)
+            if not any(_broken_rules(experiment, info.context)):
+                return experiment
         except ValidationError as error:
-            problems = explain(cls, error)
-            wrong = tuple(problem.where for problem in problems)
-            more = [problem for problem in contradictions(data) if not problem.where.startswith(wrong)]
-            # `from None`: hide the library's wording from users.
-            raise SpecError((*problems, *more)) from None
-        if problems := contradictions(data):
-            raise SpecError(problems)
-        return experiment
+            wrong, problems = error, explain(cls, error)
+        places = tuple(problem.where for problem in problems)
+        written = _broken_rules(as_far_as_known(cls, data, wrong), info.context) if isinstance(data, Mapping | cls) else ()
+        raise SpecError((*problems, *(problem for problem in written if not problem.where.startswith(places))))
 
     @property
     def blocks(self) -> int:

@@ -35,7 +35,7 @@ def explain(model: type[BaseModel], error: ValidationError) -> tuple[Problem, ..
     inner = {path[:end] for path in problems for end, mark in enumerate(path) if mark == "["}
     specific = tuple(problem for where, problem in problems.items() if where not in inner)
     rest = len(details) - MOST
-    return (*specific, Problem(where="the rest", found=f"{rest:,} further problems", allowed="none")) if rest > 0 else specific
+    return (*specific, Problem("the rest", f"{rest:,} further problems", "none")) if rest > 0 else specific
 
 
 def shown(value: object) -> str:
@@ -72,10 +72,10 @@ def _problem(known: Mapping[str, Key], kind: str, location: tuple[int | str, ...
         return _unknown_key(known, location, value)
     key = known.get(_general(location)) or known.get(_general((*location[:-1], "*")))
     if key is None:  # the experiment itself is no table
-        return Problem(where=where or "the experiment", found=shown(value), allowed="a table of keys")
+        return Problem(where or "the experiment", shown(value), "a table of keys")
     if kind == "missing":
-        return Problem(where=where, found=NOTHING, allowed=key.allowed, fix=_add(key, where))
-    return Problem(where=where, found=shown(value), allowed=key.allowed, fix=_remedy(key, value))
+        return Problem(where, NOTHING, key.allowed, _add(key, where))
+    return Problem(where, shown(value), key.allowed, _remedy(key, value))
 
 
 def _without_choice(known: Mapping[str, Key], location: tuple[int | str, ...]) -> tuple[int | str, ...]:
@@ -104,10 +104,10 @@ def _unknown_key(known: Mapping[str, Key], location: tuple[int | str, ...], valu
     section = _general(location[:-1])
     table = f"[[{section.removesuffix('[]')}]]" if section.endswith("[]") else f"[{section}]"
     return Problem(
-        where=path_of(location),
-        found=_unless_secret(location[-1], value),
-        allowed=", ".join(names),
-        fix=remedy,
+        path_of(location),
+        _unless_secret(location[-1], value),
+        ", ".join(names),
+        remedy,
         wrong=f"not a key of {table}" if section else "not a key of the top level",
     )
 

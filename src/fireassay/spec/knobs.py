@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import Problem, refuse, refuse_any
 from fireassay.spec.sections.tune import RESERVED, Choice, Tune, choices, is_grid, shown
 
 if TYPE_CHECKING:
@@ -29,18 +29,13 @@ def check(experiment: Experiment) -> Tune:
     """
     tune = experiment.tune
     if tune is None:
-        raise SpecError(
-            (
-                Problem(
-                    where="tune",
-                    found="nothing",
-                    allowed="knobs and their values",
-                    fix="[tune.knobs] batch = [64, 128, 256], and {batch} in workload.arguments; the first value is today's.",
-                ),
-            )
+        raise refuse(
+            "tune",
+            "nothing",
+            "knobs and their values",
+            "[tune.knobs] batch = [64, 128, 256], and {batch} in workload.arguments; the first value is today's.",
         )
-    if problems := tuple(_problems(experiment, tune)):
-        raise SpecError(problems)
+    refuse_any(_problems(experiment, tune))
     return tune
 
 
@@ -49,18 +44,18 @@ def _problems(experiment: Experiment, tune: Tune) -> Iterator[Problem]:
     for name, values in tune.knobs.items():
         where, listed = f"tune.knobs.{name}", ", ".join(map(shown, values)) or "none"
         if name in RESERVED:
-            yield Problem(where=where, found=repr(name), allowed="another name: a launch fills this one in itself")
+            yield Problem(where, repr(name), "another name: a launch fills this one in itself")
         elif not any(f"{{{name}}}" in word for word in words):
             yield Problem(
-                where=where,
-                found=f"{{{name}}} in no argument",
-                allowed="a knob that stands in workload.arguments or workload.environment",
-                fix=f'For example: arguments = ["--{name.replace("_", "-")}", "{{{name}}}"].',
+                where,
+                f"{{{name}}} in no argument",
+                "a knob that stands in workload.arguments or workload.environment",
+                f'For example: arguments = ["--{name.replace("_", "-")}", "{{{name}}}"].',
             )
         if len(values) < FEWEST_VALUES:
-            yield Problem(where=where, found=listed, allowed=f"at least {FEWEST_VALUES} values, the first of them today's")
+            yield Problem(where, listed, f"at least {FEWEST_VALUES} values, the first of them today's")
         if len(set(map(shown, values))) < len(values):
-            yield Problem(where=where, found=listed, allowed="every value once")
+            yield Problem(where, listed, "every value once")
 
 
 def arm(experiment: Experiment, choice: Choice, blocks: int, place: int, number: int) -> Experiment:

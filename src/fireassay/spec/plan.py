@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import refuse
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.sections.faults import Fault
 from fireassay.spec.sections.scenario import DATASET
@@ -164,15 +164,11 @@ def refuse_endless(experiment: Experiment) -> None:
         each = len(experiment.evaluation.answers)
     faults = len(experiment.faults)
     if each * (experiment.blocks + faults) > MOST_LAUNCHES:
-        raise SpecError(
-            (
-                Problem(
-                    where="launches",
-                    found=f"{each:,} configurations in {experiment.blocks:,} blocks, with {faults:,} faults",
-                    allowed=f"at most {MOST_LAUNCHES:,} launches",
-                    fix="Make an experiment of its own of some of them.",
-                ),
-            )
+        raise refuse(
+            "launches",
+            f"{each:,} configurations in {experiment.blocks:,} blocks, with {faults:,} faults",
+            f"at most {MOST_LAUNCHES:,} launches",
+            "Make an experiment of its own of some of them.",
         )
 
 

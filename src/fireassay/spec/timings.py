@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import Problem, refuse, refuse_any
 from fireassay.spec.tables.cells import read_table
 from fireassay.spec.tables.columns import columns_of, unit_notes, unused
 from fireassay.spec.tables.rows import chosen, decimal, gaps, grouped, is_percent, medians, series, values
@@ -33,7 +33,7 @@ def read_timings(path: str | Path, *, work: float | None = None, asked: Stated |
         raw = path.read_bytes()
     except (OSError, ValueError) as error:
         state = "a folder" if path.is_dir() else "no such file" if isinstance(error, FileNotFoundError) else str(error)
-        raise SpecError((Problem(where=str(path), found=state, allowed="a CSV file"),), str(path)) from None
+        raise refuse(str(path), state, "a CSV file", source=str(path)) from None
     try:
         # Spreadsheets write a byte-order mark, which carries no information.
         text = raw.decode("utf-8-sig")
@@ -41,8 +41,7 @@ def read_timings(path: str | Path, *, work: float | None = None, asked: Stated |
         row = raw[: error.start].count(b"\n") + 1
         state = f"the byte 0x{raw[error.start]:02x}"
         remedy = 'Save it again as "CSV UTF-8".'
-        problem = Problem(where=f"row {row}", found=state, allowed="text in UTF-8", fix=remedy)
-        raise SpecError((problem,), str(path)) from None
+        raise refuse(f"row {row}", state, "text in UTF-8", remedy, source=str(path)) from None
     return parse_timings(text, str(path), work=work, asked=asked)
 
 
@@ -51,12 +50,12 @@ def parse_timings(text: str, source: str, *, work: float | None = None, asked: S
     asked = asked or Stated(work=work)
     table = read_table(text, source)
     if table is None:
-        raise _one(source, Problem(where="the file", found="no rows", allowed=_NEEDED, fix=_EXAMPLE))
+        raise refuse("the file", "no rows", _NEEDED, _EXAMPLE, source=source)
     columns, problems = columns_of(table, asked)
     rows = [] if problems else chosen(table, asked, problems)
     _stop(problems, source)
     if not rows:
-        raise _one(source, Problem(where="the file", found="a header alone", allowed="one row for each worker count"))
+        raise refuse("the file", "a header alone", "one row for each worker count", source=source)
     marks = decimal(table, rows, columns, problems)
     notes = [*unused(table, columns), *grouped(marks)]
     read = [(at, cells, values(at, cells, columns, len(table.header), marks, problems, notes)) for at, cells in rows]
@@ -64,7 +63,7 @@ def parse_timings(text: str, source: str, *, work: float | None = None, asked: S
     problems += [*gaps(kept, columns), *series(table, kept, columns)]
     _stop(problems, source)
     if not kept:
-        raise _one(source, Problem(where="the file", found="no row with a value", allowed="one row for each worker count"))
+        raise refuse("the file", "no row with a value", "one row for each worker count", source=source)
     once = list(medians(kept, notes))
     timings = [timing(at, row_values, asked, columns, problems) for at, row_values in once]
     scaling = batches([row_values for _, row_values in once], columns, asked, problems)
@@ -83,16 +82,11 @@ def parse_timings(text: str, source: str, *, work: float | None = None, asked: S
 
 
 def _stop(problems: list[Problem], source: str) -> None:
-    if problems:
-        raise SpecError(tuple(problems), source)
+    refuse_any(problems, source)
 
 
 _NEEDED = "a header with the columns workers and seconds, and perhaps price_per_hour, quality, work, steps"
 _EXAMPLE = "For example: workers,seconds,price_per_hour,quality,work"
-
-
-def _one(source: str, problem: Problem) -> SpecError:
-    return SpecError((problem,), source)
 
 
 # ---- quality and its tolerance -----------------------------------------------------------------------------------
@@ -112,22 +106,15 @@ def with_tolerance(timings: Timings, text: str | None) -> tuple[Timings, float]:
     largest, name = max((abs(value) for value in values), default=0.0), timings.quality_name.strip() or "quality"
     if timings.percent and text is not None and not percent:
         remedy = f"Write --tolerance {text.strip()}% for {text.strip()} points of a hundred, or {float(text) * 100:g}% for a fraction of {float(text):g}."
-        raise _one("the flags", Problem(where="--tolerance", found=text, allowed=f"percent, as {name} is", fix=remedy))
+        raise refuse("--tolerance", text, f"percent, as {name} is", remedy, source="the flags")
     if largest > 1.0 and not timings.percent:
         if text is None:
             remedy = (
                 f'If it is percent, write "{name} (%)" in the header or say --tolerance 0.5%; if it has a scale of its own, such as BLEU or a loss, '
                 "say --tolerance in its unit, for example --tolerance 0.5."
             )
-            raise _one(
-                timings.source,
-                Problem(
-                    where=f"column {name}",
-                    found=f"{largest:g}",
-                    allowed="a fraction of at most 1, or a unit",
-                    fix=f"Points or percent? {remedy}",
-                ),
-            )
+            allowed = "a fraction of at most 1, or a unit"
+            raise refuse(f"column {name}", f"{largest:g}", allowed, f"Points or percent? {remedy}", source=timings.source)
         if percent:
             rows = tuple(replace(row, quality=None if row.quality is None else row.quality / 100.0) for row in timings.rows)
             return replace(timings, rows=rows, percent=True), value

@@ -64,17 +64,10 @@ def _enough() -> int:
 
 
 def _seconds(seconds: float) -> float:
-    from fireassay.errors import Problem, SpecError
+    from fireassay.errors import refuse
 
     if not 0.0 < seconds <= MOST_SECONDS:
-        raise SpecError(
-            (
-                Problem(
-                    where="--seconds", found=f"{seconds:g}", allowed=f"above 0 and at most {MOST_SECONDS:g}", fix="Write --seconds 180."
-                ),
-            ),
-            "the flags",
-        )
+        raise refuse("--seconds", f"{seconds:g}", f"above 0 and at most {MOST_SECONDS:g}", "Write --seconds 180.", source="the flags")
     return seconds
 
 

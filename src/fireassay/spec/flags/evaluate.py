@@ -82,9 +82,9 @@ def _sample(data: dict[str, Any], given: set[str]) -> None:
 def _missing(data: dict[str, Any]) -> Iterator[Problem]:
     evaluation = data["evaluation"]
     if not evaluation.get("task"):
-        yield Problem(where="--task", found="nothing", allowed="a layout, or an own task's TOML file", fix="As in --task gsm8k.")
+        yield Problem("--task", "nothing", "a layout, or an own task's TOML file", "As in --task gsm8k.")
     elif not evaluation.get("data") and not str(evaluation["task"]).endswith(".toml"):
-        yield Problem(where="--data", found="nothing", allowed="the file or folder with the task's data", fix="As in --data test.jsonl.")
+        yield Problem("--data", "nothing", "the file or folder with the task's data", "As in --data test.jsonl.")
 
 
 def _target(text: str, index: int, count: int) -> dict[str, Any]:

@@ -153,7 +153,7 @@ def experiment_of(
         more = map(rename, error.problems)
         raise SpecError((*problems, *(problem for problem in more if problem.where not in unread)), "the flags") from None
     if unread:
-        raise SpecError(tuple(problems), "the flags")
+        raise SpecError(problems, "the flags")
     return experiment
 
 
@@ -164,9 +164,9 @@ def _read(item: KeyFlag, text: str | bool) -> Any:
     try:
         return (item.flag.read or _reader(item))(text)
     except Unreadable as error:
-        return Problem(where=item.name, found=text or "nothing", allowed=error.allowed, fix=error.fix)
+        return Problem(item.name, text or "nothing", error.allowed, error.fix)
     except ValueError:
-        return Problem(where=item.name, found=text or "nothing", allowed=item.allowed)
+        return Problem(item.name, text or "nothing", item.allowed)
 
 
 def _reader(item: KeyFlag) -> Callable[[str], Any]:

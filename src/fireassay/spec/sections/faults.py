@@ -94,10 +94,9 @@ def of_kind(name: str) -> dict[str, str]:
     return {"kind": name}
 
 
-def kind_of(data: Mapping[str, Any]) -> Any:
-    """The plug-in (`fireassay.faults.support.base.Fault`) of a raw fault, or None if there is no such kind."""
-    name = data.get("kind", DEFAULT_KIND)
-    return catalog.load("faults", name) if isinstance(name, str) and name in kind_names() else None
+def kind_of(fault: Fault) -> Any:
+    """The plug-in (`fireassay.faults.support.base.Fault`) of a fault, or None if there is no such kind."""
+    return catalog.load("faults", fault.kind) if fault.kind in kind_names() else None
 
 
 def own_keys(model: type[Fault]) -> dict[str, FieldInfo]:

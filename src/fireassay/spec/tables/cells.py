@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import refuse
 from fireassay.spec.tables.headings import heading
 from fireassay.spec.tables.numbers import PLAIN
 
@@ -53,11 +53,10 @@ def _markdown(lines: Sequence[str], rules: Sequence[int], source: str) -> Table:
     """The only table of a page: the line above the rule and those with bars below it."""
     if len(rules) > 1:
         where = ", ".join(str(index) for index in rules)
-        problem = Problem(where=f"lines {where}", found=f"{len(rules)} tables", allowed="one table", fix="Keep one of them in the file.")
-        raise SpecError((problem,), source)
+        raise refuse(f"lines {where}", f"{len(rules)} tables", "one table", "Keep one of them in the file.", source=source)
     rule, rows = rules[0], list[tuple[int, Cells]]()
     if rule == 0:
-        raise SpecError((Problem(where="line 1", found="a rule of dashes", allowed="a header above it"),), source)
+        raise refuse("line 1", "a rule of dashes", "a header above it", source=source)
     for index in range(rule + 1, len(lines)):
         if "|" not in lines[index]:
             break
@@ -89,7 +88,7 @@ def _delimited(text: str, source: str) -> tuple[list[tuple[int, Cells]], str]:
                 rows.append((number, tuple(cells)))
     except csv.Error as error:
         remedy = f"{str(error).capitalize()}: look for a quotation mark without its other half."
-        raise SpecError((Problem(where=f"row {len(rows) + 1} or later", found="broken CSV", allowed="CSV", fix=remedy),), source) from None
+        raise refuse(f"row {len(rows) + 1} or later", "broken CSV", "CSV", remedy, source=source) from None
     return rows, separator
 
 

@@ -28,12 +28,7 @@ def timing(at: int, values: Values, asked: Stated, columns: Mapping[str, Column]
         if work is not None and abs(rate * seconds / work - 1.0) > AGREE and "step_seconds" not in values:
             contradiction = f"{rate:.6g} a second for {seconds:.6g} s, which is not {work:.6g}"
             problems.append(
-                Problem(
-                    where=f"row {at}",
-                    found=contradiction,
-                    allowed="a time, a throughput and a work that agree",
-                    fix="Leave one of the three columns out.",
-                )
+                Problem(f"row {at}", contradiction, "a time, a throughput and a work that agree", "Leave one of the three columns out.")
             )
         work = work if work is not None else rate * seconds
     assert seconds is not None
@@ -76,7 +71,7 @@ def batches(rows: Sequence[Values], columns: Mapping[str, Column], asked: Stated
     kind: Scaling = "" if len(totals) < max(2, len(rows)) else "strong" if _equal(totals) else "weak" if _equal(per_worker) else ""
     if asked.scaling and kind and asked.scaling != kind:
         contradiction = f"{asked.scaling}, but the batches of the table are those of {kind} scaling"
-        problems.append(Problem(where="--scaling", found=contradiction, allowed=kind, fix="Leave it out."))
+        problems.append(Problem("--scaling", contradiction, kind, "Leave it out."))
     return asked.scaling or kind
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import SpecError, refuse
 from fireassay.spec.explain import closest
 from fireassay.spec.explain import did_you_mean as did_you_mean
 from fireassay.spec.explain import shown as shown
@@ -56,7 +56,7 @@ class Broken:
 
 def wrong(where: str, found: str, allowed: str, fix: str = "") -> SpecError:
     """The error for one problem of the data."""
-    return SpecError((Problem(where=where, found=found, allowed=allowed, fix=fix),), SOURCE)
+    return refuse(where, found, allowed, fix, source=SOURCE)
 
 
 def read(path: Path, name: str = "") -> Text:

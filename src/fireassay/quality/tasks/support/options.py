@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import Problem, refuse_any
 from fireassay.spec.explain import did_you_mean, shown
 
 Option = str | int | float | bool
@@ -26,16 +26,15 @@ def checked(
         where = f"evaluation.task_options.{name}"
         if name not in defaults:
             known = ", ".join(defaults) or f"no option: {layout} has none"
-            problems.append(Problem(where=where, found=shown(value), allowed=known, fix=did_you_mean(name, defaults)))
+            problems.append(Problem(where, shown(value), known, did_you_mean(name, defaults)))
         elif name in choices and value not in choices[name]:
             fix = did_you_mean(str(value), choices[name])
-            problems.append(Problem(where=where, found=shown(value), allowed=f"one of {', '.join(choices[name])}", fix=fix))
+            problems.append(Problem(where, shown(value), f"one of {', '.join(choices[name])}", fix))
         elif type(value) is not (kind := type(defaults[name])) and not (kind is float and type(value) is int):
-            problems.append(Problem(where=where, found=shown(value), allowed=KINDS[kind]))
+            problems.append(Problem(where, shown(value), KINDS[kind]))
         elif type(value) is int and value < (least := LEAST.get(name, 0)):
-            problems.append(Problem(where=where, found=shown(value), allowed=f"a whole number from {least}"))
-    if problems:
-        raise SpecError(tuple(problems), f"the options of {layout}")
+            problems.append(Problem(where, shown(value), f"a whole number from {least}"))
+    refuse_any(problems, f"the options of {layout}")
     return {**defaults, **given}
 
 
