@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from tests.docs.session import REPOSITORY, printed
 
 PAGES = pages(REPOSITORY)
 RUNNABLE = ("python", "sh", "toml")
+MEASURES = re.compile(r"assay (run|time|comm|doctor) (?!.*--dry-run)|import torch")  # what takes its time by being measured
 # Pages that are not sessions of their own, and the test that runs their blocks.
 ELSEWHERE = {
     "README.md": "tests/docs/test_blocks.py",
@@ -31,7 +33,7 @@ def sessions() -> list[object]:
         if runnable and name(page) not in ELSEWHERE:
             words = "".join(block.text for block in runnable)
             marks = [pytest.mark.timeout(1200)]  # a page is a session of several commands
-            marks += [pytest.mark.slow] if "assay run" in words else []
+            marks += [pytest.mark.deep] if MEASURES.search(words) else []
             marks += [pytest.mark.torch] if "import torch" in words else []
             found.append(pytest.param(page, id=name(page), marks=marks))
     return found

@@ -122,6 +122,7 @@ def shuffled(old: list[int], numbers: random.Random) -> dict[int, int]:
     return dict(zip(old, numbers.sample(old, len(old)), strict=True))
 
 
+@pytest.mark.deep
 @pytest.mark.torch
 @pytest.mark.slow
 def test_the_good_trainer_that_runs_now_gets_no_finding(tmp_path: Path) -> None:
