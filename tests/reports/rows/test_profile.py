@@ -130,7 +130,7 @@ def test_a_record_that_only_profiles_misses_no_timings() -> None:
     shown = view(replace(made.measured(), profiles=({"launch": 0, "ranks": ranks, "nsys": []},)))
     (picture,) = pictures_of(shown).values()
     assert picture.chart.description == "rank 0: 100 µs: computing 40 %, in no operator 60 %."
-    assert [key.text for key in picture.key] == ["computing", "in no operator"]
+    assert [key.text for key in picture.chart.key] == ["computing", "in no operator"]
     text = " ".join(written(shown, "terminal").split())
     assert "this record only profiles; no launch was timed: use `assay run`" in text
     assert "no timed launch of" not in text
