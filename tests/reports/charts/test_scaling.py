@@ -129,8 +129,8 @@ def test_a_law_that_does_not_turn_is_drawn_to_twice_the_range_and_no_farther() -
     measured = usl_record((1, 2, 4, 8), alpha=0.1, beta=0.0)
     law = fitted_law(measured)
     assert law is not None
-    assert [law.measured[-1].workers, law.beyond[-1].workers] == pytest.approx([8, 16])
-    assert law.beyond[-1].speedup == pytest.approx(16 / 2.5, rel=0.02)
+    assert [law.measured[-1][0], law.beyond[-1][0]] == pytest.approx([8, 16])
+    assert law.beyond[-1][1].value == pytest.approx(16 / 2.5, rel=0.02)
     assert law.limit == ""
 
 

@@ -13,7 +13,7 @@ from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import show
 from fireassay.reports.build_view import build as view_of
 from fireassay.reports.charts.model import Point
-from fireassay.reports.charts.trade_offs import Engine, dominated, frontier, inverse, operations, pareto, pareto_of_sides, quality_price
+from fireassay.reports.charts.trade_offs import Offer, dominated, frontier, inverse, operations, pareto, pareto_of_sides, quality_price
 from fireassay.reports.page import Chart
 from fireassay.reports.pages.comparison import page
 from fireassay.reports.pages.comparison_view import ComparisonView, build
@@ -60,7 +60,7 @@ def test_every_load_is_a_point_with_both_intervals_and_hollow_if_dominated() -> 
     assert not drawing.missing
     points = [mark for mark in drawing.panels[0].marks if isinstance(mark, Point)]
     found = operations(view, view.columns)
-    places = [one.place for one in found.values()]
+    places = [one.gains for one in found.values()]
     assert sorted((point.x, point.y) for point in points) == sorted(places)
     assert [point.hollow for point in points] == [below((point.x, point.y), places) for point in points]
     assert any(point.hollow for point in points)
@@ -130,8 +130,8 @@ def of(value: float) -> Estimate:
     )
 
 
-def engine(price: float, score: float, higher: bool = True) -> Engine:
-    return Engine(label=f"{price} {score}", price=of(price), score=of(score), gains=(score if higher else -score, -price))
+def engine(price: float, score: float, higher: bool = True) -> Offer:
+    return Offer(label=f"{price} {score}", across=of(price), up=of(score), gains=(score if higher else -score, -price))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from fireassay.reports.build_view import build
 from fireassay.reports.charts.steps import profile
 from fireassay.reports.pages.profile import ENGINE, launch_lines, of_record, rank_lines
 from fireassay.reports.view import View
-from fireassay.spec.sections.profile import Profile
+from fireassay.spec.sections.workload import Profile
 from fireassay.verdict.judge import judge
 from tests.reports.conftest import pictures_of
 from tests.reports.written import content, written
@@ -131,7 +131,7 @@ def test_a_record_that_only_profiles_misses_no_timings() -> None:
     shown = view(replace(made.measured(), profiles=({"launch": 0, "ranks": ranks, "nsys": []},)))
     (picture,) = pictures_of(shown).values()
     assert picture.chart.description == "rank 0: 100 µs: computing 40 %, in no operator 60 %."
-    assert [key.text for key in picture.key] == ["computing", "in no operator"]
+    assert [key.text for key in picture.chart.key] == ["computing", "in no operator"]
     text = " ".join(written(shown, "terminal").split())
     assert "this record only profiles; no launch was timed: use `assay run`" in text
     assert "no timed launch of" not in text

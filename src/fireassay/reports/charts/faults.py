@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Final
+from typing import Final, NamedTuple
 
 import polars as pl
 
@@ -30,8 +30,7 @@ BANDS: Final[dict[str, Role]] = {"detect": "fail", "restart": "grey", "reload": 
 METRICS: Final = (TIME_TO_DETECT.name, TIME_TO_RESTART.name, TIME_TO_RELOAD.name, TIME_TO_RECOMPUTE.name)  # of the first four
 
 
-@dataclass(frozen=True, kw_only=True)
-class RecoveryPhase:
+class RecoveryPhase(NamedTuple):
     """One phase after a fault, in seconds since the launch began."""
 
     name: str

@@ -113,25 +113,19 @@ ROOM: Final = 1.25  # factor by which the panel exceeds the slowest steady steps
 
 
 @dataclass(frozen=True, kw_only=True)
-class StepBin:
-    """A run of consecutive steps of a launch: step numbers and step times in seconds."""
-
-    first: int
-    last: int
-    median_s: float
-    low_s: float
-    high_s: float
-
-
-@dataclass(frozen=True, kw_only=True)
 class Timeline:
-    """Step times over one launch. `warmup` counts leading steps."""
+    """Step times over one launch, in runs of consecutive steps; `warmup` counts leading steps."""
 
     launch: int
     configuration: str
     block: int
     warmup: int
-    bins: tuple[StepBin, ...]
+    bins: pl.DataFrame  # first, last, median_s, low_s, high_s
+
+    @property
+    def first(self) -> int:
+        """The number of its first step."""
+        return int(self.bins["first"][0])
 
 
 @named("launch-timeline")
@@ -168,19 +162,19 @@ def chosen_panels(timed: list[Timeline], configurations: list[str]) -> list[Time
 
 def _top(timelines: list[Timeline]) -> float:
     """Top of the panels: the 98th percentile of bin maxima of steady steps, with room."""
-    steady = sorted(b.high_s for t in timelines for b in t.bins if b.first >= t.bins[0].first + t.warmup)
+    steady = sorted(high for t in timelines for high in t.bins.filter(pl.col("first") >= t.first + t.warmup)["high_s"])
     if not steady:
-        return max(b.high_s for t in timelines for b in t.bins)
-    return ROOM * steady[min(len(steady) - 1, math.floor(0.98 * len(steady)))]
+        return float(max(high for t in timelines for high in t.bins["high_s"]))
+    return float(ROOM * steady[min(len(steady) - 1, math.floor(0.98 * len(steady)))])
 
 
 def _panel(view: View, timeline: Timeline, scale: Scale, top: float) -> Panel:
-    factor = scale.factor
-    at = [((b.first + b.last) / 2, b) for b in timeline.bins]
-    first, last = timeline.bins[0].first, max(timeline.bins[-1].last, timeline.bins[0].first + 1)
+    first, last = timeline.first, max(int(timeline.bins["last"][-1]), timeline.first + 1)
+    held = [(pl.col(name) * scale.factor).clip(upper_bound=top) for name in ("low_s", "high_s", "median_s")]
+    at = timeline.bins.select((pl.col("first") + pl.col("last")) / 2, *held).rows()
     marks: list[Drawn] = [Area(left=first, right=first + timeline.warmup, role="soft", strong=0.25)] if timeline.warmup else []
-    marks.append(Band(points=tuple((x, min(b.low_s * factor, top), min(b.high_s * factor, top)) for x, b in at)))
-    marks.append(Line(points=tuple((x, min(b.median_s * factor, top)) for x, b in at), thin=True))
+    marks.append(Band(points=tuple((x, low, high) for x, low, high, _ in at)))
+    marks.append(Line(points=tuple((x, median) for x, _, _, median in at), thin=True))
     x = Axis(low=first, high=last, ticks=((first, str(first)), (last, str(last))), grid=False)
     title = f"{view.label(timeline.configuration)}, #{timeline.launch}"
     return Panel(x=x, y=linear(0, top, most=2), marks=tuple(marks), height=PANEL_HEIGHT, title=title)
@@ -199,7 +193,7 @@ def timelines(measured: RecordData) -> list[Timeline]:
             configuration=row["configuration"],
             block=row["block"],
             warmup=measured.steady[number].warmup if number in measured.steady else 0,
-            bins=tuple(StepBin(**one) for one in binned[(number,)].iter_rows(named=True)),
+            bins=binned[(number,)],
         )
         for row in launches.iter_rows(named=True)
         if ((number := row["launch"]),) in binned

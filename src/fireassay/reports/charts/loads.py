@@ -112,32 +112,13 @@ def load_axis(view: View, title: str = "") -> Axis:
     return levels_axis(list(map(load_of, view.columns)), title)
 
 
-def free(mark: Point, others: Sequence[Point], close: float, right: float, top: float) -> bool:
-    """Whether no other point is so close that labels would touch."""
-    return all(abs(mark.x - other.x) > close * right or abs(mark.y - other.y) > close * top for other in others)
+def load_label(load: float | None, mark: Point, others: Sequence[Point], close: float, right: float, top: float) -> str:
+    """The load beside its point, unless another point is so close that labels would touch."""
+    free = all(abs(mark.x - other.x) > close * right or abs(mark.y - other.y) > close * top for other in others)
+    return given(load) if free and load is not None else ""
 
 
 # ---- latency against throughput --------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Plane:
-    """Horizontal throughput and vertical latency: metrics and display scales."""
-
-    across: MetricRow
-    up: MetricRow
-    wide: Scale
-    high: Scale
-
-    def point(self, column: Column) -> tuple[Estimate, Estimate] | None:
-        """Throughput and latency at one load, if both are measured."""
-        a, b = estimate(self.across, column), estimate(self.up, column)
-        return None if a is None or b is None else (a, b)
-
-    @property
-    def title(self) -> str:
-        """The name of the horizontal axis within a sentence."""
-        return quantity(self.across)[:1].lower() + quantity(self.across)[1:]
 
 
 @named("load-curve")
@@ -145,25 +126,24 @@ def curve(view: View) -> Chart:
     """Tail time to first token over tokens per second, the operating point marked; small multiples for several scenarios."""
     title, every = "Latency against throughput", engines(view)
     across, up = _measured(view, CURVE_ACROSS, every), _measured(view, CURVE_UP, every)
-    plane = None
-    if across is not None and up is not None:
-        plane = _Plane(across=across, up=up, wide=common_scale(across), high=common_scale(up))
-    if plane is None or not any(plane.point(column) for column in view.columns):
+    if across is None or up is None or not any(_place(across, up, column) for column in view.columns):
         return Chart(title=title, missing="Throughput and a latency were not both measured at any load.")
-    names = scenarios(view)
-    panels = [_curve_panel(view, plane, name, small=len(names) > 1) for name in names]
+    names, wide = scenarios(view), quantity(across)[:1].lower() + quantity(across)[1:]
+    panels = [_curve_panel(view, across, up, name, wide if len(names) == 1 else "") for name in names]
     keys = line_keys(view.confidence, every, estimates_of(up, every))
     if any(isinstance(mark, Dot) for panel in panels for mark in panel.marks):
         keys.append(Key(mark="ring", role="ink", text="operating point: the largest load that meets the objectives"))
-    over = f"{quantity(plane.up)} over {plane.title}. " if len(names) > 1 else ""
+    cells = ((column, across.cells.get(column.key), up.cells.get(column.key)) for column in view.columns)
+    known = ((column, a, b) for column, a, b in cells if a is not None and b is not None and a.measured and b.measured)
+    over = f"{quantity(up)} over {wide}. " if len(names) > 1 else ""
     return Chart(
         title=title,
         panels=tuple(panels),
         across=2 if len(names) > 1 else 1,
         key=tuple(keys),
-        description=_curve_words(view, plane),
+        description="; ".join(f"{column.label}: {a.full} at {up.title} {b.full}" for column, a, b in known) + ".",
         caption=f"{over}Numbers at the points are loads ({AXIS_WORDS[view.load_word]}). Lower right is better.",
-        quantity=quantity(plane.up),
+        quantity=quantity(up),
     )
 
 
@@ -174,44 +154,38 @@ def _measured(view: View, table: MetricTable, series: Sequence[Line]) -> MetricR
     return next((row for row, known in rows if known and known >= ENOUGH * most), None)
 
 
-def _curve_panel(view: View, plane: _Plane, scenario: str, *, small: bool) -> Panel:
-    series = engines(view, scenario)
-    every = engines(view) if small else series  # small multiples share their axes
-    right, top = (top_of(estimates_of(r, every), s.factor) for r, s in ((plane.across, plane.wide), (plane.up, plane.high)))
+def _place(across: MetricRow, up: MetricRow, column: Column) -> tuple[Estimate, Estimate] | None:
+    """Throughput and latency at one load, if both are measured."""
+    a, b = estimate(across, column), estimate(up, column)
+    return None if a is None or b is None else (a, b)
+
+
+def _curve_panel(view: View, across: MetricRow, up: MetricRow, scenario: str, title: str) -> Panel:
+    """The curve of each engine under one scenario; without a title of the axis as a small multiple, which share their axes."""
+    series, wide, high = engines(view, scenario), common_scale(across), common_scale(up)
+    every = series if title else engines(view)
+    right, top = top_of(estimates_of(across, every), wide.factor), top_of(estimates_of(up, every), high.factor)
     picked = {row.configuration for row in view.recommendations if row.goal.startswith("recommended")}
     marks: list[Drawn] = []
     rings: list[Drawn] = []
     labelled: list[Point] = []
     for line in series:
-        known = [(column, found) for column in line.columns if (found := plane.point(column)) is not None]
-        points = [_load_point(plane, column, found, labelled, right, top) for column, found in known]
+        points = []
+        for column, (a, b) in ((column, found) for column in line.columns if (found := _place(across, up, column)) is not None):
+            mark = point(column.label, a.value * wide.factor, b, high, more=f"at {show(a, wide).full}")
+            mark = replace(mark, label=load_label(column.load, mark, labelled, CLOSE, right, top))
+            labelled.append(mark)
+            points.append(mark)
+            if column.key in picked:
+                rings.append(Dot(x=mark.x, y=mark.y, role="ink", hollow=True, large=True))
         marks += line.through(points)
-    for column in (column for column in view.columns if column.scenario == scenario and column.key in picked):
-        if (found := plane.point(column)) is not None:
-            x, y = found[0].value * plane.wide.factor, found[1].value * plane.high.factor
-            rings.append(Dot(x=x, y=y, role="ink", hollow=True, large=True))
     return Panel(
-        x=linear(0, right, "" if small else plane.title, most=3 if small else 5, grid=False),
-        y=linear(0, top, most=3 if small else 5),
+        x=linear(0, right, title, most=5 if title else 3, grid=False),
+        y=linear(0, top, most=5 if title else 3),
         marks=(*marks, *rings),
-        height=SMALL if small else 220,
-        title=scenario if small else quantity(plane.up),
+        height=220 if title else SMALL,
+        title=quantity(up) if title else scenario,
     )
-
-
-def _load_point(plane: _Plane, column: Column, found: tuple[Estimate, Estimate], labelled: list[Point], right: float, top: float) -> Point:
-    """A load's point, labelled with its load unless a label is close."""
-    a, b = found
-    mark = point(column.label, a.value * plane.wide.factor, b, plane.high, more=f"at {show(a, plane.wide).full}")
-    mark = replace(mark, label=given(column.load) if column.load is not None and free(mark, labelled, CLOSE, right, top) else "")
-    labelled.append(mark)
-    return mark
-
-
-def _curve_words(view: View, plane: _Plane) -> str:
-    cells = ((column, plane.across.cells.get(column.key), plane.up.cells.get(column.key)) for column in view.columns)
-    known = ((column, a, b) for column, a, b in cells if a is not None and b is not None and a.measured and b.measured)
-    return "; ".join(f"{column.label}: {a.full} at {plane.up.title} {b.full}" for column, a, b in known) + "."
 
 
 # ---- goodput ---------------------------------------------------------------------------------------------------------

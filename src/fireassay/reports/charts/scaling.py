@@ -67,14 +67,7 @@ def places(begin: float, end: float, number: int = CURVE_POINTS) -> list[float]:
 # ---- speedup and efficiency ------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, kw_only=True)
-class CurvePoint:
-    """The speedup of a fitted law at `workers`, with the curve's interval if several blocks give one."""
-
-    workers: float
-    speedup: float
-    low: float | None
-    high: float | None
+Part = tuple[tuple[float, Interval], ...]  # workers, and the speedup there
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,8 +76,9 @@ class ScalingCurve:
 
     law: str
     why: str
-    measured: tuple[CurvePoint, ...]
-    beyond: tuple[CurvePoint, ...]  # empty if prediction is not allowed; `limit` says why
+    measured: Part
+    beyond: Part  # empty if prediction is not allowed; `limit` says why
+    bounded: bool  # several blocks give the curve an interval: the launches of one share their conditions
     limit: str
 
 
@@ -108,7 +102,7 @@ def speedup(view: View) -> Chart:
 
 
 def _speedup(view: View, row: MetricRow, speedups: Mapping[str, Estimate], law: ScalingCurve | None) -> Panel:
-    x = _judged(view, worker_axis(view, law.beyond[-1].workers if law is not None and law.beyond else 0.0))
+    x = _judged(view, worker_axis(view, law.beyond[-1][0] if law is not None and law.beyond else 0.0))
     base = next(column.workers for column in view.columns if column.key == view.base)
     top, least = max(top_of(speedups.values(), 1.0, 1.15), 1.3), min(value.value for value in speedups.values())
     y = logarithmic(0.8 * min(least, 1.0), top, grid=True) if x.log else linear(0.0, top)
@@ -188,14 +182,13 @@ def _model_words(view: View, law: ScalingCurve | None) -> str:
     return f"{words} Law: {_typeset(law.why)}. {limit}".strip()
 
 
-def _law(law: ScalingCurve) -> list[Drawn]:
+def _law(law: ScalingCurve) -> Iterator[Drawn]:
     """Band and line over the measured range, dashed beyond it."""
-    marks: list[Drawn] = []
     for part, dashed in ((law.measured, False), (law.beyond, True)):
-        bands = tuple((at.workers, at.low, at.high) for at in part if at.low is not None and at.high is not None)
-        marks += [Band(points=bands, series="law")] if bands else []
-        marks += [Line(points=tuple((at.workers, at.speedup) for at in part), thin=True, dashed=dashed, series="law")] if part else []
-    return marks
+        if part and law.bounded:
+            yield Band(points=tuple((workers, at.low, at.high) for workers, at in part), series="law")
+        if part:
+            yield Line(points=tuple((workers, at.value) for workers, at in part), thin=True, dashed=dashed, series="law")
 
 
 def fitted_law(measured: RecordData) -> ScalingCurve | None:
@@ -205,13 +198,9 @@ def fitted_law(measured: RecordData) -> ScalingCurve | None:
         return None
     fit, least, most = choice.chosen, data.levels[0], data.levels[-1]
 
-    def part(begin: float, end: float) -> tuple[CurvePoint, ...]:
-        workers, bounded = places(begin, end), data.spent > 0  # the launches of one block share their conditions
-        curve = relative_curve(fit, workers, measured.experiment.base_level)
-        return tuple(
-            CurvePoint(workers=n, speedup=at.value, low=at.low if bounded else None, high=at.high if bounded else None)
-            for n, at in zip(workers, curve, strict=True)
-        )
+    def part(begin: float, end: float) -> Part:
+        workers = places(begin, end)
+        return tuple(zip(workers, relative_curve(fit, workers, measured.experiment.base_level), strict=True))
 
     whole = predict(fit, data, FARTHEST * most)
     end = min(FARTHEST * most, fit.turning_point() or FARTHEST * most)  # a decline beyond the measurements is not drawn
@@ -222,6 +211,7 @@ def fitted_law(measured: RecordData) -> ScalingCurve | None:
         why=choice.sentence,
         measured=part(least, most),
         beyond=part(most, end) if drawn else (),
+        bounded=data.spent > 0,
         limit=whole.sentence if isinstance(whole, Refused) else "",
     )
 

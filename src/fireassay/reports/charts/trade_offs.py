@@ -13,20 +13,36 @@ from itertools import pairwise
 from typing import Final
 
 from fireassay.estimates.estimate import Estimate
-from fireassay.estimates.format import Scale, given, show
+from fireassay.estimates.format import Scale, show
 from fireassay.metrics.cost import COST, COST_PER_ITEM
 from fireassay.metrics.serving.cost import TOKENS_PER_DOLLAR
 from fireassay.metrics.serving.latency import E2E_P50, TPOT_P50, TTFT_P50
 from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT, REQUEST_THROUGHPUT
 from fireassay.metrics.training.time import WALL_TIME
 from fireassay.reports.charts.axes import linear, spanned, top_of
-from fireassay.reports.charts.loads import Line, engines, free, line_keys, scenarios
+from fireassay.reports.charts.loads import Line, engines, line_keys, load_label, scenarios
 from fireassay.reports.charts.model import Chart, Drawn, Key, Panel, Point, named
 from fireassay.reports.charts.model import Line as Path
 from fireassay.reports.charts.of_view import absence, common_scale, estimates, in_words
 from fireassay.reports.charts.points import PLAIN, ends, has_interval, point
 from fireassay.reports.pages.comparison_view import ComparisonView
 from fireassay.reports.view import Column, MetricRow, View
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offer:
+    """One side or load: its name, what it takes and what it gives; `gains` are both as numbers of which more is better."""
+
+    label: str
+    across: Estimate
+    up: Estimate
+    gains: tuple[float, float]
+    load: float | None = None
+
+
+def dominated(one: Offer, offers: Sequence[Offer]) -> bool:
+    """Whether another one is at least as good in both, and better in one."""
+    return any(all(b >= a for a, b in zip(one.gains, other.gains, strict=True)) and other.gains != one.gains for other in offers)
 
 
 def scaled(value: Estimate, factor: float) -> Estimate:
@@ -90,16 +106,6 @@ COSTS: Final = (COST_PER_ITEM.name, COST.name)
 ROOM: Final = 0.1
 
 
-@dataclass(frozen=True, kw_only=True)
-class Engine:
-    """One side: its name, what it takes, and how well it answers; `gains` are both as numbers of which more is better."""
-
-    label: str
-    price: Estimate
-    score: Estimate
-    gains: tuple[float, float]
-
-
 @named("quality-price")
 def quality_price(view: View) -> Chart:
     """A panel of a time and one of a cost, if they were measured at two sides or more."""
@@ -109,7 +115,7 @@ def quality_price(view: View) -> Chart:
     if not panels:
         return Chart(title=title, missing="A score and a time or a cost of the same requests were not both measured at two sides.")
     words = (
-        f"{one.label}: {scores[0].title} {show(one.score).text}, {price.title} {show(one.price).text}"
+        f"{one.label}: {scores[0].title} {show(one.up).text}, {price.title} {show(one.across).text}"
         for price in priced
         for one in _engines(view, scores[0], price)
     )
@@ -130,11 +136,11 @@ def _first(view: View, score: MetricRow, names: Sequence[str]) -> Panel | None:
     return next((panel for row in rows if (panel := _priced(view, score, row)) is not None), None)
 
 
-def _engines(view: View, score: MetricRow, price: MetricRow) -> list[Engine]:
+def _engines(view: View, score: MetricRow, price: MetricRow) -> list[Offer]:
     found = [(column.label, view.estimate(price.name, column.key), view.estimate(score.name, column.key)) for column in view.columns]
     better, cheaper = (1.0 if row.better == "higher" else -1.0 for row in (score, price))
     return [
-        Engine(label=label, price=p, score=s, gains=(better * s.value, cheaper * p.value))
+        Offer(label=label, across=p, up=s, gains=(better * s.value, cheaper * p.value))
         for label, p, s in found
         if p is not None and s is not None
     ]
@@ -145,10 +151,10 @@ def _priced(view: View, score: MetricRow, price: MetricRow) -> Panel | None:
     if len(sides) < 2:
         return None
     scale = common_scale(price)
-    reach = [end for one in sides for end in (one.score.value, *ends(one.score)) if end is not None]
+    reach = [end for one in sides for end in (one.up.value, *ends(one.up)) if end is not None]
     room = ROOM * (max(reach) - min(reach)) or 0.05
     return Panel(
-        x=linear(0.0, top_of([one.price for one in sides], scale.factor), f"{price.title}, {scale.label}"),
+        x=linear(0.0, top_of([one.across for one in sides], scale.factor), f"{price.title}, {scale.label}"),
         y=linear(min(reach) - room, max(reach) + room),
         marks=tuple(_of_side(one, sides, scale) for one in sides),
         height=260,
@@ -156,14 +162,9 @@ def _priced(view: View, score: MetricRow, price: MetricRow) -> Panel | None:
     )
 
 
-def dominated(one: Engine, sides: Sequence[Engine]) -> bool:
-    """Whether another engine is at least as good in both, and better in one."""
-    return any(all(b >= a for a, b in zip(one.gains, other.gains, strict=True)) and other.gains != one.gains for other in sides)
-
-
-def _of_side(one: Engine, sides: Sequence[Engine], scale: Scale) -> Point:
-    across, more = scaled(one.price, scale.factor), f"at {show(one.price, scale).full}"
-    return point(one.label, across.value, one.score, PLAIN, across=across, more=more, hollow=dominated(one, sides), label=one.label)
+def _of_side(one: Offer, sides: Sequence[Offer], scale: Scale) -> Point:
+    across, more = scaled(one.across, scale.factor), f"at {show(one.across, scale).full}"
+    return point(one.label, across.value, one.up, PLAIN, across=across, more=more, hollow=dominated(one, sides), label=one.label)
 
 
 # ---- throughput against the speed for one user -----------------------------------------------------------------------
@@ -173,22 +174,7 @@ UNIT: Final = {"concurrency": " (requests in flight)", "rate": " (requests offer
 PARETO: Final = "Throughput against the speed for one user"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Operation:
-    """One load of one engine or record: tokens per second for one user, and what the load yields: of a replica, or per dollar."""
-
-    label: str
-    load: float | None
-    user: Estimate
-    whole: Estimate
-
-    @property
-    def place(self) -> tuple[float, float]:
-        """Where it is drawn."""
-        return self.user.value, self.whole.value
-
-
-Series = Sequence[tuple[Line, Sequence[Operation]]]
+Series = Sequence[tuple[Line, Sequence[Offer]]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -232,13 +218,13 @@ def pareto_of_sides(view: ComparisonView) -> Chart:
 def _sides(view: ComparisonView, up: Yield) -> Series:
     """Every side's common loads, ascending; none unless each side has one."""
     changes = {(row.metric, row.configuration, row.side): row.change for row in view.rows}
-    found: dict[str, dict[str, Operation]] = {side: {} for side in view.sides}
+    found: dict[str, dict[str, Offer]] = {side: {} for side in view.sides}
     for (metric, where, side), gap in changes.items():
         whole = changes.get((up.metric, where, side))
         if metric == TPOT_P50.name and whole is not None:
             for label, a, b in ((view.sides[0], gap.baseline, whole.baseline), (side, gap.value, whole.value)):
                 if isinstance(a, Estimate) and isinstance(b, Estimate) and a.value > 0.0:
-                    found[label][where] = Operation(label=f"{label}, {where}", load=_load(where), user=inverse(a), whole=b)
+                    found[label][where] = _offer(f"{label}, {where}", _load(where), inverse(a), b)
     if not all(found.values()):
         return ()
     ordered = (sorted(some.values(), key=lambda one: one.load or 0.0) for some in found.values())
@@ -252,16 +238,16 @@ def _load(configuration: str) -> float | None:
 
 
 def _pareto(
-    panels: Sequence[Panel], series: Sequence[Line], every: Iterable[Operation], confidence: str, up: Yield, unit: str = "", more: str = ""
+    panels: Sequence[Panel], series: Sequence[Line], every: Iterable[Offer], confidence: str, up: Yield, unit: str = "", more: str = ""
 ) -> Chart:
     found = list(every)
-    words = "; ".join(f"{one.label}: {show(one.whole, PLAIN).text} {up.unit} at {show(one.user, PLAIN).text} for one user" for one in found)
+    words = "; ".join(f"{one.label}: {show(one.up, PLAIN).text} {up.unit} at {show(one.across, PLAIN).text} for one user" for one in found)
     return Chart(
         title=PARETO,
         panels=tuple(panels),
         across=2 if len(panels) > 1 else 1,
         key=(
-            *line_keys(confidence, series, [one.whole for one in found]),
+            *line_keys(confidence, series, [one.up for one in found]),
             Key(mark="hollow", role="soft", text="dominated: another load gives more"),
             Key(mark="dash", role="ink", text="frontier"),
         ),
@@ -272,15 +258,19 @@ def _pareto(
     )
 
 
-def operations(view: View, columns: Sequence[Column]) -> dict[str, Operation]:
+def operations(view: View, columns: Sequence[Column]) -> dict[str, Offer]:
     """Configuration -> its point, where both numbers are known."""
     found = {}
     for column in columns:
         gap, whole = view.estimate(TPOT_P50.name, column.key), view.estimate(OUTPUT_THROUGHPUT.name, column.key)
         if gap is not None and whole is not None and gap.value > 0.0:
-            replica = divided(whole, column.workers)
-            found[column.key] = Operation(label=column.label, load=column.load, user=inverse(gap), whole=replica)
+            found[column.key] = _offer(column.label, column.load, inverse(gap), divided(whole, column.workers))
     return found
+
+
+def _offer(label: str, load: float | None, user: Estimate, whole: Estimate) -> Offer:
+    """One load of one engine or record: tokens per second for one user, and what the load yields: of a replica, or per dollar."""
+    return Offer(label=label, across=user, up=whole, gains=(user.value, whole.value), load=load)
 
 
 def inverse(value: Estimate) -> Estimate:
@@ -317,22 +307,22 @@ def _panels(view: View) -> Iterator[Panel]:
 
 def _panel(series: Series, title: str, up: Yield) -> Panel:
     every = [one for _, some in series for one in some]
-    best = frontier(one.place for one in every)
-    right, top = (top_of(values, 1.0) for values in ([one.user for one in every], [one.whole for one in every]))
+    best = frontier(one.gains for one in every)
+    right, top = (top_of(values, 1.0) for values in ([one.across for one in every], [one.up for one in every]))
     # between two points of the frontier only the lower throughput is known to be reached
     corners = [corner for (x, y), (further, lower) in pairwise(best) for corner in ((x, y), (x, lower), (further, lower))]
     marks: list[Drawn] = [Path(points=tuple(corners), role="ink", dashed=True, thin=True)] if corners else []
     labelled: list[Point] = []
     for line, some in series:
-        points = [_of_load(one, best, labelled, right, top, up) for one in some]
+        points = [_of_load(one, every, labelled, right, top, up) for one in some]
         marks += line.through(points)
     return Panel(x=linear(0, right, "tokens per second for one user"), y=linear(0, top), marks=tuple(marks), height=260, title=title)
 
 
-def _of_load(one: Operation, best: Sequence[tuple[float, float]], labelled: list[Point], right: float, top: float, up: Yield) -> Point:
+def _of_load(one: Offer, every: Sequence[Offer], labelled: list[Point], right: float, top: float, up: Yield) -> Point:
     """A load's point with intervals in both directions, labelled with its load unless a label is close."""
-    more = f"{up.unit}, at {show(one.user, PLAIN).full} tokens/s for one user"
-    mark = point(one.label, one.user.value, one.whole, PLAIN, across=one.user, more=more, hollow=one.place not in best)
-    mark = replace(mark, label=given(one.load) if one.load is not None and free(mark, labelled, CLOSE, right, top) else "")
+    more = f"{up.unit}, at {show(one.across, PLAIN).full} tokens/s for one user"
+    mark = point(one.label, one.across.value, one.up, PLAIN, across=one.across, more=more, hollow=dominated(one, every))
+    mark = replace(mark, label=load_label(one.load, mark, labelled, CLOSE, right, top))
     labelled.append(mark)
     return mark

@@ -21,7 +21,7 @@ from fireassay.reports.answering import noted_doubts, shortened
 from fireassay.reports.charts.model import Edge, Interval, intervals
 from fireassay.reports.page import Answer, Cell, Facts, Head, Line, Mark, Page, Section, Table, Tile, Tone, Words, heads, notes, number
 from fireassay.reports.page import Cell as TableCell
-from fireassay.stats.series.drift import drift, memory, memory_limit
+from fireassay.stats.series.trend import drift, memory, memory_limit
 from fireassay.units import BYTES, RATIO, SECONDS
 from fireassay.verdict.comparison.change_phrases import change_text
 from fireassay.verdict.comparison.types import Change, Comparison

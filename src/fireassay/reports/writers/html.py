@@ -72,16 +72,20 @@ def _sections(page: Page) -> tuple[Section, ...]:
 
 def _pictures(sections: Sequence[Section], anchors: frozenset[str]) -> Iterator[tuple[str, Picture]]:
     """All charts by name, drawn."""
-    for chart in (block for section in sections for block in section.blocks if isinstance(block, Chart)):
+    for chart in (block for section in sections for block in _shown(section) if isinstance(block, Chart)):
         from fireassay.reports.writers.support import svg
 
         yield chart.name, svg.picture(chart, anchors)
 
 
+def _shown(section: Section) -> Iterator[Block]:
+    """The blocks that such a page shows: charts of courses are for a workbook."""
+    return (block for block in section.blocks if type(block) in KINDS and not (isinstance(block, Chart) and block.courses))
+
+
 def _groups(section: Section) -> Iterator[tuple[str, tuple[Block, ...]]]:
     """Neighbouring blocks of one kind: charts in columns, and folded tables in one card."""
-    known = (block for block in section.blocks if type(block) in KINDS and not (isinstance(block, Chart) and block.courses))
-    for kind, some in groupby(known, key=_kind):
+    for kind, some in groupby(_shown(section), key=_kind):
         yield kind, tuple(some)
 
 

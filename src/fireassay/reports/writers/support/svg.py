@@ -167,27 +167,9 @@ class _Frame:
             yield f'<g class="c-{role}{switched}">{"".join(self._mark(mark) for mark in some)}</g>'
 
     def _mark(self, mark: Drawn) -> str:
-        match mark:
-            case Point():
-                return self._point(mark)
-            case Dot():
-                return self._dot(mark)
-            case Line():
-                return self._line(mark)
-            case Band():
-                return self._band(mark)
-            case Area():
-                return self._area(mark)
-            case Bar():
-                return self._bar(mark)
-            case Box():
-                return self._box(mark)
-            case Rule():
-                return self._rule(mark)
-            case Label():
-                return self._label(mark)
-            case _:
-                return ""
+        """The mark as its method draws it: `_point`, `_dot`, `_line` and so on."""
+        drawn: str = getattr(self, f"_{type(mark).__name__.lower()}")(mark)
+        return drawn
 
     def _point(self, mark: Point) -> str:
         x, y = self.x(mark.x), self.y(mark.y)
