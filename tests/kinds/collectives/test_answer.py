@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fireassay.estimates.format import GIGABYTES, show
-from fireassay.kinds.collectives.headline import headline
+from fireassay.kinds.collectives.judging import headline
 from fireassay.kinds.collectives.show import answer, brief
 from fireassay.reports.build_view import build
 from fireassay.reports.page import Number, Table

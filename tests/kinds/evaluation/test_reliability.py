@@ -10,7 +10,7 @@ from fireassay import catalog
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import show
 from fireassay.frames.record_data import RecordData
-from fireassay.kinds.evaluation.reliability import calibration
+from fireassay.kinds.evaluation.evaluation_rows import calibration
 from fireassay.reports.build_view import build
 from fireassay.reports.charts.evaluation import reliability
 from fireassay.reports.charts.model import Line, Point

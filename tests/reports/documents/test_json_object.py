@@ -9,8 +9,7 @@ from jsonschema import Draft202012Validator, ValidationError
 
 from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.reports.documents import documents
-from fireassay.reports.documents.json_object import TYPES, Document, JsonObject, key, spread
-from fireassay.reports.documents.values import Measured
+from fireassay.reports.documents.json_object import TYPES, Document, JsonObject, Measured, key, spread
 from tests.reports.documents.conforming import conforming
 
 MEASURED = Estimate(

@@ -1,4 +1,4 @@
-"""Which rows does an evaluation show: scores by task and subgroup, decisions, flips, outcomes?"""
+"""Which rows does an evaluation show: scores by task and subgroup, decisions, flips, outcomes, calibration in bins of as many items each?"""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import numpy as np
 import polars as pl
 
 from fireassay.estimates.estimate import Absent, Estimate, Value
+from fireassay.estimates.format import show
+from fireassay.frames.evaluation.confidences import Confidences, choices_were_rated, confidences
 from fireassay.frames.evaluation.flipped import flipped, in_turn
 from fireassay.frames.evaluation.flips import flips
 from fireassay.frames.evaluation.forced import doubted
@@ -18,13 +20,15 @@ from fireassay.frames.evaluation.forced import sides as forced_sides
 from fireassay.frames.evaluation.item_scores import ItemScores, answers_of, deciding, item_scores, metrics_of, paired, requested, tasks
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.audits.scores import OF_REFERENCE, WORDS
+from fireassay.kinds.evaluation.calibrated import of_record
 from fireassay.kinds.evaluation.gates.held import status_of, words
 from fireassay.kinds.evaluation.held import Held, held
 from fireassay.kinds.evaluation.metrics import of_task
-from fireassay.kinds.evaluation.reliability import calibration
 from fireassay.kinds.evaluation.sensitivity.chance import chance_of
-from fireassay.reports.view import DivergenceRow, EvaluationRows, HeldRow, OutcomeRow, PowerRow, ScoreRow
+from fireassay.reports.charts.evaluation import sure
+from fireassay.reports.view import CalibrationBin, CalibrationRow, DivergenceRow, EvaluationRows, HeldRow, OutcomeRow, PowerRow, ScoreRow
 from fireassay.reports.words import cut
+from fireassay.stats.calibration import Bin, reliability
 from fireassay.stats.comparing.item_power import supported_margin
 from fireassay.units import SCORE
 from fireassay.verdict.types import Status
@@ -240,3 +244,61 @@ def _divergence(measured: RecordData, labels: Mapping[str, str]) -> Iterator[Div
             nll_change=side.nll_change,
             bound=side.bound,
         )
+
+
+# ---- calibration -----------------------------------------------------------------------------------------------------
+
+
+def calibration(measured: RecordData, labels: Mapping[str, str]) -> tuple[CalibrationRow, ...]:
+    """A row for each configuration; none if no task was answered by log probabilities of choices."""
+    if not choices_were_rated(measured):
+        return ()
+    errors = of_record(measured)["calibration_error"].compute(measured, {})
+    return tuple(_calibration_row(measured, name, labels[name], errors[name]) for name in measured.configurations)
+
+
+def _calibration_row(measured: RecordData, configuration: str, label: str, error: Value) -> CalibrationRow:
+    found = confidences(measured, configuration)
+    if not len(found.stated):
+        return CalibrationRow(
+            column=label, whole=None, bins=(), sentence=f"{label}: no item with several choices was answered", error=error
+        )
+    bins = reliability(found.stated, found.right, measured.confidence, binning="mass", clusters=found.labels)
+    (every,) = reliability(found.stated, found.right, measured.confidence, bins=1, clusters=found.labels)
+    whole = _bin(every, found, measured.confidence)
+    return CalibrationRow(
+        column=label,
+        whole=whole,
+        bins=tuple(_bin(one, found, measured.confidence) for one in bins),
+        sentence=_sentence(label, whole, error),
+        error=error,
+    )
+
+
+def _bin(one: Bin, found: Confidences, confidence: float) -> CalibrationBin:
+    units = "whole clusters together" if found.labels is not None else "Wilson's interval"
+    right = Estimate(
+        value=one.right.value,
+        low=one.right.low,
+        high=one.right.high,
+        unit=SCORE,
+        confidence=confidence,
+        n_launches=1,
+        n_trials=one.items,
+        method=f"share of right choices, {units}",
+        signature="share of right choices|v:1",
+    )
+    return CalibrationBin(items=one.items, confidence=one.confidence, right=right)
+
+
+def _sentence(label: str, whole: CalibrationBin, error: Value) -> str:
+    """What the shares of all items say; errors in both directions cancel there, so then the error decides."""
+    shown = show(whole.right, beside=(whole.confidence,))
+    told = f"at a mean confidence of {sure(whole)} it is right in {shown.full}"
+    if not whole.right.low <= whole.confidence <= whole.right.high:
+        return f"{label} is {'over' if whole.confidence > whole.right.high else 'under'}-confident: {told}"
+    if isinstance(error, Absent):
+        return f"{label}: {told}; whether each confidence means what it says is unknown: {error.detail}"
+    if error.low > 0.0:
+        return f"{label} is as sure as it is right on average, not everywhere: {told}, and the calibration error is {show(error).full}"
+    return f"{label} is not shown to be over- or under-confident: {told}"

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from fireassay.reports.documents.json_object import Document, JsonObject, key, key_tables, spread
-from fireassay.reports.documents.values import BriefMeasured, Difference
+from fireassay.reports.documents.json_object import BriefMeasured, Difference, Document, JsonObject, key, key_tables, spread
 from fireassay.reports.pages.check import mark_of
 from fireassay.reports.writers import junit
 from fireassay.verdict.checking.types import STATES, Check, Row

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from fireassay.reports.documents.json_object import Document, JsonObject, key, reference_page, spread
-from fireassay.reports.documents.values import Bounds, Measured
-from fireassay.reports.pages.flips import LONGEST
+from fireassay.reports.documents.json_object import Bounds, Document, JsonObject, Measured, key, reference_page, spread
+from fireassay.reports.pages.comparison_view import LONGEST
 from fireassay.reports.words import cut
 from fireassay.stats.comparing.comparison import Difference
 from fireassay.verdict.comparison import types

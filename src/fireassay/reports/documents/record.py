@@ -12,9 +12,8 @@ from typing import Any
 
 from fireassay.frames.links import pairs as links
 from fireassay.frames.training.rank_time import CATEGORIES
-from fireassay.reports.documents.json_object import Document, JsonObject, key, reference_page, spread
+from fireassay.reports.documents.json_object import Document, JsonObject, Measured, key, reference_page, spread
 from fireassay.reports.documents.load_objects import LoadObjects
-from fireassay.reports.documents.values import Measured
 from fireassay.reports.view import View
 
 CONFIGURATION = "key of the configuration"

@@ -5,8 +5,7 @@ As strict JSON, with the keys of a check where they mean the same.
 
 from __future__ import annotations
 
-from fireassay.reports.documents.json_object import Document, JsonObject, encode, key, spread
-from fireassay.reports.documents.values import BriefMeasured, Difference
+from fireassay.reports.documents.json_object import BriefMeasured, Difference, Document, JsonObject, encode, key, spread
 from fireassay.verdict.reproduction import STATES, Reproduction
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from fireassay.reports.documents.json_object import Document, JsonObject, key, spread
-from fireassay.reports.documents.values import is_absent, is_measured
+from fireassay.reports.documents.json_object import Document, JsonObject, is_absent, is_measured, key, spread
 from fireassay.reports.pages.timing import Summary
 from fireassay.verdict.comparison.types import Comparison
 

@@ -14,7 +14,7 @@ from fireassay.reports.charts.comparison import forest, forest_in_cells
 from fireassay.reports.page import Blocks, Bullet, Bullets, Cell, Head, Mark, Number, Page, Section, Table, Tone, Words, heads, notes
 from fireassay.reports.pages import comparison_answer as answers
 from fireassay.reports.pages.comparison_view import ChangeRow, ComparisonView, MismatchRow
-from fireassay.reports.pages.flips import table as of_flips
+from fireassay.reports.pages.comparison_view import flips_table as of_flips
 
 STATES: Final[dict[str, Tone]] = {"compared": "good", "exploratory": "open", "incomparable": "bad", "nothing_measured": "bad"}
 STANDINGS: Final[dict[str, Tone]] = {"refuses": "bad", "forced": "open", "studied": "good", "noted": "absent", "context": "plain"}

@@ -25,7 +25,7 @@ from fireassay.reports.answering import (
 from fireassay.reports.charts.model import Edge, Interval, intervals
 from fireassay.reports.page import Answer, Bullet, Bullets, Chart, Line, Mark, Next, Number, Section, Tile, Tone
 from fireassay.reports.pages.comparison_view import DECIDED, ChangeRow, ComparisonView, MismatchRow
-from fireassay.reports.pages.flips import brief as flip_lines
+from fireassay.reports.pages.comparison_view import flips_brief as flip_lines
 from fireassay.units import FRACTION
 from fireassay.verdict.comparison.change_phrases import EXPLORATORY
 from fireassay.verdict.comparison.phrases import UNKNOWN

@@ -1,19 +1,21 @@
-"""What does a comparison show?  Rows with values, from which its page is made.
+"""What does a comparison show?  Rows with values, from which its page is made, and the items that changed, side by side.
 
 In an exploratory comparison, the mark is part of the words, so that no format can omit it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from fireassay.estimates.estimate import Absent, Estimate, Value
-from fireassay.estimates.format import Scale, Shown, given, reading, scale_for, show
+from fireassay.estimates.format import Scale, Shown, count, given, reading, scale_for, show
+from fireassay.frames.evaluation.flipped import Flip
 from fireassay.metrics.metric import Metric
 from fireassay.reports.metric_tables import OVERVIEW
-from fireassay.reports.page import Tone
+from fireassay.reports.page import Figure, Table, Tone, Words, heads
+from fireassay.reports.words import cut
 from fireassay.units import FRACTION
 from fireassay.verdict.comparison.change_phrases import EXPLORATORY, change_column, detectable_text, needed_text, probability_text
 from fireassay.verdict.comparison.phrases import shortened
@@ -231,3 +233,65 @@ def _overview(comparison: Comparison, names: list[str], metrics: Mapping[str, Me
         OverviewRow(side=side, word=words.get(side, ""), cells=tuple(show(row.get(name, missing), scales[name], work) for name in names))
         for side, row in comparison.table.items()
     )
+
+
+# ---- items that changed ----------------------------------------------------------------------------------------------
+
+
+MOST_FLIPS: Final = 200  # on a page
+MOST_IN_TEXT: Final = 10  # where nothing can be searched
+LONGEST: Final = 600  # characters of a text on a page
+SHOWN_CHARACTERS: Final = 120  # of them before the reader opens the others
+LONGEST_BRIEF: Final = 28  # characters of a text on one screen
+
+
+def flips_table(flips: Sequence[Flip]) -> Table:
+    """The first of these, in their order; columns that hold nothing are left out."""
+    tasks, sides = len({flip.task for flip in flips}) > 1, len({flip.side for flip in flips}) > 1
+    asked = any(flip.prompt for flip in flips)  # a file of answers need not say what was asked
+    names = (*(("Side",) if sides else ()), "Score", *(("Asked",) if asked else ()), "Reference", "Answer of the reference side", "Answer")
+    changed = count(len(flips), "changes") if sides else f"{count(len(flips), 'items')} changed"
+    return Table(
+        name="flips",
+        heads=heads("Item", *names),
+        rows=tuple(
+            (
+                Words(text=cut(f"{flip.task} {flip.item}" if tasks else flip.item)),
+                *((Words(text=flip.side),) if sides else ()),
+                _scores(flip),
+                *(_long(text) for text in (*((flip.prompt,) if asked else ()), flip.reference, flip.before, flip.after)),
+            )
+            for flip in flips[:MOST_FLIPS]
+        ),
+        notes=(f"{len(flips) - MOST_FLIPS:,} further changes are left out; the record has them all.",) if len(flips) > MOST_FLIPS else (),
+        folded=f"{changed}, the {MOST_FLIPS} largest shown" if len(flips) > MOST_FLIPS else changed,
+        opened=True,
+        most=MOST_IN_TEXT,
+    )
+
+
+def flips_brief(flips: Sequence[Flip], most: int) -> Table:
+    """The first of them, each on one line."""
+    sides = len({flip.side for flip in flips}) > 1
+    rows = tuple(
+        (
+            Words(text=cut(flip.item, LONGEST_BRIEF)),
+            *((Words(text=flip.side),) if sides else ()),
+            Words(text=_scores(flip).text),
+            *(Words(text=cut(" ".join(text.split()), LONGEST_BRIEF)) for text in (flip.before, flip.after)),
+        )
+        for flip in flips[:most]
+    )
+    left = (f"{count(len(flips) - most, 'more changes')}: --full, or searchable with --html",) if len(flips) > most else ()
+    return Table(name="flips", heads=heads("item", *(("side",) if sides else ()), "score", "before", "after"), rows=rows, notes=left)
+
+
+def _scores(flip: Flip) -> Figure:
+    return Figure(value=flip.score_after - flip.score_before, text=f"{flip.score_before:.3g} to {flip.score_after:.3g}")
+
+
+def _long(text: str) -> Words:
+    """A text whose end opens, up to a limit."""
+    if len(text) <= SHOWN_CHARACTERS:
+        return Words(text=text)
+    return Words(text=cut(text, SHOWN_CHARACTERS), title="whole" if len(text) <= LONGEST else "more", fold=cut(text, LONGEST))
