@@ -6,7 +6,7 @@ Scores, decisions, calibration, the items that changed, outcomes; the workbook h
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Final
 
@@ -18,7 +18,7 @@ from fireassay.reports.charts.model import Edge, Interval, intervals
 from fireassay.reports.page import Block, Blocks, Cell, Chart, Figure, Mark, Prose, Raw, Section, Table, Words, heads, number
 from fireassay.reports.pages import questions
 from fireassay.reports.pages.comparison_view import flips_table as of_flips
-from fireassay.reports.pages.record_sheets import ends
+from fireassay.reports.pages.record_sheets import ends, sheet
 from fireassay.reports.view import CalibrationBin, DivergenceRow, EvaluationRows, HeldRow, ScoreRow, View
 from fireassay.reports.words import STATUS_WORDS
 
@@ -242,16 +242,12 @@ def _cells(one: CalibrationBin | None) -> tuple[Cell, ...]:
 def sheets(view: View) -> tuple[Section, ...]:
     """The sheets that only an evaluation has."""
     return (
-        _data("Scores", partial(_score_sheet, view)),
-        *((_data("Held", partial(_held_sheet, view)),) if of(view).held else ()),
-        *((_data("Calibration", partial(_calibration_sheet, view)),) if of(view).calibration else ()),
-        _data("Outcomes", partial(outcomes, view)),
-        _data("Items", partial(_item_sheet, view)),
+        sheet("Scores", partial(_score_sheet, view)),
+        *((sheet("Held", partial(_held_sheet, view)),) if of(view).held else ()),
+        *((sheet("Calibration", partial(_calibration_sheet, view)),) if of(view).calibration else ()),
+        sheet("Outcomes", partial(outcomes, view)),
+        sheet("Items", partial(_item_sheet, view)),
     )
-
-
-def _data(name: str, content: Callable[[], Blocks]) -> Section:
-    return Section(key=f"sheet-{name}", title=name, role="data", content=content)
 
 
 def _score_sheet(view: View) -> Blocks:

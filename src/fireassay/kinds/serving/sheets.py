@@ -7,7 +7,7 @@ answered requests of all timed launches and have no interval; those with one are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Final
 
@@ -18,6 +18,7 @@ from fireassay.estimates.estimate import Estimate
 from fireassay.kinds.serving import tables
 from fireassay.reports.metric_tables import WORKBOOK
 from fireassay.reports.page import Blocks, Cell, Figure, Raw, Section, Table, heads, said
+from fireassay.reports.pages.record_sheets import PLANNED, launch_sheet, sheet, wall
 from fireassay.reports.view import Column, View
 from fireassay.units import NS_PER_S
 
@@ -25,31 +26,12 @@ MOST_ROWS: Final = 100_000  # of the sheet of requests; the record has all
 SHARES: Final = (0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 LATENCIES: Final = (("TTFT (s)", "ttft_s"), ("TPOT (s)", "tpot_s"), ("End-to-end latency (s)", "e2e_s"))
 REQUEST_COLUMNS: Final = (
-    ("Launch", "launch"),
-    ("Configuration", "configuration"),
-    ("Role", "role"),
-    ("Request", "request"),
-    ("Phase", "phase"),
-    ("Kind", "kind"),
-    ("Stream", "stream"),
-    ("Session", "session"),
-    ("Turn", "turn"),
-    ("Replica", "replica"),
-    ("Status", "status"),
-    ("HTTP status", "http_status"),
-    ("Due (s)", "due_s"),
-    ("Send lag (s)", "lag_s"),
-    ("Connect (s)", "connect_s"),
-    ("TTFT (s)", "ttft_s"),
-    ("TPOT (s)", "tpot_s"),
-    ("End to end (s)", "e2e_s"),
-    ("Input tokens", "tokens_in"),
-    ("Output tokens", "tokens"),
-    ("Cached tokens", "tokens_cached"),
-    ("Met objectives", "met"),
-    ("Counted", "counted"),
-    ("Finish", "finish_reason"),
-    ("Error", "error"),
+    *(("Launch", "launch"), ("Configuration", "configuration"), ("Role", "role"), ("Request", "request"), ("Phase", "phase")),
+    *(("Kind", "kind"), ("Stream", "stream"), ("Session", "session"), ("Turn", "turn"), ("Replica", "replica"), ("Status", "status")),
+    *(("HTTP status", "http_status"), ("Due (s)", "due_s"), ("Send lag (s)", "lag_s"), ("Connect (s)", "connect_s")),
+    *(("TTFT (s)", "ttft_s"), ("TPOT (s)", "tpot_s"), ("End to end (s)", "e2e_s"), ("Input tokens", "tokens_in")),
+    *(("Output tokens", "tokens"), ("Cached tokens", "tokens_cached"), ("Met objectives", "met"), ("Counted", "counted")),
+    *(("Finish", "finish_reason"), ("Error", "error")),
 )
 
 
@@ -57,14 +39,10 @@ def sheets(view: View) -> tuple[Section, ...]:
     """The sheets that only a load has."""
     scenarios = tuple(dict.fromkeys(column.scenario for column in view.columns))
     return (
-        *(_data(f"Summary {scenario}".strip(), partial(_summary, view, scenario)) for scenario in scenarios),
-        *(_data(table.title, partial(_as_text, table)) for table in tables.details(view)),
-        _data("Requests", partial(_requests, view)),
+        *(sheet(f"Summary {scenario}".strip(), partial(_summary, view, scenario)) for scenario in scenarios),
+        *(sheet(table.title, partial(_as_text, table)) for table in tables.details(view)),
+        sheet("Requests", partial(_requests, view)),
     )
-
-
-def _data(name: str, content: Callable[[], Blocks]) -> Section:
-    return Section(key=f"sheet-{name}", title=name, role="data", content=content)
 
 
 def _summary(view: View, scenario: str) -> Blocks:
@@ -85,44 +63,15 @@ def _as_text(table: Table) -> Blocks:
 
 def launches(view: View) -> Blocks:
     """Every launch with its requests."""
-    head = (
-        "Launch",
-        "Configuration",
-        "Replicas",
-        "Block",
-        "Place",
-        "Attempt",
-        "Role",
-        "Seed",
-        "Begin (UTC)",
-        "Status",
-        "Reason",
-        "Wall (s)",
-        "Requests due",
-        "Answered",
-        "Failed",
+    return launch_sheet(
+        view,
+        ("Replicas", lambda row: row.workers),
+        *PLANNED,
+        ("Wall (s)", wall),
+        ("Requests due", lambda row: row.due),
+        ("Answered", lambda row: row.answered),
+        ("Failed", lambda row: row.due - row.answered),
     )
-    rows = tuple(
-        (
-            r.number,
-            r.label,
-            r.workers,
-            r.block,
-            r.order,
-            r.attempt,
-            r.role,
-            str(r.seed),
-            r.begin_utc,
-            r.status,
-            r.reason,
-            Figure(value=r.wall_s, style="0.000"),
-            r.due,
-            r.answered,
-            r.due - r.answered,
-        )
-        for r in view.launches
-    )
-    return (Table(name="launches", heads=heads(*head), rows=rows),)
 
 
 def _row(view: View, column: Column) -> Iterator[Cell]:

@@ -46,18 +46,14 @@ class Decision(JsonObject):
     sentence: str = key("for people")
 
 
-class Refused(JsonObject):
-    """Made from a `Mismatch`."""
-
+class Refused(JsonObject):  # of `Mismatch`
     field: str = key("the condition")
     values: list[str] = key("baseline and record")
     why: str = key("why it matters")
     override: str = key("the flag that allows the check nevertheless")
 
 
-class CheckDocument(Document):
-    """Made from a `CheckResult`."""
-
+class CheckDocument(Document):  # of `CheckResult`
     VERB = "check"
     VERSION = "assay-check/1"
 

@@ -63,9 +63,7 @@ class Change(JsonObject):
     effect: Effect = spread()
 
 
-class Mismatch(JsonObject):
-    """Made from a `Mismatch`."""
-
+class Mismatch(JsonObject):  # of `Mismatch`
     field: str = key("name in the catalogue of conditions")
     class_: str = key("`identity`, `hardware`, `condition` or `context`", "kind")
     values: list[str] = key("one for each side")
@@ -86,9 +84,7 @@ class OfSide(JsonObject):
 CUT: Final = f"at most {LONGEST} characters of it"
 
 
-class Flip(JsonObject):
-    """Made from a `Flip`."""
-
+class Flip(JsonObject):  # of `Flip`
     task: str = key("the item's task")
     item: str = key("its id")
     side: str = key("label of the side compared with the baseline")
@@ -108,9 +104,7 @@ def _table(of: types.Comparison) -> list[OfSide]:
     return [OfSide(side=side, metric=name, value=value) for side, values in of.table.items() for name, value in values.items()]
 
 
-class ComparisonDocument(Document):
-    """Made from a `Comparison`."""
-
+class ComparisonDocument(Document):  # of `Comparison`
     VERB = "compare"
     VERSION = "assay-comparison/1"
 

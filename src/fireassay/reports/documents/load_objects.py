@@ -14,27 +14,21 @@ from fireassay.reports.documents.json_object import JsonObject, key
 from fireassay.reports.view import View
 
 
-class Load(JsonObject):
-    """Made from a `Column`."""
-
+class Load(JsonObject):  # of `Column`
     configuration: str = key("key of the configuration", "key")
     engine: str = key("name of the target")
     scenario: str = key("traffic scenario")
     load: float | None = key("requests in flight, or requests per second")
 
 
-class Curve(JsonObject):
-    """Made from a `PercentileCurve`."""
-
+class Curve(JsonObject):  # of `PercentileCurve`
     configuration: str = key("key of the configuration")
     latency: str = key("`ttft_s`, `tpot_s` or `e2e_s`")
     requests: int = key("answered requests behind the curve")
     points: list[tuple[float, float]] = key("ascending; a percentile is left out where fewer than ten requests lie beyond")
 
 
-class Bin(JsonObject):
-    """Made from a `Bin`."""
-
+class Bin(JsonObject):  # of `Bin`
     begin_s: float = key("seconds after the load began")
     end_s: float = key("likewise")
     due: int = key("requests due in the bin")
@@ -44,18 +38,14 @@ class Bin(JsonObject):
     ttft_s: float | None = key("median time to first token of those answered")
 
 
-class Span(JsonObject):
-    """Made from a `Span`."""
-
+class Span(JsonObject):  # of `Span`
     kind: str = key("`fault` or `down`")
     what: str = key("in words")
     begin_s: float = key("seconds after the load began")
     end_s: float | None = key("likewise; null: its end was not observed")
 
 
-class Timeline(JsonObject):
-    """Made from a `LoadTimeline`."""
-
+class Timeline(JsonObject):  # of `LoadTimeline`
     launch: int = key("number of the launch")
     configuration: str = key("key of the configuration")
     role: str = key("`timed` or `fault`")
@@ -72,9 +62,7 @@ class Failures(JsonObject):
     requests: int = key("their number")
 
 
-class Replica(JsonObject):
-    """Made from a `Replica`."""
-
+class Replica(JsonObject):  # of `Replica`
     engine: str = key("name of the target")
     replica: int = key("from 0")
     sent: int = key("counted requests of timed launches")
@@ -117,9 +105,7 @@ def _launches(view: View) -> list[Launch]:
     return [Launch(launch=number, due=tally.due, answered=tally.answered) for number, tally in sorted(view.load.tallies.items())]
 
 
-class LoadObjects(JsonObject):
-    """Made from the `View` of a load."""
-
+class LoadObjects(JsonObject):  # of `View` of a load
     load: str = key("what `load` counts: `concurrency`, `rate`, or empty where requests arrived as planned", "load_word")
     loads: list[Load] = key("the load of each configuration", "columns")
     curves: list[Curve] = key(

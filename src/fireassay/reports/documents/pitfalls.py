@@ -9,9 +9,7 @@ from fireassay.printable import one_line
 from fireassay.reports.documents.json_object import Document, JsonObject, key
 
 
-class Finding(JsonObject):
-    """Made from a `Finding`."""
-
+class Finding(JsonObject):  # of `Finding`
     rule: str = key("name of the rule")
     severity: str = key("`invalid`, `fail`, `warning` or `note`")
     where: str | None = key("the configuration", lambda finding: one_line(finding.configuration) if finding.configuration else None)
@@ -20,9 +18,7 @@ class Finding(JsonObject):
     needs: list[str] = key("facts that would settle it")
 
 
-class Pitfall(JsonObject):
-    """Made from a `Pitfall`."""
-
+class Pitfall(JsonObject):  # of `Pitfall`
     pitfall: str = key("name of the audit", "name")
     title: str = key("in words")
     question: str = key("the question it answers")
@@ -31,17 +27,13 @@ class Pitfall(JsonObject):
     findings: list[Finding] = key("the evidence")
 
 
-class Quantity(JsonObject):
-    """Made from a `Quantity`."""
-
+class Quantity(JsonObject):  # of `Quantity`
     quantity: str = key("its name", "name")
     what: str = key("its definition")
     how: str = key("how it is measured")
 
 
-class AuditDocument(Document):
-    """Made from a `Sheet`."""
-
+class AuditDocument(Document):  # of `Sheet`
     VERB = "audit"
 
     kind: str = key("`claim` or `record`")

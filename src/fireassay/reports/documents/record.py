@@ -19,9 +19,7 @@ from fireassay.reports.view import View
 CONFIGURATION = "key of the configuration"
 
 
-class Record(JsonObject):
-    """Made from a `View`."""
-
+class Record(JsonObject):  # of `View`
     id: str = key("the record's id", "record")
     name: str = key("the experiment's name")
     created_utc: str = key("when the record was begun, ISO 8601", "created")
@@ -34,9 +32,7 @@ class Record(JsonObject):
     )
 
 
-class Verdict(JsonObject):
-    """Made from a `View`."""
-
+class Verdict(JsonObject):  # of `View`
     status: str = key("`PASS`, `NO_GAIN`, `FAIL`, `INCONCLUSIVE`, `INVALID` or `NOT_MEASURED`")
     sentence: str = key("the sentence that may be quoted")
     recommended: str | None = key("the recommended configuration; null where none qualifies")
@@ -73,18 +69,14 @@ class Metric(JsonObject):
     value: Measured = spread()
 
 
-class Gate(JsonObject):
-    """Made from a `GateRow`."""
-
+class Gate(JsonObject):  # of `GateRow`
     gate: str = key("name of the gate")
     configuration: str = key("key of the configuration, or `all`")
     status: str = key("as in `verdict`")
     sentence: str = key("the evidence")
 
 
-class Finding(JsonObject):
-    """Made from a `FindingRow`."""
-
+class Finding(JsonObject):  # of `FindingRow`
     rule: str = key("name of the audit's rule")
     severity: str = key("`invalid`, `fail`, `warning` or `note`")
     configuration: str | None = key("key of the configuration; null for the whole record")
@@ -92,17 +84,13 @@ class Finding(JsonObject):
     remedy: str = key("what to do")
 
 
-class Recommendation(JsonObject):
-    """Made from a `RecommendationRow`."""
-
+class Recommendation(JsonObject):  # of `RecommendationRow`
     goal: str = key("`recommended`, `cheapest`, `fastest`, ...")
     configuration: str | None = key("key of the configuration; null where none qualifies")
     sentence: str = key("why")
 
 
-class Launch(JsonObject):
-    """Made from a `LaunchRow`."""
-
+class Launch(JsonObject):  # of `LaunchRow`
     launch: int = key("number of the launch", "number")
     configuration: str = key(CONFIGURATION)
     workers: int = key("number of workers")
@@ -131,25 +119,19 @@ class Environment(JsonObject):
     changed: bool = key("whether the two differ", "row.changed")
 
 
-class Condition(JsonObject):
-    """Made from a `Fact`."""
-
+class Condition(JsonObject):  # of `Fact`
     name: str = key("the subject")
     text: str = key("in words")
 
 
-class Layer(JsonObject):
-    """Made from a `LayerRow`."""
-
+class Layer(JsonObject):  # of `LayerRow`
     configuration: str = key(CONFIGURATION)
     layer: str = key("`ledger`, `gradient`, `hashes` or `trajectory`")
     state: str = key("`pass`, `fail`, `not run`, or `advice` where the evidence decides nothing")
     sentence: str = key("the evidence, or what it would have needed")
 
 
-class Spent(JsonObject):
-    """Made from a `Spent`."""
-
+class Spent(JsonObject):  # of `Spent`
     configuration: str = key(CONFIGURATION)
     role: str = key("`timed` or `fault`: of these launches together")
     launches: int = key("their number")
@@ -157,9 +139,7 @@ class Spent(JsonObject):
     shares: dict[str, Any] = key(f"share of it in each category, which sum to 1: {', '.join(f'`{name}`' for name in CATEGORIES)}")
 
 
-class Collective(JsonObject):
-    """Made from a `Cell`."""
-
+class Collective(JsonObject):  # of `Cell`
     configuration: str = key("key of `collective_time`, `algbw`, `busbw`, `collective_errors`", "name")
     group: str = key("key of `alpha`, `beta`, `crossover_size`: all sizes together")
     op: str = key("operation")
@@ -169,9 +149,7 @@ class Collective(JsonObject):
     bytes: int = key("bytes sent, as nccl-tests counts them", "nbytes")
 
 
-class Profile(JsonObject):
-    """Made from a profiled launch."""
-
+class Profile(JsonObject):  # of profiled launch
     launch: int = key("number of the launch, whose role is `profile`")
     configuration: str = key(CONFIGURATION)
     status: str = key("as in `launches`")
@@ -224,9 +202,7 @@ def _environment(view: View) -> Iterator[Environment]:
             yield Environment(fact=row.key if row.key == group.name else f"{group.name}.{row.key}", row=row)
 
 
-class ReportDocument(Document):
-    """Made from a `View`."""
-
+class ReportDocument(Document):  # of `View`
     VERB = "report"
     VERSION = "assay-report/1"
 

@@ -23,18 +23,14 @@ class Agreement(JsonObject):
     sentence: str = key("for people")
 
 
-class Condition(JsonObject):
-    """Made from a `Mismatch`."""
-
+class Condition(JsonObject):  # of `Mismatch`
     field: str = key("the condition")
     class_: str = key("`identity`, `hardware`, `condition` or `context`", "kind")
     values: list[str] = key("first and second")
     why: str = key("why it matters")
 
 
-class ReproductionDocument(Document):
-    """Made from a `Reproduction`."""
-
+class ReproductionDocument(Document):  # of `Reproduction`
     VERB = "reproduce"
     VERSION = "assay-reproduction/1"
 

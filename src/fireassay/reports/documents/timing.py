@@ -26,9 +26,7 @@ class Time(JsonObject):
     detail: str = key("only if not measured; what is missing, and how to obtain it", when=is_absent)
 
 
-class OfCommand(JsonObject):
-    """Made from a `Summary`."""
-
+class OfCommand(JsonObject):  # of `Summary`
     time: Time = key("of one start or call")
     processor_time: Time = key("user and kernel time", "processor")
     memory: Time = key("at its largest")
@@ -51,9 +49,7 @@ class Command(JsonObject):
     summary: OfCommand = spread()
 
 
-class Change(JsonObject):
-    """Made from a `Change`."""
-
+class Change(JsonObject):  # of `Change`
     label: str = key("the command", "side")
     outcome: str = key("as in a comparison")
     word: str = key("for people")

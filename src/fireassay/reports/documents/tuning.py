@@ -11,9 +11,7 @@ from fireassay.reports.documents.comparison import ComparisonDocument
 from fireassay.reports.documents.json_object import Document, JsonObject, key
 
 
-class Arm(JsonObject):
-    """Made from a `Standing`."""
-
+class Arm(JsonObject):  # of `Standing`
     label: str = key("the settings, in words")
     settings: dict[str, Any] = key("knob -> value")
     gain: float | None = key("improvement over the current settings, as a factor")
@@ -24,17 +22,13 @@ class Arm(JsonObject):
     record: str = key("its record")
 
 
-class Round(JsonObject):
-    """Made from a `Round`."""
-
+class Round(JsonObject):  # of `Round`
     blocks: int = key("launches of each")
     metric: str = key("the metric that orders them")
     arms: list[Arm] = key("every arm of the round", "standings")
 
 
-class TuningDocument(Document):
-    """Made from a `Tuned`."""
-
+class TuningDocument(Document):  # of `Tuned`
     VERB = "tune"
     VERSION = "assay-tune-1"
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from fireassay.reports.documents.json_object import Document, key
 
 
-class VerificationDocument(Document):
-    """Made from a `Verification`."""
-
+class VerificationDocument(Document):  # of `Verification`
     VERB = "verify"
     VERSION = "assay-verification/1"
 
