@@ -33,7 +33,7 @@ from tests.records.make import experiment
 from tests.verdict.making import gate
 from tests.verdict.test_broken_trainers import check
 
-pytestmark = [pytest.mark.torch, pytest.mark.slow]
+pytestmark = [pytest.mark.torch, pytest.mark.slow, pytest.mark.deep]
 
 WORKERS = (2, 3, 4)
 GOOD = "digits/train.py"

@@ -21,6 +21,7 @@ from fireassay.verdict.evidence.training_faults import diagnose
 from fireassay.verdict.judge import examine
 from fireassay.verdict.judging import Evidence
 from fireassay.verdict.types import Finding
+from tests.tiers import some
 from tests.verdict.ranks_simulated import Rank, Ranks, Trainer, adam, dropping, momentum, network, normalised, plain
 
 pytestmark = pytest.mark.torch
@@ -207,7 +208,7 @@ def right_at_random(numbers: random.Random) -> tuple[Trainer, int]:
     ), numbers.choice((2, 3, 4))
 
 
-@pytest.mark.parametrize("twentieth", range(20))
+@pytest.mark.parametrize("twentieth", some(range(20)))
 def test_nothing_is_found_in_200_trainings_that_are_right(twentieth: int) -> None:
     """Batch normalisation that is sent, dropout, schedules, accumulation, clipping, steps that a scaler skips, shards."""
     for seed in range(10 * twentieth, 10 * twentieth + 10):

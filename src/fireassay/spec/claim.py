@@ -18,7 +18,7 @@ from pydantic import BeforeValidator, Field, ModelWrapValidatorHandler, Validati
 
 from fireassay.errors import Problem, SpecError, refuse_any
 from fireassay.spec.explain import explain
-from fireassay.spec.model import Model, Words, listed
+from fireassay.spec.model import Fraction, Model, Positive, Words, listed
 from fireassay.spec.sections.costs import iso_date
 
 Fact = str | int | float | bool
@@ -50,7 +50,7 @@ class Baseline(Model):
     )
     value: float | None = Field(None, description="The baseline's time or rate, from which the ratio is formed.")
     unit: str | None = Field(None, min_length=1, description="The unit of the baseline's value.")
-    global_batch: float | None = Field(None, gt=0.0, description="Items per step of the baseline, over all workers.")
+    global_batch: Positive | None = Field(None, description="Items per step of the baseline, over all workers.")
 
 
 class Interval(Model):
@@ -61,7 +61,7 @@ class Interval(Model):
     kind: Literal["confidence", "standard_deviation", "standard_error", "range", "unknown"] = Field(
         "unknown", description="Meaning of the two ends."
     )
-    confidence: float | None = Field(None, gt=0.0, lt=1.0, description="For kind = confidence: the confidence level, for example 0.95.")
+    confidence: Fraction | None = Field(None, description="For kind = confidence: the confidence level, for example 0.95.")
 
 
 class Summary(Model):
@@ -101,7 +101,7 @@ class Number(Model):
     scaling: Literal["strong", "weak"] | None = Field(
         None, description="strong: the total work is fixed. weak: the work per worker is fixed."
     )
-    global_batch: float | None = Field(None, gt=0.0, description="Items per step, over all workers.")
+    global_batch: Positive | None = Field(None, description="Items per step, over all workers.")
     summary: Summary | None = Field(None, description="Only for a number that summarises several workloads.")
     conditions: dict[str, Fact] = Field(
         default_factory=dict, description="Conditions of this number alone, by name: seed, split, cluster ... Compared between the numbers."
@@ -132,10 +132,8 @@ class ClaimedQuality(Model):
     direction: Literal["higher", "lower"] | None = Field(
         None, description="Whether a higher or a lower score is better. Default: lower for perplexity, loss and errors, else higher."
     )
-    margin: float | None = Field(
-        None,
-        gt=0.0,
-        description="The largest loss that the claim treats as equal, in the unit of the scores: 0.005, or 0.5 if they are in points.",
+    margin: Positive | None = Field(
+        None, description="The largest loss that the claim treats as equal, in the unit of the scores: 0.005, or 0.5 if they are in points."
     )
     baseline: float | None = Field(None, description="The baseline's score.")
     candidate: float | None = Field(None, description="The candidate's score.")

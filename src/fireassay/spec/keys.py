@@ -152,7 +152,7 @@ def _type(kind: Any) -> str:
 
 
 def _mixed(kind: Any) -> bool:
-    """Whether a table holds values of several types."""
+    """True if a table holds values of several types."""
     return get_origin(get_args(kind)[1]) in (Union, types.UnionType)
 
 

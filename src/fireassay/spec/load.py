@@ -18,8 +18,7 @@ from typing import Any
 
 from fireassay.errors import Excerpt, Problem, SpecError, refuse
 from fireassay.spec.experiment import Experiment
-from fireassay.spec.explain import closest, shown
-from fireassay.spec.lines import concealed, cut, excerpt_of, key_lines
+from fireassay.spec.explain import closest, concealed, cut, excerpt_of, key_lines, shown
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 

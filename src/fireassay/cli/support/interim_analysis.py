@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from fireassay.record.reader import open_record
 from fireassay.runners.experiment.context import Advice
 from fireassay.runners.experiment.progress import Look
-from fireassay.stats.comparing.sequential import FIRST_LOOK, GROWTH, look_confidence, narrow_enough, next_look
+from fireassay.stats.comparing.sequential import FIRST_ANALYSIS, GROWTH, analysis_confidence, narrow_enough, next_analysis
 
 if TYPE_CHECKING:
     from fireassay.estimates.estimate import Estimate, Value
@@ -40,10 +40,10 @@ def profiled(trace: Mapping[str, Any]) -> dict[str, Any]:
 
 def looks(experiment: Experiment) -> Iterator[int]:
     """Endless series of block counts with an interim analysis, each at least 1.5 times the previous one."""
-    blocks = max(experiment.launches.per_configuration, FIRST_LOOK)
+    blocks = max(experiment.launches.per_configuration, FIRST_ANALYSIS)
     while True:
         yield blocks
-        blocks = next_look(math.ceil(GROWTH * blocks) - 1)
+        blocks = next_analysis(math.ceil(GROWTH * blocks) - 1)
 
 
 def look(path: Path, blocks: int) -> Look:
@@ -55,7 +55,7 @@ def look(path: Path, blocks: int) -> Look:
     from fireassay.frames.record_data import from_record
 
     measured = from_record(open_record(path))
-    confidence = look_confidence(measured.experiment.launches.confidence)
+    confidence = analysis_confidence(measured.experiment.launches.confidence)
     # As the report computes them if this interim analysis is the last: the manifest then holds its confidence.
     measured = replace(measured, manifest={**measured.manifest, "looks": [{"confidence": confidence}]})
     precision = measured.experiment.launches.precision

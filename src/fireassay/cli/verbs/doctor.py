@@ -107,7 +107,7 @@ def result_of(seen: MachineExamination, begins: Sequence[float], values: Sequenc
     from fireassay import __version__
     from fireassay.clock import SystemClock
     from fireassay.stats.comparing.aa_test import alike
-    from fireassay.stats.series.drift import drift, memory
+    from fireassay.stats.series.trend import drift, memory
     from fireassay.verdict.fitness.machine import examine, whole
 
     comparison, trend, resembles = alike(values), drift(begins, values), memory(values)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fireassay.clock import SystemClock
 from fireassay.errors import Problem
 from fireassay.spec.flags import of_verb
-from fireassay.spec.flags.texts import PRICE_SOURCE
+from fireassay.spec.flags.flag import PRICE_SOURCE
 from fireassay.spec.rules.evaluation import LOAD
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 from fireassay.clock import SystemClock
 from fireassay.errors import Problem, SpecError, refuse, refuse_any
+from fireassay.spec.flags.flag import PRICE_SOURCE
 from fireassay.spec.flags.of_verb import KeyFlag, Text, declare, given, put, put_all
-from fireassay.spec.flags.texts import PRICE_SOURCE
 
 if TYPE_CHECKING:
     import argparse
@@ -146,7 +146,7 @@ def _something_to_run(file: str | None, command: Sequence[str]) -> None:
 
 
 def _missing_unread(problem: Problem, unread: Container[str]) -> bool:
-    """Whether a key is missing only because its flag could not be read."""
+    """True if a key is missing only because its flag could not be read."""
     return _path(problem) in unread or (_path(problem) == "factor" and "factor.levels" in unread)
 
 

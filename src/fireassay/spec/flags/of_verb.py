@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from fireassay.errors import Problem, SpecError
 from fireassay.spec.experiment import Experiment
-from fireassay.spec.flags.flag import Flag
-from fireassay.spec.flags.texts import Unreadable
+from fireassay.spec.flags.flag import Flag, Unreadable
 from fireassay.spec.keys import Key, keys
 
 if TYPE_CHECKING:

@@ -69,7 +69,7 @@ def _levels_once(experiment: Experiment) -> Iterator[Problem]:
             )
 
 
-def _first_look_within_the_most(experiment: Experiment) -> Iterator[Problem]:
+def _first_analysis_before_the_last(experiment: Experiment) -> Iterator[Problem]:
     launches = experiment.launches
     first, most = launches.per_configuration, launches.at_most
     if launches.precision is not None and most < first:
@@ -179,7 +179,7 @@ def _only_of_a_training(experiment: Experiment) -> Iterator[Problem]:
 _ENDPOINT = re.compile(r"(?:\[[0-9A-Fa-f:.%]+\]|[^\s:/\[\]]+):(\d{1,5})")
 
 
-def _nodes_meet(experiment: Experiment) -> Iterator[Problem]:
+def _nodes_find_each_other(experiment: Experiment) -> Iterator[Problem]:
     launcher = experiment.launcher
     nodes, rank = launcher.nodes, launcher.node_rank
     if nodes < 1:
@@ -237,7 +237,7 @@ def _fork_is_no_other_measurement(experiment: Experiment) -> Iterator[Problem]:
 RULES = (
     _something_to_start,
     _levels_once,
-    _first_look_within_the_most,
+    _first_analysis_before_the_last,
     _among_the_levels,
     _budget_needs_prices,
     _modelled_energy_needs_watts,
@@ -245,7 +245,7 @@ RULES = (
     _fresh_folder_on_one_node,
     _steps_end_a_training,
     _only_of_a_training,
-    _nodes_meet,
+    _nodes_find_each_other,
     _fork_is_no_other_measurement,
     _endpoint_is_host_and_port,
     _words_can_be_passed,

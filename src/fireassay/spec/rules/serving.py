@@ -104,7 +104,7 @@ def _url(where: str, url: str) -> Iterator[Problem]:
 ENGINE_RULES = (_with_its_runner, _without_a_factor, _an_engine)
 
 
-def _said_once(serving: Serving) -> Iterator[Problem]:
+def _no_value_twice(serving: Serving) -> Iterator[Problem]:
     names = [name for _, name in right([target.name for _, target in right(serving.targets)])]
     for where, values in (
         ("serving.targets", names),
@@ -269,7 +269,7 @@ def _transport(serving: Serving) -> Iterator[Problem]:
 
 
 LOAD_RULES = (
-    _said_once,
+    _no_value_twice,
     _loads_of_the_process,
     _stages,
     _a_trace,

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from fireassay.errors import Problem
 from fireassay.spec.explain import NOTHING, shown
-from fireassay.spec.model import Model
+from fireassay.spec.model import Model, Positive
 
 Convention = Literal["counter", "palm", "torchtitan", "megatron", "megatron_2021", "none"]
 Precision = Literal["float64", "float32", "tf32", "bfloat16", "float16", "float8", "int8"]
@@ -63,8 +63,8 @@ class Flops(Model):
         description="datasheet: the device's peak as its maker publishes it, dense; an unknown device has none. measured: "
         "the fastest square product on the device itself, made once after the first step.",
     )
-    peak_tflops: float | None = Field(
-        None, gt=0.0, description="Instead: the peak of one device in the precision used, 10^12 operations per second, dense."
+    peak_tflops: Positive | None = Field(
+        None, description="Instead: the peak of one device in the precision used, 10^12 operations per second, dense."
     )
     peak_source: str | None = Field(None, min_length=1, description="Source of peak_tflops.")
 

@@ -63,11 +63,6 @@ class Scenario:
     numbers: tuple[int, ...] = ()
 
     @property
-    def generates(self) -> bool:
-        """Whether its requests produce output tokens."""
-        return self.letter not in ("E", "R", "A")
-
-    @property
     def prefix_tokens(self) -> int:
         """Prompt tokens shared by all requests of the scenario."""
         return self.numbers[0] if self.letter == "P" else 0

@@ -36,7 +36,7 @@ Columns = dict[str, Column]
 
 
 def named(name: str, other: str) -> bool:
-    """Whether a heading or cell matches the user's name for it."""
+    """True if a heading or cell matches the user's name for it."""
     return plain(name).casefold() == other.strip().casefold()
 
 

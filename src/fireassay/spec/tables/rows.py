@@ -12,10 +12,9 @@ from typing import Final
 
 from fireassay.errors import Problem
 from fireassay.spec.explain import shown
-from fireassay.spec.tables.cells import Table
+from fireassay.spec.tables.cells import Marks, Number, Table, marks, missing, number
 from fireassay.spec.tables.columns import ENERGIES, FILLED, MEASURED, PRICES, Column, named
 from fireassay.spec.tables.headings import UNITS, Heading, heading
-from fireassay.spec.tables.numbers import Marks, Number, marks, missing, number
 from fireassay.spec.tables.types import Stated
 
 MOST_WORKERS: Final = 10_000_000
@@ -187,7 +186,7 @@ def series(table: Table, rows: Sequence[Read], columns: Mapping[str, Column]) ->
 
 
 def _looks_measured(first: str, second: str) -> bool:
-    """Whether cells differ like measurements: fractions do, whole numbers and words are settings."""
+    """True if cells differ like measurements: fractions do, whole numbers and words are settings."""
     read = [number(text) for text in (first, second)]
     return all(value is not None and not float(value.value).is_integer() for value in read)
 

@@ -9,7 +9,7 @@ import pytest
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import show
 from fireassay.spec.experiment import Launches
-from fireassay.spec.sections.profile import Profile
+from fireassay.spec.sections.workload import Profile
 from tests.handmade import Handmade
 from tests.verdict.making import add_steps, good, judged, rules
 
