@@ -16,8 +16,8 @@ import pytest
 from fireassay.record.lookup import record_folders
 from fireassay.record.reader import open_record
 from tests.canary import ENVIRONMENT, GATE, HOUSE, found_in
+from tests.importers.samples import vllm, write
 from tests.limits import PROCESS_S
-from tests.runners.foreign.samples import vllm, write
 from tests.traffic.engine import HEAD, Heard, chunked, delta, engine, event
 
 REPORTS = ("--html", "--markdown", "--json", "--excel", "--latex")

@@ -22,19 +22,19 @@ from fireassay.errors import Interrupted, SpecError
 from fireassay.frames.record_data import from_record
 from fireassay.kinds.evaluation.rows import rows
 from fireassay.launchers.support import supervisor
+from fireassay.quality.scoring import scoring
 from fireassay.record.reader import open_record
 from fireassay.record.sealing.verify import verify
 from fireassay.runners.experiment.run import resume, run
-from fireassay.scoring import scoring
 from fireassay.spec.load import from_mapping
 from fireassay.spec.rules.evaluation import LOAD
 from tests.answered import rows as answered
 from tests.answered import scored
 from tests.limits import PROCESS_S
 from tests.oracle import oracle
-from tests.sandbox.available import tier
-from tests.sandbox.test_hostile import left_over
-from tests.sandbox.test_process import wait_for
+from tests.quality.sandbox.available import tier
+from tests.quality.sandbox.test_hostile import left_over
+from tests.quality.sandbox.test_process import wait_for
 
 SUMS = {f"{a}+{a % 7}=": str(a + a % 7) for a in range(24)}
 PROGRAM = {

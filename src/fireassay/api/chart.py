@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from fireassay.api import html
 from fireassay.api.figure import colour, figure
-from fireassay.errors import EnvironmentLacks, Problem, RecordError, SpecError
+from fireassay.errors import EnvironmentLacks, RecordError, refuse
 from fireassay.printable import printable
 
 if TYPE_CHECKING:
@@ -83,8 +83,7 @@ class Chart:
         """
         target = Path(path)
         if target.suffix not in FORMATS:
-            problem = Problem(where="path", found=str(target), allowed=f"a name that ends with {' or '.join(FORMATS)}")
-            raise SpecError((problem,), "the chart")
+            raise refuse("path", str(target), f"a name that ends with {' or '.join(FORMATS)}", source="the chart")
         svg = self.svg
         try:
             target.write_bytes(_png(svg) if target.suffix == ".png" else svg.encode())

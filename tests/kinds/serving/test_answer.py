@@ -24,10 +24,10 @@ from fireassay.spec.flags.load import Recorded, add_flags, experiment_from
 from fireassay.spec.load import to_toml
 from fireassay.verdict.judge import judge
 from tests.builders import estimate
+from tests.importers import samples
+from tests.importers.reading import one
 from tests.reports.conftest import judged
 from tests.reports.written import written
-from tests.runners.foreign import samples
-from tests.runners.foreign.reading import one
 from tests.serving_made import ServingMade, simulated
 
 pytestmark = pytest.mark.slow

@@ -12,7 +12,7 @@ from fireassay.frames.record_data import RecordData
 from fireassay.reports.charts.steps import profile
 from fireassay.reports.rows.profile import ENGINE, launch_lines, of_record, rank_lines
 from fireassay.reports.view import View, build
-from fireassay.spec.sections.profile import Profile
+from fireassay.spec.sections.workload import Profile
 from fireassay.verdict.judge import judge
 from tests.reports.conftest import pictures_of
 from tests.reports.written import content, written
