@@ -33,11 +33,11 @@ demo-serving: .venv/engine.stamp
 
 test: prepare
 	@# What is needed to trust a change: every module and kind of record, each verb, a training, a page in the browser, a kill.
-	$(SUITE) -m "not deep"
+	$(SUITE) test
 
 test-all: prepare
 	@# The rest, not all over again: both together are every test once. .ci/run runs one after the other.
-	$(SUITE) -m deep
+	$(SUITE) test-all
 
 fast: prepare
 	@# What needs no process, no sleep, no torch and no browser, and computes little: tests/fast.py skips the rest.
@@ -45,7 +45,7 @@ fast: prepare
 
 test-busy: prepare
 	@# What holds on an idle machine only is no test: the same beside four loops that never wait.
-	$(BIN)/python tools/busy.py 4 $(SUITE) -m "not deep"
+	$(BIN)/python tools/busy.py 4 $(SUITE) test
 
 prepare: .venv/dev.stamp
 	@# The tests start hundreds of processes; each would compile assay again where PYTHONDONTWRITEBYTECODE is set.
@@ -60,6 +60,8 @@ check: .venv/dev.stamp
 	$(BIN)/mypy src
 	$(BIN)/lint-imports
 	$(BIN)/python tools/reference.py --check
+	$(BIN)/python tools/size.py --check
+	$(BIN)/python tools/subjects.py
 
 package: .venv/dev.stamp
 	@# An sdist and a wheel, as the index would take them, in dist/, and the wheel where nothing else is installed.

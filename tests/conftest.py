@@ -57,7 +57,7 @@ os.environ["FIREASSAY_CONFIG"] = ""
 settings.register_profile("assay", deadline=None, derandomize=CI, print_blob=True)
 settings.load_profile("assay")
 
-COSTLY = {"torch", "browser", "survival"}  # deep, unless they are core
+COSTLY = {"browser", "survival"}  # deep, unless they are core
 LACKING = {
     "torch": None if find_spec("torch") else "torch is not installed: pip install -e '.[torch]'",
     "browser": None if shutil.which("chromium") else "chromium is not on the PATH: install your system's package",

@@ -82,6 +82,7 @@ def test_a_forked_worker_is_as_one_that_was_started_anew(tmp_path: Path) -> None
     assert first[1] != second[1]  # type: ignore[index]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("source", "code", "told"),
     [
@@ -100,6 +101,7 @@ def test_it_ends_as_python_ends(tmp_path: Path, cwd: Path, source: str, code: in
     assert "fork_server.py" not in log  # no line of assay in a traceback
 
 
+@pytest.mark.deep
 def test_workers_that_fail_are_restarted(tmp_path: Path, cwd: Path) -> None:
     source = "import os, sys; print('incarnation', os.environ['TORCHELASTIC_RESTART_COUNT']); sys.exit(os.environ['TORCHELASTIC_RESTART_COUNT'] == '0')"
     asked = forked(tmp_path, source, workers=2, max_restarts=1, cwd=cwd)
@@ -116,6 +118,7 @@ def workers_of(folder: Path, count: int) -> list[int]:
     return [int(file.read_text()) for file in files]
 
 
+@pytest.mark.deep
 def test_nothing_is_left_when_the_launch_is_killed(tmp_path: Path, cwd: Path) -> None:
     asked = forked(tmp_path, SLEEPS, workers=2, cwd=cwd)
     handle = local.start(asked)
@@ -125,6 +128,7 @@ def test_nothing_is_left_when_the_launch_is_killed(tmp_path: Path, cwd: Path) ->
     assert all(is_gone(pid) for pid in workers)
 
 
+@pytest.mark.deep
 def test_nothing_is_left_when_the_supervisor_is_killed(tmp_path: Path, cwd: Path) -> None:
     """It is found by its mark, which a fork carries as a new process would."""
     asked = forked(tmp_path, SLEEPS, workers=2, cwd=cwd)
@@ -136,6 +140,7 @@ def test_nothing_is_left_when_the_supervisor_is_killed(tmp_path: Path, cwd: Path
     assert all(is_gone(pid) for pid in workers)
 
 
+@pytest.mark.deep
 def test_the_hooks_are_armed_in_an_unmodified_script(tmp_path: Path) -> None:
     source = "import sys; print('hooked', sys.modules['fireassay.instruments.attach'].current() is not None)"
     asked = forked(tmp_path, source)
@@ -145,6 +150,7 @@ def test_the_hooks_are_armed_in_an_unmodified_script(tmp_path: Path) -> None:
     assert "hooked True" in asked.log.read_text()
 
 
+@pytest.mark.deep
 def test_a_server_serves_one_block_and_one_environment(tmp_path: Path) -> None:
     servers = []
     for session, value in (("a", "1"), ("a", "1"), ("b", "1"), ("b", "2")):

@@ -21,8 +21,6 @@ from tests.serving_made import ServingMade, simulated
 from tests.verdict.served import clean, found, rules
 
 pytestmark = pytest.mark.slow
-
-
 BOTH = (
     "contention",
     "launches",
