@@ -23,9 +23,8 @@ from fireassay.kinds.collectives.tables import COLUMNS, MICROSECONDS, PLACES, in
 from fireassay.metrics.collectives import ALPHA, BETA, BUSBW, COLLECTIVE_TIME, CROSSOVER_SIZE
 from fireassay.reports import answering
 from fireassay.reports.build_view import KindView, contradictions, requested
-from fireassay.reports.charts.bandwidth import collective_bandwidth, in_cells
+from fireassay.reports.charts.links import collective_bandwidth, in_cells, topology
 from fireassay.reports.charts.of_view import Draw
-from fireassay.reports.charts.topology import topology
 from fireassay.reports.page import Answer, Head, Line, Next, Section, Table, Words, number
 from fireassay.reports.page import Cell as TableCell
 from fireassay.reports.pages import questions, record
