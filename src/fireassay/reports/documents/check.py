@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from fireassay.reports.documents.json_object import BriefMeasured, Difference, Document, JsonObject, key, key_tables, spread
 from fireassay.reports.pages.check import mark_of
 from fireassay.reports.writers import junit
-from fireassay.verdict.checking.types import STATES, Check, Row
+from fireassay.verdict.checking.types import STATES, Check, CheckRow
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,13 +23,13 @@ class CheckResult:
     fresh: tuple[str, ...] = ()
 
 
-def _rows(result: CheckResult) -> list[Row]:
+def _rows(result: CheckResult) -> list[CheckRow]:
     mark = mark_of(result.check)
     return [replace(row, sentence=f"{mark}{row.sentence}") for row in result.check.rows]
 
 
 class Decision(JsonObject):
-    """A metric that was checked, made from a `Row`."""
+    """A metric that was checked, made from a `CheckRow`."""
 
     metric: str = key("its name; `quality`, or the rule of a finding, where the result itself is compared")
     configuration: str = key("for example `workers=2`")

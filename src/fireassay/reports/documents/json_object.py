@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Final, Union, get_args, get_origin, get_type_h
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.printable import json_text
 
-Row = tuple[str, str, str]  # key, type, meaning
+KeyRow = tuple[str, str, str]  # key, type, meaning
 Of = Callable[[Any], Any]
 TOP: Final = "(top)"  # the document itself
 DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -114,7 +114,7 @@ class Document(JsonObject):
         return encode(cls.of(thing))
 
     @classmethod
-    def fields(cls) -> dict[str, tuple[Row, ...]]:
+    def fields(cls) -> dict[str, tuple[KeyRow, ...]]:
         """Keys by object, for the reference; an object that occurs several times is listed once."""
         return _fields(cls, "", set())
 
@@ -201,7 +201,7 @@ def encode(content: Mapping[str, Any]) -> str:
 # ---- reference and schema --------------------------------------------------------------------------------------------
 
 
-def _fields(shape: type[JsonObject], path: str, seen: set[type[JsonObject]]) -> dict[str, tuple[Row, ...]]:
+def _fields(shape: type[JsonObject], path: str, seen: set[type[JsonObject]]) -> dict[str, tuple[KeyRow, ...]]:
     fields = {path or TOP: tuple((key.name, key.kind, key.meaning) for key in keys(shape))}
     for key in keys(shape):
         if key.shape is not None and key.shape not in seen:
@@ -219,7 +219,7 @@ def _key_schema(key: Key) -> dict[str, Any]:
     return {**(kinds[0] if len(kinds) == 1 else {"anyOf": kinds}), "description": key.meaning}
 
 
-def key_tables(fields: Mapping[str, Sequence[Row]]) -> list[str]:
+def key_tables(fields: Mapping[str, Sequence[KeyRow]]) -> list[str]:
     """Markdown lines: a heading and a table of keys for each object of a document."""
     lines = []
     for name, rows in fields.items():

@@ -36,7 +36,7 @@ from fireassay.reports.page import (
 from fireassay.reports.pages.comparison_view import change_estimate, effect
 from fireassay.stats.comparing.comparison import Difference
 from fireassay.units import FRACTION
-from fireassay.verdict.checking.types import SURE, Check, Confirmation, Row
+from fireassay.verdict.checking.types import SURE, Check, CheckRow, Confirmation
 from fireassay.verdict.comparison.change_phrases import EXPLORATORY, difference_parts, difference_text
 from fireassay.verdict.comparison.phrases import UNKNOWN
 from fireassay.verdict.comparison.phrases import shortened as middle_cut
@@ -106,14 +106,14 @@ def brief(check: Check) -> tuple[Section, ...]:
 # ---- the row that decides ---------------------------------------------------------------------------------------------
 
 
-def _deciding(check: Check) -> list[Row]:
+def _deciding(check: Check) -> list[CheckRow]:
     """The rows that give the state, the primary first."""
     rows = [row for row in check.rows if row.decides]
     found = [row for row in rows if row.state == check.state] or rows
     return sorted(found, key=lambda row: not row.primary)
 
 
-def _told(check: Check) -> list[Row]:
+def _told(check: Check) -> list[CheckRow]:
     """Every row that decides, the one that gives the state first; none if the check is refused."""
     first = [] if check.refused else _deciding(check)
     return [*first, *(row for row in check.rows if row.decides and first and row not in first)]
@@ -158,18 +158,18 @@ def _others(check: Check) -> Iterator[str]:
             yield f"{text[:1].upper()}{text[1:]}{')' if text.count('(') > text.count(')') else ''}."
 
 
-def _is_ratio(row: Row) -> bool:
+def _is_ratio(row: CheckRow) -> bool:
     return row.difference is not None and row.difference.scale == "ratio" and math.isfinite(row.difference.value)
 
 
-def _margin(row: Row) -> float:
+def _margin(row: CheckRow) -> float:
     """Where a regression beyond the margin begins, as a change; 0 without one."""
     if row.margin is None or row.better == "neither":
         return 0.0
     return row.margin if row.better == "lower" else 1.0 / (1.0 + row.margin) - 1.0
 
 
-def _percent(row: Row) -> Number:
+def _percent(row: CheckRow) -> Number:
     difference = row.difference
     assert difference is not None
     return in_percent(
@@ -182,11 +182,11 @@ def _percent(row: Row) -> Number:
     )
 
 
-def _mark(row: Row) -> Mark:
+def _mark(row: CheckRow) -> Mark:
     return Mark(word=row.state.replace("_", " "), tone=TONES.get(row.state, "open"))
 
 
-def _tile(row: Row) -> Tile:
+def _tile(row: CheckRow) -> Tile:
     margin = f", margin {asked(row.margin, FRACTION)}" if row.margin is not None else ""
     text = f"at {row.configuration}{margin}" if _is_ratio(row) else shortened(row.sentence.partition(";")[0])
     return change_tile(row.title, _mark(row), _percent(row) if _is_ratio(row) else None, text)
@@ -280,12 +280,12 @@ def _legend(check: Check) -> list[str]:
     return ["*: decides nothing; only the primary metric and quality do, unless --all is given"] if starred else []
 
 
-def _row(row: Row, check: Check) -> tuple[Cell, ...]:
+def _row(row: CheckRow, check: Check) -> tuple[Cell, ...]:
     ends = (_number(value, row) for value in (row.baseline, row.value))
     return (row.metric, _state(row, check), row.configuration, difference_number(row.difference), *ends)
 
 
-def _state(row: Row, check: Check) -> Mark:
+def _state(row: CheckRow, check: Check) -> Mark:
     if row.state == "listed":
         return Mark(word="listed")
     word = f"{row.state.replace('_', ' ')}{' (suspected)' if row.suspected else ''}{'' if row.decides else ' *'}"
@@ -307,7 +307,7 @@ def difference_number(difference: Difference | None, *, unit: str = "") -> Numbe
     return Number(shown=effect(difference_parts(difference, unit), estimate))
 
 
-def _number(value: Value | None, row: Row) -> Number | None:
+def _number(value: Value | None, row: CheckRow) -> Number | None:
     """A value with enough digits that two values reported as different do not print alike."""
     if value is None:
         return None
@@ -328,7 +328,7 @@ def _case(name: str, group: str, state: str, text: str) -> Case:
     return Case(name=name, group=group, outcome=OUTCOMES.get(state, "passed"), kind=state, text=text)
 
 
-def _case_text(row: Row, check: Check) -> str:
+def _case_text(row: CheckRow, check: Check) -> str:
     """The sentence of a case, which says if its metric cannot fail the build."""
     listed = "" if row.decides else f"{row.state.replace('_', ' ')}, which decides nothing: "
     return f"{mark_of(check)}{listed}{row.sentence}"

@@ -35,7 +35,7 @@ from fireassay.reports.pages.check import difference_number
 from fireassay.verdict.comparison.change_phrases import difference_text
 from fireassay.verdict.comparison.phrases import UNKNOWN
 from fireassay.verdict.comparison.types import Mismatch
-from fireassay.verdict.reproduction import Reproduction, Row
+from fireassay.verdict.reproduction import AgreementRow, Reproduction
 
 MOST_TILES: Final = 4
 MOST_ROWS: Final = 6  # drawn
@@ -113,14 +113,14 @@ def _tiles(reproduction: Reproduction) -> Iterator[Tile]:
         yield Tile(title=count(len(rows), "metrics"), mark=worst, text=text, target="metrics")
 
 
-def _percent(row: Row) -> Number | None:
+def _percent(row: AgreementRow) -> Number | None:
     found = row.difference
     if found is None:
         return None
     return answering.in_percent(found.value, found.low, found.high, confidence=found.confidence, method=found.method)
 
 
-def _agreement(row: Row) -> Mark:
+def _agreement(row: AgreementRow) -> Mark:
     return Mark(word=row.agreement.replace("_", " "), tone=TONES.get(row.agreement, "open"))
 
 
@@ -145,7 +145,7 @@ def _sections(reproduction: Reproduction) -> Iterator[Section]:
         yield Section(key="notes", title="Notes", content=(notes(reproduction.notes),))
 
 
-def _row(row: Row) -> tuple[Cell, ...]:
+def _row(row: AgreementRow) -> tuple[Cell, ...]:
     word = row.agreement.replace("_", " ") + ("" if row.decides else " *")
     mark = Mark(word=word, tone=TONES.get(row.agreement, "open"), why=row.sentence)
     ends: list[Number | None] = [None if value is None else number(value) for value in (row.first, row.second)]
@@ -162,7 +162,7 @@ def _class(kind: str, rows: list[Mismatch]) -> Table:
     )
 
 
-def _case(row: Row) -> Case:
+def _case(row: AgreementRow) -> Case:
     outcome = OUTCOMES.get(TONES.get(row.agreement, "open"), "skipped") if row.decides else "skipped"
     return Case(
         name=f"{row.metric} at {row.configuration}", group=row.configuration, outcome=outcome, kind=row.agreement, text=row.sentence

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from fireassay.traffic.client.due import NEVER
-from fireassay.traffic.client.log import RequestLog, Row, Times, times_of
+from fireassay.traffic.client.log import LogRow, RequestLog, Times, times_of
 from fireassay.traffic.client.plan import Made, Plan, Request
 from fireassay.traffic.client.window import Window
 from fireassay.traffic.parts import Answer, Json, Prompt
@@ -43,7 +43,7 @@ class Accounting:
     def _unsent(self, number: int, due_ns: int) -> None:
         """Record a request that was due and will not be sent."""
         self._noted[number] = due_ns
-        row = Row(
+        row = LogRow(
             request=number,
             phase=self._phase_of(number, due_ns),
             kind=self._kind[number],
@@ -77,7 +77,7 @@ class Accounting:
         answer, http_status, size = self._answer(exchange, request)
         times = times_of(answer)
         number = request.number
-        row = Row(
+        row = LogRow(
             request=number,
             phase=request.phase,
             kind=self._kind[number],

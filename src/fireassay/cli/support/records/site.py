@@ -156,7 +156,7 @@ def _index(entries: Sequence[Entry], records: Sequence[Named], title: str, now: 
     for entry in entries:
         one = pages.get(entry.path)
         rows.append(
-            index.Row(
+            index.RecordRow(
                 listed=_public(listed(entry, now), entry),
                 page=_page(one) if one else "",
                 previous=_against(one) if one and one.previous else "",

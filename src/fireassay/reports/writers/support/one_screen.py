@@ -20,7 +20,7 @@ from fireassay.printable import printable
 from fireassay.reports.page import Answer, Block, Bullets, Cell, Chart, Facts, Line, Mark, Next, Number, Page, Prose, Sum, Table, Tone, said
 from fireassay.reports.writers.support import character_plot
 from fireassay.reports.writers.support.character_plot import ASCII, UNICODE, Marks
-from fireassay.reports.writers.support.sums import Row, written_sum
+from fireassay.reports.writers.support.sums import SumRow, written_sum
 
 INTERVAL: Final = re.compile(r"\S+ \[[^][]{1,40}\]")  # a number with its interval, on one line
 LABEL: Final = 13  # width of a line's label
@@ -379,7 +379,7 @@ def _sum(block: Sum, style: Style) -> Iterator[str]:
     yield from (line for note in block.notes for line in _wrapped(clean(note, style), style, GAP))
 
 
-def _bar_unit(rows: Sequence[Row], room: int) -> float:
+def _bar_unit(rows: Sequence[SumRow], room: int) -> float:
     largest = max((row.size for row in rows), default=0.0)
     if largest <= 0.0 or room < 3:
         return 0.0
