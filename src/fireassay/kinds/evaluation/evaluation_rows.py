@@ -20,10 +20,10 @@ from fireassay.frames.evaluation.forced import sides as forced_sides
 from fireassay.frames.evaluation.item_scores import ItemScores, answers_of, deciding, item_scores, metrics_of, paired, requested, tasks
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.audits.scores import OF_REFERENCE, WORDS
-from fireassay.kinds.evaluation.calibrated import of_record
 from fireassay.kinds.evaluation.gates.held import status_of, words
 from fireassay.kinds.evaluation.held import Held, held
 from fireassay.kinds.evaluation.metrics import of_task
+from fireassay.kinds.evaluation.recorded import calibrations
 from fireassay.kinds.evaluation.sensitivity.chance import chance_of
 from fireassay.reports.charts.evaluation import sure
 from fireassay.reports.view import CalibrationBin, CalibrationRow, DivergenceRow, EvaluationRows, HeldRow, OutcomeRow, PowerRow, ScoreRow
@@ -253,7 +253,7 @@ def calibration(measured: RecordData, labels: Mapping[str, str]) -> tuple[Calibr
     """A row for each configuration; none if no task was answered by log probabilities of choices."""
     if not choices_were_rated(measured):
         return ()
-    errors = of_record(measured)["calibration_error"].compute(measured, {})
+    errors = calibrations(measured)["calibration_error"].compute(measured, {})
     return tuple(_calibration_row(measured, name, labels[name], errors[name]) for name in measured.configurations)
 
 

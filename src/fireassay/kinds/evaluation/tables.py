@@ -15,10 +15,11 @@ from fireassay.estimates.format import show
 from fireassay.reports.answering import TONES
 from fireassay.reports.charts.evaluation import reliability, sure
 from fireassay.reports.charts.model import Edge, Interval, intervals
+from fireassay.reports.figures import ends
 from fireassay.reports.page import Block, Blocks, Cell, Chart, Figure, Mark, Prose, Raw, Section, Table, Words, heads, number
 from fireassay.reports.pages import questions
 from fireassay.reports.pages.comparison_view import flips_table as of_flips
-from fireassay.reports.pages.record_sheets import ends, sheet
+from fireassay.reports.pages.record_sheets import sheet
 from fireassay.reports.view import CalibrationBin, DivergenceRow, EvaluationRows, HeldRow, ScoreRow, View
 from fireassay.reports.words import STATUS_WORDS
 
