@@ -24,7 +24,7 @@ from fireassay.kinds.evaluation.gates.held import status_of, words
 from fireassay.kinds.evaluation.held import Held, held
 from fireassay.kinds.evaluation.metrics import of_task
 from fireassay.kinds.evaluation.recorded import calibrations
-from fireassay.kinds.evaluation.sensitivity.chance import chance_of
+from fireassay.kinds.evaluation.sensitivity import chance_of
 from fireassay.reports.charts.evaluation import sure
 from fireassay.reports.view import CalibrationBin, CalibrationRow, DivergenceRow, EvaluationRows, HeldRow, OutcomeRow, PowerRow, ScoreRow
 from fireassay.reports.words import cut
