@@ -28,7 +28,6 @@ from fireassay.runners.experiment.context import Job, Made, Outcome, RunContext,
 from fireassay.runners.experiment.metered import Metered
 from fireassay.spec.experiment import Experiment
 
-SCRIPT: Final = "network"
 SECONDS: Final = "seconds="
 MOST_SECONDS: Final = 3600.0
 LACK, WAY = "network_lack", "network_way"

@@ -29,12 +29,6 @@ if TYPE_CHECKING:
 LAUNCH_ENTRIES = ("looks", "looks_ended", "sentinel")  # manifest entries that belong to the rows
 
 
-def replayed(experiment: Experiment, path: Path) -> Experiment:
-    """The experiment that replays a stored record from `path`."""
-    workload = experiment.workload.model_copy(update={"runner": "replay", "script": str(path)})
-    return experiment.model_copy(update={"workload": workload})
-
-
 def check(experiment: Experiment, folder: Path) -> None:
     """Check that the source is a record of the same plan.
 

@@ -52,7 +52,6 @@ class Kind:
     trains: bool = False  # its workers are ranks of one training
     sends_requests: bool = False  # its trials are requests to engines, not steps of workers
     sweeps: bool = False  # one launch measures every operation at every size
-    probes_hosts: bool = False  # it probes other hosts and the network to them
     times_calls: bool = False  # it times calls only
     chooses: bool = True  # its configurations are alternatives; one can be recommended
     configurations: str = "worker counts"  # name of its configurations

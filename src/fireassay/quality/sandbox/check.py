@@ -12,10 +12,9 @@ Cannot tell: right answers of a program that knows the test by heart.  A test th
 from __future__ import annotations
 
 import json
-import random
 import secrets
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -23,7 +22,7 @@ from fireassay.printable import one_line
 from fireassay.quality.sandbox.inside.values import TEXT, Untransferable, decode, encode
 from fireassay.quality.sandbox.limits import Limits
 from fireassay.quality.sandbox.load import StretchedClock
-from fireassay.quality.sandbox.outcomes import INVALID, CodeResult, Outcome, Replies, Reply
+from fireassay.quality.sandbox.outcomes import INVALID, CodeResult, Outcome
 from fireassay.quality.sandbox.probing import probe
 from fireassay.quality.sandbox.process import OutputLimit, Sandbox, turn
 from fireassay.quality.sandbox.tiers import Tier
@@ -74,39 +73,6 @@ def check_program(
         if result.outcome not in INVALID or setting.stop.is_set():
             break
     return result
-
-
-def run_functions(
-    code: str,
-    entry_point: str,
-    calls: Sequence[tuple[Sequence[Any], Mapping[str, Any]]],
-    limits: Limits | None = None,
-    tier: Tier | None = None,
-) -> Replies:
-    """What a function of untrusted code answers to calls (arguments, keywords), made in an order that it cannot know.
-
-    Raises:
-        EnvironmentLacks: code cannot be isolated on this machine.
-        Untransferable: an argument is not of builtin types.
-    """
-    questions = [{"args": encode(list(arguments)), "kwargs": encode(dict(words))} for arguments, words in calls]
-    setting = Setting(tier=tier or probe(), limits=limits or Limits(), stop=threading.Event())
-    order = list(range(len(calls)))
-    random.SystemRandom().shuffle(order)
-    replies: dict[int, Reply] = {}
-    with _Run(setting, ("candidate",)) as run:
-        end = _End("passed", "")
-        try:
-            run.begin({"code": code, "entry_point": entry_point})
-            for index in order:
-                answer = run.ask(questions[index])
-                error = answer.get("error")
-                replies[index] = Reply(error=(error[0], error[1])) if error else Reply(value=decode(answer["value"]))
-        except _End as reached:
-            end = reached
-        end, cpu_s = run.finish(end)
-    complete = tuple(replies[index] for index in range(len(calls)) if index in replies)
-    return Replies(outcome=end.outcome, detail=end.detail, replies=complete, cpu_s=cpu_s, wall_s=run.clock.wall_s)
 
 
 def _checked(program: Program, setting: Setting) -> CodeResult:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 Outcome = Literal[
     "passed",
@@ -15,7 +15,6 @@ Outcome = Literal[
     "sandbox_error",  # the sandbox or the test itself failed
     "stopped",  # by the user
 ]
-WRONG: Final[tuple[Outcome, ...]] = ("failed", "cpu_limit", "output_limit", "crash")
 INVALID: Final[tuple[Outcome, ...]] = ("wall_limit", "sandbox_error", "stopped")  # say nothing about the answer
 
 
@@ -34,22 +33,3 @@ class CodeResult:
     def score(self) -> float | None:
         """1 or 0; None: the item is invalid, and never wrong."""
         return None if self.outcome in INVALID else float(self.outcome == "passed")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reply:
-    """What a function did with one call: a value of exact builtin types, or an error as name and text."""
-
-    value: Any = None
-    error: tuple[str, str] | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Replies:
-    """The replies in the order of the calls, as many as there were before it ended."""
-
-    outcome: Outcome  # "passed": every call was answered
-    detail: str
-    replies: tuple[Reply, ...]
-    cpu_s: float | None
-    wall_s: float

@@ -25,7 +25,6 @@ from fireassay.spec.experiment import Experiment
 from fireassay.spec.load import from_mapping
 
 LAUNCHES: Final = 60
-LEAST_LAUNCHES: Final = 40
 OVERHEAD_S: Final = 0.4  # of a launch, besides its counted calls: an estimate that only sets the length of a round
 RESERVE: Final = 0.1  # share of the time: for the launch in progress when time is up
 RESERVE_S: Final = 2.5  # in addition: program start, clock checks, judging; at most half of the time

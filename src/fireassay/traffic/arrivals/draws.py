@@ -54,11 +54,6 @@ def gamma(raw: np.random.PCG64, n: int, cv: float) -> Floats:
     return np.asarray(gammaincinv(shape, uniform(raw, n)) / shape, dtype=np.float64)
 
 
-def below(raw: np.random.PCG64, n: int, limit: int) -> Ints:
-    """`n` integers from 0 to limit - 1; shape [n]."""
-    return np.asarray(np.floor(uniform(raw, n) * limit), dtype=np.int64)
-
-
 def text_seeds(seed: int, purpose: str, n: int) -> Ints:
     """Seeds of `n` texts: consecutive from a random start, so that all differ and compress well."""
     begin = int(source(seed, purpose).random_raw() >> 11)

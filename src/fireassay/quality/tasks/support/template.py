@@ -9,11 +9,6 @@ from typing import Final
 _PIECE: Final = re.compile(r"\{\{|\}\}|\{([^{}\n]{1,100})\}|[{}]")
 
 
-def names(template: str) -> tuple[str, ...]:
-    """The fields of a template, each once, in order."""
-    return tuple(dict.fromkeys(piece[1] for piece in _PIECE.finditer(template) if piece[1]))
-
-
 def lone_brace(template: str) -> str:
     """What stands at a brace that is neither doubled nor around a name; empty if there is none."""
     for piece in _PIECE.finditer(template):
