@@ -24,8 +24,7 @@ from fireassay.launchers.support import supervisor
 from fireassay.record.launch_rows import check_written, write_event
 from fireassay.record.machine import Machine
 from fireassay.runners.experiment import launch_loop
-from fireassay.runners.experiment.context import Job, Made, Outcome, RunContext, Runner
-from fireassay.runners.experiment.metered import Metered
+from fireassay.runners.experiment.context import Job, Made, Metered, Outcome, RunContext, Runner
 from fireassay.spec.experiment import Experiment
 
 SECONDS: Final = "seconds="

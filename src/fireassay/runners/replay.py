@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fireassay.errors import Problem, SpecError
-from fireassay.record.declared.launches import LAUNCHES
+from fireassay.record.declared import LAUNCHES
 from fireassay.record.launch_rows import check_written, write_launch
 from fireassay.record.reader import open_record
 from fireassay.record.tables import TABLES

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fireassay.frames.evaluation.divergence import TailKL, nature_of, tail_kl
-from fireassay.quality.scoring.top_tokens import kl_at_least
+from fireassay.quality.scoring.likelihoods import kl_at_least
 from tests.frames.evaluation import teacher_forcing as beds
 from tests.frames.evaluation.teacher_forcing import kl_of
 

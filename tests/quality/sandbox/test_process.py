@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fireassay.quality.sandbox.limits import Limits
+from fireassay.quality.sandbox.outcomes import Limits
 from fireassay.quality.sandbox.process import Sandbox, turn
 from fireassay.quality.sandbox.tiers import Name
 from tests.limits import PROCESS_S

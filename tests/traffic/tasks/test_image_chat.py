@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fireassay.traffic.parts import Prompt
-from fireassay.traffic.prompts.images import Images, data_url
+from fireassay.traffic.prompts.conversation import Images, data_url
 from fireassay.traffic.tasks.image_chat import TASK
 from tests.traffic.tasks.asking import KEPT, PLAIN, kept
 

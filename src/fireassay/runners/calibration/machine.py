@@ -17,8 +17,7 @@ from typing import Any, Final
 
 from fireassay.errors import Interrupted, WorkloadError
 from fireassay.record.environment import capture_keys
-from fireassay.record.hardware import cpu_ticks, pressure, throttled
-from fireassay.record.machine import Machine, Unread, absent
+from fireassay.record.machine import Machine, Unread, absent, cpu_ticks, pressure, throttled
 from fireassay.runners.experiment.progress import RunProgress
 from fireassay.runners.experiment.run import run
 from fireassay.spec.experiment import Experiment

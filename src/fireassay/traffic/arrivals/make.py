@@ -22,16 +22,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fireassay.traffic.arrivals import checks, sessions, streams, times, traces
+from fireassay.spec.sections.scenario import parse
+from fireassay.traffic.arrivals import checks, draws, sessions, streams, traces
 from fireassay.traffic.arrivals.draws import generator, text_seeds
-from fireassay.traffic.arrivals.file import batch as batch
-from fireassay.traffic.arrivals.file import batches as batches
-from fireassay.traffic.arrivals.file import digest as digest
-from fireassay.traffic.arrivals.file import read as read
-from fireassay.traffic.arrivals.file import write as write
-from fireassay.traffic.arrivals.rows import MAIN, TOOL, WARM_UP, chosen, joined, replaced, rows
-from fireassay.traffic.arrivals.scenarios import lengths, parse
-from fireassay.traffic.arrivals.schedule import NONE, Schedule
+from fireassay.traffic.arrivals.scenarios import lengths
+from fireassay.traffic.arrivals.schedule import MAIN, NONE, TOOL, WARM_UP, Schedule, chosen, joined, replaced, rows
+from fireassay.traffic.arrivals.schedule import batch as batch
+from fireassay.traffic.arrivals.schedule import batches as batches
+from fireassay.traffic.arrivals.schedule import digest as digest
+from fireassay.traffic.arrivals.schedule import read as read
+from fireassay.traffic.arrivals.schedule import write as write
 from fireassay.traffic.arrivals.shares import mine as mine
 from fireassay.traffic.arrivals.shares import predecessors as predecessors
 
@@ -79,7 +79,7 @@ def _timed(serving: Serving, configuration: Configuration, seed: int, base: Path
 
 def _open(serving: Serving, load: float | None, seed: int) -> Schedule:
     steps = sessions.length(serving.prompts)
-    due_ns = times.due(serving.arrivals, load, seed, steps)
+    due_ns = draws.due(serving.arrivals, load, seed, steps)
     if steps == 1 and serving.arrivals.process != "users":
         return rows(len(due_ns), due_ns=due_ns)
     return sessions.paused(sessions.started(due_ns, steps), serving.prompts, seed)
@@ -87,7 +87,7 @@ def _open(serving: Serving, load: float | None, seed: int) -> Schedule:
 
 def _replayed(serving: Serving, base: Path) -> Schedule:
     """The recorded requests up to the end of the load."""
-    arrivals, end_ns = serving.arrivals, times.horizon_ns(serving.arrivals)
+    arrivals, end_ns = serving.arrivals, draws.horizon_ns(serving.arrivals)
     load = traces.replay(base / arrivals.trace, arrivals.trace_format, arrivals.speed, end_ns)
     too_late = load.due_ns >= end_ns
     unreachable = np.isin(load.session, load.session[too_late & (load.turn == 0)]) & (load.due_ns == NONE)
@@ -105,7 +105,7 @@ def _phased(load: Schedule, serving: Serving) -> Schedule:
 
 
 def _warm_up_ns(serving: Serving) -> int:
-    return round(serving.arrivals.warm_up_s * times.NS)
+    return round(serving.arrivals.warm_up_s * draws.NS)
 
 
 def _worded(load: Schedule, serving: Serving, scenario: Scenario, seed: int) -> Schedule:
@@ -131,5 +131,5 @@ def _with_checks(load: Schedule, placed: Schedule, serving: Serving) -> Schedule
         steps = 1 if load.together else sessions.length(serving.prompts)
         return checks.within_streams(load, placed, steps, arrivals.requests)
     return checks.within_times(
-        load, placed, _warm_up_ns(serving), times.horizon_ns(arrivals), arrivals.requests, add=arrivals.process in ("trace", "offline")
+        load, placed, _warm_up_ns(serving), draws.horizon_ns(arrivals), arrivals.requests, add=arrivals.process in ("trace", "offline")
     )

@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fireassay.traffic.arrivals.draws import Floats, Ints, exponential, source
-from fireassay.traffic.arrivals.rows import THINK, TOOL, replaced, rows
-from fireassay.traffic.arrivals.schedule import NONE, Schedule
-from fireassay.traffic.arrivals.times import NS
+from fireassay.traffic.arrivals.draws import NS, Floats, Ints, exponential, source
+from fireassay.traffic.arrivals.schedule import NONE, THINK, TOOL, Schedule, replaced, rows
 
 if TYPE_CHECKING:
     from fireassay.spec.sections.serving import Prompts

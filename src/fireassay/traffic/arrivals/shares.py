@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fireassay.traffic.arrivals.rows import COLD, Ints
-from fireassay.traffic.arrivals.schedule import NONE, Schedule
+from fireassay.traffic.arrivals.schedule import COLD, NONE, Ints, Schedule
 
 
 def mine(schedule: Schedule, k: int, n: int) -> Ints:

@@ -16,10 +16,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from fireassay.traffic.arrivals import sessions
-from fireassay.traffic.arrivals.draws import Ints, exponential, source
-from fireassay.traffic.arrivals.rows import chosen, replaced, rows
-from fireassay.traffic.arrivals.schedule import NONE, Schedule
-from fireassay.traffic.arrivals.times import NS, horizon_ns
+from fireassay.traffic.arrivals.draws import NS, Ints, exponential, horizon_ns, source
+from fireassay.traffic.arrivals.schedule import NONE, Schedule, chosen, replaced, rows
 
 if TYPE_CHECKING:
     from fireassay.spec.sections.serving import Arrivals, Serving

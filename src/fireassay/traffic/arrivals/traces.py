@@ -26,13 +26,16 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal, DecimalException
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
 from fireassay.errors import Problem, SpecError
-from fireassay.traffic.arrivals.rows import Ints, rows
-from fireassay.traffic.arrivals.schedule import NONE, PAUSES, Schedule
+from fireassay.traffic.arrivals.schedule import NONE, PAUSES, Ints, Schedule, rows
+
+if TYPE_CHECKING:
+    pass
+
 
 Format = Literal["auto", "mooncake", "burstgpt", "azure", "jsonl"]
 WHERE: Final = "serving.arrivals.trace"

@@ -21,7 +21,7 @@ from fireassay.errors import WorkloadError
 from fireassay.spec.sections.serving import Target
 from fireassay.traffic.backends.support.options import option
 from fireassay.traffic.parts import Answer, Ask, Backend, Kind, Option, Reply, Wire
-from fireassay.traffic.replies.events import status_of
+from fireassay.traffic.replies.openai_json import status_of
 
 if TYPE_CHECKING:
     from fireassay.instruments.calls.generation import Generation, Generator

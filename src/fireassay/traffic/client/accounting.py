@@ -15,8 +15,7 @@ from fireassay.traffic.client.log import RequestLog, Row, Times, times_of
 from fireassay.traffic.client.plan import Made, Plan, Request
 from fireassay.traffic.client.window import Window
 from fireassay.traffic.parts import Answer, Json, Prompt
-from fireassay.traffic.replies.events import status_of
-from fireassay.traffic.replies.openai_json import model_named, rate_limits
+from fireassay.traffic.replies.openai_json import model_named, rate_limits, status_of
 from fireassay.traffic.wire.response import Exchange
 
 MODEL_WITHIN: Final = 1024  # first bytes of an answer searched for the model's name

@@ -34,7 +34,7 @@ from fireassay.record.writer import StreamWriter
 from fireassay.spec.plan import Configuration
 from fireassay.spec.sections.serving import Serving, Target
 from fireassay.traffic.arrivals.schedule import KINDS
-from fireassay.traffic.client import due_journal
+from fireassay.traffic.client import due
 from fireassay.traffic.client.due import Agenda
 from fireassay.traffic.client.load import Load
 from fireassay.traffic.client.log import LONGEST_SAID, RequestLog
@@ -195,7 +195,7 @@ class Client:
         assigned = arrivals.mine(schedule, self.number, job.clients)
         prompts = prompts_of(serving, job.configuration, job.base, job.seed, job.launch)
         first_byte_s = client.first_byte_timeout_s
-        self.noted = due_journal.opened(job.load / due_journal.name(self.number), len(schedule))
+        self.noted = due.opened(job.load / due.name(self.number), len(schedule))
         self.ways, core = ways(job.target, client, backend, self.noted)
         if core is not None:
             self._give_way()

@@ -34,7 +34,7 @@ from fireassay.spec.sections.scenario import DATASET, Scenario, parse, unsuited
 from fireassay.spec.sections.serving import Serving
 from fireassay.traffic.arrivals.schedule import BLOCK_TOKENS, KINDS, PAUSES, Schedule
 from fireassay.traffic.parts import Json, Prompt
-from fireassay.traffic.prompts import conversation, datasets, images, tokens
+from fireassay.traffic.prompts import conversation, datasets, tokens
 from fireassay.traffic.prompts.datasets import Dataset, Row
 from fireassay.traffic.prompts.texts import MASK, Frame, Texts, chat_frame, mix
 
@@ -293,9 +293,9 @@ class Prompts:
         return _said(self.texts.characters(self.scenario.numbers[0], number), history)
 
     @cached_property
-    def _drawn(self) -> images.Images:
+    def _drawn(self) -> conversation.Images:
         width, height, _ = self.scenario.images
-        return images.Images(width, height)
+        return conversation.Images(width, height)
 
     def _tool_step(self, seed: int, history: Sequence[Json]) -> Prompt:
         text = self.texts.content(self._asked.tool_tokens, seed ^ self._salt, unique=self._busts)
@@ -329,7 +329,7 @@ class Prompts:
 
     def _row(self, row: Row, text: str, history: Sequence[Json]) -> Prompt:
         earlier = history or row.before
-        image_bytes = tuple(images.from_file(path, self._folder) for path in row.images) if not history else ()
+        image_bytes = tuple(conversation.from_file(path, self._folder) for path in row.images) if not history else ()
         if self._task in SILENT:
             documents = row.documents or (text,)
             return Prompt(documents=documents, query=text if self._task == "rerank" else "", example=row.id)

@@ -22,6 +22,7 @@ from fireassay.traffic.wire.response import Exchange
 if TYPE_CHECKING:
     import ssl
 
+
 MODEL_THREAD: Final = "assay-model"  # runs the model of this process
 
 

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 from fireassay.traffic.parts import Answer, Kind, Reply, Status
-from fireassay.traffic.replies.events import began_well, events, failure
-from fireassay.traffic.replies.openai_json import MOST_ERROR, count, error_message, is_error, loads
+from fireassay.traffic.replies.openai_json import MOST_ERROR, began_well, count, error_message, events, failure, is_error, loads
 
 UNFINISHED: Final = "the answer ended without a finish reason"
 # Vendors' names of the two usual finish reasons.
