@@ -28,7 +28,7 @@ from fireassay.record.launch_rows import launch_row, table_row, write_launch
 from fireassay.record.unsealed import launch_folders, launch_name, read_launch
 from fireassay.runners.experiment import policy
 from fireassay.spec.plan import PlannedLaunch
-from fireassay.traffic.arrivals import make, shares
+from fireassay.traffic.arrivals import make, streams
 from fireassay.traffic.arrivals.schedule import KINDS, NONE, PHASES, Schedule
 from fireassay.traffic.client import due
 
@@ -131,9 +131,9 @@ def lost(
     schedule: Schedule, client: int, clients: int, seen: frozenset[int], t0_ns: int, end_ns: int, noted: Noted | None = None
 ) -> Iterator[int]:
     """The numbers of a client's due requests without a row, ascending."""
-    before = shares.predecessors(schedule)
+    before = streams.predecessors(schedule)
     first = True  # the first cold request has no predecessor
-    for number in shares.mine(schedule, client, clients).tolist():
+    for number in streams.mine(schedule, client, clients).tolist():
         due, cold = int(schedule.due_ns[number]), PHASES[schedule.phase[number]] == "cold"
         if number in seen:
             was_due = False

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fireassay.spec.sections.scenario import parse
-from fireassay.traffic.arrivals import checks, draws, sessions, streams, traces
+from fireassay.traffic.arrivals import checks, draws, streams, traces
 from fireassay.traffic.arrivals.draws import generator, text_seeds
 from fireassay.traffic.arrivals.scenarios import lengths
 from fireassay.traffic.arrivals.schedule import MAIN, NONE, TOOL, WARM_UP, Schedule, chosen, joined, replaced, rows
@@ -32,8 +32,8 @@ from fireassay.traffic.arrivals.schedule import batches as batches
 from fireassay.traffic.arrivals.schedule import digest as digest
 from fireassay.traffic.arrivals.schedule import read as read
 from fireassay.traffic.arrivals.schedule import write as write
-from fireassay.traffic.arrivals.shares import mine as mine
-from fireassay.traffic.arrivals.shares import predecessors as predecessors
+from fireassay.traffic.arrivals.streams import mine as mine
+from fireassay.traffic.arrivals.streams import predecessors as predecessors
 
 if TYPE_CHECKING:
     from fireassay.spec.plan import Configuration
@@ -78,11 +78,11 @@ def _timed(serving: Serving, configuration: Configuration, seed: int, base: Path
 
 
 def _open(serving: Serving, load: float | None, seed: int) -> Schedule:
-    steps = sessions.length(serving.prompts)
+    steps = streams.length(serving.prompts)
     due_ns = draws.due(serving.arrivals, load, seed, steps)
     if steps == 1 and serving.arrivals.process != "users":
         return rows(len(due_ns), due_ns=due_ns)
-    return sessions.paused(sessions.started(due_ns, steps), serving.prompts, seed)
+    return streams.paused(streams.started(due_ns, steps), serving.prompts, seed)
 
 
 def _replayed(serving: Serving, base: Path) -> Schedule:
@@ -128,7 +128,7 @@ def _worded(load: Schedule, serving: Serving, scenario: Scenario, seed: int) -> 
 def _with_checks(load: Schedule, placed: Schedule, serving: Serving) -> Schedule:
     arrivals = serving.arrivals
     if (load.stream >= 0).any():
-        steps = 1 if load.together else sessions.length(serving.prompts)
+        steps = 1 if load.together else streams.length(serving.prompts)
         return checks.within_streams(load, placed, steps, arrivals.requests)
     return checks.within_times(
         load, placed, _warm_up_ns(serving), draws.horizon_ns(arrivals), arrivals.requests, add=arrivals.process in ("trace", "offline")
