@@ -40,7 +40,12 @@ PLUG_INS: dict[str, str] = {
 # Folders whose plug-ins are sorted into subfolders; elsewhere a subfolder is a separate package.
 SORTED = frozenset({"metrics", "verdict.audits"})
 # Folders in which each file defines a family: a tuple of named plug-ins.
-FAMILIES = {"metrics": "METRICS", "quality.scoring.metrics": "METRICS", "quality.scoring.extractors": "EXTRACTORS"}
+FAMILIES = {
+    "metrics": "METRICS",
+    "verdict.audits": "AUDITS",
+    "quality.scoring.metrics": "METRICS",
+    "quality.scoring.extractors": "EXTRACTORS",
+}
 FOLDERS = frozenset({"kinds"})  # a plug-in is a folder, whose `__init__` defines the constant
 OF_KINDS = frozenset({"metrics", "verdict.audits", "verdict.gates"})  # the folder of a kind may hold some
 HELPERS = "support"  # a subfolder without plug-ins

@@ -43,9 +43,9 @@ def refuse(event, arguments):
 sys.addaudithook(refuse)
 
 from fireassay.cli import main
-from fireassay.quality.sandbox.assemble import program
+from fireassay.quality.sandbox.check import program
 from fireassay.quality.sandbox.check import check_program
-from fireassay.quality.sandbox.limits import Limits
+from fireassay.quality.sandbox.outcomes import Limits
 from fireassay.quality.sandbox.probing import probe
 from fireassay.quality.tasks import gsm8k, humaneval
 
@@ -136,6 +136,7 @@ def isolated(command: list[str], folder: Path, program: str, *words: str) -> Any
     return json.loads((folder / "said.json").read_text())
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_scores_sandbox_layouts_and_verdicts_need_no_network(folder: Path) -> None:
     for library in ("rouge_score", "sacrebleu"):
@@ -150,6 +151,7 @@ def test_scores_sandbox_layouts_and_verdicts_need_no_network(folder: Path) -> No
     assert set(said["codes"].values()) == {0}, said
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 @pytest.mark.torch
 def test_evaluating_over_the_loopback_or_in_process_and_importing_need_no_way_out(tmp_path: Path) -> None:

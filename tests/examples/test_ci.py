@@ -112,6 +112,7 @@ primary = "step_time"
 """
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_the_base_branch_workflow_fails_a_slower_change_although_the_base_has_no_gate(repository: Path, tmp_path: Path) -> None:
     """The change's steps take five times as long."""

@@ -135,6 +135,7 @@ def test_a_package_that_is_missing_is_named() -> None:
     assert module(MAKE_MODEL).missing({"json": "json", "no_such_module_here": "its-package"}) == ["its-package"]
 
 
+@pytest.mark.deep
 @pytest.mark.torch
 def test_rounded_weights_are_multiples_of_their_rows_step_and_vectors_stay(tmp_path: Path) -> None:
     import torch

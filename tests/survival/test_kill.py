@@ -20,7 +20,7 @@ def length_s(tmp_path_factory: pytest.TempPathFactory) -> float:
 
 @pytest.mark.survival
 @pytest.mark.parametrize("victim", ["coordinator", "worker", "ctrl-c"])
-@pytest.mark.parametrize("moment", range(MOMENTS))
+@pytest.mark.parametrize("moment", [pytest.param(0, marks=pytest.mark.core), *range(1, MOMENTS)])
 def test_the_plan_is_completed_and_nothing_is_left_after_a_kill_at_a_random_moment(
     tmp_path: Path, length_s: float, victim: str, moment: int
 ) -> None:

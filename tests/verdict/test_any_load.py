@@ -94,7 +94,7 @@ def test_any_load_is_judged(made: ServingMade, state: str, sealed: bool) -> None
     assert list(verdict.dimensions) == list(measured.configurations)
     assert all(tuple(row) == DIMENSIONS for row in verdict.dimensions.values())
     assert verdict.recommendations[0].goal == "recommended"
-    assert all(bool(p.reason) is (p.state == "not examined") for p in of_record(measured, judgement.results))
+    assert all(bool(p.reason) is (p.state == "not examined") for p in of_record(measured))
     assert len(checklist(measured, judgement)) == 12
     assert artifact(measured)
     side = Side(label="a", measured=measured, judgement=judgement)

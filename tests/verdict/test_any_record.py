@@ -126,7 +126,7 @@ def test_any_record_is_judged_and_shown(made: Handmade, state: str, sealed: bool
     assert judgement.verdict.sentence
     assert list(judgement.verdict.dimensions) == list(measured.configurations)
     assert all(tuple(row) == DIMENSIONS for row in judgement.verdict.dimensions.values())
-    assert all(bool(p.reason) is (p.state == "not examined") for p in of_record(measured, judgement.results))
+    assert all(bool(p.reason) is (p.state == "not examined") for p in of_record(measured))
     view = build(measured, judgement)
     for name in ("terminal", "json", "markdown", "excel", "latex"):
         assert content(view, name)

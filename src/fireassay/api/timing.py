@@ -12,7 +12,7 @@ from fireassay.api import html
 from fireassay.api.estimate import Absent, Estimate
 from fireassay.api.record import ROOT, Record
 from fireassay.printable import printable
-from fireassay.spec.sections.timing import ROUNDS
+from fireassay.spec.sections.workload import ROUNDS
 
 
 @dataclass(frozen=True, kw_only=True)

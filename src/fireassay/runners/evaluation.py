@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from fireassay import catalog
-from fireassay.errors import Interrupted, Problem, SpecError
+from fireassay.errors import Interrupted, Problem, SpecError, refuse_any
 from fireassay.instruments import encoder
 from fireassay.quality.rows import PROPER, Asked, Scores, all_scored, write_answers, write_scores
 from fireassay.quality.scoring import scoring
@@ -62,7 +62,7 @@ def section(experiment: Experiment) -> tuple[Evaluation, Serving]:
         missing.append("evaluation.task")
     if missing or evaluation is None or load is None:
         fix = "Or use: assay evaluate --task NAME --data PATH --target URL --model M"
-        raise SpecError(tuple(Problem(where=name, found="nothing", allowed="a value", fix=fix) for name in missing), "the evaluation")
+        raise SpecError((Problem(name, "nothing", "a value", fix) for name in missing), "the evaluation")
     return evaluation, load
 
 
@@ -129,9 +129,8 @@ def folders_exist(experiment: Experiment, folder: Path) -> None:
         address = re.fullmatch(r"[\w.-]+:\d+(/.*)?", place)
         fix = f"Did you mean http://{place}?" if address else f"The full path is {path.resolve()}."
         allowed = "an address as http://HOST:PORT, or a folder with a model that transformers can load"
-        problems.append(Problem(where=f"serving.targets[{index}]", found=f"{shown(place)}, {state}", allowed=allowed, fix=fix))
-    if problems:
-        raise SpecError(tuple(problems), "the engines")
+        problems.append(Problem(f"serving.targets[{index}]", f"{shown(place)}, {state}", allowed, fix))
+    refuse_any(problems, "the engines")
 
 
 def _likelihoods(tasks: Sequence[Task]) -> bool:

@@ -68,7 +68,7 @@ class Kind:
     quality_remedy: str = "keep the global batch, seed and learning rate of the base, or tune this worker count separately"
 
     def concerns(self, about: tuple[str, ...]) -> bool:
-        """Whether something about these kinds applies to records of this one."""
+        """True if something about these kinds applies to records of this one."""
         return EVERY in about or self.name in about or not self.about.isdisjoint(about)
 
 

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import refuse
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.sections.faults import Fault
 from fireassay.spec.sections.scenario import DATASET
@@ -46,7 +46,7 @@ class PlannedFault:
 
     @property
     def may_strike_in_the_middle(self) -> bool:
-        """Whether it may strike mid-run if no checkpoint is saved, as the user set no other moment."""
+        """True if it may strike mid-run if no checkpoint is saved, as the user set no other moment."""
         fault = self.training
         return fault is not None and fault.after_checkpoints is None and fault.at_step is None and not self.during_checkpoint
 
@@ -93,7 +93,7 @@ def configuration_name(workers: int) -> str:
 def configurations(experiment: Experiment) -> tuple[Configuration, ...]:
     """The configurations of a block: worker counts ascending, or engines, scenarios and loads in the given order."""
     if experiment.serving is not None and experiment.evaluation is not None:
-        return tuple(_asked(target, experiment.serving) for target in targets_of(experiment.serving))
+        return tuple(_evaluated(target, experiment.serving) for target in targets_of(experiment.serving))
     if experiment.serving is not None:
         return _loads(experiment.serving)
     if experiment.evaluation is not None:
@@ -101,7 +101,7 @@ def configurations(experiment: Experiment) -> tuple[Configuration, ...]:
     return tuple(Configuration(name=configuration_name(level), workers=level) for level in sorted(experiment.factor.levels))
 
 
-def _asked(target: Target, serving: Serving) -> Configuration:
+def _evaluated(target: Target, serving: Serving) -> Configuration:
     """An engine that is asked every item."""
     load = serving.concurrency[0] if serving.concurrency else 1
     replicas = len(target.urls) or target.replicas
@@ -164,15 +164,11 @@ def refuse_endless(experiment: Experiment) -> None:
         each = len(experiment.evaluation.answers)
     faults = len(experiment.faults)
     if each * (experiment.blocks + faults) > MOST_LAUNCHES:
-        raise SpecError(
-            (
-                Problem(
-                    where="launches",
-                    found=f"{each:,} configurations in {experiment.blocks:,} blocks, with {faults:,} faults",
-                    allowed=f"at most {MOST_LAUNCHES:,} launches",
-                    fix="Make an experiment of its own of some of them.",
-                ),
-            )
+        raise refuse(
+            "launches",
+            f"{each:,} configurations in {experiment.blocks:,} blocks, with {faults:,} faults",
+            f"at most {MOST_LAUNCHES:,} launches",
+            "Make an experiment of its own of some of them.",
         )
 
 

@@ -93,6 +93,7 @@ def checked(root: Path, capsys: pytest.CaptureFixture[str], *words: str) -> tupl
     return code, document
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_four_times_the_work_is_confirmed_against_the_commit_of_the_baseline(
     repository: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -114,6 +115,7 @@ def test_four_times_the_work_is_confirmed_against_the_commit_of_the_baseline(
     assert resolve("latest", tmp_path / "records") == new
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_a_slow_day_is_suspected_and_not_confirmed(repository: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     base = measure(repository, tmp_path / "records")

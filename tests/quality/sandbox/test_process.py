@@ -23,7 +23,7 @@ SLEEPS = "import os, time\ndef add(a, b):\n    os.fork()\n    time.sleep(3600)\n
 PARENT = """
 import sys, time
 from fireassay.quality.sandbox.check import Program, check_program
-from fireassay.quality.sandbox.limits import Limits
+from fireassay.quality.sandbox.outcomes import Limits
 from fireassay.quality.sandbox.probing import examined
 tier = examined(sys.argv[1])
 print("ready", flush=True)

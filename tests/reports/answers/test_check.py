@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from fireassay.estimates.estimate import Estimate
-from fireassay.reports.page import Edge, Page, Section
+from fireassay.reports.charts.model import Edge
+from fireassay.reports.page import Page, Section
 from fireassay.reports.pages.check import page
 from fireassay.reports.writers import markdown
 from fireassay.verdict.checking.check import check

@@ -17,7 +17,7 @@ from fireassay.traffic.client import due
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from fireassay.traffic.client import due_journal
+from fireassay.traffic.client import due as due_journal
 noted = due_journal.opened(Path(sys.argv[1]), 5)
 noted[0], noted[3] = 10**18, 7
 os.kill(os.getpid(), signal.SIGKILL)

@@ -14,18 +14,18 @@ from fireassay.verdict.judge import judge
 from tests.handmade import Handmade
 from tests.metrics.trials_made import timing
 from tests.records.make import HERE, TRAINERS
-from tests.verdict.making import good, judged
+from tests.verdict.making import good
 from tests.verdict.test_broken_trainers import FAULTS
 
 pytestmark = pytest.mark.slow
 
 
 def pitfalls(made: Handmade) -> dict[str, Pitfall]:
-    return {pitfall.name: pitfall for pitfall in of_record(made.measured(), judged(made).results)}
+    return {pitfall.name: pitfall for pitfall in of_record(made.measured())}
 
 
 def test_a_good_record_fell_into_none_and_every_audit_of_records_is_listed_once() -> None:
-    found = of_record(good().measured(), judged(good()).results)
+    found = of_record(good().measured())
     assert [pitfall.name for pitfall in found if pitfall.state == "fallen into"] == []
     audits = catalog.load_all("verdict.audits")
     of_records = {name for name, audit in audits.items() if audit.of_records and TRAINING.concerns(audit.about)}
@@ -40,7 +40,7 @@ def test_the_gravest_stand_first_and_the_clear_ones_last() -> None:
     made = good(blocks=4, scaling=Scaling(mode="strong"))
     made.rows["steps"] = [(*row[:12], 8.0, *row[13:]) for row in made.rows["steps"]]  # the batch grows with the workers
     made.rows["samples"] = []
-    found = of_record(made.measured(), judged(made).results)
+    found = of_record(made.measured())
     assert [pitfall.name for pitfall in found[:2]] == ["scaling_mode", "launches"]
     assert [pitfall.state for pitfall in found] == sorted((p.state for p in found), key=["fallen into", "not examined", "clear"].index)
 

@@ -62,10 +62,10 @@ def after_block(progress: RunProgress) -> Provisional | None:
     from fireassay.cli.support.interim_analysis import computed
     from fireassay.estimates.estimate import Estimate
     from fireassay.frames.record_data import from_record
+    from fireassay.metrics.results import about
     from fireassay.record.reader import open_record
     from fireassay.record.unjudged import judged_from
     from fireassay.spec.plan import configurations
-    from fireassay.verdict.judge import about
 
     with judged_from(progress.record):
         measured = from_record(open_record(progress.record))

@@ -76,7 +76,7 @@ def _of_record(name: str, root: Path) -> tuple[Sheet, int]:
     with judged_from(path):
         measured = from_record(open_record(path))
         judgement = judge(measured)
-        pitfalls = of_record(measured, judgement.results)
+        pitfalls = of_record(measured)
     facts = facts_needed(judgement.verdict.findings)
     sheet = Sheet(
         kind="record",

@@ -104,7 +104,7 @@ def planned(experiment: Experiment, *, quiet: bool) -> None:
         for sentence in sentences(told):
             say(sentence, file=sys.stderr)
     if problems := refusals(experiment, told):
-        raise SpecError(tuple(as_flag(problem) for problem in problems), "the flags")
+        raise SpecError((as_flag(problem) for problem in problems), "the flags")
 
 
 def _changes(task: Task) -> dict[str, Any]:

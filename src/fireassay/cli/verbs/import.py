@@ -111,33 +111,32 @@ def _known(given: str) -> str:
     Raises:
         SpecError: there is none.
     """
-    from fireassay.errors import Problem, SpecError
+    from fireassay.errors import refuse
     from fireassay.spec.explain import did_you_mean, shown
 
     tool = given.replace("-", "_")
     named = (*TOOLS, *catalog.third_party("importers"), "nccl_tests", *HARNESSES, *catalog.third_party("importers.harnesses"))
     if tool and tool not in named:
         words = [name.replace("_", "-") for name in named]
-        problem = Problem(where="--from", found=shown(given), allowed=f"one of {', '.join(words)}", fix=did_you_mean(given, words))
-        raise SpecError((problem,), "the import")
+        raise refuse("--from", shown(given), f"one of {', '.join(words)}", did_you_mean(given, words), source="the import")
     return tool
 
 
 def _refuse_sides(arguments: argparse.Namespace) -> None:
-    from fireassay.errors import Problem, SpecError
+    from fireassay.errors import refuse
 
     flags = ("margin", "metric", "varying", "most_failed")
     given = [f"--{name.replace('_', '-')}" for name in flags if getattr(arguments, name) not in (None, "", [])]
     several = [f"{len(arguments.files)} paths"] if len(arguments.files) > 1 else []
     if several or given:
         names = " or ".join(name.replace("_", "-") for name in HARNESSES)
-        problem = Problem(
-            where="assay import",
-            found=", ".join((*several, *given)),
-            allowed=f"one file or folder of a load generator; several paths and these flags with results of {names}",
-            fix=f"Import each alone, or name the harness: --from {names}",
+        raise refuse(
+            "assay import",
+            ", ".join((*several, *given)),
+            f"one file or folder of a load generator; several paths and these flags with results of {names}",
+            f"Import each alone, or name the harness: --from {names}",
+            source="the import",
         )
-        raise SpecError((problem,), "the import")
 
 
 VERB = Verb(

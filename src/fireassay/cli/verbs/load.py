@@ -85,14 +85,13 @@ def _check(experiment: Experiment, arguments: argparse.Namespace) -> int:
 
 def _one_engine(experiment: Experiment) -> tuple[str, ...]:
     """The addresses to check."""
-    from fireassay.errors import Problem, SpecError
+    from fireassay.errors import refuse
     from fireassay.spec.plan import targets_of
 
     targets = targets_of(experiment.serving) if experiment.serving else ()
     if len(targets) > 1:
         names = ", ".join(target.name for target in targets)
-        problem = Problem(where="--check", found=f"{len(targets)} engines ({names})", allowed="one engine", fix="Check each engine alone.")
-        raise SpecError((problem,), "the flags")
+        raise refuse("--check", f"{len(targets)} engines ({names})", "one engine", "Check each engine alone.", source="the flags")
     return tuple(url for target in targets for url in target.urls)
 
 

@@ -109,11 +109,11 @@ def show_dry_run(experiment: Experiment, arguments: argparse.Namespace) -> int:
 
 def refuse_detect(arguments: argparse.Namespace) -> None:
     """Refuse `--detect` of a run: it answers before one."""
-    from fireassay.errors import Problem, SpecError
+    from fireassay.errors import refuse
 
     if arguments.detect is not None:
         fix = "Add --dry-run; then run with the --launches that it prints."
-        raise SpecError((Problem(where="--detect", found=f"{arguments.detect:g}", allowed="with --dry-run", fix=fix),), "the command line")
+        raise refuse("--detect", f"{arguments.detect:g}", "with --dry-run", fix, source="the command line")
 
 
 def dry_run(experiment: Experiment, root: Path, *, full: bool = False, detect: float | None = None) -> str:
@@ -183,10 +183,10 @@ def _expected_seconds(experiment: Experiment, earlier: RecordData | None) -> flo
 
 
 def _foreseen(experiment: Experiment, earlier: RecordData | None, detect: float | None) -> Sequence[Expectation]:
-    from fireassay.verdict.judge import about, compute
+    from fireassay.metrics.results import LazyResults
     from fireassay.verdict.power import foresee
 
-    results = None if earlier is None else compute(earlier, about(earlier))
+    results = None if earlier is None else LazyResults(earlier)
     return foresee(experiment, earlier, results, _noise_floor(), detect)
 
 

@@ -60,11 +60,10 @@ def _digest(text: str | None) -> str:
         return ""
     match = DIGEST.fullmatch(text.strip())
     if match is None:
-        from fireassay.errors import Problem, SpecError
+        from fireassay.errors import refuse
 
-        raise SpecError(
-            (Problem(where="--expect", found=repr(text), allowed="64 hexadecimal digits, the SHA-256 that a report of the record shows"),),
-            "the command line",
+        raise refuse(
+            "--expect", repr(text), "64 hexadecimal digits, the SHA-256 that a report of the record shows", source="the command line"
         )
     return match[1].lower()
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NoReturn, TextIO
 
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import SpecError, refuse
 
 CHUNK: Final = 1 << 20  # characters read at a time
 # characters of a value outside the long lists, or of one element of such a list
@@ -46,7 +46,7 @@ class Place:
         """The error to raise for an invalid value."""
         line = f", line {self.line}" if self.line else ""
         where = f"{self.path} ({self.file}{line})" if self.path else f"{self.file}{line}"
-        return SpecError((Problem(where=where, found=shown(found), allowed=allowed, fix=fix),), "the imported file")
+        return refuse(where, shown(found), allowed, fix, source="the imported file")
 
 
 def shown(value: object) -> str:

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from fireassay import catalog
 from fireassay.clock import Clock
-from fireassay.errors import Problem, RecordError, SpecError
+from fireassay.errors import RecordError, SpecError, refuse
 from fireassay.importers import nccl_tests
 from fireassay.importers.support.base import UNSAID, Foreign, Imported, Load, Row, discard, first, record_name
 from fireassay.importers.support.documents import Place, Words, head, opened
@@ -156,7 +156,7 @@ def _the_one(matching: Sequence[Foreign], tools: Mapping[str, Foreign], path: Pa
     titles = " and of ".join(candidate.title for candidate in matching)
     found = f"results of {titles}" if matching else "no results of a known load generator or harness"
     fix = f"Name the tool: --tool {' or --tool '.join(names)}."
-    raise SpecError((Problem(where=str(path), found=found, allowed=allowed, fix=fix),), "the imported file")
+    raise refuse(str(path), found, allowed, fix, source="the imported file")
 
 
 def _digests(foreign: Foreign, chosen: Sequence[Path]) -> dict[str, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Final, Literal
 
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import Problem, refuse_any
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,12 +26,11 @@ class Limits:
 
     def __post_init__(self) -> None:
         wrong = tuple(
-            Problem(where=field.name, found=repr(getattr(self, field.name)), allowed="a number above 0")
+            Problem(field.name, repr(getattr(self, field.name)), "a number above 0")
             for field in fields(self)
             if not 0 < getattr(self, field.name) < 2**31
         )
-        if wrong:
-            raise SpecError(wrong, "the limits of the sandbox")
+        refuse_any(wrong, "the limits of the sandbox")
 
     @property
     def signature(self) -> str:

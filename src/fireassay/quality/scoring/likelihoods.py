@@ -21,7 +21,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import SpecError, refuse
 from fireassay.quality.scoring.items import Item
 from fireassay.quality.scoring.text_metric import Array
 from fireassay.spec.explain import shown
@@ -134,7 +134,7 @@ def right_texts(answers: Sequence[str], references: Sequence[Sequence[str]]) -> 
 
 
 def _wrong(item: Item, found: str, allowed: str) -> SpecError:
-    return SpecError((Problem(where=f"item {item.id}", found=found, allowed=allowed),), "the task")
+    return refuse(f"item {item.id}", found, allowed, source="the task")
 
 
 def kl_at_least(reference: Mapping[str, float], replica: Mapping[str, float]) -> float:

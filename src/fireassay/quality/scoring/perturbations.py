@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Final
 
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import refuse
 from fireassay.quality.scoring.items import Item, Task
 from fireassay.spec.explain import did_you_mean, shown
 
@@ -111,9 +111,7 @@ def perturbed(task: Task, names: Sequence[str], seed: int) -> Task:
     for name in names:
         if name not in PERTURBATIONS:
             fix = did_you_mean(name, PERTURBATIONS)
-            raise SpecError(
-                (Problem(where="perturbations", found=shown(name), allowed=f"one of {', '.join(PERTURBATIONS)}", fix=fix),), task.name
-            )
+            raise refuse("perturbations", shown(name), f"one of {', '.join(PERTURBATIONS)}", fix, source=task.name)
     changes = [PERTURBATIONS[name] for name in names]
     items = [variant for item in task.items for variant in _variants(item, changes, seed, task.shots)]
     used = {**task.options, "perturbations": ",".join(one.label for one in changes), "perturbation_seed": seed}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fireassay import catalog
-from fireassay.errors import EnvironmentLacks, Problem, SpecError
+from fireassay.errors import EnvironmentLacks, Problem, refuse, refuse_any
 from fireassay.quality.scoring.items import Extraction, Extractor
 from fireassay.quality.scoring.text_metric import Array, Encoder, Options, Prepared, TextMetric
 from fireassay.spec.explain import did_you_mean, shown
@@ -52,16 +52,15 @@ def prepared(names: Sequence[str], options: Options, encoder_of: Callable[[str],
     known = {f"{name}.{option}" for name, metric in metrics.items() for option in metric.options}
     unknown = [
         Problem(
-            where=f"evaluation.options.{name}",
-            found=shown(value),
-            allowed=f"one of {', '.join(sorted(known))}" if known else f"no option: {', '.join(names)} have none",
-            fix=did_you_mean(name, known),
+            f"evaluation.options.{name}",
+            shown(value),
+            f"one of {', '.join(sorted(known))}" if known else f"no option: {', '.join(names)} have none",
+            did_you_mean(name, known),
         )
         for name, value in options.items()
         if name not in known
     ]
-    if unknown:
-        raise SpecError(tuple(unknown), "the options of scores")
+    refuse_any(unknown, "the options of scores")
     return tuple(
         Score(metric=metric, prepared=_prepared(metric, _of(name, metric, options), encoder_of)) for name, metric in metrics.items()
     )
@@ -73,10 +72,9 @@ def _prepared(metric: TextMetric, options: Options, encoder_of: Callable[[str], 
     folder = options["model"]
     if not isinstance(folder, str) or not folder:
         where = f"evaluation.options.{metric.name}.model"
-        problem = Problem(
-            where=where, found=shown(folder), allowed="the folder of an encoder", fix=f'{metric.name}.model = "path/to/model"'
+        raise refuse(
+            where, shown(folder), "the folder of an encoder", f'{metric.name}.model = "path/to/model"', source="the options of scores"
         )
-        raise SpecError((problem,), "the options of scores")
     if encoder_of is None:
         raise EnvironmentLacks(f"{metric.title} needs a model of language, which is not loaded here")
     return metric.prepare_with(options, encoder_of(folder))

@@ -16,7 +16,7 @@ from hashlib import sha256
 from typing import Final
 
 from fireassay import catalog
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import refuse
 from fireassay.quality.scoring.items import Item, Task
 from fireassay.quality.scoring.text_metric import TextMetric
 from fireassay.spec.experiment import Experiment
@@ -34,7 +34,7 @@ def check_margin(experiment: Experiment, metric: TextMetric) -> None:
         return
     allowed = f"less than {highest - lowest:g}: {metric.title} goes from {lowest:g} to {highest:g}"
     fix = f"Quality would be held whatever is answered. A loss of two points is {(highest - lowest) / 50:g}."
-    raise SpecError((Problem(where="quality.margin", found=f"{experiment.quality.margin:g}", allowed=allowed, fix=fix),), "the evaluation")
+    raise refuse("quality.margin", f"{experiment.quality.margin:g}", allowed, fix, source="the evaluation")
 
 
 MAX_STOPS: Final = 4

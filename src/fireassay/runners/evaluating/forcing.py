@@ -32,7 +32,7 @@ from typing import Any, Final
 import numpy as np
 
 from fireassay import catalog, isolated
-from fireassay.errors import EnvironmentLacks, Interrupted, Problem, SpecError, WorkloadError
+from fireassay.errors import EnvironmentLacks, Interrupted, SpecError, WorkloadError, refuse
 from fireassay.quality.rows import PROPER, batch_of
 from fireassay.quality.scoring.items import Item, Task
 from fireassay.quality.scoring.likelihoods import METHOD, kl_at_least
@@ -185,7 +185,7 @@ def check(experiment: Experiment) -> None:
 
 
 def _refused(found: str, allowed: str, fix: str = "") -> SpecError:
-    return SpecError((Problem(where=WHERE, found=found, allowed=allowed, fix=fix or "Or write divergence = 0."),), "the evaluation")
+    return refuse(WHERE, found, allowed, fix or "Or write divergence = 0.", source="the evaluation")
 
 
 def _replicas(experiment: Experiment, target: Target) -> int:

@@ -20,7 +20,7 @@ from time import monotonic, monotonic_ns
 from typing import IO, Any, Final
 
 from fireassay import catalog
-from fireassay.errors import EnvironmentLacks, Problem, SpecError
+from fireassay.errors import EnvironmentLacks, SpecError, refuse, refuse_any
 from fireassay.quality.rows import PROPER
 from fireassay.quality.scoring.items import Extraction, Item, Task
 from fireassay.quality.scoring.likelihoods import METHOD, of_choice, of_text, right_choices, to_text
@@ -75,8 +75,7 @@ def fitting(scores: Sequence[str], method: str, what: str) -> None:
     Raises:
         SpecError: a score of log probabilities for texts, of texts for programs.
     """
-    if problems := tuple(problem for name in scores for problem in unfit("evaluation.metrics", name, method)):
-        raise SpecError(problems, f"the scores of {what}")
+    refuse_any((problem for name in scores for problem in unfit("evaluation.metrics", name, method)), f"the scores of {what}")
 
 
 def chosen(text: str | None) -> Extraction | None:
@@ -118,7 +117,7 @@ def _answer(item: Item, choices: Mapping[int, Mapping[str, Any]]) -> dict[str, A
 
 
 def _wrong(where: str, found: str, allowed: str, fix: str = "") -> SpecError:
-    return SpecError((Problem(where=where, found=found, allowed=allowed, fix=fix),), "the evaluation")
+    return refuse(where, found, allowed, fix, source="the evaluation")
 
 
 CONTEXT: Final = "The capital of France is"

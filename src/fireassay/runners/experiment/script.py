@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from fireassay.errors import EnvironmentLacks, Problem, SpecError
+from fireassay.errors import EnvironmentLacks, Problem, refuse_any
 from fireassay.record.sealing.seal import plan_signature
 from fireassay.record.secrets.names import declare
 from fireassay.record.secrets.redact import REDACTED, SHORTEST_SECRET, redact, redact_arguments, redact_environment
@@ -43,13 +43,12 @@ def refuse_changes(experiment: Experiment, manifest: Mapping[str, Any], before: 
     problems = []
     if plan_signature(experiment) != manifest["plan_signature"]:
         found = "changes since the record began"
-        problems.append(Problem(where="experiment.toml", found=found, allowed="the unchanged experiment", fix=remedy))
+        problems.append(Problem("experiment.toml", found, "the unchanged experiment", remedy))
     then = before.get("script")
     if then is not None and script_identity(experiment, folder)["sha256"] != then["sha256"]:
         found, allowed = f"{then['path']}, changed since the record began", "the unchanged script, so that all launches measure the same"
-        problems.append(Problem(where="workload.script", found=found, allowed=allowed, fix=remedy))
-    if problems:
-        raise SpecError(tuple(problems), "the record to resume")
+        problems.append(Problem("workload.script", found, allowed, remedy))
+    refuse_any(problems, "the record to resume")
 
 
 def with_secrets(experiment: Experiment) -> Experiment:
@@ -78,18 +77,17 @@ def refuse_secrets(experiment: Experiment) -> None:
     cleaned = redact_arguments(arguments)
     problems = tuple(
         Problem(
-            where=f"workload.arguments[{index}]",
-            found=f"an apparent secret: {shown}",
-            allowed="arguments without secrets, since the process list and the record show them",
-            fix="Put it into an environment variable that the script reads; the record redacts those.",
+            f"workload.arguments[{index}]",
+            f"an apparent secret: {shown}",
+            "arguments without secrets, since the process list and the record show them",
+            "Put it into an environment variable that the script reads; the record redacts those.",
         )
         for index, (argument, shown) in enumerate(zip(arguments, cleaned, strict=True))
         if argument != shown and not _harmless(argument.rpartition("=")[2])
     )
     problems += tuple(_conditions(experiment))
     problems += tuple(_targets(experiment))
-    if problems:
-        raise SpecError(problems, "the experiment")
+    refuse_any(problems, "the experiment")
 
 
 def _conditions(experiment: Experiment) -> Iterator[Problem]:
@@ -101,10 +99,10 @@ def _conditions(experiment: Experiment) -> Iterator[Problem]:
     for where, text in texts.items():
         if cleaned[where] != text and not _harmless(text):
             yield Problem(
-                where=redact(where),
-                found="an apparent secret",
-                allowed="public text, since the record and every report show it",
-                fix="Leave it out, or use a name without the secret.",
+                redact(where),
+                "an apparent secret",
+                "public text, since the record and every report show it",
+                "Leave it out, or use a name without the secret.",
             )
 
 
@@ -125,10 +123,10 @@ def _targets(experiment: Experiment) -> Iterator[Problem]:
         plain += [f"command[{i}]" for i, (a, b) in enumerate(zip(target.command, shown, strict=True)) if a != b and not _harmless(a)]
         for name in (*secret, *plain):
             yield Problem(
-                where=f"{where}: {redact(name)}",
-                found="an apparent secret",
-                allowed="public text, since the record shows it",
-                fix='Name the environment variable that holds it: api_key_env = "NAME", or {env:NAME} in a header. '
+                f"{where}: {redact(name)}",
+                "an apparent secret",
+                "public text, since the record shows it",
+                'Name the environment variable that holds it: api_key_env = "NAME", or {env:NAME} in a header. '
                 "An engine that assay starts inherits assay's own environment.",
             )
 
@@ -155,16 +153,15 @@ def refuse_bytes(experiment: Experiment) -> None:
     }
     problems = tuple(
         Problem(
-            where=where,
-            found=ascii(word),
-            allowed="UTF-8 text, since the record keeps every word of the command",
-            fix="Write a script that contains these bytes, and time the script.",
+            where,
+            ascii(word),
+            "UTF-8 text, since the record keeps every word of the command",
+            "Write a script that contains these bytes, and time the script.",
         )
         for where, word in words.items()
         if any("\ud800" <= letter <= "\udfff" for letter in word)  # surrogateescape: bytes that are not UTF-8
     )
-    if problems:
-        raise SpecError(problems, "the script's arguments")
+    refuse_any(problems, "the script's arguments")
 
 
 def _harmless(value: str) -> bool:

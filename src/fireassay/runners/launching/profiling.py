@@ -33,7 +33,7 @@ from fireassay.record import files
 from fireassay.record.unsealed import launch_name
 from fireassay.runners.experiment.context import Job, RunContext
 from fireassay.spec.experiment import Experiment
-from fireassay.spec.sections.profile import Profile
+from fireassay.spec.sections.workload import Profile
 from fireassay.units import MIB
 
 CHUNK: Final = 1 << 20

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fireassay import catalog, isolated
-from fireassay.errors import Interrupted, RecordError, SpecError, WorkloadError
+from fireassay.errors import Interrupted, RecordError, WorkloadError, refuse_any
 from fireassay.instruments.machine.meter import Meter
 from fireassay.launchers.support import supervisor_client
 from fireassay.launchers.support.base import Ending, Request
@@ -466,5 +466,4 @@ def check_plug_ins(task: str, targets: Sequence[Target]) -> None:
     catalog.load("traffic.tasks", task)
     for target in targets:
         catalog.load("traffic.backends", target.backend)
-    if problems := [problem for target in targets for problem in check_options(target, task)]:
-        raise SpecError(tuple(problems), "the engines")
+    refuse_any([problem for target in targets for problem in check_options(target, task)], "the engines")

@@ -11,8 +11,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from fireassay.spec.flags.flag import flag
-from fireassay.spec.flags.texts import option, plain_option
+from fireassay.spec.flags.flag import flag, option, plain_option
 from fireassay.spec.model import NAME_PATTERN, Model, Words, listed
 
 Option = str | int | float | bool

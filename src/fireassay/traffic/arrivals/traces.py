@@ -26,16 +26,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal, DecimalException
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import SpecError, refuse
 from fireassay.traffic.arrivals.schedule import NONE, PAUSES, Ints, Schedule, rows
-
-if TYPE_CHECKING:
-    pass
-
 
 Format = Literal["auto", "mooncake", "burstgpt", "azure", "jsonl"]
 WHERE: Final = "serving.arrivals.trace"
@@ -315,4 +311,4 @@ def _shown(text: str) -> str:
 
 
 def _problem(found: str, allowed: str, remedy: str) -> SpecError:
-    return SpecError((Problem(where=WHERE, found=found, allowed=allowed, fix=remedy),))
+    return refuse(WHERE, found, allowed, remedy)

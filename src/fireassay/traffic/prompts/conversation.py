@@ -18,7 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import SpecError, refuse
 from fireassay.traffic.parts import Json, Prompt
 from fireassay.traffic.prompts.texts import SENTINEL, mix
 from fireassay.traffic.prompts.tokens import Tokenizer
@@ -129,8 +129,7 @@ def data_url(content: bytes) -> str:
 
 def _wrong(text: str, finding: str) -> SpecError:
     excerpt = text if len(text) <= 80 else f"{text[:76]} ..."
-    problem = Problem(where="serving.prompts.image_field", found=f"{excerpt!r}, {finding}", allowed="PNG, JPEG, GIF or WebP")
-    return SpecError((problem,), "the load")
+    return refuse("serving.prompts.image_field", f"{excerpt!r}, {finding}", "PNG, JPEG, GIF or WebP", source="the load")
 
 
 def _row(width: int, squares: int) -> bytes:

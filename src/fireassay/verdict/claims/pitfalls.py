@@ -12,9 +12,10 @@ from typing import Literal
 
 from fireassay import catalog
 from fireassay.frames.record_data import RecordData
-from fireassay.metrics.metric import Results
+from fireassay.metrics.results import LazyResults
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.imported import unexamined
+from fireassay.verdict.judge import examined
 from fireassay.verdict.types import Finding
 
 State = Literal["fallen into", "not examined", "clear"]
@@ -52,7 +53,7 @@ class Pitfall:
     reason: str  # why it could not be examined; empty otherwise
 
 
-def of_record(measured: RecordData, results: Results) -> tuple[Pitfall, ...]:
+def of_record(measured: RecordData) -> tuple[Pitfall, ...]:
     """Every pitfall of a record, fallen ones first."""
     audits: Mapping[str, Audit] = catalog.load_all("verdict.audits")
     unexaminable = unexamined(measured, audits)
@@ -62,8 +63,8 @@ def of_record(measured: RecordData, results: Results) -> tuple[Pitfall, ...]:
             if audit.name in unexaminable:
                 pitfalls.append(_pitfall(audit, (), unexaminable[audit.name]))
                 continue
-            findings = tuple(audit.examine(measured, results))
-            unseen = audit.blind(measured, results) if audit.blind is not None else _unseen(findings)
+            findings = examined(measured, audit)
+            unseen = audit.blind(measured, LazyResults(measured)) if audit.blind is not None else _unseen(findings)
             pitfalls.append(_pitfall(audit, findings, unseen or ""))
     return ordered(pitfalls)
 

@@ -18,7 +18,7 @@ import math
 from dataclasses import replace
 from typing import Final
 
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import Problem, SpecError, refuse
 from fireassay.spec.timings import Timing, Timings
 from fireassay.stats.models.scaling import amdahl_speedup, karp_flatt
 from fireassay.verdict.rubric.phrases import notes
@@ -83,10 +83,7 @@ def _askable(timings: Timings, limits: Limits) -> None:
     requested = [name for name, value in (("--deadline", limits.deadline_s), ("--budget", limits.budget_usd)) if value is not None]
     if timings.rate and requested:
         remedy = "Use --work N, the units of work of a whole run."
-        problems = tuple(
-            Problem(where=name, found="a table of throughputs", allowed="a table with the time of each row", fix=remedy)
-            for name in requested
-        )
+        problems = tuple(Problem(name, "a table of throughputs", "a table with the time of each row", remedy) for name in requested)
         raise SpecError(problems, timings.source)
 
 
@@ -95,16 +92,12 @@ def _above_nothing(base: Timing, timings: Timings, limits: Limits) -> None:
     if base.quality is None or not 0.0 <= base.quality <= limits.tolerance:
         return
     factor = 100.0 if timings.percent else 1.0
-    raise SpecError(
-        (
-            Problem(
-                where=f"row {base.row}, column quality",
-                found=f"{factor * base.quality:.6g}, the quality of the base row",
-                allowed=f"more than the tolerance, {factor * limits.tolerance:g}: otherwise no loss can be detected",
-                fix="Check how it was scored; leave the column out if quality was not measured, or use a smaller --tolerance.",
-            ),
-        ),
-        timings.source,
+    raise refuse(
+        f"row {base.row}, column quality",
+        f"{factor * base.quality:.6g}, the quality of the base row",
+        f"more than the tolerance, {factor * limits.tolerance:g}: otherwise no loss can be detected",
+        "Check how it was scored; leave the column out if quality was not measured, or use a smaller --tolerance.",
+        source=timings.source,
     )
 
 
@@ -128,7 +121,7 @@ def _mode(timings: Timings) -> tuple[Mode, tuple[Timing, ...]]:
         mode = "weak" if all(math.isclose(share, per_worker[0], rel_tol=0.01) for share in per_worker) else "mixed"
     if timings.scaling and timings.scaling != mode:
         conflict = f"{timings.scaling}, but the work of the rows is that of {mode} scaling"
-        raise SpecError((Problem(where="--scaling", found=conflict, allowed=mode, fix="Leave it out: the work decides."),), timings.source)
+        raise refuse("--scaling", conflict, mode, "Leave it out: the work decides.", source=timings.source)
     return mode, rows
 
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from fireassay import catalog
 from fireassay.clock import Clock
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import Problem, SpecError, refuse
 from fireassay.importers.harnesses.support.base import Answered, Harness, Run, TaskRun
 from fireassay.importers.support.base import Imported, discard, first, record_name
 from fireassay.importers.support.documents import Place, Words
@@ -142,7 +142,7 @@ def _tasks(sides: Sequence[Side], wanted: Wanted) -> dict[str, TaskRun]:
     known = {score.name for task in reference.values() for score in task.scores}
     if wanted.metric and wanted.metric not in known:
         fix = did_you_mean(wanted.metric, known)
-        raise SpecError((Problem(where="--metric", found=wanted.metric, allowed=", ".join(sorted(known)), fix=fix),), "the import")
+        raise refuse("--metric", wanted.metric, ", ".join(sorted(known)), fix, source="the import")
     return reference
 
 
@@ -159,7 +159,7 @@ def _same(sides: Sequence[Side], varying: Sequence[str]) -> None:
             for key in sorted(ours.keys() | theirs.keys()):
                 if ours.get(key) != theirs.get(key) and key not in varying:
                     found = f"{_shown(ours.get(key))} in {sides[0].name}, {_shown(theirs.get(key))} in {side.name}"
-                    problems.append(Problem(where=f"{name}: {key}", found=found, allowed="the same on every side", fix=ALONE))
+                    problems.append(Problem(f"{name}: {key}", found, "the same on every side", ALONE))
     if problems:
         raise SpecError(tuple(problems[:20]), "the sides")
 

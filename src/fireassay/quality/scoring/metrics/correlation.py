@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import refuse
 from fireassay.quality.scoring.support.options import by_item, wrong
 from fireassay.quality.scoring.text_metric import Array, Options, Prepared, TextMetric
 from fireassay.spec.explain import shown
@@ -50,8 +50,7 @@ def _row(answer: str, references: Sequence[str], otherwise: float) -> tuple[floa
         return (math.nan, math.nan, math.nan)
     wanted = number(references[0])
     if math.isnan(wanted):
-        problem = Problem(where="a reference", found=shown(references[0]), allowed="a finite number, for a score that is a correlation")
-        raise SpecError((problem,), "the items")
+        raise refuse("a reference", shown(references[0]), "a finite number, for a score that is a correlation", source="the items")
     value = number(answer)
     value = otherwise if math.isnan(value) else value
     return (-abs(value - wanted), value, wanted if not math.isnan(value) else math.nan)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import refuse
 from fireassay.quality.scoring.text_metric import Options, TextMetric
 
 
@@ -15,7 +15,7 @@ def prepare(_: Options) -> NoReturn:
     """Refuse: a text has no tests."""
     allowed = "a score of texts; programs are judged by their tests"
     fix = "Use a task of code, as in: assay evaluate --task humaneval --data problems.jsonl"
-    raise SpecError((Problem(where="evaluation.metrics", found='"pass_at_1" for a text', allowed=allowed, fix=fix),), "the scores")
+    raise refuse("evaluation.metrics", '"pass_at_1" for a text', allowed, fix, source="the scores")
 
 
 METRIC = TextMetric(

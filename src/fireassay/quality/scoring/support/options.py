@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import SpecError, refuse
 from fireassay.quality.scoring.text_metric import Array, Options, Statistics
 from fireassay.spec.explain import shown
 
@@ -37,9 +37,7 @@ def by_item(row: Callable[[str, Sequence[str]], object]) -> Statistics:
 
 def wrong(metric: str, option: str, value: object, allowed: str, fix: str = "") -> SpecError:
     """An option's value that is not allowed."""
-    return SpecError(
-        (Problem(where=f"evaluation.options.{metric}.{option}", found=shown(value), allowed=allowed, fix=fix),), "the options of scores"
-    )
+    return refuse(f"evaluation.options.{metric}.{option}", shown(value), allowed, fix, source="the options of scores")
 
 
 def flag(metric: str, options: Options, option: str) -> bool:

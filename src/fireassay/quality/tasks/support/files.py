@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import Problem, SpecError, refuse, refuse_any
 from fireassay.spec.explain import closest
 from fireassay.spec.explain import did_you_mean as did_you_mean
 from fireassay.spec.explain import shown as shown
@@ -58,7 +58,7 @@ class Broken:
 
 def wrong(where: str, found: str, allowed: str, fix: str = "") -> SpecError:
     """The error for one problem of the data."""
-    return SpecError((Problem(where=where, found=found, allowed=allowed, fix=fix),), SOURCE)
+    return refuse(where, found, allowed, fix, source=SOURCE)
 
 
 def read(path: Path, name: str = "") -> Text:
@@ -260,16 +260,15 @@ def checked(
         where = f"evaluation.task_options.{name}"
         if name not in defaults:
             known = ", ".join(defaults) or f"no option: {layout} has none"
-            problems.append(Problem(where=where, found=shown(value), allowed=known, fix=did_you_mean(name, defaults)))
+            problems.append(Problem(where, shown(value), known, did_you_mean(name, defaults)))
         elif name in choices and value not in choices[name]:
             fix = did_you_mean(str(value), choices[name])
-            problems.append(Problem(where=where, found=shown(value), allowed=f"one of {', '.join(choices[name])}", fix=fix))
+            problems.append(Problem(where, shown(value), f"one of {', '.join(choices[name])}", fix))
         elif type(value) is not (kind := type(defaults[name])) and not (kind is float and type(value) is int):
-            problems.append(Problem(where=where, found=shown(value), allowed=KINDS[kind]))
+            problems.append(Problem(where, shown(value), KINDS[kind]))
         elif type(value) is int and value < (least := LEAST.get(name, 0)):
-            problems.append(Problem(where=where, found=shown(value), allowed=f"a whole number from {least}"))
-    if problems:
-        raise SpecError(tuple(problems), f"the options of {layout}")
+            problems.append(Problem(where, shown(value), f"a whole number from {least}"))
+    refuse_any(problems, f"the options of {layout}")
     return {**defaults, **given}
 
 

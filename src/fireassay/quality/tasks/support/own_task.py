@@ -151,18 +151,18 @@ def load(path: Path) -> OwnTask:
 
 def _contradictions(task: OwnTask) -> Iterator[Problem]:
     if brace := lone_brace(task.template):
-        yield Problem(where="template", found=f"a single brace at {shown(brace)}", allowed="{field}, or {{ and }} for braces")
+        yield Problem("template", f"a single brace at {shown(brace)}", "{field}, or {{ and }} for braces")
     if task.shots and not task.shots_from:
-        yield Problem(where="shots_from", found="nothing", allowed=f"the file with the examples, for shots = {task.shots}")
+        yield Problem("shots_from", "nothing", f"the file with the examples, for shots = {task.shots}")
     if task.method == "loglikelihood" and not task.fields.choices:
-        yield Problem(where="fields.choices", found="nothing", allowed="the field with the list of choices, for method = loglikelihood")
+        yield Problem("fields.choices", "nothing", "the field with the list of choices, for method = loglikelihood")
     known = (*catalog.names("quality.scoring.extractors"), *catalog.third_party("quality.scoring.extractors"))
     if task.extractor not in known:
         fix = did_you_mean(task.extractor, known)
-        yield Problem(where="extractor", found=shown(task.extractor), allowed=f"one of {', '.join(known)}", fix=fix)
+        yield Problem("extractor", shown(task.extractor), f"one of {', '.join(known)}", fix)
     for name in task.metrics:
         yield from unfit("metrics", name, task.method)
     for name in task.options:
         if name.partition(".")[0] not in task.metrics:
             fix = did_you_mean(name, [f"{metric}.{name.partition('.')[2]}" for metric in task.metrics])
-            yield Problem(where="options", found=shown(name), allowed=f"SCORE.OPTION, with one of {', '.join(task.metrics)}", fix=fix)
+            yield Problem("options", shown(name), f"SCORE.OPTION, with one of {', '.join(task.metrics)}", fix)
