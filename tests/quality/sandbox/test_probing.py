@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from fireassay.errors import EnvironmentLacks
-from fireassay.quality.sandbox import process, tiers
+from fireassay.quality.sandbox import probing, process, tiers
 from fireassay.quality.sandbox.check import Program, check_program
 from fireassay.quality.sandbox.outcomes import Limits
 from tests.limits import PROCESS_S
@@ -43,14 +43,14 @@ def test_a_tier_that_does_not_hold_is_refused(monkeypatch: pytest.MonkeyPatch, k
     honest = process.Sandbox.receive
     monkeypatch.setattr(process.Sandbox, "receive", lambda self, wait_s: {**honest(self, wait_s), key: value})
     with pytest.raises(EnvironmentLacks, match=f"unshare does not isolate: {key} is {value!r}"):
-        tiers.examined("unshare")
+        probing.examined("unshare")
 
 
 def test_without_namespaces_code_is_refused_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.which", lambda _: None)
     monkeypatch.setattr(process, "command", lambda *_: ["/bin/false"])  # as where the launcher is killed
     with pytest.raises(EnvironmentLacks) as caught:
-        tiers.first_of(tiers.NAMES)
+        probing.first_of(tiers.NAMES)
     text = str(caught.value)
     assert text.startswith("Untrusted code cannot be isolated on this machine: bubblewrap: bwrap is not on the PATH; unshare: ")
     assert "user.max_user_namespaces" in text
@@ -62,7 +62,7 @@ def test_a_failing_mount_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = tiers.plan
     monkeypatch.setattr(process, "plan", lambda used: whole(used) | {"staging": "/nowhere"})
     with pytest.raises(EnvironmentLacks, match="unshare: FileNotFoundError: .*mount: No such file"):
-        tiers.examined("unshare")
+        probing.examined("unshare")
 
 
 EXAMINE = """
@@ -118,7 +118,7 @@ def look():
 def test_another_system_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.platform", "darwin")
     with pytest.raises(EnvironmentLacks, match="Linux namespaces, which darwin does not have"):
-        tiers.first_of(tiers.NAMES)
+        probing.first_of(tiers.NAMES)
 
 
 def test_the_filter_is_part_of_the_signature() -> None:
