@@ -30,7 +30,6 @@ class Table:
 
     @property
     def column_names(self) -> tuple[str, ...]:
-        """The column names in order."""
         return tuple(column.name for column in self.columns)
 
 

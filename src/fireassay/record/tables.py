@@ -81,7 +81,6 @@ TABLES: dict[str, Table] = {
 
 @cache
 def arrow_schema(name: str) -> pyarrow.Schema:
-    """The Arrow schema of a table."""
     import pyarrow as pa
 
     types = {

@@ -272,7 +272,6 @@ class ReadingHandle:
 
 
 def maker(context: RunContext) -> Rounds:
-    """The maker of a command's rounds."""
     return Rounds(context, _request)
 
 

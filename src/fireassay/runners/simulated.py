@@ -222,7 +222,6 @@ def run(context: RunContext) -> Outcome:
 
 
 def _launch(context: RunContext, cluster: Cluster, steps: int, planned: PlannedLaunch, number: int, begin: int) -> LaunchRow:
-    """Write one launch."""
     writer = context.record.writer(number)
     tables, end = rows_of(cluster, steps, planned, number, begin)
     for table, columns in tables:
@@ -236,7 +235,6 @@ def _launch(context: RunContext, cluster: Cluster, steps: int, planned: PlannedL
 
 
 def row_of(planned: PlannedLaunch, number: int, begin: int, end: int, *, attempt: int = 0, utc: str = "") -> LaunchRow:
-    """The row of a simulated launch."""
     outcome = {"begin_ns": begin, "end_ns": end, "begin_utc": utc, "exit_code": 0, "placement": json.dumps({"simulated": WORDS})}
     return launch_row(planned, launch=number, attempt=attempt, **outcome)
 

@@ -273,7 +273,6 @@ def recognises(path: Path) -> bool:
 
 
 def read(path: Path, stack: ExitStack) -> Sequence[Run]:
-    """The run in each folder."""
     return [_run(folder, stack) for folder in _chosen(path) or [path]]
 
 

@@ -247,7 +247,6 @@ def recognises(path: Path) -> bool:
 
 
 def read(path: Path, stack: ExitStack) -> Sequence[Run]:
-    """The run in each log."""
     chosen = _chosen(path) or [path]
     return [_run(file, stack) for file in chosen]
 

@@ -373,7 +373,6 @@ TIMES: Final = {"first_token_ns": "first_ns", "first_visible_ns": "visible_ns", 
 
 
 def _request(launch: int, index: int, row: Row, due_ns: int, sent_ns: int) -> tuple[Any, ...]:
-    """A row of the table `requests`."""
     after_ns = {name: getattr(row, attribute) for name, attribute in TIMES.items()}
     return table_row(
         REQUESTS,

@@ -60,7 +60,6 @@ class Ports:
             listener.close()
 
     def close(self) -> None:
-        """Release all ports."""
         for port in list(self._held):
             self.release(port)
 

@@ -49,7 +49,6 @@ def probe() -> Tier:
 
 
 def first_of(names: tuple[Name, ...]) -> Tier:
-    """The first of these that holds."""
     if sys.platform != "linux":
         raise EnvironmentLacks(f"Untrusted code is run in Linux namespaces, which {sys.platform} does not have. Score on a Linux machine.")
     reasons = []

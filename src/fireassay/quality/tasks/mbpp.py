@@ -20,7 +20,6 @@ STOPS = ("[DONE]",)
 
 
 def read(path: Path, given: Mapping[str, files.Option]) -> tuple[Task, ...]:
-    """The file's problems as one task."""
     return (programs.task("mbpp", path, given, _item, stop=STOPS, template=TEMPLATE),)
 
 

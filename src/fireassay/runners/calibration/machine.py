@@ -65,7 +65,6 @@ class MachineExamination:
 
 
 def experiment(seconds: float, launches: int) -> Experiment:
-    """The launches as an experiment that fits into `seconds`."""
     seconds -= min(RESERVE * seconds + RESERVE_S, seconds / 2.0)
     round_s = max(0.02, seconds / launches - OVERHEAD_S)
     return from_mapping(
@@ -169,7 +168,6 @@ def clock_drift(first: tuple[int, int], last: tuple[int, int]) -> dict[str, floa
 
 
 def context(machine: Machine) -> dict[str, Any]:
-    """The machine's description."""
     return {**capture_keys(CONTEXT_KEYS, machine), "cpu.turbo": _turbo(machine)}
 
 

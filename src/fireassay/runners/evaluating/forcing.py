@@ -64,7 +64,6 @@ class Address:
 
     @property
     def shown(self) -> str:
-        """For messages."""
         return f"the engine {self.target.name} at {redact(self.url)}"
 
 

@@ -146,7 +146,6 @@ class Job:
     attempt: int
 
     def row(self, **outcome: Any) -> LaunchRow:
-        """Its row of the table `launches`."""
         return launch_row(self.planned, launch=self.number, attempt=self.attempt, **outcome)
 
 

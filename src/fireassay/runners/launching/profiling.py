@@ -177,7 +177,6 @@ def check(experiment: Experiment) -> None:
 
 
 def folder_of(record: Path, launch: int) -> Path:
-    """The folder of a launch's traces."""
     return record.resolve() / "traces" / launch_name(launch)
 
 

@@ -222,7 +222,6 @@ class Watch:
         return (last - first) / (last_ns - first_ns) * 1e9 if last_ns > first_ns else None
 
     def close(self) -> None:
-        """Close all pidfds."""
         for pidfd in self._alive.values():
             _close(pidfd)
         self._alive = {}

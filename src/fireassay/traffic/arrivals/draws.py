@@ -102,7 +102,6 @@ class Piece:
 
     @property
     def requests(self) -> float:
-        """Requests expected in it."""
         return self.duration_s * (self.rate + self.rate_to) / 2.0
 
 

@@ -125,7 +125,6 @@ def chosen(schedule: Schedule, which: Ints) -> Schedule:
 
 
 def joined(parts: Sequence[Schedule]) -> Schedule:
-    """Concatenate schedules."""
     columns: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in TYPES}
     offsets = np.cumsum([0, *(len(part) for part in parts)]).tolist()
     expected, cluster = (

@@ -287,7 +287,6 @@ def _ns(value: object, unit: int) -> int:
 
 
 def _tokens(value: object, least: int) -> int:
-    """A number of tokens, at least `least`."""
     if isinstance(value, bool) or not isinstance(value, int | Decimal | str):
         raise TypeError("a number of tokens is not a number")
     number = Decimal(value)

@@ -75,7 +75,6 @@ class Job:
 
     @classmethod
     def read(cls, path: Path) -> Job:
-        """Read the job from a file."""
         document = orjson.loads(path.read_bytes())
         return cls(
             launch=document["launch"],
@@ -143,7 +142,6 @@ class Client:
     # ---- life cycle
 
     async def run(self) -> None:
-        """Run the whole process."""
         loop = asyncio.get_running_loop()
         for name in ("SIGTERM", "SIGINT"):
             loop.add_signal_handler(getattr(signal, name), self._stopped)

@@ -143,7 +143,6 @@ class Ticker:
             self._set(every_ns)
 
     def stop(self) -> None:
-        """Stop ticking."""
         if self.running:
             self.running = False
             self._set(0)
@@ -154,7 +153,6 @@ class Ticker:
             os.read(self.fd, 8)
 
     def close(self) -> None:
-        """Close the descriptor."""
         if self.fd >= 0:
             os.close(self.fd)
             self.fd, self.running = -1, False

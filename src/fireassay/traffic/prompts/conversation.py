@@ -28,7 +28,6 @@ CALL_ID: Final = 9  # letters and digits: some templates require this length
 
 
 def user(text: str) -> Json:
-    """A user message."""
     return {"role": "user", "content": text}
 
 
@@ -123,7 +122,6 @@ def media_type(content: bytes) -> str | None:
 
 
 def data_url(content: bytes) -> str:
-    """The image as a data URL."""
     return f"data:{media_type(content) or 'application/octet-stream'};base64,{base64.b64encode(content).decode()}"
 
 

@@ -111,7 +111,6 @@ class _Columns(NamedTuple):
 
     @classmethod
     def of(cls, schedule: Schedule) -> _Columns:
-        """The columns of a schedule."""
         names = cls._fields[1:]
         arrays = (np.ascontiguousarray(getattr(schedule, name)) for name in names)
         return cls(schedule, *(memoryview(array) for array in arrays))  # type: ignore[arg-type]
@@ -259,7 +258,6 @@ class Prompts:
 
     @cached_property
     def tool_role(self) -> str:
-        """The role for tool results."""
         return conversation.tool_role(self.tokenizer)
 
     # ---- text of given lengths -----------------------------------------------------------------------------------

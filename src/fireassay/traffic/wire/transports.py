@@ -69,7 +69,6 @@ class InProcess:
         threading.Thread(target=self._work, name=MODEL_THREAD, daemon=True).start()
 
     def payload(self, made: Made) -> Ask:
-        """The ask itself."""
         return made.ask
 
     def send(self, exchange: Exchange) -> None:

@@ -59,7 +59,6 @@ class Side:
 
     @property
     def tasks(self) -> dict[str, TaskRun]:
-        """Its tasks by name."""
         return {task.name: task for run in self.runs for task in run.tasks}
 
 

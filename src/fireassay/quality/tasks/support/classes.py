@@ -58,7 +58,6 @@ class Read:
 
 
 def example(kind: Kind, row: files.Row, form: str, key: str, cluster: str | None = None) -> Example:
-    """A row as an example."""
     label = row.values.get(kind.label)
     if label is None or label in (-1, "-1", ""):
         found = (
@@ -81,7 +80,6 @@ def example(kind: Kind, row: files.Row, form: str, key: str, cluster: str | None
 
 
 def task(kind: Kind, read: Read, asked: Mapping[str, files.Option]) -> Task:
-    """The task of a kind's examples."""
     generation = asked["form"] == "generation"
     own: dict[str, files.Option] = {**asked, "task": kind.name, "skipped_rows": read.skipped}
     if kind.positive:

@@ -44,7 +44,6 @@ class AnswerBuilder:
         self._reasoning: list[str] = []
 
     def add(self, ns: int, kind: Kind, chars: int = 0) -> None:
-        """Add a chunk."""
         self.answer.chunk_ns.append(ns)
         self.answer.chunk_kind.append(int(kind))
         self.answer.chunk_chars.append(chars)

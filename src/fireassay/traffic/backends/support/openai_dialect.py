@@ -192,7 +192,6 @@ def _either(native: WireOf, openai: WireOf) -> WireOf:
 
 
 def kind_of(ask: Ask) -> str:
-    """The kind of path for an ask."""
     if ask.task in PATHS:
         return ask.task
     if ask.messages:
@@ -203,7 +202,6 @@ def kind_of(ask: Ask) -> str:
 
 
 def wire_of(dialect: Dialect) -> WireOf:
-    """The `Backend.wire` of a dialect."""
     return flat(
         lambda ask, target: dialect.paths[kind_of(ask)],
         lambda ask, target: _fixed(ask, dialect),
