@@ -37,7 +37,7 @@ def examine_launches(measured: RecordData, _: Results) -> tuple[Finding, ...]:
 def _few(measured: RecordData) -> Iterator[Finding]:
     if measured.experiment.profile is not None and measured.experiment.profile.only:
         return  # no timed launches planned: `assay profile`
-    if measured.kind.samples_items:
+    if measured.kind.unit != "launch":
         return
     for name in measured.configurations:
         done = measured.timed.filter(pl.col("configuration") == name).height

@@ -103,7 +103,7 @@ def examine_output_lengths(measured: RecordData, _: Results) -> Iterator[Finding
     same bound of 10 %. Cannot tell: whether a shorter answer is worse; reference answers do (prompts.answer_field).
     """
     forced = serving_of(measured).ignore_eos
-    if measured.kind.samples_items and not forced:
+    if measured.kind.unit == "item" and not forced:
         return
     for name, rows in by_configuration(measured, answer_lengths(measured)):
         apart = (pl.col("made") - pl.col("asked")).abs()
