@@ -72,6 +72,7 @@ async def echo(heard: Heard, writer: asyncio.StreamWriter) -> bool:
     return False
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_a_server_that_echoes_its_key_gets_it_into_no_byte_of_a_record(tmp_path: Path) -> None:
     with engine(echo) as made:

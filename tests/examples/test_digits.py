@@ -16,7 +16,7 @@ from tests.launched import Launched, run, started
 from tests.limits import PROCESS_S
 from tests.once import once
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.deep]
 
 EPOCHS = 4  # of five steps: enough for one checkpoint, which holds the final weights
 

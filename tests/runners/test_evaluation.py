@@ -105,6 +105,7 @@ def test_an_engine_gets_the_stops_and_the_answer_is_cut_there_in_any_case(send: 
     assert measured.table("scores")["score"].to_list() == [1.0] * 40
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_the_last_items_have_as_long_as_every_other(tmp_path: Path) -> None:
     """A load gives up requests that are in flight a while after the last was due; an evaluation needs every answer."""
@@ -198,6 +199,7 @@ def solved(prompt: str) -> str:
     return item.references[0] if int(item.id[3:]) % 2 == 0 else "    while True:\n        pass\n"
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 @pytest.mark.usefixtures("programs")
 def test_programs_are_judged_by_their_tests_and_not_by_their_words(tmp_path: Path) -> None:

@@ -125,6 +125,7 @@ def test_a_pass_that_was_cut_is_made_again_and_a_finished_one_is_not(tmp_path: P
     assert verify(path) == ()
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_other_data_or_another_experiment_is_refused_by_name_and_nothing_is_sent(tmp_path: Path) -> None:
     write_sums(tmp_path)
@@ -160,6 +161,7 @@ def command(folder: Path, *words: str) -> subprocess.Popen[bytes]:
     )
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_a_killed_pass_is_made_again(tmp_path: Path) -> None:
     write_sums(tmp_path)
@@ -178,6 +180,7 @@ def test_a_killed_pass_is_made_again(tmp_path: Path) -> None:
     assert from_record(open_record(path)).table("scores")["score"].to_list() == [1.0] * len(SUMS)
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_an_evaluation_that_is_stopped_while_programs_are_judged_leaves_no_sandbox_and_is_continued(

@@ -88,6 +88,7 @@ def test_goodput_decides_where_objectives_are_asked_for_and_else_tokens() -> Non
     assert deciding_metrics(SERVING) == ("goodput", "output_throughput", "request_throughput", "ttft_p95", "e2e_p95")
 
 
+@pytest.mark.deep
 def test_equal_engines_are_told_apart_in_few_of_many_records() -> None:
     """A/A: 24 records of two equal engines; at 5 % one is expected, and more than 4 come in 0.6 % of cases (binomial)."""
     outcomes = [verdict(seed).decisive()[0].outcome for seed in range(24)]

