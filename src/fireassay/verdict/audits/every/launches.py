@@ -37,7 +37,7 @@ def examine_launches(measured: RecordData, _: Results) -> tuple[Finding, ...]:
 def _few(measured: RecordData) -> Iterator[Finding]:
     if measured.experiment.profile is not None and measured.experiment.profile.only:
         return  # no timed launches planned: `assay profile`
-    if measured.kind.samples_items:
+    if measured.kind.unit != "launch":
         return
     for name in measured.configurations:
         done = measured.timed.filter(pl.col("configuration") == name).height
@@ -218,31 +218,19 @@ def _replaced(measured: RecordData) -> Iterator[Finding]:
 
 AUDITS = (
     Audit(
-        name="launches",
+        "launches",
+        "Are there enough launches, and is each accounted for?",
+        examine_launches,
         title="insufficient evidence",
-        question="Are there enough launches, and is each accounted for?",
-        examine=examine_launches,
         about=EVERYTHING,
     ),
     Audit(
-        name="launch_groups",
+        "launch_groups",
+        "Do the launches of a configuration form one group?",
+        examine_launch_groups,
         title="launches in two groups",
-        question="Do the launches of a configuration form one group?",
-        examine=examine_launch_groups,
         about=EVERYTHING,
     ),
-    Audit(
-        name="looks",
-        title="optional stopping",
-        question="Were launches added until the intervals were narrow?",
-        examine=examine_looks,
-        about=EVERYTHING,
-    ),
-    Audit(
-        name="cherry_picked",
-        title="cherry-picked run",
-        question="Was a favourable launch picked?",
-        examine=examine_cherry_picked,
-        about=EVERYTHING,
-    ),
+    Audit("looks", "Were launches added until the intervals were narrow?", examine_looks, title="optional stopping", about=EVERYTHING),
+    Audit("cherry_picked", "Was a favourable launch picked?", examine_cherry_picked, title="cherry-picked run", about=EVERYTHING),
 )
