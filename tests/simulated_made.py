@@ -17,7 +17,7 @@ from fireassay.runners.simulated import SCRIPT, arguments, batches, cluster_of, 
 from fireassay.runners.simulation.cluster import Cluster
 from fireassay.spec.experiment import Experiment, Factor, Gates, Launches, Scaling
 from fireassay.spec.plan import plan
-from fireassay.spec.sections.noise import Noise
+from fireassay.spec.sections.launcher import Noise
 from fireassay.spec.sections.workload import Measure, Workload
 from tests.builders import frame
 
