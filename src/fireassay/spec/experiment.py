@@ -328,7 +328,7 @@ class Experiment(Model):
 
     @property
     def unasked(self) -> tuple[str, ...]:
-        """What the experiment asks nothing about, in words: a dimension without its input (no price, no fault), and energy by default."""
+        """The dimensions that were not requested: those without their input (no price, no fault), and energy by default."""
         asked = {
             "cost": self.prices is not None or self.gates.budget_usd is not None,
             "reliability": bool(self.faults),
