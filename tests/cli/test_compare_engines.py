@@ -29,7 +29,7 @@ def say(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize(
-    ("at", "load"), some([((), "8"), (("--at", "4"), "4"), (("--at", "rate=4"), "4"), (("--at", "engine=b rate=4"), "4")])
+    ("at", "load"), some([((), "8"), (("--at", "4"), "4"), (("--at", "rate=4"), "4"), (("--at", "engine=b rate=4"), "4")], rows=True)
 )
 def test_engines_of_one_record_are_compared_at_a_load(
     capsys: pytest.CaptureFixture[str], records: dict[str, Path], at: tuple[str, ...], load: str

@@ -126,7 +126,7 @@ def broken(outcome: str | int | None) -> Answer:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("outcome", "word"), some([(None, "empty"), ("", "empty"), (500, "5xx"), (400, "4xx")]))
+@pytest.mark.parametrize(("outcome", "word"), some([(None, "empty"), ("", "empty"), (500, "5xx"), (400, "4xx")], rows=True))
 def test_failures_of_the_engine_are_no_wrong_answers(outcome: str | int | None, word: str, tmp_path: Path) -> None:
     with oracle(broken(outcome)) as engine:
         measured, _ = evaluated(tmp_path, engine.url)

@@ -99,6 +99,7 @@ def test_two_sessions_alone_decide_only_large_changes_and_a_history_of_five_deci
             (("nothing", "void"), 5, "NOTHING MEASURED"),
         ],
         5,
+        rows=True,
     ),
 )
 def test_every_end_has_its_code_and_its_word(
@@ -119,6 +120,7 @@ def test_every_end_has_its_code_and_its_word(
             (("before", "after", "--primary", "speed"), "Did you mean"),
         ],
         2,
+        rows=True,
     ),
 )
 def test_what_makes_no_sense_is_2_with_its_mend(capsys: pytest.CaptureFixture[str], root: Path, words: tuple[str, ...], said: str) -> None:
@@ -203,7 +205,7 @@ def test_each_record_may_have_a_configuration_of_its_own(capsys: pytest.CaptureF
     assert "which are the same record" in err or "one for each record" in err
 
 
-@pytest.mark.parametrize(("base", "other", "code"), some([("before", "after", 0), ("before", "worse", 1), ("few", "little", 4)]))
+@pytest.mark.parametrize(("base", "other", "code"), some([("before", "after", 0), ("before", "worse", 1), ("few", "little", 4)], rows=True))
 def test_with_quality_as_the_primary_only_quality_decides(
     base: str, other: str, code: int, capsys: pytest.CaptureFixture[str], root: Path
 ) -> None:

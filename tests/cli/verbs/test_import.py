@@ -118,6 +118,7 @@ def test_a_missing_file_is_bad_input(here: Path, capsys: pytest.CaptureFixture[s
             ("mlperf_log_detail.txt", loadgen_detail()),
         ],
         2,
+        rows=True,
     ),
 )
 def test_every_verb_works_on_it(here: Path, capsys: pytest.CaptureFixture[str], file: str, sample: object) -> None:

@@ -65,6 +65,7 @@ def stored(made: Handmade, root: Path, *, state: str = "complete") -> Path:
             (good(quality=None), "complete", "INCONCLUSIVE", 4),
         ],
         3,
+        rows=True,
     ),
 )
 def test_the_exit_code_is_the_verdict_s(

@@ -32,6 +32,7 @@ def score(*words: str, root: Path) -> int:
             ([None] * 9 + ["yes"] * 291, ("--margin", "0.02"), 3, "9 of 300 items were not answered (9 missing)"),
         ],
         2,
+        rows=True,
     ),
 )
 def test_the_exit_code_is_the_verdict(
