@@ -29,6 +29,7 @@ from fireassay.spec.experiment import Experiment
 from fireassay.spec.keys import keys as every_key
 from fireassay.stats.intervals import means
 from fireassay.verdict.audits.support.audit import Audit
+from fireassay.verdict.claims.audits.support.claim_audit import ClaimAudit
 from fireassay.verdict.comparison import comparability
 from fireassay.verdict.conditions import catalogue
 
@@ -69,9 +70,9 @@ def docstring(module: str) -> str:
     return blocks(inspect.cleandoc(importlib.import_module(module).__doc__ or "").split("\n\n"))
 
 
-def audit_words(audit: Audit) -> str:
+def audit_words(audit: Audit | ClaimAudit) -> str:
     """An audit's question, and what its function says below its first line."""
-    check = audit.examine if audit.of_records else audit.claim
+    check = audit.claim if isinstance(audit, ClaimAudit) else audit.examine
     return blocks([audit.question, *inspect.cleandoc(check.__doc__ or "").split("\n\n")[1:]])
 
 
@@ -157,7 +158,8 @@ def family_of(metric: Metric) -> str:
 
 def verdict() -> str:
     """The audits and the gates, in the words of their files."""
-    audits = [f"### {name}\n\n{audit_words(audit)}" for name, audit in sorted(catalog.load_all("verdict.audits").items())]
+    every = catalog.load_all("verdict.claims.audits") | catalog.load_all("verdict.audits")
+    audits = [f"### {name}\n\n{audit_words(audit)}" for name, audit in sorted(every.items())]
     gates = [f"### {name}\n\n{module_words('verdict.gates', name)}" for name in catalog.names("verdict.gates")]
     return page(
         "Verdict",

@@ -31,6 +31,7 @@ PLUG_INS: dict[str, str] = {
     "quality.scoring.extractors": "EXTRACTOR",
     "quality.tasks": "FORMAT",
     "verdict.audits": "AUDIT",
+    "verdict.claims.audits": "AUDIT",
     "verdict.gates": "GATE",
     "reports.pages": "PAGE",
     "reports.writers": "WRITER",
@@ -43,6 +44,7 @@ SORTED = frozenset({"metrics", "verdict.audits"})
 FAMILIES = {
     "metrics": "METRICS",
     "verdict.audits": "AUDITS",
+    "verdict.claims.audits": "AUDITS",
     "quality.scoring.metrics": "METRICS",
     "quality.scoring.extractors": "EXTRACTORS",
 }

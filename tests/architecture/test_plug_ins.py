@@ -200,7 +200,7 @@ def check(measured, results):
 GATE = Gate(name="oddity", question="Is the configuration odd?", check=check)
 '''
 JUDGE = """
-from fireassay.verdict.claims.pitfalls import of_record
+from fireassay.verdict.pitfalls import of_record
 from fireassay.verdict.judge import judge
 from tests.builders import measured
 record = measured()

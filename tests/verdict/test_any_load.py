@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from fireassay.spec.sections.serving import Objectives
 from fireassay.verdict.artifact import artifact
-from fireassay.verdict.claims.pitfalls import of_record
 from fireassay.verdict.comparison.compare import compare
 from fireassay.verdict.comparison.types import Side
 from fireassay.verdict.hoefler_belli import checklist
 from fireassay.verdict.judge import judge
+from fireassay.verdict.pitfalls import of_record
 from fireassay.verdict.types import DIMENSIONS
 from tests.serving_made import ServingMade
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from fireassay.reports.view import build
 from fireassay.spec.experiment import Gates, Quality, Scaling
 from fireassay.spec.sections.costs import Energy
-from fireassay.verdict.claims.pitfalls import of_record
 from fireassay.verdict.judge import judge
+from fireassay.verdict.pitfalls import of_record
 from fireassay.verdict.types import DIMENSIONS
 from tests.handmade import Handmade
 from tests.reports.written import content

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -222,49 +223,29 @@ def _worded(problem: Problem) -> Problem:
     return replace(problem, fix=f"Write {quantity[1]}, without the unit{unit}.")
 
 
-def _interval_problems(where: str, number: Number) -> list[Problem]:
-    interval = number.interval
-    if interval is None:
-        return []
-    if interval.low is None and interval.high is None:
-        return [Problem(f"{where}.interval", "no end", "low, high or both", "Omit the interval if none was published.")]
-    low, high = (-math.inf if interval.low is None else interval.low, math.inf if interval.high is None else interval.high)
-    if low <= number.value <= high:
-        return []
-    return [
-        Problem(
-            f"{where}.interval",
-            f"{low:g} to {high:g}",
-            f"ends with the value {number.value:g} between them",
-            "Give the ends in the unit of the value, not the distance from it.",
-        )
-    ]
-
-
-def _contradictions(claim: Claim) -> list[Problem]:
-    problems = []
+def _contradictions(claim: Claim) -> Iterator[Problem]:
     if len(claim.number) > MOST_NUMBERS:
-        problems.append(Problem("number", f"{len(claim.number)} numbers", f"at most {MOST_NUMBERS}", "Split it into several claims."))
+        yield Problem("number", f"{len(claim.number)} numbers", f"at most {MOST_NUMBERS}", "Split it into several claims.")
     for index, number in enumerate(claim.number):
-        where = f"number[{index}]"
-        problems += _interval_problems(where, number)
-        if number.planned_launches is not None and (number.launches or 0) > number.planned_launches:
-            problems.append(
-                Problem(
-                    f"{where}.planned_launches",
-                    str(number.planned_launches),
-                    f"at least launches = {number.launches}",
-                    "It includes the excluded launches.",
-                )
-            )
+        where, planned = f"number[{index}]", number.planned_launches
+        yield from _outside_its_interval(f"{where}.interval", number)
+        if planned is not None and (number.launches or 0) > planned:
+            allowed = f"at least launches = {number.launches}"
+            yield Problem(f"{where}.planned_launches", str(planned), allowed, "It includes the excluded launches.")
     prediction = claim.prediction
     if prediction is not None and prediction.measured_up_to is not None and prediction.workers <= prediction.measured_up_to:
-        problems.append(
-            Problem(
-                "prediction.workers",
-                str(prediction.workers),
-                f"more than measured_up_to = {prediction.measured_up_to}",
-                "Omit [prediction] if nothing beyond the measured range is claimed.",
-            )
-        )
-    return problems
+        allowed = f"more than measured_up_to = {prediction.measured_up_to}"
+        fix = "Omit [prediction] if nothing beyond the measured range is claimed."
+        yield Problem("prediction.workers", str(prediction.workers), allowed, fix)
+
+
+def _outside_its_interval(where: str, number: Number) -> Iterator[Problem]:
+    interval = number.interval
+    if interval is None:
+        return
+    if interval.low is None and interval.high is None:
+        yield Problem(where, "no end", "low, high or both", "Omit the interval if none was published.")
+    low, high = (-math.inf if interval.low is None else interval.low, math.inf if interval.high is None else interval.high)
+    if not low <= number.value <= high:
+        allowed = f"ends with the value {number.value:g} between them"
+        yield Problem(where, f"{low:g} to {high:g}", allowed, "Give the ends in the unit of the value, not the distance from it.")

@@ -15,8 +15,8 @@ from fireassay.kinds.serving import KIND as SERVING
 from fireassay.metrics.results import LazyResults
 from fireassay.spec.experiment import Quality
 from fireassay.spec.sections.serving import Objectives
-from fireassay.verdict.claims.pitfalls import of_record
 from fireassay.verdict.judge import judge
+from fireassay.verdict.pitfalls import of_record
 from tests.serving_made import ServingMade, simulated
 from tests.verdict.served import clean, found, rules
 
@@ -193,7 +193,7 @@ def test_a_load_at_which_answers_are_worse_is_named_with_what_to_look_at() -> No
 def test_pitfalls_of_a_load_are_those_of_loads(whole: RecordData) -> None:
     listed = {pitfall.name for pitfall in of_record(whole)}
     audits: dict[str, Any] = catalog.load_all("verdict.audits")
-    assert listed == {name for name, audit in audits.items() if audit.of_records and SERVING.concerns(audit.about)}
+    assert listed == {name for name, audit in audits.items() if SERVING.concerns(audit.about)}
     assert {"ledger", "send_lag", "contention"} <= listed
     assert not {"replicas", "same_loss", "warm_up", "samples"} & listed
 

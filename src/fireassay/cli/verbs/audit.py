@@ -69,8 +69,8 @@ def _of_record(name: str, root: Path) -> tuple[Sheet, int]:
     from fireassay.record.unjudged import judged_from
     from fireassay.reports.pages.pitfalls import Sheet
     from fireassay.verdict.claims.claim import facts_needed, smallest_set
-    from fireassay.verdict.claims.pitfalls import of_record
     from fireassay.verdict.judge import judge
+    from fireassay.verdict.pitfalls import of_record
 
     path = resolve(name, root)
     with judged_from(path):

@@ -11,7 +11,7 @@ from fireassay.cli.support.verb import Verb
 
 if TYPE_CHECKING:
     from fireassay.spec.timings import Stated
-    from fireassay.verdict.rubric.types import Limits, Rubric
+    from fireassay.verdict.claims.rubric.types import Limits, Rubric
 
 DESCRIPTION = """\
 Judge a table of timings or throughputs measured elsewhere: speedup, efficiency, the serial fraction
@@ -67,7 +67,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
     from fireassay.reports.pages.rubric import page
     from fireassay.spec.timings import read_timings, with_tolerance
-    from fireassay.verdict.rubric.rubric import rubric
+    from fireassay.verdict.claims.rubric.rubric import rubric
 
     limits, requested, predict_at = _limits(arguments)
     timings, tolerance = with_tolerance(read_timings(arguments.table, asked=requested), arguments.tolerance)
@@ -81,7 +81,7 @@ def _limits(arguments: argparse.Namespace) -> tuple[Limits, Stated, float | None
     """The flags' numbers. Raises SpecError with every wrong one."""
     from fireassay.errors import Problem, SpecError
     from fireassay.spec.timings import Stated
-    from fireassay.verdict.rubric.types import Limits
+    from fireassay.verdict.claims.rubric.types import Limits
 
     problems: list[Problem] = []
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from fireassay.kinds.collectives import questions, tables
 from fireassay.kinds.collectives.answer import answer as answer
 from fireassay.kinds.collectives.answer import brief
-from fireassay.reports.charts.bandwidth import collective_bandwidth, in_cells
+from fireassay.reports.charts.links import collective_bandwidth, in_cells, topology
 from fireassay.reports.charts.of_view import Draw
-from fireassay.reports.charts.topology import topology
 from fireassay.reports.page import Section
 from fireassay.reports.pages import record
 from fireassay.reports.pages.record_sheets import sheets

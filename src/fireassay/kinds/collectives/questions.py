@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fireassay.kinds.collectives import tables
-from fireassay.reports.charts.bandwidth import collective_bandwidth
-from fireassay.reports.charts.topology import topology
+from fireassay.reports.charts.links import collective_bandwidth, topology
 from fireassay.reports.page import Section
 from fireassay.reports.pages import questions
 from fireassay.reports.view import View

@@ -42,7 +42,15 @@ class Reading:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Point:
+class Seen:
+    """What marks have in common: a colour, and the series with which they can be switched off."""
+
+    role: Role = "blue"
+    series: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Point(Seen):
     """A value, with its interval upwards or across; `low` equal to `high` is exact, none at all is a hollow mark."""
 
     x: float
@@ -51,17 +59,15 @@ class Point:
     high: float | None = None
     left: float | None = None
     right: float | None = None
-    role: Role = "blue"
     shape: Shape = "circle"
     hollow: bool = False
-    series: str = ""
     reading: Reading | None = None
     label: str = ""
     target: str = ""  # anchor of the row with its details
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dot:
+class Dot(Seen):
     """One raw value: a block, a launch; hollow if it was disturbed."""
 
     x: float
@@ -70,35 +76,30 @@ class Dot:
     hollow: bool = False
     shift: float = 0.0  # pixels to the right
     drop: float = 0.0  # pixels down
-    series: str = ""
     large: bool = False  # a ring around another mark
     tip: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line:
+class Line(Seen):
     """A line through points, broken where y is None: along a fitted model, a time series or a sweep."""
 
     points: tuple[tuple[float, float | None], ...]
-    role: Role = "blue"
     dashed: bool = False
     thin: bool = False
     step: bool = False
     faint: bool = False
-    series: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Band:
+class Band(Seen):
     """The area between two lines: (x, low, high)."""
 
     points: tuple[tuple[float, float, float], ...]
-    role: Role = "blue"
-    series: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Area:
+class Area(Seen):
     """A tinted part of the plot; a side without a number reaches its edge."""
 
     left: float | None = None
@@ -108,42 +109,37 @@ class Area:
     role: Role = "soft"
     text: str = ""
     strong: float = 0.12  # opacity
-    series: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bar:
+class Bar(Seen):
     """A horizontal part of a row, from `left` to `right`."""
 
     row: int
     left: float
     right: float
-    role: Role = "blue"
     look: Look = ""
     height: int = BAR
     drop: int = 0  # pixels below the row's middle
-    series: str = ""
     reading: Reading | None = None
     label: str = ""  # behind its end
 
 
 @dataclass(frozen=True, kw_only=True)
-class Box:
+class Box(Seen):
     """A filled rectangle with an outline: a bin of a histogram, a cell of a map."""
 
     left: float
     right: float
     low: float
     high: float
-    role: Role = "blue"
     shade: float = 1.0  # opacity
     text: str = ""
-    series: str = ""
     tip: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rule:
+class Rule(Seen):
     """A line across the whole plot, at an x or a y."""
 
     x: float | None = None
@@ -153,16 +149,16 @@ class Rule:
     role: Role = "soft"
     dashed: bool = False
     text: str = ""
-    series: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Label:
+class Label(Seen):
     """A text beside a position."""
 
     x: float
     y: float
     text: str
+    role: Role = "ink"
     across: float = 0.0
     down: float = 0.0
     anchor: Anchor = "start"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fireassay.estimates.estimate import Absent, Estimate
-from fireassay.estimates.format import count, given, percent, reading, show
+from fireassay.estimates.format import count, percent, reading, show
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.communication.communication_model import Wall, model
 from fireassay.frames.training.parallelism import parallelism, why_not
@@ -19,15 +19,7 @@ from fireassay.stats.models.scaling_predictions import FARTHEST, WORST_MISS
 from fireassay.units import SECONDS
 from fireassay.verdict.audits.bottlenecks import examine_processors as sharing
 from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.evidence.claimed_numbers import differences, folded, found, listed, unsaid
-from fireassay.verdict.evidence.claimed_numbers import found as said_wrong
-from fireassay.verdict.stated.gains import base_workers, efficiency, pairs, workers_factor
-from fireassay.verdict.stated.kinds import is_cost, is_energy, is_quality, is_relative
 from fireassay.verdict.types import Finding
-
-if TYPE_CHECKING:
-    from fireassay.spec.claim import Claim, Number
-
 
 # ---- scaling mode ----
 
@@ -79,68 +71,8 @@ def _mode_finding(measured: RecordData, level: int, per_step: float, expected: f
     return Finding("scaling_mode_mismatch", "invalid", configuration_name(level), evidence, remedy)
 
 
-def claim_mode(said: Claim) -> tuple[Finding, ...]:
-    """Modes that contradict the batches, and unstated modes."""
-    scaled = [n for n in said.number if _is_scaled(said, n)]
-    wrong = [finding for number in scaled for finding in _contradicted(said, number)]
-    return (
-        *wrong,
-        *unsaid(
-            "scaling_mode_unsaid",
-            [number for number in scaled if number.scaling is None],
-            "whether the total work or the work per worker was fixed",
-            'state scaling = "strong" or "weak", and global_batch of both sides',
-            "work",
-        ),
-    )
-
-
-def _is_scaled(said: Claim, number: Number) -> bool:
-    """Whether the number compares worker counts: not scores, costs, or another system on equally many workers."""
-    if not is_relative(number) or number.workers is None or is_quality(number) or is_cost(number) or is_energy(number):
-        return False
-    other = number.baseline is not None and number.baseline.kind == "other_system" and number.baseline.workers is None
-    return not other and number.workers != base_workers(said, number)
-
-
-def _batches(said: Claim, number: Number) -> tuple[float | None, float | None]:
-    """The global batches of the baseline and of the number, wherever they were stated."""
-    base = number.baseline.global_batch if number.baseline is not None else None
-    sides = (said.conditions.baseline.get("global_batch"), said.conditions.candidate.get("global_batch"))
-    written = [float(side) if isinstance(side, int | float) else None for side in sides]
-    return base if base is not None else written[0], number.global_batch if number.global_batch is not None else written[1]
-
-
-def _contradicted(said: Claim, number: Number) -> list[Finding]:
-    base, batch = _batches(said, number)
-    if base is None or batch is None or number.scaling is None or number.workers is None:
-        return []
-    expected = base if number.scaling == "strong" else base * number.workers / (base_workers(said, number) or 1)
-    if abs(batch - expected) <= TOLERANCE * expected:
-        return []
-    evidence = (
-        f"{number.scaling} scaling needs a global batch of {given(expected)} at {count(number.workers, 'workers')}; stated: {given(batch)}"
-    )
-    remedy = "keep the global batch fixed for strong scaling, the batch per worker for weak scaling, or claim the other mode"
-    return [said_wrong("scaling_mode_contradicted", "invalid", number, evidence, remedy, "work")]
-
-
 # ---- weak baseline ----
 
-STRENGTH = ("threads", "precision", "dtype", "batch", "compil", "optimi", "fused", "cuda_graph", "tuned", "attention", "quantis", "quantiz")
-BASELINE_BITS = {
-    "fp64": 64,
-    "fp32": 32,
-    "tf32": 19,
-    "bf16": 16,
-    "fp16": 16,
-    "fp8": 8,
-    "int8": 8,
-    "fp4": 4,
-    "int4": 4,
-    "nvfp4": 4,
-    "mxfp4": 4,
-}
 BASELINE_BASE = "base_kind"  # condition of the experiment; best_serial: the base is the best program for one worker
 
 
@@ -182,84 +114,6 @@ def blind_baseline(measured: RecordData, _: Results) -> str | None:
         f"the base is this script on {count(measured.experiment.base_level, 'workers')}; whether another program is faster on one worker "
         f'was not measured (if it is the best one known, declare it: conditions.{BASELINE_BASE} = "best_serial")'
     )
-
-
-def claim_baseline(said: Claim) -> Iterator[Finding]:
-    """The two sides' strength, the kind of baseline, and speedups that are too good."""
-    relative = [n for n in said.number if is_relative(n) and not (is_quality(n) or is_cost(n) or is_energy(n))]
-    weak = {key: values for key, values in differences(said).items() if is_strength(key) and not _base_is_stronger(values)}
-    if weak and relative:
-        evidence = f"baseline and candidate differ in {listed(weak)}: part of the ratio is what the baseline lacks"
-        remedy = "give the baseline the candidate's settings, or the best it can have, and measure both again"
-        yield found("baseline_not_equally_optimised", "invalid", relative[0], evidence, remedy, "strong_base")
-    yield from _too_good(said)
-    vague = [number for number in relative if number.baseline is None or number.baseline.kind in (None, "unknown")]
-    yield from unsaid(
-        "baseline_kind_unsaid",
-        vague,
-        "what kind of baseline it was",
-        "state baseline.kind: best_serial, one_worker, one_node or other_system",
-        "strong_base",
-    )
-    one_worker = [number for number in relative if number.baseline is not None and number.baseline.kind == "one_worker"]
-    yield from unsaid(
-        "best_serial_unsaid",
-        one_worker,
-        "whether the distributed program on one worker is as fast as the best serial one",
-        'time the best serial program as well, or state baseline.kind = "best_serial"',
-        "strong_base",
-    )
-
-
-def _base_is_stronger(values: list[object]) -> bool:
-    """Whether the baseline, not the candidate, has the advantage: compilation, more threads, fewer bits."""
-    base, candidate = values[0], values[-1]
-    if isinstance(base, bool) and isinstance(candidate, bool):
-        return base and not candidate
-    bits = [BASELINE_BITS.get(folded(value)) for value in (base, candidate)]
-    return bits[0] is not None and bits[1] is not None and bits[0] < bits[1]
-
-
-def is_strength(key: str) -> bool:
-    """Whether a condition makes one machine faster."""
-    return any(part in key.casefold() for part in STRENGTH)
-
-
-def _too_good(said: Claim) -> list[Finding]:
-    """Gains at or above the number of workers, in any form."""
-    efficiencies = [(number, efficiency(said, number), workers_factor(said, number)) for number in said.number]
-    findings = [
-        _at_workers(number, value, factor, _baseline_low(said, number))
-        for number, value, factor in efficiencies
-        if value is not None and _at_least_one(value)
-    ]
-    for base, number, value in pairs(said):
-        if _at_least_one(value):
-            findings.append(_at_workers(number, value, (number.workers or 1) / (base.workers or 1), None))
-    return findings
-
-
-def _at_least_one(value: float) -> bool:
-    """Whether a published efficiency is at least 1, to three digits."""
-    return float(f"{value:.3g}") >= 1.0
-
-
-def _baseline_low(said: Claim, number: Number) -> float | None:
-    """The efficiency at the worse end of the number's interval."""
-    interval = number.interval
-    if interval is None or interval.kind != "confidence" or interval.low is None or interval.high is None:
-        return None
-    ends = [efficiency(said, number, end) for end in (interval.low, interval.high)]
-    known = [end for end in ends if end is not None]
-    return min(known) if len(known) == len(ends) else None
-
-
-def _at_workers(number: Number, value: float, factor: float | None, low: float | None) -> Finding:
-    certain = f", and so is its whole interval from {given(low, 3)}" if low is not None and low >= 1.0 else ""
-    times = f"{given(value * factor, 3)} times as fast with {given(factor, 3)} times the workers: " if factor else ""
-    evidence = f"{times}an efficiency of {given(value, 3)}, at or above what is possible if one worker is used well{certain}"
-    remedy = "find what the baseline lacks (precision, batch, threads, compilation) before believing that communication costs nothing"
-    return found("speedup_at_workers", "warning", number, evidence, remedy, "strong_base")
 
 
 # ---- communication wall ----
@@ -388,14 +242,12 @@ AUDITS = (
         title="strong and weak scaling confused",
         question="Does the work match strong or weak scaling?",
         examine=examine_mode,
-        claim=claim_mode,
     ),
     Audit(
         name="weak_baseline",
         title="weak baseline",
         question="Is the baseline slower than it could be?",
         examine=examine_baseline,
-        claim=claim_baseline,
         blind=blind_baseline,
     ),
     Audit(

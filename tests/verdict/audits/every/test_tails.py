@@ -6,9 +6,8 @@ import pytest
 
 from fireassay import catalog
 from fireassay.estimates.estimate import Estimate
-from fireassay.verdict.claims.pitfalls import of_record
+from fireassay.verdict.pitfalls import of_record
 from tests.handmade import Handmade
-from tests.verdict.claiming import LATENCY, NOTHING, claim, found, the_finding
 from tests.verdict.making import good, judged, rules
 
 # ---- tail blindness ----
@@ -41,89 +40,10 @@ def test_too_few_steps_show_no_tail() -> None:
     assert "heavy_tail" not in rules(judged(with_slow_steps(20, 10.0, steps=60)))
 
 
-@pytest.mark.parametrize("statistic", ["mean", "median", "p50"])
-def test_a_latency_with_nothing_but_its_middle_is_named(statistic: str) -> None:
-    said = claim(numbers=[LATENCY | {"statistic": statistic}])
-    assert found(said) == {"tail_not_reported": "warning"}
-
-
-def test_a_percentile_of_the_tail_beside_it_clears_it() -> None:
-    middle = LATENCY | {"statistic": "median", "value": 0.1, "interval": {"low": 0.09, "high": 0.11, "kind": "confidence"}}
-    assert found(claim(numbers=[middle, LATENCY])) == {}
-
-
-def test_a_speedup_has_no_tail_to_report() -> None:
-    assert found(claim()) == {}
-
-
-@pytest.mark.parametrize(
-    "metric",
-    [
-        "ttft",
-        "TPOT",
-        "itl",
-        "e2e",
-        "e2el",
-        "inter-token latency",
-        "time to first token",
-        "time per output token",
-        "queue time",
-        "waiting time",
-        "TBT",
-        "response time",
-        "end-to-end latency",
-        "1st token latency",
-        "round-trip time",
-        "decode time",
-        "queueing delay",
-        "latency_ms",
-    ],
-)
-def test_a_wait_has_many_names(metric: str) -> None:
-    wait = LATENCY | {"metric": metric, "statistic": "mean"}
-    assert "tail_not_reported" in found(claim(numbers=[wait]))
-    assert "tail_not_reported" not in found(claim(numbers=[wait, wait | {"statistic": "p99", "value": 0.21}]))
-
-
-@pytest.mark.parametrize(
-    "metric",
-    ["step time", "epoch time", "training time", "end-to-end training time", "end-to-end speedup", "data wait", "all-reduce latency"],
-)
-def test_nobody_waits_for_a_training(metric: str) -> None:
-    assert "tail_not_reported" not in found(claim(numbers=[LATENCY | {"metric": metric, "statistic": "mean"}]))
-
-
-def test_the_statistic_may_stand_in_the_name_and_a_tail_belongs_to_one_system() -> None:
-    plain = {key: value for key, value in LATENCY.items() if key != "statistic"}
-    assert "tail_not_reported" in found(claim(numbers=[plain | {"metric": "mean TTFT (ms)"}]))
-    assert "tail_not_reported" not in found(claim(numbers=[plain | {"metric": "p99 TTFT (ms)"}]))
-    two = [
-        LATENCY | {"of": "A"},
-        LATENCY | {"of": "A", "statistic": "mean", "value": 0.19},
-        LATENCY | {"of": "B", "statistic": "mean", "value": 0.19},
-    ]
-    assert the_finding(claim(numbers=two), "tail_not_reported").configuration == "latency (mean) of B"
-
-
 # ---- percentile trials ----
 # percentile_trials: ceil(ln(0.025)/ln(p)) trials at least: 36, 72, 368 and 3688 for p90, p95, p99 and p99.9.
 
 PERCENTILE_TRIALS = catalog.load("verdict.audits", "percentile_trials")
-
-
-def latency(**changes: object) -> dict[str, object]:
-    return {key: value for key, value in {**LATENCY, **changes}.items() if value is not NOTHING}
-
-
-@pytest.mark.parametrize(("statistic", "least"), [("p90", 36), ("p95", 72), ("p99", 368), ("p999", 3688)])
-def test_one_trial_less_than_the_least_is_inadmissible(statistic: str, least: int) -> None:
-    few, enough = (claim(numbers=[latency(statistic=statistic, trials=n)]) for n in (least - 1, least))
-    assert found(few) == {"too_few_trials": "invalid"}
-    assert found(enough) == {}
-
-
-def test_a_percentile_without_its_trials_is_left_open() -> None:
-    assert found(claim(numbers=[latency(trials=NOTHING)])) == {"trials_unsaid": "note"}
 
 
 @pytest.mark.slow

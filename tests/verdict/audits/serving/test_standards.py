@@ -10,8 +10,8 @@ import pytest
 
 from fireassay.frames.record_data import RecordData
 from fireassay.verdict.audits.serving.standards import DEFECTS
-from fireassay.verdict.claims.pitfalls import of_record
 from fireassay.verdict.judge import judge
+from fireassay.verdict.pitfalls import of_record
 from tests.importers.reading import one
 from tests.importers.samples import aiperf_lines, genai_bench, guidellm, guidellm_benchmark, loadgen_detail, vllm
 from tests.serving_made import ServingMade, simulated

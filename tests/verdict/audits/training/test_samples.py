@@ -11,7 +11,6 @@ from fireassay.estimates.estimate import Absent
 from fireassay.verdict.evidence.training_faults import diagnose
 from tests.handmade import Handmade
 from tests.metrics.gradients_made import add
-from tests.verdict.claiming import NOTHING, NUMBER, claim, found
 from tests.verdict.making import EPOCH, STEPS, add_samples, change, good, judged, rules, wrong
 
 pytestmark = pytest.mark.slow
@@ -220,14 +219,6 @@ def test_a_dropped_batch_is_said_of_several_workers_only_where_they_dropped_it()
     assert next(f for f in alone.findings if f.rule == "last_batch_dropped").evidence.endswith("with one worker")
 
 
-def test_the_same_shuffled_order_in_every_epoch_is_a_warning_and_an_unshuffled_one_is_none() -> None:
-    found = judged(two_epochs([MIXED, MIXED], 16, batch=8))
-    assert rules(found) == {"same_order_every_epoch": ["workers=1", "workers=2"]}
-    assert {f.severity for f in found.verdict.findings} == {"warning"}
-    assert rules(judged(two_epochs([MIXED, MIXED[::-1]], 16, batch=8))) == {}
-    assert rules(judged(two_epochs([list(range(16))] * 2, 16, batch=8))) == {}
-
-
 def test_shards_that_are_read_in_turn_each_in_its_order_are_not_shuffled() -> None:
     """0 1 2 3 | 16 17 18 19 | 4 5 6 7 | ...: it falls at every second batch, and in none."""
     turns = [32 * shard + begin for begin in range(0, 32, 4) for shard in range(2)]
@@ -245,28 +236,6 @@ def test_epochs_that_were_not_told_apart_are_suspected() -> None:
     made.rows["samples"] = [(*row[:3], 0, *row[4:]) for row in made.rows["samples"]]
     finding = next(f for f in judged(made).verdict.findings if f.rule == "samples_duplicated")
     assert "probe.steps(loader, epoch=epoch)" in finding.remedy
-
-
-def test_the_epoch_that_a_restart_interrupted_is_judged_neither_for_losses_nor_for_repetitions() -> None:
-    """Saved after step 1; the script begins the epoch again: 0 to 3 are used twice, and a note says so. The whole epoch after it is
-    judged.
-    """
-    made = Handmade(levels=(1,), blocks=1)
-    number = made.launch(workers=1, role="fault")
-    made.fingerprint(number, "dataset_size", 8)
-    for step in range(4):
-        made.samples(number, [2 * step, 2 * step + 1], step=step)
-    for step, first in enumerate((0, 2, 4), start=2):
-        made.samples(number, [first, first + 1], step=step, incarnation=1)
-    for step, first in enumerate((0, 2, 4), start=5):  # 6 and 7 are missing
-        made.samples(number, [first, first + 1], step=step, incarnation=1, epoch=1)
-    for step, first in enumerate((0, 2, 4, 6), start=8):
-        made.samples(number, [first, first + 1], step=step, incarnation=1, epoch=2)
-    found = {one.rule: one for one in SAMPLES.examine(made.measured(), {})}
-    assert found["epoch_interrupted"].severity == "note"
-    assert "4 samples were used again and 2 by no recorded rank" in found["epoch_interrupted"].evidence
-    assert "samples_duplicated" not in found
-    assert "2 of 8 samples used by no rank in epoch 1" in found["samples_lost"].evidence
 
 
 def test_rows_that_died_with_a_worker_are_no_loss() -> None:
@@ -391,18 +360,6 @@ def test_the_share_is_said() -> None:
     assert finding.evidence.startswith("50% of the steady step time")
 
 
-@pytest.mark.parametrize(
-    ("said", "expected"), [(False, {}), (True, {"data_loading_timed": "warning"}), (NOTHING, {"data_loading_unsaid": "note"})]
-)
-def test_a_claim_says_whether_loading_was_timed(said: object, expected: dict[str, str]) -> None:
-    assert found(claim({"data_loading_timed": said})) == expected
-
-
-def test_requests_bring_their_data_with_them() -> None:
-    number = {key: value for key, value in NUMBER.items() if key != "data_loading_timed"}
-    assert found(claim(numbers=[number], slo={"objective": "x", "met": True})) == {}
-
-
 # ---- held out ----
 # held_out: samples in training and evaluation.
 
@@ -447,3 +404,35 @@ def test_the_evidence_says_how_many_of_how_many() -> None:
     assert wrong(judgement) == []
     (finding, _) = [one for one in judgement.verdict.findings if one.rule == "evaluation_overlaps_training"]
     assert finding.evidence == ("of 100 samples evaluated in launch 0 (TensorDataset of 100), the model had been trained on 3")
+
+
+@pytest.mark.slow
+def test_the_same_shuffled_order_in_every_epoch_is_a_warning_and_an_unshuffled_one_is_none() -> None:
+    found = judged(two_epochs([MIXED, MIXED], 16, batch=8))
+    assert rules(found) == {"same_order_every_epoch": ["workers=1", "workers=2"]}
+    assert {f.severity for f in found.verdict.findings} == {"warning"}
+    assert rules(judged(two_epochs([MIXED, MIXED[::-1]], 16, batch=8))) == {}
+    assert rules(judged(two_epochs([list(range(16))] * 2, 16, batch=8))) == {}
+
+
+@pytest.mark.slow
+def test_the_epoch_that_a_restart_interrupted_is_judged_neither_for_losses_nor_for_repetitions() -> None:
+    """Saved after step 1; the script begins the epoch again: 0 to 3 are used twice, and a note says so. The whole epoch after it is
+    judged.
+    """
+    made = Handmade(levels=(1,), blocks=1)
+    number = made.launch(workers=1, role="fault")
+    made.fingerprint(number, "dataset_size", 8)
+    for step in range(4):
+        made.samples(number, [2 * step, 2 * step + 1], step=step)
+    for step, first in enumerate((0, 2, 4), start=2):
+        made.samples(number, [first, first + 1], step=step, incarnation=1)
+    for step, first in enumerate((0, 2, 4), start=5):  # 6 and 7 are missing
+        made.samples(number, [first, first + 1], step=step, incarnation=1, epoch=1)
+    for step, first in enumerate((0, 2, 4, 6), start=8):
+        made.samples(number, [first, first + 1], step=step, incarnation=1, epoch=2)
+    found = {one.rule: one for one in SAMPLES.examine(made.measured(), {})}
+    assert found["epoch_interrupted"].severity == "note"
+    assert "4 samples were used again and 2 by no recorded rank" in found["epoch_interrupted"].evidence
+    assert "samples_duplicated" not in found
+    assert "2 of 8 samples used by no rank in epoch 1" in found["samples_lost"].evidence

@@ -14,7 +14,6 @@ from fireassay.verdict.types import Finding
 from tests.handmade import Handmade
 from tests.metrics.clocks_made import clock, collect, look, two_hosts
 from tests.metrics.straggling import PHASES, Training, add, record
-from tests.verdict.claiming import NOTHING, claim, found
 from tests.verdict.making import estimate, good, judged, rules
 
 # ---- warm up ----
@@ -72,12 +71,6 @@ def test_less_than_half_of_the_launches_is_not_worth_naming() -> None:
 
     assert "slow_down" not in rules(judged(lasting(slower, steps=40, launches=(1, 3))))
     assert rules(judged(lasting(slower, steps=40, launches=(1, 3, 5))))["slow_down"] == ["workers=2"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("said", "expected"), [(True, {}), (False, {"cold_start": "warning"}), (NOTHING, {"warm_up_unsaid": "note"})])
-def test_a_claim_says_whether_the_cold_start_is_in_it(said: object, expected: dict[str, str]) -> None:
-    assert found(claim({"warm_up_excluded": said})) == expected
 
 
 # ---- missing synchronisation ----
@@ -152,18 +145,6 @@ def test_an_evaluation_between_the_steps_is_no_gap() -> None:
 @pytest.mark.slow
 def test_seven_steps_show_nothing() -> None:
     assert signs(launches([*[1.0] * 6, 30.0])) == set()
-
-
-@pytest.mark.slow
-def test_a_claim_that_says_that_nobody_waited_is_inadmissible() -> None:
-    assert found(claim({"synchronised": False})) == {"clock_read_early": "invalid"}
-
-
-@pytest.mark.slow
-def test_a_claim_about_a_device_must_say_it_and_one_about_processors_need_not() -> None:
-    assert found(claim({"synchronised": NOTHING})) == {"synchronisation_unsaid": "note"}
-    cpu = {"hardware": "two Xeons"}
-    assert found(claim({"synchronised": NOTHING}, baseline=cpu, candidate=cpu)) == {}
 
 
 # ---- stragglers ----

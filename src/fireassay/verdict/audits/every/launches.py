@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import polars as pl
 
 from fireassay.estimates.estimate import Estimate
-from fireassay.estimates.format import count, given, percent, reading
+from fireassay.estimates.format import count, percent, reading
 from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import EVERYTHING, Results
 from fireassay.spec.plan import plan
@@ -18,20 +17,11 @@ from fireassay.units import FRACTION
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.comparison.rules import deciding_metrics
 from fireassay.verdict.evidence.affected import in_launches
-from fireassay.verdict.evidence.claimed_numbers import found, unsaid
-from fireassay.verdict.evidence.claimed_numbers import found as said_wrong
-from fireassay.verdict.stated.kinds import is_quality, is_relative, is_share, lower_is_better
-from fireassay.verdict.stated.names import metric_name, statistic
 from fireassay.verdict.types import Finding
-
-if TYPE_CHECKING:
-    from fireassay.spec.claim import Claim, Number
-
 
 # ---- launches ----
 
 LAUNCHES_ENOUGH = 5
-LEAST_CONFIDENCE = 0.8  # the lowest level accepted as a confidence interval
 
 
 def examine_launches(measured: RecordData, _: Results) -> tuple[Finding, ...]:
@@ -64,36 +54,6 @@ def _failed(measured: RecordData) -> Iterator[Finding]:
         evidence = f"{count(rows.height, 'launches')} did not succeed; the first (launch {rows['launch'][0]}): {rows['reason'][0]}"
         remedy = "read the launch's log in the record; failed launches are kept and their cost counts, but they are in no timing"
         yield Finding("failed_launches", "warning", name, evidence, remedy)
-
-
-def claim_launches(said: Claim) -> tuple[Finding, ...]:
-    """Numbers without launches or without an interval."""
-    return tuple(finding for number in said.number if not is_quality(number) for finding in _claimed(number))
-
-
-def _claimed(number: Number) -> list[Finding]:
-    missing = []
-    if number.launches is None:
-        trials = f"; {count(number.trials, 'trials')} inside a launch say nothing about the next launch" if number.trials else ""
-        missing.append(f"no number of launches is given{trials}")
-    elif number.launches < LAUNCHES_ENOUGH:
-        missing.append(f"{count(number.launches, 'launches')}; a reliable interval needs {LAUNCHES_ENOUGH}")
-    if number.interval is None:
-        missing.append("no interval is given, which claims that there is no noise")
-    elif number.interval.kind != "confidence":
-        kind = number.interval.kind.replace("_", " ")
-        missing.append(
-            f"a {kind} is given, which is not an interval for the number" if kind != "unknown" else "the kind of interval is not stated"
-        )
-    elif number.interval.low is not None and number.interval.low == number.interval.high:
-        missing.append(f"number.interval has no width ({given(number.interval.low)} to itself), which claims that there is no noise")
-    elif number.interval.confidence is not None and number.interval.confidence < LEAST_CONFIDENCE:
-        missing.append(f"number.interval.confidence = {given(number.interval.confidence)}: the true value lies outside it too often")
-    if not missing:
-        return []
-    evidence = "; ".join(missing)
-    remedy = f"measure in at least {LAUNCHES_ENOUGH} launches, and publish the interval between launches"
-    return [said_wrong("evidence_insufficient", "warning", number, evidence, remedy, "launch_values")]
 
 
 # ---- launch groups ----
@@ -205,14 +165,6 @@ def _too_wide(measured: RecordData, ended: str) -> tuple[Finding, ...]:
 
 # ---- cherry picked ----
 
-MIDDLE: Final = ("mean", "median", "p50")
-GAIN: Final = r"(a factor of\s+)?[\d.,]+\s*-?(x\b|×|times\b(?! (as many|as much data|the data))|%|percent\b|fold\b)"
-RATE: Final = r"[\d.,]+\s*[kMGTP]?(tok\w*|samples?|images?|[bB]|bit|FLOPs?)(/s| per second|ps\b|S\b)"  # requests/s may be the offered load
-BEST_CASE: Final = (
-    rf"\b(up to|as much as)\s+({GAIN}|{RATE})|\b(as high as|as fast as|peaks? (at|of)|a peak of)\s+({GAIN}|[\d.,]+\s*[A-Za-z]+)"
-    r"|\b(best|fastest) (run )?(out )?of (\d+|all|several|N)\b|\bbest-of-\w+"
-)
-
 
 def examine_cherry_picked(measured: RecordData, _: Results) -> tuple[Finding, ...]:
     """Planned launches missing from the record; replaced launches.
@@ -264,65 +216,12 @@ def _replaced(measured: RecordData) -> Iterator[Finding]:
             yield Finding("mostly_replaced", "warning", name, evidence, remedy)
 
 
-def claim_cherry_picked(said: Claim) -> tuple[Finding, ...]:
-    """Best-of-N, a single launch, launches left out."""
-    findings = [finding for number in said.number for finding in (*_extreme(said, number), *_picked(number))]
-    return (
-        *findings,
-        *_in_words(said),
-        *unsaid(
-            "statistic_unsaid",
-            [n for n in said.number if statistic(n) is None and not is_quality(n)],
-            "which statistic of the measurements it is",
-            "give the statistic (median, mean, p99 ...) of every number",
-            "launch_values",
-        ),
-    )
-
-
-def _in_words(said: Claim) -> list[Finding]:
-    """Wording of the claim that admits a best case."""
-    words = re.search(BEST_CASE, said.claim.text, flags=re.IGNORECASE)
-    about = [
-        n for n in said.number if not is_quality(n) and (is_relative(n) or not is_share(n)) and n.statistic not in ("best", "min", "max")
-    ]
-    if words is None or not about:
-        return []
-    evidence = f'claim.text says "{words[0].strip()}", which is the best of several cases or runs'
-    remedy = "report every case, or the median over them with its interval"
-    return [found("best_case_in_words", "invalid", about[0], evidence, remedy, "launch_values")]
-
-
-def _extreme(said: Claim, number: Number) -> list[Finding]:
-    """The most favourable of several; not an extreme given beside the middle of the same measurements."""
-    middle = [
-        n for n in said.number if metric_name(n.metric) == metric_name(number.metric) and n.of == number.of and statistic(n) in MIDDLE
-    ]
-    if number.statistic != "best" and (middle or number.statistic != ("min" if lower_is_better(number) else "max")):
-        return []
-    evidence = f"it is the {number.statistic} of several measurements (number.statistic), which improves with more measurements"
-    return [found("best_of_n", "invalid", number, evidence, "report the median over launches with its interval", "launch_values")]
-
-
-def _picked(number: Number) -> Iterator[Finding]:
-    if number.launches == 1 or number.statistic == "single":
-        evidence = "it comes from one launch, which says nothing about the next one"
-        remedy = "repeat it in at least 5 launches, and report the median with its interval"
-        yield found("one_launch", "warning", number, evidence, remedy, "launch_values")
-    left = (number.planned_launches or 0) - (number.launches or number.planned_launches or 0)
-    if left > 0:
-        evidence = f"{left} of {count(number.planned_launches or 0, 'launches')} were left out of it"
-        remedy = "report all launches, or the exclusion rule that was written down beforehand"
-        yield found("launches_left_out", "invalid", number, evidence, remedy, "launch_values")
-
-
 AUDITS = (
     Audit(
         name="launches",
         title="insufficient evidence",
         question="Are there enough launches, and is each accounted for?",
         examine=examine_launches,
-        claim=claim_launches,
         about=EVERYTHING,
     ),
     Audit(
@@ -344,7 +243,6 @@ AUDITS = (
         title="cherry-picked run",
         question="Was a favourable launch picked?",
         examine=examine_cherry_picked,
-        claim=claim_cherry_picked,
         about=EVERYTHING,
     ),
 )

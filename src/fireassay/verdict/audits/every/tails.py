@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import polars as pl
 
@@ -14,15 +14,8 @@ from fireassay.frames.record_data import RecordData
 from fireassay.metrics.metric import EVERYTHING, WORKLOADS, Results
 from fireassay.stats.intervals.quantiles import least_two_sided
 from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.evidence.claimed_numbers import found, unsaid
 from fireassay.verdict.evidence.sent_requests import main, seconds
-from fireassay.verdict.stated.kinds import is_wait
-from fireassay.verdict.stated.names import metric_name, statistic
 from fireassay.verdict.types import Finding
-
-if TYPE_CHECKING:
-    from fireassay.spec.claim import Claim, Number
-
 
 # ---- tail blindness ----
 
@@ -61,8 +54,6 @@ TRIALS: Final = (
         times=lambda measured: measured.steady_steps,
     ),
 )
-CENTRAL = ("mean", "median", "p50", None, "single")
-TAIL = ("p90", "p95", "p99", "p999", "max")
 
 
 def examine_tail_blindness(measured: RecordData, _: Results) -> Iterator[Finding]:
@@ -105,28 +96,8 @@ def blind_tail_blindness(measured: RecordData, _: Results) -> str | None:
     return f"no launch has {FEWEST_STEPS} {_trials(measured).name}; fewer show no tail"
 
 
-def claim_tail_blindness(said: Claim) -> tuple[Finding, ...]:
-    """Waiting times given only by their middle."""
-    tailed = {(metric_name(number.metric), number.of) for number in said.number if statistic(number) in TAIL}
-    return tuple(
-        found(
-            "tail_not_reported",
-            "warning",
-            number,
-            f"only its {statistic(number) or 'value'} is given, without a tail percentile",
-            "publish p95 or p99 of the same launches with it",
-            "tail",
-        )
-        for number in said.number
-        if is_wait(number)
-        and statistic(number) in CENTRAL
-        and not {(metric_name(number.metric), number.of), (metric_name(number.metric), None)} & tailed
-    )
-
-
 # ---- percentile trials ----
 
-PERCENTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 PERCENTILE_TRIALS_CONFIDENCE = 0.95
 LATENCIES = ("ttft", "ttft_visible", "ttft_sent", "tpot", "itl", "e2e")
 TAILS = {  # metrics of a record
@@ -166,40 +137,12 @@ def blind_percentile_trials(measured: RecordData, results: Results) -> str | Non
     return f"no tail percentile is shown: {why}"
 
 
-def claim_percentile_trials(said: Claim) -> tuple[Finding, ...]:
-    """Percentiles with too few trials, or with an unstated number."""
-    named = [number for number in said.number if statistic(number) in PERCENTILES]
-    few = [finding for number in named for finding in _few(number)]
-    return (
-        *few,
-        *unsaid(
-            "trials_unsaid",
-            [number for number in named if number.trials is None],
-            "how many trials the percentile rests on",
-            "state trials",
-            "percentile",
-        ),
-    )
-
-
-def _few(number: Number) -> list[Finding]:
-    p = PERCENTILES[str(statistic(number))]
-    least = least_two_sided(p, PERCENTILE_TRIALS_CONFIDENCE)
-    if number.trials is None or number.trials >= least:
-        return []
-    evidence = (
-        f"a {statistic(number)} of {count(number.trials, 'trials')}; at least {least} independent ones are needed to bound it on both sides"
-    )
-    return [found("too_few_trials", "invalid", number, evidence, "measure more trials, or claim a lower percentile", "percentile")]
-
-
 AUDITS = (
     Audit(
         name="tail_blindness",
         title="tail-latency blindness",
         question="Does a mean or a median hide a heavy tail?",
         examine=examine_tail_blindness,
-        claim=claim_tail_blindness,
         blind=blind_tail_blindness,
         about=WORKLOADS,
     ),
@@ -208,7 +151,6 @@ AUDITS = (
         title="too few trials for the percentile",
         question="Are there enough trials for the percentile?",
         examine=examine_percentile_trials,
-        claim=claim_percentile_trials,
         blind=blind_percentile_trials,
         about=WORKLOADS,
     ),

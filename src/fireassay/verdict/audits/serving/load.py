@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import polars as pl
@@ -20,17 +20,9 @@ from fireassay.stats.models.queueing import TOLERANCE
 from fireassay.units import NS_PER_S, SECONDS
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.evidence.affected import by_configuration, in_launches, most
-from fireassay.verdict.evidence.claimed_numbers import found, unsaid
 from fireassay.verdict.evidence.sent_requests import begins, length_ns, planned, requests_of, serving_of
 from fireassay.verdict.gates import objectives
-from fireassay.verdict.stated.kinds import is_rate, is_wait
-from fireassay.verdict.stated.names import has_word
-from fireassay.verdict.stated.objective import Evidence, evidence, limit_of, limited, same_unit
 from fireassay.verdict.types import Finding
-
-if TYPE_CHECKING:
-    from fireassay.spec.claim import Claim, Number, Objective
-
 
 # ---- littles law ----
 
@@ -336,72 +328,6 @@ def blind_silent_slo(measured: RecordData, _: Results) -> str | None:
     return None if measured.experiment.gates.deadline_s is not None else "no objective was set (gates.deadline_s)"
 
 
-def claim_silent_slo(said: Claim) -> tuple[Finding, ...]:
-    """Rates beside an objective that is broken, unstated, or supported by an unsuitable statistic."""
-    rates = [number for number in said.number if is_rate(number)]
-    if said.slo is None:
-        served = any(is_wait(number) for number in said.number) or any(has_word(number.metric, ("goodput",)) for number in rates)
-        return (
-            unsaid("objective_unsaid", rates, "under which service objective", "add [slo] with objective and met", "goodput")
-            if served
-            else ()
-        )
-    about = rates or [number for number in limited(said) if is_wait(number)]
-    seen = [(number, evidence(limit_of(said.slo), number)) for number in limited(said) if same_unit(said.slo, number)]
-    broken = _broken(said.slo, seen)
-    if broken and (rates or said.slo.met is not False):
-        return tuple(
-            found(
-                "objective_not_met",
-                "invalid",
-                number,
-                f"the objective ({said.slo.objective}) was not met: {broken}",
-                "report the throughput at which the objective is met (goodput)",
-                "goodput",
-            )
-            for number in about or said.number[:1]
-        )
-    return _answered(said, said.slo, about, seen)
-
-
-def _broken(slo: Objective, seen: list[tuple[Number, Evidence]]) -> str:
-    """The number that breaks it, or the claim's own statement; if the objective names no percentile, all must break it."""
-    bad = [number for number, says in seen if says == "broken"]
-    good = [number for number, says in seen if says in ("met", "undecided")]
-    if bad and not (good and limit_of(slo).statistic is None):
-        return f"{_silent_slo_said(bad[0])}, the limit is {_silent_slo_limit(slo, bad[0])}"
-    return "the claim says so (slo.met = false)" if slo.met is False else ""
-
-
-def _answered(said: Claim, slo: Objective, about: list[Number], seen: list[tuple[Number, Evidence]]) -> tuple[Finding, ...]:
-    """Parts of an unbroken objective left open, or covered only by a lower percentile."""
-    weaker = [number for number, says in seen if says == "weaker"]
-    undecided = [number for number, says in seen if says == "undecided"]
-    statistic = limit_of(slo).statistic
-    if any(says == "met" for _, says in seen):
-        return ()
-    if undecided:
-        words = f"the interval of {_silent_slo_said(undecided[0])} extends beyond the limit of {_silent_slo_limit(slo, undecided[0])}"
-        remedy = "measure more requests until the interval is on one side of the limit"
-        return (found("objective_undecided", "note", None, words, remedy, "goodput"),)
-    if weaker:
-        words = f"the objective is on the {statistic} ({slo.objective}); the claim states only that {_silent_slo_said(weaker[0])}"
-        remedy = f"publish the {statistic} of the same launches"
-        return (found("objective_answered_by_less", "note" if slo.met else "warning", weaker[0], words, remedy, "goodput", "tail"),)
-    if slo.met is not None:
-        return ()
-    return unsaid("objective_met_unsaid", about or said.number[:1], "whether the objective was met", "state slo.met", "goodput")
-
-
-def _silent_slo_said(number: Number) -> str:
-    return f"{number.label} is {given(number.value)} {number.unit or ''}".rstrip()
-
-
-def _silent_slo_limit(slo: Objective, number: Number) -> str:
-    limit = limit_of(slo)
-    return f"{given(limit.value or 0.0)} {limit.unit_name or number.unit or ''}".rstrip()
-
-
 AUDITS = (
     Audit(
         name="littles_law",
@@ -424,7 +350,6 @@ AUDITS = (
         title="silent violation of the objective",
         question="Was the throughput reached while the service objective was broken?",
         examine=examine_silent_slo,
-        claim=claim_silent_slo,
         blind=blind_silent_slo,
         about=WORKLOADS,
     ),

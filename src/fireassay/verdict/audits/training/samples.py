@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import polars as pl
 
@@ -17,14 +16,8 @@ from fireassay.frames.training.correctness.sample_weights import shares
 from fireassay.frames.training.parallelism import why_not
 from fireassay.metrics.metric import Results
 from fireassay.verdict.audits.support.audit import Audit
-from fireassay.verdict.evidence.claimed_numbers import found, speeds, unsaid
 from fireassay.verdict.evidence.training_faults import diagnose
-from fireassay.verdict.stated.kinds import is_collective, is_serving
 from fireassay.verdict.types import Finding, Severity
-
-if TYPE_CHECKING:
-    from fireassay.spec.claim import Claim
-
 
 # ---- samples ----
 
@@ -213,34 +206,6 @@ def blind_data_loading(measured: RecordData, _: Results) -> str | None:
     return None if _data_loading_shares(measured) else "no step records how long it waited for its data; iterate over probe.steps(loader)"
 
 
-def claim_data_loading(said: Claim) -> tuple[Finding, ...]:
-    """Numbers that include loading, and numbers that leave it unstated."""
-    fast = tuple(number for number in speeds(said) if not is_collective(number))
-    silent = () if is_serving(said) else fast  # requests carry their data
-    held = [
-        found(
-            "data_loading_timed",
-            "warning",
-            number,
-            "data loading was timed with it, so it measures the storage too",
-            "time data loading separately (data_time), or state that the claim is about the whole pipeline",
-            "data_time",
-        )
-        for number in fast
-        if number.data_loading_timed is True
-    ]
-    return (
-        *held,
-        *unsaid(
-            "data_loading_unsaid",
-            [number for number in silent if number.data_loading_timed is None],
-            "whether data loading was timed",
-            "state data_loading_timed",
-            "data_time",
-        ),
-    )
-
-
 # ---- held out ----
 
 
@@ -332,7 +297,6 @@ AUDITS = (
         title="data loading in the timed region",
         question="Does the timed region include data loading?",
         examine=examine_data_loading,
-        claim=claim_data_loading,
         blind=blind_data_loading,
     ),
     Audit(

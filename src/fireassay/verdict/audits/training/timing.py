@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import polars as pl
@@ -24,14 +23,8 @@ from fireassay.stats.intervals.intervals import Interval, mean_t
 from fireassay.units import SECONDS
 from fireassay.verdict.audits.support.audit import Audit
 from fireassay.verdict.evidence.affected import in_launches, most
-from fireassay.verdict.evidence.claimed_numbers import found, speeds, unsaid
 from fireassay.verdict.evidence.possible_gain import gain_words
-from fireassay.verdict.stated.kinds import is_serving
 from fireassay.verdict.types import Finding, Severity
-
-if TYPE_CHECKING:
-    from fireassay.spec.claim import Claim
-
 
 # ---- warm up ----
 
@@ -73,32 +66,6 @@ def _warm(measured: RecordData) -> tuple[Finding, ...]:
     return (Finding("warm_up", "note", None, evidence, "nothing to do; they stay in the record"),)
 
 
-def claim_warm_up(said: Claim) -> tuple[Finding, ...]:
-    """Numbers that include cold repetitions, and numbers that leave it unstated."""
-    cold = [
-        found(
-            "cold_start",
-            "warning",
-            number,
-            "it includes the first, cold repetitions: compilation, empty caches, first allocation",
-            "exclude the warm-up, or claim the time of a whole run from its start and state that",
-            "warm_up",
-        )
-        for number in speeds(said)
-        if number.warm_up_excluded is False
-    ]
-    return (
-        *cold,
-        *unsaid(
-            "warm_up_unsaid",
-            [number for number in speeds(said) if number.warm_up_excluded is None],
-            "whether the warm-up was excluded",
-            "state warm_up_excluded",
-            "warm_up",
-        ),
-    )
-
-
 def blind_warm_up(measured: RecordData, _: Results) -> str | None:
     """Blind without marked steps; trials declare their own warm-up."""
     return (
@@ -114,7 +81,6 @@ FEWEST_STEPS = 8
 OVERLAP = 0.05  # of a step; generous, since phases and step share one clock
 LAST_TO_MEDIAN, LAST_SHARE, OUTSIDE = 10.0, 0.20, 0.50
 LAST_TO_LONGEST = 2.0  # a periodic long step (averaging in local SGD) is no queue
-DEVICES = ("gpu", "cuda", "tpu", "h100", "h200", "a100", "b200", "v100", "l40", "mi300", "npu", "rocm")
 SYNCHRONISATION_REMEDY = "synchronise the device before each reading of the clock, or let the probe time the phases with device events"
 
 
@@ -195,41 +161,6 @@ def blind_synchronisation(measured: RecordData, _: Results) -> str | None:
     if _signs(measured).height:
         return None
     return f"no timed launch marked {count(FEWEST_STEPS, 'steps')}"
-
-
-def claim_synchronisation(said: Claim) -> tuple[Finding, ...]:
-    """Numbers read from an unsynchronised device, and device numbers that leave it unstated."""
-    wrong = [
-        found(
-            "clock_read_early",
-            "invalid",
-            number,
-            "the device was not synchronised when the clock was read",
-            SYNCHRONISATION_REMEDY,
-            "synchronised",
-        )
-        for number in speeds(said)
-        if number.synchronised is False
-    ]
-    judged = _on_device(said) and not is_serving(said)  # a client times answers that have arrived: nothing is queued
-    silent = [number for number in speeds(said) if number.synchronised is None] if judged else []
-    return (
-        *wrong,
-        *unsaid(
-            "synchronisation_unsaid",
-            silent,
-            "whether the device had finished when the clock was read",
-            "state synchronised",
-            "synchronised",
-        ),
-    )
-
-
-def _on_device(said: Claim) -> bool:
-    """Whether the claim concerns a device with queued work."""
-    sides = (said.conditions.baseline, said.conditions.candidate, *(number.conditions for number in said.number))
-    words = " ".join([said.claim.text, *(f"{key} {value}" for side in sides for key, value in side.items())])
-    return re.search(rf"(?<![a-wyz])({'|'.join(DEVICES)})", words.casefold()) is not None
 
 
 # ---- stragglers ----
@@ -389,7 +320,6 @@ AUDITS = (
         title="cold start in the numbers",
         question="Was warm-up recognised, and was a steady state reached?",
         examine=examine_warm_up,
-        claim=claim_warm_up,
         blind=blind_warm_up,
     ),
     Audit(
@@ -397,7 +327,6 @@ AUDITS = (
         title="missing synchronisation",
         question="Was the clock read before the device had finished?",
         examine=examine_synchronisation,
-        claim=claim_synchronisation,
         blind=blind_synchronisation,
     ),
     Audit(

@@ -9,8 +9,8 @@ from fireassay.frames.record_data import from_record
 from fireassay.kinds.training import KIND as TRAINING
 from fireassay.record.reader import open_record
 from fireassay.spec.experiment import Scaling
-from fireassay.verdict.claims.pitfalls import OF_TIMINGS, Pitfall, of_record
 from fireassay.verdict.judge import judge
+from fireassay.verdict.pitfalls import OF_TIMINGS, Pitfall, of_record
 from tests.handmade import Handmade
 from tests.metrics.trials_made import timing
 from tests.records.make import HERE, TRAINERS
@@ -28,7 +28,7 @@ def test_a_good_record_fell_into_none_and_every_audit_of_records_is_listed_once(
     found = of_record(good().measured())
     assert [pitfall.name for pitfall in found if pitfall.state == "fallen into"] == []
     audits = catalog.load_all("verdict.audits")
-    of_records = {name for name, audit in audits.items() if audit.of_records and TRAINING.concerns(audit.about)}
+    of_records = {name for name, audit in audits.items() if TRAINING.concerns(audit.about)}
     assert sorted(pitfall.name for pitfall in found) == sorted(of_records)
 
 

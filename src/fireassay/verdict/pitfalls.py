@@ -1,4 +1,4 @@
-"""Which pitfalls did a record or a claim fall into, which not, and which could not be examined?
+"""Which pitfalls did a record fall into, which not, and which could not be examined?
 
 Each audit is one pitfall. fallen into: it found something of severity invalid, fail or warning. not examined: no such finding, and
 the audit names the facts that it lacked. clear: the rest. Pure.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 from fireassay import catalog
 from fireassay.frames.record_data import RecordData
@@ -53,19 +53,32 @@ class Pitfall:
     reason: str  # why it could not be examined; empty otherwise
 
 
+class Named(Protocol):
+    """What a pitfall takes from its audit."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def question(self) -> str: ...
+
+    @property
+    def called(self) -> str: ...
+
+
 def of_record(measured: RecordData) -> tuple[Pitfall, ...]:
     """Every pitfall of a record, fallen ones first."""
     audits: Mapping[str, Audit] = catalog.load_all("verdict.audits")
     unexaminable = unexamined(measured, audits)
     pitfalls = []
     for audit in audits.values():
-        if audit.of_records and measured.kind.concerns(audit.about) and (not measured.kind.times_calls or audit.name in OF_TIMINGS):
+        if measured.kind.concerns(audit.about) and (not measured.kind.times_calls or audit.name in OF_TIMINGS):
             if audit.name in unexaminable:
-                pitfalls.append(_pitfall(audit, (), unexaminable[audit.name]))
+                pitfalls.append(pitfall(audit, (), unexaminable[audit.name]))
                 continue
             findings = examined(measured, audit)
             unseen = audit.blind(measured, LazyResults(measured)) if audit.blind is not None else _unseen(findings)
-            pitfalls.append(_pitfall(audit, findings, unseen or ""))
+            pitfalls.append(pitfall(audit, findings, unseen or ""))
     return ordered(pitfalls)
 
 
@@ -74,7 +87,8 @@ def ordered(pitfalls: list[Pitfall]) -> tuple[Pitfall, ...]:
     return tuple(sorted(pitfalls, key=lambda pitfall: (STATES.index(pitfall.state), _gravity(pitfall), pitfall.title)))
 
 
-def _pitfall(audit: Audit, findings: tuple[Finding, ...], unseen: str) -> Pitfall:
+def pitfall(audit: Named, findings: tuple[Finding, ...], unseen: str) -> Pitfall:
+    """A pitfall from what its audit found; `unseen`: what kept it from looking."""
     grave = any(finding.severity in GRAVE for finding in findings)
     state: State = "fallen into" if grave else "not examined" if unseen else "clear"
     return Pitfall(

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from fireassay.verdict.stated.names import folded_name, has_word
-from fireassay.verdict.stated.units import Unit, parse
+from fireassay.verdict.claims.stated.names import folded_name, has_word
+from fireassay.verdict.claims.stated.units import Unit, parse
 
 if TYPE_CHECKING:
     from fireassay.spec.claim import Claim, Number

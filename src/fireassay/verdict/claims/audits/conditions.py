@@ -8,11 +8,11 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from fireassay.estimates.format import count, given
-from fireassay.verdict.audits.support.audit import Audit, claims_only
-from fireassay.verdict.evidence.claimed_numbers import found, speeds, unsaid
-from fireassay.verdict.stated import kinds
-from fireassay.verdict.stated.gains import gain, is_efficiency, same_quantity
-from fireassay.verdict.stated.kinds import is_cost, is_energy, is_wait
+from fireassay.verdict.claims.audits.support.claim_audit import ClaimAudit
+from fireassay.verdict.claims.claimed_numbers import found, speeds, unsaid
+from fireassay.verdict.claims.stated import kinds
+from fireassay.verdict.claims.stated.gains import gain, is_efficiency, same_quantity
+from fireassay.verdict.claims.stated.kinds import is_cost, is_energy, is_wait
 from fireassay.verdict.types import Finding
 
 if TYPE_CHECKING:
@@ -246,39 +246,23 @@ def claim_load_model(said: Claim) -> tuple[Finding, ...]:
 
 
 AUDITS = (
-    Audit(
+    ClaimAudit(
         name="wide_interval",
         title="inconclusive interval",
         question="Does the published interval support the claim?",
-        examine=claims_only,
         claim=claim_wide_interval,
     ),
-    Audit(
-        name="extrapolation",
-        title="extrapolation",
-        question="Does the claim reach beyond what was measured?",
-        examine=claims_only,
-        claim=claim_extrapolation,
+    ClaimAudit(
+        name="extrapolation", title="extrapolation", question="Does the claim reach beyond what was measured?", claim=claim_extrapolation
     ),
-    Audit(
-        name="quiet_machine",
-        title="disturbed machine",
-        question="Was the machine dedicated to the experiment?",
-        examine=claims_only,
-        claim=claim_quiet_machine,
+    ClaimAudit(
+        name="quiet_machine", title="disturbed machine", question="Was the machine dedicated to the experiment?", claim=claim_quiet_machine
     ),
-    Audit(
+    ClaimAudit(
         name="cost_basis",
         title="price or meter not stated",
         question="At which price, on which day and with which meter was it calculated?",
-        examine=claims_only,
         claim=claim_cost_basis,
     ),
-    Audit(
-        name="load_model",
-        title="closed loop",
-        question="Was the load independent of the server's speed?",
-        examine=claims_only,
-        claim=claim_load_model,
-    ),
+    ClaimAudit(name="load_model", title="closed loop", question="Was the load independent of the server's speed?", claim=claim_load_model),
 )

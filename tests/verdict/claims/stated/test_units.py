@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fireassay.verdict.stated.units import convertible, difference, parse
+from fireassay.verdict.claims.stated.units import convertible, difference, parse
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from fireassay.verdict.rubric.types import Limits, Pick, Row
+from fireassay.verdict.claims.rubric.types import Limits, Pick, Row
 
 CLOSE: Final = 1e-9
 

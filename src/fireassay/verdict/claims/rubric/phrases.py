@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from fireassay.spec.timings import Timings
-from fireassay.verdict.rubric.types import Mode, Rubric
+from fireassay.verdict.claims.rubric.types import Mode, Rubric
 
 NO_INTERVALS: Final = (
     "This table has one number per row and no launches, so nothing here has an interval: differences "

@@ -10,7 +10,7 @@ import pytest
 
 from fireassay.estimates.estimate import Absent
 from fireassay.frames.links import pairs
-from fireassay.reports.charts import topology
+from fireassay.reports.charts import links
 from fireassay.reports.charts.model import Box, Chart, Label, Panel, Rule
 from fireassay.reports.writers.support import svg
 from tests.paired import kinds, matrix, record
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 def drawn(ranks: int = 2, hosts: bool = True) -> Chart:
     names = tuple("a" if rank < 2 * ranks else "b" for rank in range(4 * ranks)) if hosts else ()
     found = matrix(record(kinds(2, 2, ranks), hosts=names))
-    drawing = topology.maps(found, pairs.classes(found))
+    drawing = links.maps(found, pairs.classes(found))
     assert not drawing.missing
     return drawing
 
@@ -32,8 +32,8 @@ def test_every_ordered_pair_is_a_cell_and_slower_ones_are_darker() -> None:
     assert len(latency) == len(bandwidth) == 56
     shades = [latency[0, to] for to in (1, 2, 4)]
     assert shades == sorted(shades)
-    assert shades[0] == topology.PALEST
-    assert math.isclose(shades[2], topology.DARKEST)
+    assert shades[0] == links.PALEST
+    assert math.isclose(shades[2], links.DARKEST)
     assert bandwidth[0, 1] < bandwidth[0, 4]
 
 
@@ -58,7 +58,7 @@ def test_a_pair_without_a_number_has_a_dash_and_the_range_of_the_shades_is_said(
     found = matrix(record(kinds(2, 2, 1)))
     unknown = replace(found.links[0], bandwidth=Absent(reason="insufficient", detail="none"))
     found = replace(found, links=(unknown, *found.links[1:]))
-    drawing = topology.maps(found, pairs.classes(found))
+    drawing = links.maps(found, pairs.classes(found))
     assert not drawing.missing
     dashes = [[mark.text for mark in panel.marks if isinstance(mark, Label)] for panel in drawing.panels]
     assert dashes == [[], ["–"]]
@@ -68,6 +68,6 @@ def test_a_pair_without_a_number_has_a_dash_and_the_range_of_the_shades_is_said(
 
 def test_too_many_ranks_are_a_sentence() -> None:
     found = replace(matrix(record(kinds(2, 1, 2))), ranks=65)
-    drawing = topology.maps(found, pairs.classes(found))
+    drawing = links.maps(found, pairs.classes(found))
     assert drawing.missing
     assert "65 ranks" in drawing.missing

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Literal
 
-from fireassay.verdict.stated.kinds import BOUNDED, PROPORTIONS, WORSE_IF_HIGHER
-from fireassay.verdict.stated.names import has_word
-from fireassay.verdict.stated.units import parse
+from fireassay.verdict.claims.stated.kinds import BOUNDED, PROPORTIONS, WORSE_IF_HIGHER
+from fireassay.verdict.claims.stated.names import has_word
+from fireassay.verdict.claims.stated.units import parse
 
 if TYPE_CHECKING:
     from fireassay.spec.claim import ClaimedQuality, Number
@@ -78,7 +78,7 @@ def of_number(number: Number, margin: float | None = None) -> ClaimedQuality | N
     return ClaimedQuality(metric=number.metric, baseline=base, candidate=candidate, margin=margin)
 
 
-def lower_is_better(quality: ClaimedQuality) -> bool:
+def lower_score_is_better(quality: ClaimedQuality) -> bool:
     """Whether lower is better: as stated, or from the metric's name."""
     if quality.direction is not None:
         return quality.direction == "lower"

@@ -16,7 +16,7 @@ from fireassay.stats.models.scaling import amdahl_fit, amdahl_speedup, ceiling, 
 from fireassay.stats.models.scaling_laws import STRONG, WEAK, Choice, Points, Refused, choose, points
 from fireassay.stats.models.scaling_laws import Fit as Law
 from fireassay.stats.models.scaling_predictions import held_out, peak, predict
-from fireassay.verdict.rubric.types import Fit, Gustafson, LawRow, Mode, Predicted, Scaling
+from fireassay.verdict.claims.rubric.types import Fit, Gustafson, LawRow, Mode, Predicted, Scaling
 
 
 def fitted(base: Timing, rows: Sequence[Timing], speedups: Sequence[float], kept: Sequence[bool], *, superlinear: bool) -> Fit | None:

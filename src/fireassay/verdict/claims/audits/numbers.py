@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from fireassay.estimates.format import count, given
-from fireassay.verdict.audits.support.audit import Audit, claims_only
-from fireassay.verdict.evidence.claimed_numbers import found
-from fireassay.verdict.stated import kinds
-from fireassay.verdict.stated.gains import LESS, MOST_AS_RATIO, base_workers, efficiency_as_said, gain, is_efficiency, workers_factor
-from fireassay.verdict.stated.kinds import is_quality, is_relative, is_speed, is_wait, unit_of
-from fireassay.verdict.stated.names import LEVELS, has_word, metric_name, statistic
-from fireassay.verdict.stated.objective import limited, same_unit
-from fireassay.verdict.stated.scores import confusion, is_bounded, of_number
-from fireassay.verdict.stated.units import Unit, convertible, difference, parse, part_of
+from fireassay.verdict.claims.audits.support.claim_audit import ClaimAudit
+from fireassay.verdict.claims.claimed_numbers import found
+from fireassay.verdict.claims.stated import kinds
+from fireassay.verdict.claims.stated.gains import LESS, MOST_AS_RATIO, base_workers, efficiency_as_said, gain, is_efficiency, workers_factor
+from fireassay.verdict.claims.stated.kinds import is_quality, is_relative, is_speed, is_wait, unit_of
+from fireassay.verdict.claims.stated.names import LEVELS, has_word, metric_name, statistic
+from fireassay.verdict.claims.stated.objective import limited, same_unit
+from fireassay.verdict.claims.stated.scores import confusion, is_bounded, of_number
+from fireassay.verdict.claims.stated.units import Unit, convertible, difference, parse, part_of
 from fireassay.verdict.types import Finding
 
 if TYPE_CHECKING:
@@ -360,28 +360,18 @@ def _is_the_base(said: Claim, number: Number, other: Number) -> bool:
 
 
 AUDITS = (
-    Audit(
+    ClaimAudit(
         name="arithmetic",
         title="contradictory numbers",
         question="Are the published numbers contradictory or impossible?",
-        examine=claims_only,
         claim=claim_arithmetic,
     ),
-    Audit(
-        name="units",
-        title="confused units",
-        question="Do the units fit the numbers and one another?",
-        examine=claims_only,
-        claim=claim_units,
-    ),
-    Audit(
-        name="ratio_summary", title="summary of ratios", question="Were ratios averaged?", examine=claims_only, claim=claim_ratio_summary
-    ),
-    Audit(
+    ClaimAudit(name="units", title="confused units", question="Do the units fit the numbers and one another?", claim=claim_units),
+    ClaimAudit(name="ratio_summary", title="summary of ratios", question="Were ratios averaged?", claim=claim_ratio_summary),
+    ClaimAudit(
         name="absolute_base",
         title="base not given in absolute terms",
         question="What is the ratio relative to, and what is the number's unit?",
-        examine=claims_only,
         claim=claim_absolute_base,
     ),
 )

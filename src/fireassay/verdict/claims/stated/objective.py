@@ -10,9 +10,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from fireassay.verdict.stated import kinds
-from fireassay.verdict.stated.names import LEVELS, has_word, metric_name, statistic, statistic_in
-from fireassay.verdict.stated.units import convertible, parse
+from fireassay.verdict.claims.stated import kinds
+from fireassay.verdict.claims.stated.names import LEVELS, has_word, metric_name, statistic, statistic_in
+from fireassay.verdict.claims.stated.units import convertible, parse
 
 if TYPE_CHECKING:
     from fireassay.spec.claim import Claim, Number, Objective

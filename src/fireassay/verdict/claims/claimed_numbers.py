@@ -1,6 +1,6 @@
 """How do audits compare the two sides of a claim and word their findings?
 
-`fireassay.verdict.stated` reads the kind, unit and gain of each number.
+`fireassay.verdict.claims.stated` reads the kind, unit and gain of each number.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from fireassay.estimates.format import given
-from fireassay.verdict.stated.gains import COUNTS, workers_factor
-from fireassay.verdict.stated.kinds import is_collective, is_cost, is_energy, is_relative, is_speed, unit_of
+from fireassay.verdict.claims.stated.gains import COUNTS, workers_factor
+from fireassay.verdict.claims.stated.kinds import is_collective, is_cost, is_energy, is_relative, is_speed, unit_of
 from fireassay.verdict.types import Finding, Severity
 
 if TYPE_CHECKING:

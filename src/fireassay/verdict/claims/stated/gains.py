@@ -11,9 +11,9 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from fireassay.verdict.stated import kinds
-from fireassay.verdict.stated.names import has_word, metric_name, statistic
-from fireassay.verdict.stated.units import convertible, parse
+from fireassay.verdict.claims.stated import kinds
+from fireassay.verdict.claims.stated.names import has_word, metric_name, statistic
+from fireassay.verdict.claims.stated.units import convertible, parse
 
 if TYPE_CHECKING:
     from fireassay.spec.claim import Baseline, Claim, Fact, Number

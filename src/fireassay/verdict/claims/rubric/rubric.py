@@ -21,10 +21,10 @@ from typing import Final
 from fireassay.errors import Problem, SpecError, refuse
 from fireassay.spec.timings import Timing, Timings
 from fireassay.stats.models.scaling import amdahl_speedup, karp_flatt
-from fireassay.verdict.rubric.phrases import notes
-from fireassay.verdict.rubric.picks import at_most, picks
-from fireassay.verdict.rubric.scaling import fitted, gustafson_fit, laws, predicted, throughputs
-from fireassay.verdict.rubric.types import Fit, Limits, Mode, Row, Rubric
+from fireassay.verdict.claims.rubric.phrases import notes
+from fireassay.verdict.claims.rubric.picks import at_most, picks
+from fireassay.verdict.claims.rubric.scaling import fitted, gustafson_fit, laws, predicted, throughputs
+from fireassay.verdict.claims.rubric.types import Fit, Limits, Mode, Row, Rubric
 
 # Tolerance for binary rounding: 0.871 - 0.866 > 0.005 in floating point.
 CLOSE: Final = 1e-9

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from fireassay.spec.claim import Claim
-from fireassay.verdict.stated.gains import efficiency, gain, pairs
+from fireassay.verdict.claims.stated.gains import efficiency, gain, pairs
 
 
 def said(*numbers: dict[str, Any], **what: Any) -> Claim:
