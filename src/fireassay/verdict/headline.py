@@ -29,7 +29,7 @@ def headline(measured: RecordData, judgement: Judgement) -> str:
         return wrong
     own: OfKind | None = catalog.part("kinds", measured.kind.name, "judging", "headline", None)
     failed = _failed(judgement)
-    if failed and not measured.kind.samples_items:
+    if failed and not measured.kind.judges_quality:
         return failed
     return (own and own(measured, judgement)) or failed or _compared(measured, judgement) or "no number"
 

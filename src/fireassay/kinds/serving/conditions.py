@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
@@ -23,8 +22,6 @@ from fireassay.verdict.conditions.sources.experiment import NOT_ASKED
 
 ITEMS = "the items of the evaluation"
 _identity = partial(identity, about=("serving",))
-_condition = partial(condition, about=("serving",))
-_context = partial(context, about=("serving",))
 
 
 def of_engines(read: Callable[[RecordData, Target, Serving], Mapping[str, Any]]) -> Read:
@@ -132,7 +129,7 @@ def objectives(measured: RecordData, _: Results) -> Any:
 
 def source(measured: RecordData, results: Results) -> Any:
     """Where the prompts are; for an evaluation its items, whose content has its own conditions."""
-    return ITEMS if measured.kind.samples_items else of_loads("prompts", "source")(measured, results)
+    return ITEMS if measured.experiment.evaluation else of_loads("prompts", "source")(measured, results)
 
 
 def prompts(measured: RecordData, _: Results) -> Any:
@@ -153,7 +150,7 @@ def schedules(measured: RecordData, _: Results) -> Any:
     The key holds configuration, seed and all settings that determine a schedule: their differences are separate conditions.
     """
     digests, serving = measured.manifest.get("schedules"), measured.experiment.serving
-    if serving is None or measured.kind.samples_items or not isinstance(digests, Mapping):
+    if serving is None or measured.experiment.evaluation or not isinstance(digests, Mapping):
         return None
     settings = serving.model_dump_json(include={"task", "scenarios", "tokenizer", "arrivals", "prompts", "correctness"})
     replicas = {configured.name: configured.workers for configured in measured.varied}
@@ -172,7 +169,7 @@ def files(measured: RecordData, _: Results) -> Any:
     Without the data of an evaluation: its items have digests of their own, which another order of keys leaves as they are.
     """
     digests = seen(measured, "files")
-    if not measured.kind.samples_items or not isinstance(digests, Mapping):
+    if not measured.experiment.evaluation or not isinstance(digests, Mapping):
         return digests
     return {key: digest for key, digest in digests.items() if key != "serving.prompts.source"}
 
@@ -196,119 +193,105 @@ def tokens_from(measured: RecordData, _: Results) -> Any:
 # ---- all of them -----------------------------------------------------------------------------------------------------
 
 
-def _of_load(*declared: Any, **options: Any) -> Condition:
-    return replace(_identity(*declared, **options), follows=True)
+def _setting(
+    declare: Callable[..., Condition], name: str, why: str, read: Read | None = None, source: str = SPEC, **options: Any
+) -> Condition:
+    """By default a key below [serving], named after it."""
+    return declare(name, why, read or of_loads(*name.split(".")[1:]), source, about=("serving",), **options)
 
+
+_of_load = partial(_setting, identity, follows=True)
+_condition = partial(_setting, condition)
+_context = partial(_setting, context)
 
 CONDITIONS: Final[tuple[Condition, ...]] = (
-    _identity("foreign.tool", imported.meaning("tool"), "every load generator has its own client, window and definitions", IMPORT),
+    _identity("foreign.tool", "every load generator has its own client, window and definitions", imported.meaning("tool"), IMPORT),
     _identity(
         "foreign.clock",
-        imported.meaning("clock"),
         "latency from sending hides waiting in the client; latency from the due time does not",
+        imported.meaning("clock"),
         IMPORT,
     ),
-    _identity("foreign.first_token", imported.meaning("first_token"), "an empty role chunk comes before the first token", IMPORT),
-    _identity("foreign.end", imported.meaning("end"), "the usage chunk and the end mark come after the last token", IMPORT),
+    _identity("foreign.first_token", "an empty role chunk comes before the first token", imported.meaning("first_token"), IMPORT),
+    _identity("foreign.end", "the usage chunk and the end mark come after the last token", imported.meaning("end"), IMPORT),
     _identity(
-        "foreign.tokens", imported.meaning("tokens"), "counts by a server, by a tokenizer and of chunks are different quantities", IMPORT
+        "foreign.tokens", "counts by a server, by a tokenizer and of chunks are different quantities", imported.meaning("tokens"), IMPORT
     ),
-    _identity("foreign.connection", imported.meaning("connection"), "a new connection takes its time before the request does", IMPORT),
-    _identity("foreign.stamps", imported.meaning("stamps"), "a time taken after parsing is later, and a wall clock can be set", IMPORT),
-    _identity("foreign.left_out", imported.meaning("left_out"), "percentiles without the slowest requests are lower", IMPORT),
-    _identity("foreign.environment", imported.unseen("serving"), "another machine, accelerator or engine gives another result", IMPORT),
-    _of_load("serving.task", of_loads("task"), "each task is different work", SPEC),
-    _of_load("serving.model", of_loads("model"), "another model is different work", SPEC),
+    _identity("foreign.connection", "a new connection takes its time before the request does", imported.meaning("connection"), IMPORT),
+    _identity("foreign.stamps", "a time taken after parsing is later, and a wall clock can be set", imported.meaning("stamps"), IMPORT),
+    _identity("foreign.left_out", "percentiles without the slowest requests are lower", imported.meaning("left_out"), IMPORT),
+    _identity("foreign.environment", "another machine, accelerator or engine gives another result", imported.unseen("serving"), IMPORT),
+    _of_load("serving.task", "each task is different work"),
+    _of_load("serving.model", "another model is different work"),
     _of_load(
-        "serving.tokenizer",
-        of_loads("tokenizer"),
-        "it determines how long a prompt of so many tokens is",
-        f"{SPEC}; its content where that was recorded",
+        "serving.tokenizer", "it determines how long a prompt of so many tokens is", source=f"{SPEC}; its content where that was recorded"
     ),
-    _of_load("serving.files.*", files, "other content is another load", f"{BEFORE} files, SHA-256", absent="note"),
+    _of_load("serving.files.*", "other content is another load", files, f"{BEFORE} files, SHA-256", absent="note"),
     _of_load(
         "serving.scenarios",
-        of_loads("scenarios"),
         "lengths determine the cost of a request",
-        SPEC,
         same=scenarios_fit,
         how="exactly; at least one in common where both sides have several",
     ),
-    _of_load("serving.load", kinds, "a number in flight is not a number per second", SPEC),
-    _of_load("serving.arrivals.process", of_loads("arrivals", "process"), "queueing depends on the variability of arrivals", SPEC),
-    _of_load("serving.arrivals.cv", of_loads("arrivals", "cv"), "bursts cause queues", SPEC),
-    _of_load("serving.arrivals.stages", stages, "queueing depends on how the rate changes", SPEC),
-    _of_load("serving.arrivals.trace", of_loads("arrivals", "trace"), "another trace is another load", SPEC),
-    _of_load("serving.arrivals.trace_format", of_loads("arrivals", "trace_format"), "it determines how the trace is read", SPEC),
-    _of_load("serving.arrivals.speed", of_loads("arrivals", "speed"), "a trace replayed faster is a higher rate", SPEC),
-    _of_load(
-        "serving.arrivals.samples_per_query", of_loads("arrivals", "samples_per_query"), "simultaneous requests wait for each other", SPEC
-    ),
-    _of_load("serving.arrivals.requests", of_loads("arrivals", "requests"), "the number of requests defines the load", SPEC),
-    _of_load("serving.prompts.source", source, "other prompts are another load", SPEC),
-    _of_load("serving.prompts.*", prompts, "it changes what is sent", SPEC),
-    _of_load("serving.stream", of_loads("stream"), "without a stream there is no first token", SPEC),
-    _of_load("serving.temperature", of_loads("temperature"), "sampling changes the answers and their lengths", SPEC),
-    _of_load("serving.ignore_eos", of_loads("ignore_eos"), "answers that may end early are shorter", SPEC),
-    _of_load("serving.correctness.*", checks_sent, "requests sent for checks are part of the load", SPEC),
-    _of_load("serving.objectives.*", objectives, "goodput and attainment are relative to the objectives", SPEC),
+    _of_load("serving.load", "a number in flight is not a number per second", kinds),
+    _of_load("serving.arrivals.process", "queueing depends on the variability of arrivals"),
+    _of_load("serving.arrivals.cv", "bursts cause queues"),
+    _of_load("serving.arrivals.stages", "queueing depends on how the rate changes", stages),
+    _of_load("serving.arrivals.trace", "another trace is another load"),
+    _of_load("serving.arrivals.trace_format", "it determines how the trace is read"),
+    _of_load("serving.arrivals.speed", "a trace replayed faster is a higher rate"),
+    _of_load("serving.arrivals.samples_per_query", "simultaneous requests wait for each other"),
+    _of_load("serving.arrivals.requests", "the number of requests defines the load"),
+    _of_load("serving.prompts.source", "other prompts are another load", source),
+    _of_load("serving.prompts.*", "it changes what is sent", prompts),
+    _of_load("serving.stream", "without a stream there is no first token"),
+    _of_load("serving.temperature", "sampling changes the answers and their lengths"),
+    _of_load("serving.ignore_eos", "answers that may end early are shorter"),
+    _of_load("serving.correctness.*", "requests sent for checks are part of the load", checks_sent),
+    _of_load("serving.objectives.*", "goodput and attainment are relative to the objectives", objectives),
     _of_load(
         "serving.tokens_from",
-        tokens_from,
         "counts by a server and by a tokenizer are different quantities",
+        tokens_from,
         "tables requests and token_counts",
         absent="note",
     ),
-    _of_load("engine.*", of_engines(requested), "another engine, or one with other settings, is the subject of a comparison", SPEC),
+    _of_load("engine.*", "another engine, or one with other settings, is the subject of a comparison", of_engines(requested)),
     _of_load(
-        "engines.*", of_engines(version), "engines change between releases", f"{BEFORE} engines: as reported by the engine", absent="note"
+        "engines.*", "engines change between releases", of_engines(version), f"{BEFORE} engines: as reported by the engine", absent="note"
     ),
     _of_load(
         "serving.schedules",
-        schedules,
         "the same settings with the same seed must give the same requests",
+        schedules,
         "manifest.json schedules",
         same=agree_on_common,
         how="exactly, where configuration, seed and settings are the same",
         absent="note",
     ),
+    _condition("serving.client.transport", "a library sustains less load and stamps later; the requests are the same"),
     _condition(
-        "serving.client.transport",
-        of_loads("client", "transport"),
-        "a library sustains less load and stamps later; the requests are the same",
-        SPEC,
+        "client.path", "each path to the server has its own cost for the client and its own timestamps", path, "table requests, transport"
     ),
-    _condition(
-        "client.path", path, "each path to the server has its own cost for the client and its own timestamps", "table requests, transport"
-    ),
-    _condition(
-        "serving.client.processes", of_loads("client", "processes"), "more processes sustain more load; the requests are the same", SPEC
-    ),
-    _condition("serving.client.connections", of_loads("client", "connections"), "with few connections, requests wait for one", SPEC),
-    _condition("serving.client.timeout_s", of_loads("client", "timeout_s"), "a shorter timeout turns slow answers into failures", SPEC),
-    _condition(
-        "serving.client.first_byte_timeout_s",
-        of_loads("client", "first_byte_timeout_s"),
-        "a shorter timeout turns slow answers into failures",
-        SPEC,
-    ),
-    _condition("serving.client.first_pause_s", of_loads("client", "first_pause_s"), "a rate-limited stream resumes sooner", SPEC),
-    _condition("serving.client.most_pause_s", of_loads("client", "most_pause_s"), "a rate-limited stream resumes sooner", SPEC),
-    _context("serving.client.dead_after_s", of_loads("client", "dead_after_s"), "it ends a load that yields no measurement", SPEC),
-    _condition(
-        "serving.client.verify_tls", of_loads("client", "verify_tls"), "without certificate checks, any server may have answered", SPEC
-    ),
-    _condition("serving.client.http2", of_loads("client", "http2"), "requests share a connection", SPEC),
-    _condition("serving.client.proxy", of_loads("client", "proxy"), "a proxy adds its own time", SPEC),
-    _condition("serving.arrivals.duration_s", of_loads("arrivals", "duration_s"), "a growing queue shows in longer loads", SPEC),
-    _condition("serving.arrivals.warm_up_s", of_loads("arrivals", "warm_up_s"), "caches and compilers need time to warm up", SPEC),
-    _condition("serving.arrivals.cold", of_loads("arrivals", "cold"), "requests before the load warm the engine up", SPEC),
-    _condition("serving.arrivals.drain_s", of_loads("arrivals", "drain_s"), "requests that are not awaited count as failures", SPEC),
-    _condition("foreign.version", lambda m, _: (m.foreign or {}).get("version"), "tools change their definitions between releases", IMPORT),
-    _context("target.*", of_engines(address), "an engine's address and name do not describe it", SPEC),
-    _context("serving.correctness.grade", of_loads("correctness", "grade"), "a grade judges a record and changes no number", SPEC),
-    _context("serving.client.most_lag", of_loads("client", "most_lag"), "a limit judges a record and changes no number", SPEC),
-    _context("serving.client.free_lag_s", of_loads("client", "free_lag_s"), "a limit judges a record and changes no number", SPEC),
-    _context("serving.client.least_achieved", of_loads("client", "least_achieved"), "a limit judges a record and changes no number", SPEC),
-    _context("foreign.file", lambda m, _: (m.foreign or {}).get("file"), "a file name has no meaning", IMPORT),
+    _condition("serving.client.processes", "more processes sustain more load; the requests are the same"),
+    _condition("serving.client.connections", "with few connections, requests wait for one"),
+    _condition("serving.client.timeout_s", "a shorter timeout turns slow answers into failures"),
+    _condition("serving.client.first_byte_timeout_s", "a shorter timeout turns slow answers into failures"),
+    _condition("serving.client.first_pause_s", "a rate-limited stream resumes sooner"),
+    _condition("serving.client.most_pause_s", "a rate-limited stream resumes sooner"),
+    _context("serving.client.dead_after_s", "it ends a load that yields no measurement"),
+    _condition("serving.client.verify_tls", "without certificate checks, any server may have answered"),
+    _condition("serving.client.http2", "requests share a connection"),
+    _condition("serving.client.proxy", "a proxy adds its own time"),
+    _condition("serving.arrivals.duration_s", "a growing queue shows in longer loads"),
+    _condition("serving.arrivals.warm_up_s", "caches and compilers need time to warm up"),
+    _condition("serving.arrivals.cold", "requests before the load warm the engine up"),
+    _condition("serving.arrivals.drain_s", "requests that are not awaited count as failures"),
+    _condition("foreign.version", "tools change their definitions between releases", lambda m, _: (m.foreign or {}).get("version"), IMPORT),
+    _context("target.*", "an engine's address and name do not describe it", of_engines(address)),
+    _context("serving.correctness.grade", "a grade judges a record and changes no number"),
+    _context("serving.client.most_lag", "a limit judges a record and changes no number"),
+    _context("serving.client.free_lag_s", "a limit judges a record and changes no number"),
+    _context("serving.client.least_achieved", "a limit judges a record and changes no number"),
+    _context("foreign.file", "a file name has no meaning", lambda m, _: (m.foreign or {}).get("file"), IMPORT),
 )
