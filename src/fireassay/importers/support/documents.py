@@ -21,7 +21,7 @@ from fireassay.errors import SpecError, refuse
 
 CHUNK: Final = 1 << 20  # characters read at a time
 # characters of a value outside the long lists, or of one element of such a list
-MOST: Final = 64 << 20
+MAX_VALUE: Final = 64 << 20
 SHOWN: Final = 60  # characters of an invalid value that are shown
 SLACK: Final = 16  # characters before the buffer's end in which an error, or a number's end, may be due to truncation
 EVERY: Final = "*"  # in a path: any element of a list
@@ -127,11 +127,11 @@ def lines(path: Path) -> Iterator[tuple[Place, str]]:
     with opened(path) as file:
         for number in itertools.count(1):
             place = Place(path.name, number)
-            line = _guarded(lambda: file.readline(MOST + 1), place)
+            line = _guarded(lambda: file.readline(MAX_VALUE + 1), place)
             if not line:
                 return
-            if len(line) > MOST:
-                raise place.wrong(Words(f"a line of more than {MOST >> 20} MiB"), "lines as the tool writes them")
+            if len(line) > MAX_VALUE:
+                raise place.wrong(Words(f"a line of more than {MAX_VALUE >> 20} MiB"), "lines as the tool writes them")
             if line.strip():
                 yield place, line
 
@@ -225,8 +225,8 @@ class _Text:
                 if end < len(self._buffer) - SLACK or self._ended:  # a number may continue beyond the buffer
                     self._begin, self._pos = self._pos, end
                     return decoded
-            if len(self._buffer) - self._pos > MOST:
-                raise self.place.wrong(Words(f"a value of more than {MOST >> 20} MiB"), "a result as the tool writes it")
+            if len(self._buffer) - self._pos > MAX_VALUE:
+                raise self.place.wrong(Words(f"a value of more than {MAX_VALUE >> 20} MiB"), "a result as the tool writes it")
             self._more()
 
     def source(self) -> str:

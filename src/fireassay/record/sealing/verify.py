@@ -14,7 +14,7 @@ from typing import Any
 
 from fireassay.printable import shell_word
 from fireassay.record import files
-from fireassay.record.manifest import MOST_MANIFEST, read_manifest
+from fireassay.record.manifest import MAX_MANIFEST, read_manifest
 from fireassay.record.sealing import seal
 from fireassay.record.untrusted import paths, strict_json
 
@@ -32,7 +32,7 @@ def verify(path: Path, on_progress: Callable[[int, int], None] | None = None) ->
     if not os.path.lexists(path / "SEAL"):
         return _unsealed(path, read_manifest(path))
     try:
-        content = paths.read(path, "manifest.json", MOST_MANIFEST)
+        content = paths.read(path, "manifest.json", MAX_MANIFEST)
         line = paths.read(path, "SEAL", paths.MIB)
     except FileNotFoundError:
         return ("manifest.json: is missing. Restore it from a copy of the record.",)

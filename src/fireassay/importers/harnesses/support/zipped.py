@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
-from fireassay.importers.support.documents import MOST, Place, Words, loads, opened
+from fireassay.importers.support.documents import MAX_VALUE, Place, Words, loads, opened
 
-MOST_MEMBERS: Final = 1_000_000
+MAX_MEMBERS: Final = 1_000_000
 ZSTANDARD: Final = 93
 LOCAL: Final = struct.Struct("<4s22xHH")  # header of a member: signature, lengths of name and extra field
 ENCRYPTED: Final = 0x1
@@ -55,8 +55,8 @@ class Archive:
             raise place.wrong(Words(f"a damaged member ({str(error)[:80]})"), "a log as the tool writes it") from None
         except Exception as error:  # zlib.error, lzma.LZMAError: classes of their own
             raise place.wrong(Words(f"a damaged member ({type(error).__name__})"), "a log as the tool writes it") from None
-        if len(content) > MOST:
-            raise place.wrong(Words(f"a member of more than {MOST >> 20} MiB"), "a log as the tool writes it")
+        if len(content) > MAX_VALUE:
+            raise place.wrong(Words(f"a member of more than {MAX_VALUE >> 20} MiB"), "a log as the tool writes it")
         try:
             return loads(content.decode("utf-8-sig"), place)
         except UnicodeDecodeError as error:
@@ -64,13 +64,13 @@ class Archive:
 
     def _read(self, member: zipfile.ZipInfo) -> bytes:
         with self._archive.open(member) as file:
-            return file.read(MOST + 1)
+            return file.read(MAX_VALUE + 1)
 
     def _zstandard(self, member: zipfile.ZipInfo) -> bytes:
         import pyarrow as pa
 
-        if member.compress_size > MOST:
-            return bytes(MOST + 1)
+        if member.compress_size > MAX_VALUE:
+            return bytes(MAX_VALUE + 1)
         file = self._archive.fp
         assert file is not None
         file.seek(member.header_offset)
@@ -80,7 +80,7 @@ class Archive:
         file.seek(member.header_offset + LOCAL.size + name + extra)
         source = pa.BufferReader(file.read(member.compress_size))
         with pa.CompressedInputStream(source, "zstd") as stream:
-            content: bytes = stream.read(MOST + 1)
+            content: bytes = stream.read(MAX_VALUE + 1)
         return content
 
 
@@ -95,8 +95,8 @@ def archive(path: Path) -> Iterator[Archive]:
     opened(path).close()
     try:
         with zipfile.ZipFile(path) as file:
-            if len(file.infolist()) > MOST_MEMBERS:
-                raise place.wrong(Words(f"{len(file.infolist()):,} members"), f"at most {MOST_MEMBERS:,}")
+            if len(file.infolist()) > MAX_MEMBERS:
+                raise place.wrong(Words(f"{len(file.infolist()):,} members"), f"at most {MAX_MEMBERS:,}")
             yield Archive(file, path.name)
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, struct.error) as error:
         raise place.wrong(Words(f"no readable zip file ({str(error)[:80]})"), "a log as the tool writes it") from None
