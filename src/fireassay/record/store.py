@@ -389,4 +389,4 @@ def _last(path: str) -> str:
 
 def default_cache(environ: Mapping[str, str], home: Callable[[], Path] = Path.home) -> Path:
     """The folder of pulled records: XDG_CACHE_HOME/assay/records, else ~/.cache/assay/records."""
-    return files.folder(environ, home) / "records"
+    return files.user_cache(environ, home) / "records"

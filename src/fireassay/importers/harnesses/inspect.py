@@ -32,9 +32,8 @@ from fireassay.importers.harnesses.support.base import (
     score_of,
     setting,
 )
-from fireassay.importers.harnesses.support.zipped import archive
 from fireassay.importers.support.base import clean, inner, mapping
-from fireassay.importers.support.documents import Place, Spool, Words, documents, head
+from fireassay.importers.support.documents import Place, Spool, Words, archive, documents, head
 
 HEADER: Final = "header.json"
 START: Final = "_journal/start.json"
