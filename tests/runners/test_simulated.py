@@ -13,10 +13,10 @@ from fireassay.frames.record_data import from_record
 from fireassay.record.reader import open_record
 from fireassay.record.sealing.verify import verify
 from fireassay.runners.experiment.run import run
-from fireassay.runners.replay import replayed
 from fireassay.spec.sections.faults import Fault
 from fireassay.spec.sections.workload import Workload
 from fireassay.verdict.judge import judge
+from tests.builders import replayed
 from tests.simulated_made import experiment, record
 
 

@@ -16,8 +16,7 @@ from fireassay.instruments.reference_server.settings import Settings
 from fireassay.instruments.reference_server.truth import Entry
 from fireassay.record.tables import arrow_schema
 from fireassay.runners.calibration import client_drill
-from fireassay.runners.calibration.client_disturbance import stopped
-from fireassay.runners.calibration.client_drill import DrillResult, compare_times, drill
+from fireassay.runners.calibration.client_drill import DrillResult, compare_times, drill, stopped
 from fireassay.traffic.wire.compiled import built
 
 SHORT: dict[str, Any] = {"duration_s": 0.5, "warm_up_s": 0.0, "cold": 0, "drain_s": 10.0}

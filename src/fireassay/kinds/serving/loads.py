@@ -71,7 +71,7 @@ def objectives(measured: RecordData, _: Results) -> Any:
 
 def source(measured: RecordData, results: Results) -> Any:
     """Where the prompts are; for an evaluation its items, whose content has its own conditions."""
-    return ITEMS if measured.kind.samples_items else of("prompts", "source")(measured, results)
+    return ITEMS if measured.experiment.evaluation else of("prompts", "source")(measured, results)
 
 
 def prompts(measured: RecordData, _: Results) -> Any:
@@ -92,7 +92,7 @@ def schedules(measured: RecordData, _: Results) -> Any:
     The key holds configuration, seed and all settings that determine a schedule: their differences are separate conditions.
     """
     digests, serving = measured.manifest.get("schedules"), measured.experiment.serving
-    if serving is None or measured.kind.samples_items or not isinstance(digests, Mapping):
+    if serving is None or measured.experiment.evaluation or not isinstance(digests, Mapping):
         return None
     settings = serving.model_dump_json(include={"task", "scenarios", "tokenizer", "arrivals", "prompts", "correctness"})
     replicas = {configured.name: configured.workers for configured in measured.varied}
@@ -111,7 +111,7 @@ def files(measured: RecordData, _: Results) -> Any:
     Without the data of an evaluation: its items have digests of their own, which another order of keys leaves as they are.
     """
     digests = seen(measured, "files")
-    if not measured.kind.samples_items or not isinstance(digests, Mapping):
+    if not measured.experiment.evaluation or not isinstance(digests, Mapping):
         return digests
     return {key: digest for key, digest in digests.items() if key != "serving.prompts.source"}
 

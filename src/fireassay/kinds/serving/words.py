@@ -39,7 +39,6 @@ def load_of(serving: Serving, configuration: Configuration) -> str:
 def conditions(measured: RecordData) -> dict[str, str]:
     """The conditions without which no number of a load may be quoted."""
     experiment, manifest = measured.experiment, measured.manifest
-    unit = "item" if measured.kind.samples_items else "launch"
     serving = experiment.serving
     assert serving is not None
     return {
@@ -53,7 +52,7 @@ def conditions(measured: RecordData) -> dict[str, str]:
         **({} if serving.client.verify_tls else {"Certificates": UNCHECKED}),
         "Clock": clock_of(serving),
         "Launches": f"{launch_words(measured)}, seed {experiment.launches.seed}",
-        "Intervals": f"{percent(experiment.launches.confidence, 4)} confidence; the {unit} is the unit of analysis",
+        "Intervals": f"{percent(experiment.launches.confidence, 4)} confidence; the {measured.kind.unit} is the unit of analysis",
         "Prices": _prices(experiment),
         "Energy": experiment.energy.source,
         "Faults": "; ".join(_fault(fault) for fault in experiment.faults) or "none",

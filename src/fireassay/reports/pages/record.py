@@ -64,7 +64,7 @@ def page(view: View) -> Page:
         answer=answer(view) if answer is not None else None,
         footer=(
             (
-                f"Intervals: {view.confidence} confidence, the {'item' if view.kind.samples_items else 'launch'} is the unit. "
+                f"Intervals: {view.confidence} confidence, the {view.kind.unit} is the unit. "
                 f"Numbers have as many digits as their intervals support.{cost}"
             ),
             "Made from the record alone by assay; rebuild it at any time with assay report.",

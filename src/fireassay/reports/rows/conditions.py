@@ -21,7 +21,7 @@ def requested(measured: RecordData, base: str) -> dict[str, str]:
         "Configurations": ", ".join(str(level) for level in measured.levels) + " workers",
         "Scaling": f"{measured.mode}{' by the recorded work' if experiment.scaling.mode == 'auto' else ''}; relative to {base}",
         "Launches": f"{launch_words(measured)}, seed {launches.seed}{f'; each {ended}' if (ended := ended_words(measured)) else ''}",
-        "Intervals": f"{percent(launches.confidence, 4)} confidence; the {'item' if measured.kind.samples_items else 'launch'} is the unit of analysis",
+        "Intervals": f"{percent(launches.confidence, 4)} confidence; the {measured.kind.unit} is the unit of analysis",
         "Quality": "not requested"
         if quality is None
         else (f"{quality.metric}, {quality.direction} is better; held if it loses less than {given(quality.margin)}"),

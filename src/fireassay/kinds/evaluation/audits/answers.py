@@ -298,31 +298,31 @@ def _insensitive_of(measured: RecordData, configuration: str, task: str, metric:
 
 AUDITS = (
     Audit(
-        name="degenerate_answers",
+        "degenerate_answers",
+        "Are the answers texts at all, or loops, one text for every item, or pieces cut at the token limit?",
+        examine_degenerate,
         title="answers that are loops, alike or cut",
-        question="Are the answers texts at all, or loops, one text for every item, or pieces cut at the token limit?",
-        examine=examine_degenerate,
         about=("evaluation",),
     ),
     Audit(
-        name="empty_replies",
+        "empty_replies",
+        "Did a harness score replies without any text, which may be failures?",
+        examine_empty_replies,
         title="empty replies counted as wrong",
-        question="Did a harness score replies without any text, which may be failures?",
-        examine=examine_empty_replies,
         about=("evaluation",),
     ),
     Audit(
-        name="unanswered_items",
+        "unanswered_items",
+        "Were so many items not answered that the score says little?",
+        examine_unanswered,
         title="failures counted as answers",
-        question="Were so many items not answered that the score says little?",
-        examine=examine_unanswered,
         about=("evaluation",),
     ),
     Audit(
-        name="insensitive_items",
+        "insensitive_items",
+        "Can these items show a loss of quality at all?",
+        examine_insensitive,
         title="items that cannot show a loss",
-        question="Can these items show a loss of quality at all?",
-        examine=examine_insensitive,
         about=("evaluation",),
     ),
 )
