@@ -21,6 +21,7 @@ from fireassay.instruments.reference_server.server import serving
 from fireassay.instruments.reference_server.settings import Settings
 from tests.limits import PROCESS_S
 from tests.records.make import HERE
+from tests.tiers import some
 
 ASSAY = Path(sys.executable).with_name("assay")
 # Looked for by Python itself and by libraries, whether they are installed or not.
@@ -113,7 +114,7 @@ READING = {
 }
 
 
-@pytest.mark.parametrize("case", READING)
+@pytest.mark.parametrize("case", some(READING, 4))
 def test_no_verb_that_reads_runs_code_of_the_current_folder(trapped: Path, case: str) -> None:
     codes = {"resume": (0, 1, 2, 4, 6), "import": (2,), "audit claim": (0, 1, 2, 3, 4), "profile": (0, 2, 5, 6)}
     expect_untouched(trapped, run(trapped, *READING[case]), codes.get(case, (*VERDICTS, 5)))
@@ -132,6 +133,7 @@ def test_python_dash_m_loads_nothing_later_from_the_current_folder(trapped: Path
     expect_untouched(trapped, done, VERDICTS)
 
 
+@pytest.mark.deep
 def test_the_clients_of_a_load_run_no_code_of_the_current_folder(trapped: Path) -> None:
     with serving(Settings(first_s=0.001, next_s=0.0005)) as server:
         words = [
@@ -155,11 +157,13 @@ def test_the_clients_of_a_load_run_no_code_of_the_current_folder(trapped: Path) 
         expect_untouched(trapped, run(trapped, *words), VERDICTS)
 
 
+@pytest.mark.deep
 def test_a_command_is_timed_without_running_code_of_the_current_folder(trapped: Path) -> None:
     done = run(trapped, "time", "--launches", "2", "--round", "0.05", "--root", "times", "--", "true")
     expect_untouched(trapped, done, VERDICTS)
 
 
+@pytest.mark.deep
 @pytest.mark.torch
 def test_the_workers_of_comm_run_no_code_of_the_current_folder(trapped: Path) -> None:
     done = run(trapped, "comm", "--workers", "2", "--ops", "all_reduce", "--sizes", "1K", "--launches", "1", "--root", "comms")

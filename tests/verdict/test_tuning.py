@@ -26,6 +26,7 @@ from fireassay.verdict.judge import Judgement, judge
 from fireassay.verdict.tuning import Made, Round, Standing, Tuned, finalists, gain_of, other_work, survivors, tuned, verdict
 from tests.builders import estimate
 from tests.handmade import Handmade
+from tests.tiers import some
 
 pytestmark = pytest.mark.slow
 
@@ -87,6 +88,7 @@ def alike(_: Choice) -> float:
     return 100.0
 
 
+@pytest.mark.deep
 def test_of_settings_that_are_all_alike_a_winner_is_named_no_oftener_than_the_confidence_allows() -> None:
     """One-sided and Holm: 2.5 % of 40 tunings of 4 equal arms; more than 5 has probability below 0.001."""
     assert sum(comb(40, k) * 0.025**k * 0.975 ** (40 - k) for k in range(6, 40)) < 0.001
@@ -95,6 +97,7 @@ def test_of_settings_that_are_all_alike_a_winner_is_named_no_oftener_than_the_co
     assert winners <= 5
 
 
+@pytest.mark.deep
 def test_the_best_of_eight_is_found_although_some_rounds_have_few_launches() -> None:
     def truth(one: Choice) -> float:
         return 100.0 * (1.15 if one.settings["a"] == 2 else 1.0) * (1.10 if one.settings["b"] == 2 else 1.0)
@@ -125,7 +128,9 @@ def test_a_knob_without_effect_wins_nothing_and_the_interval_is_told() -> None:
     assert "times as good [" in found.sentence
 
 
-@pytest.mark.parametrize(("lacks", "words"), [("wrong", "quality lost"), ("less", "different work: 24 items"), ("dead", "failed: ")])
+@pytest.mark.parametrize(
+    ("lacks", "words"), some([("wrong", "quality lost"), ("less", "different work: 24 items"), ("dead", "failed: ")], rows=True)
+)
 def test_what_is_fast_because_it_does_not_do_the_work_goes_out_with_the_reason(lacks: str, words: str) -> None:
     def truth(one: Choice) -> float:
         return 100.0 if one.label == "today" else 300.0

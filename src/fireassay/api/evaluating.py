@@ -45,7 +45,7 @@ def score(
     """
     from fireassay.spec.flags.score import experiment_from
 
-    missing = () if files else (Problem(where="files", found="nothing", allowed="JSONL or CSV with one answer per line"),)
+    missing = () if files else (Problem("files", "nothing", "JSONL or CSV with one answer per line"),)
     given = argparse.Namespace(files=[os.fspath(file) for file in files], **texts_of("score", flags, missing))
     return measured(experiment_from(given), Path(), root, on_progress)
 
@@ -69,7 +69,7 @@ def evaluate(*targets: str, root: str | os.PathLike[str] = ROOT, on_progress: Pr
     """
     from fireassay.cli.verbs.evaluate import asked, planned
 
-    missing = () if targets else (Problem(where="targets", found="nothing", allowed="the address of an engine, or a folder with a model"),)
+    missing = () if targets else (Problem("targets", "nothing", "the address of an engine, or a folder with a model"),)
     experiment = asked(argparse.Namespace(targets=list(targets), **texts_of("evaluate", flags, missing)))
     planned(experiment, quiet=True)
     return measured(experiment, Path(), root, on_progress)

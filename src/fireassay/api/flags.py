@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import Problem, refuse_any
 
 if TYPE_CHECKING:
     from fireassay.spec.flags.of_verb import KeyFlag
@@ -22,8 +22,7 @@ def texts_of(verb: str, flags: Mapping[str, object], problems: Iterable[Problem]
     known = {item.name.lstrip("-").replace("-", "_"): item for item in flags_of(verb)}
     names = (*known, *others)
     every = [*(_unknown(verb, name, value, names) for name, value in flags.items() if name not in names), *problems]
-    if every:
-        raise SpecError(tuple(every), f"the arguments of fireassay.{verb}")
+    refuse_any(every, f"the arguments of fireassay.{verb}")
     texts: dict[str, Any] = {item.attribute: None for item in known.values()}
     return texts | {known[name].attribute: _text(known[name], value) for name, value in flags.items() if name in known}
 
@@ -33,7 +32,7 @@ def _unknown(verb: str, name: str, value: object, names: tuple[str, ...]) -> Pro
 
     match = closest(name, names)
     fix = f"Did you mean {match}?" if match else f"There are {', '.join(names)}."
-    return Problem(where=name, found=repr(value), allowed=f"a flag of `assay {verb}`", fix=fix)
+    return Problem(name, repr(value), f"a flag of `assay {verb}`", fix)
 
 
 def _text(item: KeyFlag, value: object) -> Any:

@@ -11,15 +11,14 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 from pydantic import Field
 
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import Problem, refuse
 from fireassay.faults.support.base import Fault, Struck, Undo, Victim, of_kind
 from fireassay.launchers.support import launch_log, supervisor
 from fireassay.spec.explain import NOTHING
@@ -29,7 +28,7 @@ from fireassay.spec.sections.serving import Target
 
 LONGEST_S = 60.0
 POLL_S = 0.005
-MOST_SAID = 2000  # characters of output kept in the message
+MAX_SAID = 2000  # characters of output kept in the message
 
 
 class Keys(FaultSpec):
@@ -41,16 +40,11 @@ class Keys(FaultSpec):
     undo: str = Field("", description="the line that undoes it, after for_s.")
 
 
-def rule(asked: Mapping[str, Any]) -> Iterator[Problem]:
+def rule(asked: Keys) -> Iterator[Problem]:
     """Require a command."""
-    line = asked.get("command", "")
-    if isinstance(line, str) and not line.strip():
-        yield Problem(
-            where="command",
-            found=NOTHING,
-            allowed='a line for the shell where kind = "command"',
-            fix='For example command = "kubectl delete pod vllm-{replica}".',
-        )
+    if not asked.command.strip():
+        fix = 'For example command = "kubectl delete pod vllm-{replica}".'
+        yield Problem("command", NOTHING, 'a line for the shell where kind = "command"', fix)
 
 
 def check(asked: Keys, target: Target) -> None:
@@ -60,9 +54,7 @@ def check(asked: Keys, target: Target) -> None:
         SpecError: the command needs a process ID that is unknown.
     """
     if not target.command and "{pid}" in asked.command + asked.undo:
-        raise SpecError(
-            (Problem(where="faults[].command", found="{pid}", allowed="{replica}, {port} and {url} where assay does not start the server"),)
-        )
+        raise refuse("faults[].command", "{pid}", "{replica}, {port} and {url} where assay does not start the server")
 
 
 def strike(victim: Victim, fault: PlannedFault) -> Undo:
@@ -91,7 +83,6 @@ def on_load(struck: Struck, asked: Keys) -> Undo | None:
 
 
 def filled(line: str, struck: Struck) -> str:
-    """Fill the placeholders of a command."""
     parts = urlsplit(struck.url)
     pids = struck.replicas.pids(struck.replica) if struck.replicas is not None else ()
     values = {
@@ -128,7 +119,7 @@ def run(line: str, struck: Struck | Victim, *, longest_s: float = LONGEST_S) -> 
     assert process.stdout is not None
     with process.stdout:
         output, timed_out = _until_the_end(process, process.stdout.fileno(), longest_s)
-    message = redact(output.decode("utf-8", "replace"), secret_values(os.environ))[-MOST_SAID:].strip()
+    message = redact(output.decode("utf-8", "replace"), secret_values(os.environ))[-MAX_SAID:].strip()
     _log(struck.log, f"$ {redact(line)}\n{message}\n")
     if timed_out:
         raise OSError(f"the command did not end within {longest_s:g} s: {redact(line)}")
@@ -144,7 +135,7 @@ def _until_the_end(process: subprocess.Popen[bytes], descriptor: int, longest_s:
         ended = process.poll() is not None
         with suppress(BlockingIOError):
             while data := os.read(descriptor, 1 << 16):
-                output = (output + data)[-4 * MOST_SAID :]
+                output = (output + data)[-4 * MAX_SAID :]
                 if time.monotonic() > deadline:
                     break
         if ended:

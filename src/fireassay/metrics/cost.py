@@ -19,7 +19,7 @@ from fireassay.frames.per_launch import from_frame
 from fireassay.frames.prices import NO_PRICES, launch_usd, usd_per_worker_second
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.useful_work import UNCOUNTED, work_per_launch
-from fireassay.metrics.metric import ALL, EVERYTHING, Metric, Results, Shown
+from fireassay.metrics.metric import ALL, EVERYTHING, Metric, Results
 from fireassay.units import COUNT, ITEMS_PER_USD, USD, USD_PER_ITEM, USD_PER_STEP
 
 measure = partial(Metric, better="lower", dimension="cost")
@@ -53,7 +53,6 @@ COST = measure(
     primary=True,
     question="What does one run cost?",
     caveat="Excludes what idle or reserved machines cost besides the run.",
-    shown=(Shown(table="overview", position=8), Shown(table="results", position=10)),
     rank=550,
 )
 
@@ -86,7 +85,6 @@ COST_PER_ITEM = measure(
     compute=_per_item,
     question="What does one unit of useful work cost, start-up included?",
     caveat="All paid time is charged; only work that counted is credited.",
-    shown=(Shown(table="overview", position=9),),
     rank=551,
 )
 
@@ -113,7 +111,6 @@ ITEMS_PER_DOLLAR = measure(
     better="higher",
     formula="useful work / cost",
     compute=_per_dollar,
-    after=("cost_per_item",),
     question="How much useful work does one dollar buy?",
     caveat="The inverse of cost_per_item, interval included, because both are formed on logarithms.",
     rank=552,
@@ -141,7 +138,6 @@ COST_PER_STEP = measure(
     kind="rate",
     formula="workers x price x step_time",
     compute=_per_step,
-    after=("step_time",),
     question="What does one training step cost in steady state?",
     caveat="Start-up is left out: compare cost for what a run costs.",
     rank=553,
@@ -177,7 +173,6 @@ COST_PER_EFFECTIVE_WORK = measure(
     kind="rate",
     formula="cost_per_step / efficiency",
     compute=_per_effective_work,
-    after=("cost_per_step", "efficiency"),
     question="What does a step cost, if idle capacity is charged to useful work?",
     caveat="The interval is wider than needed: cost and efficiency come from the same launches.",
     rank=554,

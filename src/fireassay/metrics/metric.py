@@ -2,8 +2,8 @@
 
 A file holds a family of metrics, `METRICS`; a percentile, another tool's definition or a price is a row of its table. A declaration
 is complete: what the metric answers, what it needs, where and in which order it is shown; no other file lists metrics by name.
-`compute` is pure: it takes the record and the results of the metrics in `after`, and returns one value per configuration, or one
-under `ALL` for the whole experiment.
+`compute` is pure: it takes the record and its results, from which it reads other metrics, and returns one value per configuration, or
+one under `ALL` for the whole experiment.
 """
 
 from __future__ import annotations
@@ -28,9 +28,6 @@ WORKLOADS: tuple[str, ...] = ("training", "calls", "serving")  # workloads whose
 ALL = "all"  # the key of a value for the whole experiment
 
 
-Table = Literal[
-    "engines", "faults", "cold", "checks", "overview", "paper", "results", "panel", "workbook", "curve across", "curve up", "running"
-]
 # Requirements on a record: a measured window, due times of requests, chunks with their own times, the kinds of chunks
 # as in our log, connection set-up, a model in this process, objectives, joules.
 Need = Literal["window", "due_times", "chunks", "own_chunk_kinds", "connections", "in_process", "objectives", "energy"]
@@ -39,12 +36,11 @@ LAST = 10_000  # the default rank: third-party metrics come last
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """One column that shows a metric: its table, its head, and the group head it shares with its neighbours."""
+    """A column for a metric that `reports.metric_tables` does not list: its table, its head, and the group head above."""
 
-    table: Table
+    table: str  # "results", "engines", ...
     head: str = ""  # empty: the metric's title
-    above: str = ""  # in the table "running" they share one column, which shows the first that has a value
-    position: int = 0  # in its table, from the left
+    above: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,14 +55,13 @@ class Metric:
     dimension: Dimension
     formula: str  # one line
     compute: Callable[[RecordData, Results], Mapping[str, Value]]
-    after: tuple[str, ...] = ()  # metrics that must be computed first
     about: tuple[str, ...] = LAUNCHED  # the kinds of records it is computed for
     asked: Callable[[RecordData], bool] = lambda _: True  # whether the experiment asked for it; else it is neither computed nor missing
     primary: bool = False  # shown in the vector table of every report
     question: str = ""  # the first sentence of its entry in the metric dictionary
     caveat: str = ""  # what it cannot tell
     needs: frozenset[Need] = frozenset()  # checked by `fireassay.metrics.needs` before `compute`
-    shown: tuple[Shown, ...] = ()
+    shown: tuple[Shown, ...] = ()  # of third parties: the tables of `reports.metric_tables` that have a column for it
     decides: int = 0  # its priority as a comparison's metric, from 1; 0: it never decides
     tool: str = ""  # the tool with this definition; empty: ours
     rank: int = LAST  # position in tables, within its dimension; ties are ordered by name

@@ -18,18 +18,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import Problem, refuse_any
 from fireassay.instruments.calls import command_starts
 from fireassay.launchers.support import supervisor_client
 from fireassay.launchers.support.base import INTERFACES, Ending, Handle, Launcher, Request
-from fireassay.record.declared.launches import TRIALS
+from fireassay.record.declared import TRIALS
+from fireassay.record.launch_rows import table_row
 from fireassay.record.writer import StreamWriter
 from fireassay.runners.experiment import launch_loop, policy
-from fireassay.runners.experiment.context import Job, Made, Outcome, RunContext, Runner
-from fireassay.runners.experiment.metered import Metered
-from fireassay.runners.experiment.rows import table_row
+from fireassay.runners.experiment.context import Job, Made, Metered, Outcome, RunContext, Runner
 from fireassay.runners.experiment.script import script_path
-from fireassay.runners.launching import failure_reason
+from fireassay.runners.launching import watch
 from fireassay.runners.launching.launch import LaunchRun, request_for
 from fireassay.spec.experiment import Experiment
 from fireassay.units import NS_PER_S
@@ -45,8 +44,7 @@ def check(experiment: Experiment, folder: Path) -> None:
         SpecError: the command is missing or not executable, or the experiment has more than one level.
     """
     problems = [*single_level(experiment), *_program(experiment, folder)]
-    if problems:
-        raise SpecError(tuple(problems), "the command")
+    refuse_any(problems, "the command")
 
 
 def single_level(experiment: Experiment) -> list[Problem]:
@@ -55,10 +53,10 @@ def single_level(experiment: Experiment) -> list[Problem]:
         return []
     return [
         Problem(
-            where="factor.levels, faults",
-            found=f"{list(experiment.factor.levels)}, {len(experiment.faults)} faults",
-            allowed=f"levels = [1] and no faults with workload.runner = {experiment.workload.runner!r}",
-            fix="A command is timed as given. To time several: assay time -- ONE --- OTHER.",
+            "factor.levels, faults",
+            f"{list(experiment.factor.levels)}, {len(experiment.faults)} faults",
+            f"levels = [1] and no faults with workload.runner = {experiment.workload.runner!r}",
+            "A command is timed as given. To time several: assay time -- ONE --- OTHER.",
         )
     ]
 
@@ -76,7 +74,7 @@ def _program(experiment: Experiment, folder: Path) -> list[Problem]:
     else:
         found = f"{program!r}, which is not on the PATH"
         remedy = "A file in this folder needs ./ before its name; a shell command line needs --shell."
-    return [Problem(where="the command", found=found, allowed="an executable program", fix=remedy)]
+    return [Problem("the command", found, "an executable program", remedy)]
 
 
 class Rounds(Metered):
@@ -165,14 +163,14 @@ def _request(context: RunContext, job: Job, lines: Path) -> tuple[Request, list[
 def failure_of(code: int, log: Path) -> str:
     """Why a round failed: how the command ended, and its last output."""
     how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
-    lines = [line for line in failure_reason.tail(log).splitlines() if line.strip() and not line.startswith("assay: the command")]
+    lines = [line for line in watch.tail(log).splitlines() if line.strip() and not line.startswith("assay: the command")]
     output = f"its last output: {lines[-1].strip()}" if lines else "it printed nothing on stderr"
     return f"the command {how}; {output}. To accept other exit codes than 0: timing.ignore_failure (--ignore-failure)"
 
 
 def timeout_reason(experiment: Experiment, reader: TrialReader, log: Path) -> str:
     """Why a round was ended: its limit, its progress, and its last output."""
-    line = failure_reason.explaining_line(failure_reason.tail(log))
+    line = watch.explaining_line(watch.tail(log))
     return (
         f"the round was still running after {experiment.limits.launch_timeout_s:g} s and was ended; "
         f"{reader.ended} trial{'' if reader.ended == 1 else 's'} had ended, {reader.counted} of them counted; "
@@ -274,7 +272,6 @@ class ReadingHandle:
 
 
 def maker(context: RunContext) -> Rounds:
-    """The maker of a command's rounds."""
     return Rounds(context, _request)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
-from typing import Final
+from typing import Final, Literal
 
 from fireassay import catalog
 from fireassay.spec.experiment import Experiment
@@ -52,7 +52,6 @@ class Kind:
     trains: bool = False  # its workers are ranks of one training
     sends_requests: bool = False  # its trials are requests to engines, not steps of workers
     sweeps: bool = False  # one launch measures every operation at every size
-    probes_hosts: bool = False  # it probes other hosts and the network to them
     times_calls: bool = False  # it times calls only
     chooses: bool = True  # its configurations are alternatives; one can be recommended
     configurations: str = "worker counts"  # name of its configurations
@@ -63,13 +62,20 @@ class Kind:
     interleaving: str = "both in one session, as knobs of assay tune"  # how to interleave two settings
     own_cost: str = "Instrument's own cost"  # name of the measurement overhead
     own_processes: bool = True  # a launch starts all processes that its counters cover
-    samples_items: bool = False  # its sample is items; launches only repeat them
+    unit: Literal["launch", "item"] = "launch"  # of analysis; items: launches only repeat them
+    judges_quality: bool = False  # as its result, with metrics and a gate of its own
+    speeds_up: bool = True  # its numbers are relative to a base level; a load and an evaluation have none
     same_examples: bool = True  # all configurations score the same held-out examples
     # what to do about a configuration whose quality is worse
     quality_remedy: str = "keep the global batch, seed and learning rate of the base, or tune this worker count separately"
 
+    @property
+    def samples_items(self) -> bool:
+        """Transitional: goes once nothing asks it."""
+        return self.unit == "item"
+
     def concerns(self, about: tuple[str, ...]) -> bool:
-        """Whether something about these kinds applies to records of this one."""
+        """True if something about these kinds applies to records of this one."""
         return EVERY in about or self.name in about or not self.about.isdisjoint(about)
 
 

@@ -8,23 +8,20 @@ import polars as pl
 
 from fireassay.estimates.estimate import Absent, Estimate
 from fireassay.estimates.format import Scale
-from fireassay.reports.charts.chart import Missing
+from fireassay.reports.charts.model import Edge, Interval, intervals
 from fireassay.reports.page import (
     Answer,
     Bullet,
     Bullets,
     Chart,
-    Edge,
     Facts,
     Figure,
     Head,
-    Interval,
     Line,
     Mark,
     Next,
     Page,
     Part,
-    Plot,
     Prose,
     Raw,
     Section,
@@ -86,9 +83,7 @@ PAGE: Final = Page(
     lead="B is slower than A.",
     about=("Studied: code.",),
     sections=(
-        Section(
-            key="numbers", title="Numbers", content=(NUMBERS, Chart(name="none", draw=lambda: Missing(title="Chart", reason="no data")))
-        ),
+        Section(key="numbers", title="Numbers", content=(NUMBERS, Chart(name="none", title="Chart", missing="no data"))),
         Section(key="states", title="States", content=(STATES,)),
         Section(
             key="findings",
@@ -123,7 +118,7 @@ DATA: Final = Page(
         Section(
             key="sheet",
             title="Sheet",
-            depth="data",
+            role="data",
             content=(
                 Table(
                     name="sheet",
@@ -135,10 +130,10 @@ DATA: Final = Page(
         Section(
             key="raw",
             title="Raw",
-            depth="data",
+            role="data",
             content=(Raw(name="raw", heads=("a", "b"), frame=pl.DataFrame({"a": ["x"], "b": [1.5]}), rows=(("left", None),)),),
         ),
-        Section(key="paper", title="Results", depth="paper", content=(Prose(text="It is fast."),)),
+        Section(key="paper", title="Results", role="publication", content=(Prose(text="It is fast."),)),
     ),
 )
 WHY: Final = Sum(
@@ -173,9 +168,9 @@ ANSWERED: Final = Page(
         Section(
             key="brief-efficiency",
             title="",
-            depth="brief",
+            role="answer",
             content=(
-                Plot(
+                intervals(
                     name="efficiency",
                     title="efficiency, %",
                     stub="workers",
@@ -184,7 +179,7 @@ ANSWERED: Final = Page(
                 ),
             ),
         ),
-        Section(key="brief-why", title="", depth="brief", content=(WHY,)),
+        Section(key="brief-why", title="", role="answer", content=(WHY,)),
         Section(
             key="levels",
             title="Levels",

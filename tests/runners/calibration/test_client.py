@@ -16,10 +16,11 @@ from fireassay.runners.calibration.client_drill import DrillResult
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor_client, "WARM_UP_S", 0.2)
-    monkeypatch.setattr(doctor_client, "LEAST_S", 0.4)
+    monkeypatch.setattr(doctor_client, "MIN_S", 0.4)
     monkeypatch.setattr(doctor_client, "TOKENS", 8)
 
 
+@pytest.mark.deep
 def test_a_calibration_from_begin_to_end(tmp_path: Path) -> None:
     told: list[str] = []
     seen = calibrate(tmp_path, 1.0, told.append, streams=(2,))

@@ -14,6 +14,7 @@ import pytest
 from fireassay.frames.record_data import RecordData
 from fireassay.verdict.evidence.fault_evidence import Diagnosis
 from fireassay.verdict.evidence.training_faults import diagnose
+from tests.tiers import some
 from tests.verdict.training_simulated import RIGHT, Simulation, Trainer, contiguous, one_dropped, one_twice, padded, skewed
 
 pytestmark = pytest.mark.torch
@@ -65,7 +66,7 @@ def named(measured: RecordData, workers: int) -> Diagnosis:
 
 @pytest.mark.parametrize("workers", [2, 3, 4])
 @pytest.mark.parametrize("fault", sorted(FAULTS))
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", some(["float32", "float64"]))
 def test_a_fault_gets_its_name(fault: str, workers: int, dtype: str) -> None:
     trainer, name = FAULTS[fault]
     if fault == "sampler padding" and SAMPLES % workers == 0:
@@ -83,7 +84,7 @@ def test_a_fault_of_a_thousand_samples_gets_its_name(fault: str) -> None:
 
 @pytest.mark.parametrize("workers", [2, 3, 4])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("called", ["1 / workers", "workers", "1 / accumulated batches", "accumulated batches"])
+@pytest.mark.parametrize("called", some(["1 / workers", "workers", "1 / accumulated batches", "accumulated batches"], 2))
 def test_a_scaled_loss_is_named_with_its_factor(called: str, workers: int, dtype: str) -> None:
     passes = 5  # so that no two factors are equal
     factor = {"1 / workers": 1 / workers, "workers": workers, "1 / accumulated batches": 1 / passes}.get(called, passes)
@@ -190,7 +191,7 @@ def test_an_optimizer_that_averages_by_itself_is_no_fault() -> None:
     assert diagnose(made.made.measured())["workers=2"] is None
 
 
-@pytest.mark.parametrize("tenth", range(10))
+@pytest.mark.parametrize("tenth", some(range(10)))
 def test_there_is_no_alarm_in_100_trainings_that_are_right(tenth: int) -> None:
     """Random numbers of workers, shards of any skew, orders of samples and sums, both precisions, accumulation or not."""
     for seed in range(10 * tenth, 10 * tenth + 10):

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import SpecError, refuse
 
 if TYPE_CHECKING:
     from fireassay.runners.experiment.context import Advice
@@ -56,9 +56,7 @@ def _main_script_fix(name: str) -> str:
 
 
 def _refused(problem: str, remedy: str) -> SpecError:
-    return SpecError(
-        (Problem(where="fireassay.time", found=problem, allowed="a function that a fresh process can import by name", fix=remedy),)
-    )
+    return refuse("fireassay.time", problem, "a function that a fresh process can import by name", remedy)
 
 
 def _refuse_another_object(function: Callable[..., object], module: str, name: str) -> None:
@@ -99,26 +97,18 @@ def json_arguments(args: Sequence[Any], kwargs: dict[str, Any]) -> list[str]:
     try:
         texts = [json.dumps(list(args), allow_nan=False), json.dumps(kwargs, allow_nan=False)]
     except (TypeError, ValueError) as error:
-        raise SpecError(
-            (
-                Problem(
-                    where="the arguments of fireassay.time",
-                    found=str(error),
-                    allowed="JSON values",
-                    fix="Create the argument inside the function, from a name, a size or a seed.",
-                ),
-            )
+        raise refuse(
+            "the arguments of fireassay.time",
+            str(error),
+            "JSON values",
+            "Create the argument inside the function, from a name, a size or a seed.",
         ) from None
     if json.loads(texts[0]) != list(args) or json.loads(texts[1]) != kwargs:
-        raise SpecError(
-            (
-                Problem(
-                    where="the arguments of fireassay.time",
-                    found="a value that JSON changes (a tuple, or a key that is not a string)",
-                    allowed="values that JSON reads back unchanged",
-                    fix="Use lists, and strings as keys.",
-                ),
-            )
+        raise refuse(
+            "the arguments of fireassay.time",
+            "a value that JSON changes (a tuple, or a key that is not a string)",
+            "values that JSON reads back unchanged",
+            "Use lists, and strings as keys.",
         )
     return texts if kwargs else texts[:1] if args else []
 

@@ -42,14 +42,14 @@ def recorded_load(words: Sequence[str], root: Path) -> Recorded | None:
 
 
 def _refuse_others(name: str, data: Mapping[str, Any], manifest: Mapping[str, Any]) -> None:
-    from fireassay.errors import Problem, SpecError
+    from fireassay.errors import refuse
 
     allowed = "an address, or a record of a load that assay sent"
     if "serving" not in data:
         fix = f"Repeat it with assay run {name}."
-        raise SpecError((Problem(where="URL", found=f"{name}, a record without a load", allowed=allowed, fix=fix),), "the flags")
+        raise refuse("URL", f"{name}, a record without a load", allowed, fix, source="the flags")
     if manifest.get("foreign"):
-        raise SpecError((Problem(where="URL", found=f"{name}, whose load another program sent", allowed=allowed),), "the flags")
+        raise refuse("URL", f"{name}, whose load another program sent", allowed, source="the flags")
 
 
 def folder_of(manifest: Mapping[str, object]) -> Path:

@@ -3,7 +3,7 @@
 The interface between measuring and judging: the runner schedules an interim analysis, metrics and statistics evaluate it.  It opens
 the unsealed record, computes the intervals of the primary numbers as the report will, and compares their half-widths with
 `launches.precision`.  The primary numbers are `comparison.primary` at every level, and the speedup at every level but the base.
-`fireassay.stats.comparing.sequential` sets the times and confidence of interim analyses; the first follows
+`fireassay.stats.comparing.multiplicity` sets the times and confidence of interim analyses; the first follows
 `launches.per_configuration` blocks, but not before the fifth, as fewer barely determine the spread.
 """
 
@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING, Any
 from fireassay.record.reader import open_record
 from fireassay.runners.experiment.context import Advice
 from fireassay.runners.experiment.progress import Look
-from fireassay.stats.comparing.sequential import FIRST_LOOK, GROWTH, look_confidence, narrow_enough, next_look
+from fireassay.stats.comparing.multiplicity import FIRST_ANALYSIS, GROWTH, analysis_confidence, narrow_enough, next_analysis
 
 if TYPE_CHECKING:
     from fireassay.estimates.estimate import Estimate, Value
     from fireassay.frames.record_data import RecordData
-    from fireassay.metrics.metric import Metric
     from fireassay.spec.experiment import Experiment
 
 
@@ -41,10 +40,10 @@ def profiled(trace: Mapping[str, Any]) -> dict[str, Any]:
 
 def looks(experiment: Experiment) -> Iterator[int]:
     """Endless series of block counts with an interim analysis, each at least 1.5 times the previous one."""
-    blocks = max(experiment.launches.per_configuration, FIRST_LOOK)
+    blocks = max(experiment.launches.per_configuration, FIRST_ANALYSIS)
     while True:
         yield blocks
-        blocks = next_look(math.ceil(GROWTH * blocks) - 1)
+        blocks = next_analysis(math.ceil(GROWTH * blocks) - 1)
 
 
 def look(path: Path, blocks: int) -> Look:
@@ -56,7 +55,7 @@ def look(path: Path, blocks: int) -> Look:
     from fireassay.frames.record_data import from_record
 
     measured = from_record(open_record(path))
-    confidence = look_confidence(measured.experiment.launches.confidence)
+    confidence = analysis_confidence(measured.experiment.launches.confidence)
     # As the report computes them if this interim analysis is the last: the manifest then holds its confidence.
     measured = replace(measured, manifest={**measured.manifest, "looks": [{"confidence": confidence}]})
     precision = measured.experiment.launches.precision
@@ -123,16 +122,11 @@ def disturbed(path: Path, launch: int) -> str:
 
 
 def computed(measured: RecordData, names: tuple[str, ...]) -> dict[str, Mapping[str, Value]]:
-    """Only these metrics and their dependencies: whatever is computed between launches delays the next one."""
-    from fireassay.verdict.judge import about, compute
+    """Only these metrics and what they read: whatever is computed between launches delays the next one."""
+    from fireassay.metrics.results import LazyResults
 
-    known: Mapping[str, Metric] = about(measured)
-    needed, waiting = set[str](), [name for name in names if name in known]
-    while waiting:
-        name = waiting.pop()
-        needed.add(name)
-        waiting += [other for other in known[name].after if other not in needed]
-    return compute(measured, {name: known[name] for name in needed})
+    results = LazyResults(measured)
+    return {name: results[name] for name in names if name in results}
 
 
 def _sentence(blocks: int, confidence: float, precision: float, widths: Mapping[str, float], *, enough: bool) -> str:

@@ -26,7 +26,7 @@ def experiment_from(arguments: argparse.Namespace) -> Experiment:
     Raises:
         SpecError: a host is malformed, or a flag does not apply to --net.
     """
-    from fireassay.errors import Problem, SpecError
+    from fireassay.errors import Problem, SpecError, refuse_any
     from fireassay.spec.flags import of_verb
     from fireassay.spec.flags.comm import VERB, as_flag
     from fireassay.spec.load import checked
@@ -38,16 +38,13 @@ def experiment_from(arguments: argparse.Namespace) -> Experiment:
     sections: dict[str, Any] = {"launches": {"per_configuration": ROUNDS, "confidence": 0.95}}
     problems = [
         *(
-            Problem(
-                where=name, found=f"{text} together with --net", allowed="not with --net, which times no collectives", fix="Leave it out."
-            )
+            Problem(name, f"{text} together with --net", "not with --net, which times no collectives", "Leave it out.")
             for name, text in given.items()
             if name not in OTHERS
         ),
         *of_verb.put_all(sections, {item: text for item, text in texts.items() if item.name in OTHERS}),
     ]
-    if problems:
-        raise SpecError(tuple(problems), "the flags")
+    refuse_any(problems, "the flags")
     words = [*arguments.net, *([f"seconds={given['--seconds']}"] if "--seconds" in given else [])]
     data = {
         "name": given.get("--name", "network"),
@@ -60,7 +57,7 @@ def experiment_from(arguments: argparse.Namespace) -> Experiment:
     try:
         return checked(data, Path(), "the flags")
     except SpecError as error:
-        raise SpecError(tuple(as_flag(problem) for problem in error.problems), "the flags") from None
+        raise SpecError((as_flag(problem) for problem in error.problems), "the flags") from None
 
 
 def look(arguments: argparse.Namespace) -> int:

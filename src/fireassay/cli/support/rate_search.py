@@ -99,16 +99,15 @@ def _meets(experiment: Experiment, rate: float, folder: Path, root: Path, on_pro
     from fireassay.errors import WorkloadError
     from fireassay.estimates.estimate import Estimate
     from fireassay.frames.record_data import from_record
+    from fireassay.metrics.results import LazyResults
     from fireassay.record.reader import open_record
-    from fireassay.verdict.judge import about, compute
 
     try:
         path = run(pilot(experiment, rate), folder=folder, root=root, on_progress=on_progress)
     except WorkloadError:  # every request failed, so no objective was met
         return False
     measured = from_record(open_record(path))
-    metrics = {name: metric for name, metric in about(measured).items() if name == "slo_attainment"}
-    value = next(iter(compute(measured, metrics)["slo_attainment"].values()))
+    value = next(iter(LazyResults(measured)["slo_attainment"].values()))
     assert experiment.serving is not None
     return value.value >= experiment.serving.objectives.attainment if isinstance(value, Estimate) else None
 

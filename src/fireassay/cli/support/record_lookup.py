@@ -112,22 +112,18 @@ def refuse_itself(sides: Sequence[Side], where: str) -> None:
     Raises:
         SpecError: two sides are one record; `where` names their source.
     """
-    from fireassay.errors import Problem, SpecError
+    from fireassay.errors import refuse
 
     seen: dict[object, str] = {}
     for item in sides:
         identity = item.measured.manifest.get("id")
         if identity in seen:
-            raise SpecError(
-                (
-                    Problem(
-                        where=where,
-                        found=f"{seen[identity]} and {item.label}, which are the same record",
-                        allowed="another record",
-                        fix="`assay list` shows the existing records.",
-                    ),
-                ),
-                "the command line",
+            raise refuse(
+                where,
+                f"{seen[identity]} and {item.label}, which are the same record",
+                "another record",
+                "`assay list` shows the existing records.",
+                source="the command line",
             )
         seen[identity] = item.label
 

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING
 
 from fireassay.errors import Interrupted, RecordError, WorkloadError
 from fireassay.printable import say
-from fireassay.spec.knobs import arm, check, rounds_after
-from fireassay.spec.sections.tune import Choice, Tune
+from fireassay.spec.sections.tune import Choice, Tune, arm, check, rounds_after
 
 if TYPE_CHECKING:
     from fireassay.runners.experiment.progress import RunProgress

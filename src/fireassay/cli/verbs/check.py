@@ -77,37 +77,30 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _accepted(texts: Sequence[str]) -> set[str]:
     """The states that let the pipeline continue."""
-    from fireassay.errors import Problem, SpecError
+    from fireassay.errors import refuse
     from fireassay.verdict.checking.types import STATES
 
     known = [state.replace("_", "-") for state in STATES]
     named = [word.strip() for text in texts for word in text.split(",") if word.strip()]
     wrong = [word for word in named if word.replace("_", "-") not in known]
     if wrong:
-        problem = Problem(where="--accept", found=", ".join(wrong), allowed=f"states: {', '.join(known)}")
-        raise SpecError((problem,), "the command line")
+        raise refuse("--accept", ", ".join(wrong), f"states: {', '.join(known)}", source="the command line")
     return {word.replace("-", "_") for word in named}
 
 
 def _refuse_nonsense(arguments: argparse.Namespace) -> None:
-    from fireassay.errors import Problem, SpecError
+    from fireassay.errors import Problem, refuse_any
 
     problems = []
     if arguments.against is None and arguments.history is None:
         problems.append(
-            Problem(
-                where="--against",
-                found="neither a baseline nor a history",
-                allowed="at least one of them",
-                fix="Add --against BASELINE or --history FOLDER.",
-            )
+            Problem("--against", "neither a baseline nor a history", "at least one of them", "Add --against BASELINE or --history FOLDER.")
         )
     if arguments.blocks < 3:
-        problems.append(Problem(where="--blocks", found=str(arguments.blocks), allowed="3 or more: fewer launches cannot decide"))
+        problems.append(Problem("--blocks", str(arguments.blocks), "3 or more: fewer launches cannot decide"))
     if arguments.show and arguments.history is None:
-        problems.append(Problem(where="--show", found="no history", allowed="together with --history FOLDER"))
-    if problems:
-        raise SpecError(tuple(problems), "the command line")
+        problems.append(Problem("--show", "no history", "together with --history FOLDER"))
+    refuse_any(problems, "the command line")
 
 
 # ---- the comparison --------------------------------------------------------------------------------------------------

@@ -47,7 +47,7 @@ def _agreed(experiment: Experiment, arguments: argparse.Namespace) -> None:
         Interrupted: the answer is no.
     """
     from fireassay.cli.support.progress import duration
-    from fireassay.errors import Interrupted, Problem, SpecError
+    from fireassay.errors import Interrupted, refuse
     from fireassay.runners.experiment.progress import planned_seconds
     from fireassay.spec.flags.comm import VERB as FLAGS
     from fireassay.spec.flags.of_verb import flags_of, given
@@ -61,7 +61,7 @@ def _agreed(experiment: Experiment, arguments: argparse.Namespace) -> None:
     run = f"every default takes at least {duration(seconds)}: {len(sizes)} sizes up to {max(sizes) >> 20} MiB"
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         remedy = f"Confirm it with --yes, or measure less:\n  {SMALLER}"
-        raise SpecError((Problem(where="assay comm", found=f"no flags, and {run}", fix=remedy),), "the flags")
+        raise refuse("assay comm", f"no flags, and {run}", fix=remedy, source="the flags")
     print(f"{run[0].upper()}{run[1:]}. Less: {SMALLER}", file=sys.stderr)
     print("Measure it? [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):

@@ -58,7 +58,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from fireassay.record.arrow_import import without_pandas
     from fireassay.reports.documents.comparison import render
     from fireassay.reports.pages.comparison import page
-    from fireassay.reports.rows.comparison import build
+    from fireassay.reports.pages.comparison_view import build
 
     without_pandas()
     import_special()
@@ -113,30 +113,26 @@ def compared(
         return compare_at(_once_each(sides), at, varying=varying, force=force, primary=primary, days=days)
     record_lookup.refuse_itself(sides, "RECORD")
     if len(at) > 1:
-        from fireassay.errors import Problem, SpecError
+        from fireassay.errors import refuse
 
-        raise SpecError(
-            (
-                Problem(
-                    where="--at",
-                    found=" ".join(at),
-                    allowed="one configuration that decides, or one for each record in their order",
-                    fix="To compare configurations of one record, give one record.",
-                ),
-            ),
-            "the comparison",
+        raise refuse(
+            "--at",
+            " ".join(at),
+            "one configuration that decides, or one for each record in their order",
+            "To compare configurations of one record, give one record.",
+            source="the comparison",
         )
     return compare(sides, varying=varying, force=force, primary=primary, at=at[0] if at else None, days=days)
 
 
 def _asks_for_quality(side: Side) -> bool:
     """Whether the record's result is its quality: an evaluation with a margin."""
-    return side.measured.kind.samples_items and side.measured.experiment.quality is not None
+    return side.measured.kind.judges_quality and side.measured.experiment.quality is not None
 
 
 def _only_answers(sides: tuple[Side, ...]) -> Sequence[str]:
     """The configuration of each side, if all are evaluations of one: what it is called means nothing."""
-    names = [side.measured.configurations for side in sides if side.measured.kind.samples_items]
+    names = [side.measured.configurations for side in sides if side.measured.kind.judges_quality]
     alone = len(names) == len(sides) and all(len(name) == 1 for name in names)
     return [name for (name,) in names] if alone and len(set(names)) > 1 else ()
 
@@ -155,7 +151,7 @@ def with_margin(sides: tuple[Side, ...], margin: float | None) -> tuple[Side, ..
 def _with_margin(side: Side, margin: float) -> RecordData:
     from dataclasses import replace
 
-    from fireassay.errors import Problem, SpecError
+    from fireassay.errors import refuse
     from fireassay.frames.evaluation.item_scores import requested
     from fireassay.spec.experiment import Quality
 
@@ -163,7 +159,7 @@ def _with_margin(side: Side, margin: float) -> RecordData:
     names = [measured.experiment.quality.metric] if measured.experiment.quality is not None else list(requested(measured))
     if not 0.0 < margin < float("inf") or not names:
         found = f"{margin:g}" if names else f"{side.label}, a record without scores"
-        raise SpecError((Problem(where="--margin", found=found, allowed="a number above 0, for records with scores"),), "the comparison")
+        raise refuse("--margin", found, "a number above 0, for records with scores", source="the comparison")
     former = measured.experiment.quality or Quality(metric=names[0])
     return replace(measured, experiment=measured.experiment.model_copy(update={"quality": former.model_copy(update={"margin": margin})}))
 
@@ -186,37 +182,33 @@ def _engines(side: Side) -> int:
 
 def _load_of(side: Side, text: str) -> float:
     """The load from the flag: "8", "rate=8", or a configuration's name."""
-    from fireassay.errors import Problem, SpecError
+    from fireassay.errors import refuse
 
     loads = {configuration.name: configuration.load for configuration in side.measured.varied}
     known = loads.get(text)
     try:
         return known if known is not None else float(text.rpartition("=")[2])
     except ValueError:
-        problem = Problem(
-            where="--at",
-            found=repr(text),
-            allowed="a load, for example 8, or two or more configurations",
-            fix=f"This record holds {', '.join(loads)}.",
-        )
-        raise SpecError((problem,), "the comparison") from None
+        raise refuse(
+            "--at",
+            repr(text),
+            "a load, for example 8, or two or more configurations",
+            f"This record holds {', '.join(loads)}.",
+            source="the comparison",
+        ) from None
 
 
 def _refuse_one_alone(side: Side, configurations: Sequence[str]) -> None:
-    from fireassay.errors import Problem, SpecError
+    from fireassay.errors import refuse
 
     if len(configurations) < 2:
         known = " ".join(f"--at {name}" for name in side.measured.configurations)
-        raise SpecError(
-            (
-                Problem(
-                    where="RECORD",
-                    found=f"one record, {side.label}",
-                    allowed="two or more records, or one with two or more --at",
-                    fix=f"Add a record to compare with, or give configurations of this one: {known}.",
-                ),
-            ),
-            "the comparison",
+        raise refuse(
+            "RECORD",
+            f"one record, {side.label}",
+            "two or more records, or one with two or more --at",
+            f"Add a record to compare with, or give configurations of this one: {known}.",
+            source="the comparison",
         )
 
 

@@ -21,10 +21,10 @@ def _run(arguments: argparse.Namespace) -> int:
         print("\n".join(completion.names(arguments.names, arguments.root)))
         return 0
     if arguments.shell is None:
-        from fireassay.errors import Problem, SpecError
+        from fireassay.errors import refuse
 
         remedy = "".join(f"\n  assay completion {shell}" for shell in SHELLS)
-        raise SpecError((Problem(where="assay completion", found="no shell", fix=remedy),), "the command line")
+        raise refuse("assay completion", "no shell", fix=remedy, source="the command line")
     print(completion.script(arguments.shell))
     return 0
 

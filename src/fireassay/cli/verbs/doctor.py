@@ -64,17 +64,10 @@ def _enough() -> int:
 
 
 def _seconds(seconds: float) -> float:
-    from fireassay.errors import Problem, SpecError
+    from fireassay.errors import refuse
 
     if not 0.0 < seconds <= MOST_SECONDS:
-        raise SpecError(
-            (
-                Problem(
-                    where="--seconds", found=f"{seconds:g}", allowed=f"above 0 and at most {MOST_SECONDS:g}", fix="Write --seconds 180."
-                ),
-            ),
-            "the flags",
-        )
+        raise refuse("--seconds", f"{seconds:g}", f"above 0 and at most {MOST_SECONDS:g}", "Write --seconds 180.", source="the flags")
     return seconds
 
 
@@ -114,7 +107,7 @@ def result_of(seen: MachineExamination, begins: Sequence[float], values: Sequenc
     from fireassay import __version__
     from fireassay.clock import SystemClock
     from fireassay.stats.comparing.aa_test import alike
-    from fireassay.stats.series.drift import drift, memory
+    from fireassay.stats.series.trend import drift, memory
     from fireassay.verdict.fitness.machine import examine, whole
 
     comparison, trend, resembles = alike(values), drift(begins, values), memory(values)

@@ -14,8 +14,8 @@ from fireassay.cli.verbs.report import WITHOUT_NO_GAIN
 from fireassay.printable import say
 
 if TYPE_CHECKING:
-    from fireassay.scoring.items import Item, Task
-    from fireassay.scoring.text_metric import TextMetric
+    from fireassay.quality.scoring.items import Item, Task
+    from fireassay.quality.scoring.text_metric import TextMetric
     from fireassay.spec.experiment import Experiment
 
 
@@ -37,7 +37,7 @@ def asked(arguments: argparse.Namespace) -> Experiment:
         SpecError: every problem of the flags at once, or a secret.
     """
     from fireassay.cli.support.experiment_of_record import secrets_from_here
-    from fireassay.runners.experiment.argument_check import refuse_secrets
+    from fireassay.runners.experiment.script import refuse_secrets
     from fireassay.spec.flags.evaluate import experiment_from
 
     experiment = secrets_from_here(experiment_from(arguments), of_record=False)
@@ -73,9 +73,9 @@ def planned(experiment: Experiment, *, quiet: bool) -> None:
         SpecError: the items cannot show the margin, or the data cannot be read.
     """
     from fireassay.errors import SpecError
-    from fireassay.runners.evaluating import margin
+    from fireassay.quality.scoring.likelihoods import METHOD
+    from fireassay.runners.evaluating import conditions
     from fireassay.runners.evaluation import folders_exist, section, tasks_of
-    from fireassay.scoring.likelihoods import METHOD
     from fireassay.spec.flags.evaluate import as_flag
     from fireassay.verdict.evaluation_plan import Asked, evaluation_plan, refusals, sentences
 
@@ -83,7 +83,7 @@ def planned(experiment: Experiment, *, quiet: bool) -> None:
     folders_exist(experiment, Path())
     tasks = tasks_of(evaluation, Path())
     for task in tasks:
-        margin.check(experiment, _deciding(task))
+        conditions.check_margin(experiment, _deciding(task))
     asked = tuple(
         Asked(
             task=task.name,
@@ -104,7 +104,7 @@ def planned(experiment: Experiment, *, quiet: bool) -> None:
         for sentence in sentences(told):
             say(sentence, file=sys.stderr)
     if problems := refusals(experiment, told):
-        raise SpecError(tuple(as_flag(problem) for problem in problems), "the flags")
+        raise SpecError((as_flag(problem) for problem in problems), "the flags")
 
 
 def _changes(task: Task) -> dict[str, Any]:
@@ -121,7 +121,7 @@ def _changes(task: Task) -> dict[str, Any]:
 def _deciding(task: Task) -> TextMetric:
     from fireassay import catalog
 
-    metric: TextMetric = catalog.load("scoring.metrics", task.metrics[0])
+    metric: TextMetric = catalog.load("quality.scoring.metrics", task.metrics[0])
     return metric
 
 

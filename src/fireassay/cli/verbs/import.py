@@ -16,10 +16,10 @@ from fireassay.printable import json_text
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fireassay.runners.foreign.support.base import Imported
+    from fireassay.importers.support.base import Imported
 
-TOOLS = catalog.names("runners.foreign")
-HARNESSES = catalog.names("runners.foreign.evaluations")
+TOOLS = catalog.names("importers")
+HARNESSES = catalog.names("importers.harnesses")
 DESCRIPTION = f"""\
 Read results of another load generator or evaluation harness and write them as a sealed record, which can be reported, audited,
 and compared where the conditions allow. Facts that are not in the file stay unknown.
@@ -86,8 +86,8 @@ def _run(arguments: argparse.Namespace) -> int:
 def _imported(arguments: argparse.Namespace, advance: Callable[[int, int], None] | None) -> tuple[Imported, ...]:
     """The records; the flags of a harness are wrong for a load generator, which has one file or folder."""
     from fireassay.clock import SystemClock
-    from fireassay.runners.foreign.evaluations.support.importing import Wanted, import_evaluations, recognised
-    from fireassay.runners.foreign.support.importing import import_results
+    from fireassay.importers.harnesses.support.importing import Wanted, import_evaluations, recognised
+    from fireassay.importers.support.importing import import_results
 
     tool = _known(arguments.tool)
     harness = tool if tool in HARNESSES else "" if tool else recognised(arguments.files)
@@ -111,33 +111,32 @@ def _known(given: str) -> str:
     Raises:
         SpecError: there is none.
     """
-    from fireassay.errors import Problem, SpecError
+    from fireassay.errors import refuse
     from fireassay.spec.explain import did_you_mean, shown
 
     tool = given.replace("-", "_")
-    named = (*TOOLS, *catalog.third_party("runners.foreign"), "nccl_tests", *HARNESSES, *catalog.third_party("runners.foreign.evaluations"))
+    named = (*TOOLS, *catalog.third_party("importers"), "nccl_tests", *HARNESSES, *catalog.third_party("importers.harnesses"))
     if tool and tool not in named:
         words = [name.replace("_", "-") for name in named]
-        problem = Problem(where="--from", found=shown(given), allowed=f"one of {', '.join(words)}", fix=did_you_mean(given, words))
-        raise SpecError((problem,), "the import")
+        raise refuse("--from", shown(given), f"one of {', '.join(words)}", did_you_mean(given, words), source="the import")
     return tool
 
 
 def _refuse_sides(arguments: argparse.Namespace) -> None:
-    from fireassay.errors import Problem, SpecError
+    from fireassay.errors import refuse
 
     flags = ("margin", "metric", "varying", "most_failed")
     given = [f"--{name.replace('_', '-')}" for name in flags if getattr(arguments, name) not in (None, "", [])]
     several = [f"{len(arguments.files)} paths"] if len(arguments.files) > 1 else []
     if several or given:
         names = " or ".join(name.replace("_", "-") for name in HARNESSES)
-        problem = Problem(
-            where="assay import",
-            found=", ".join((*several, *given)),
-            allowed=f"one file or folder of a load generator; several paths and these flags with results of {names}",
-            fix=f"Import each alone, or name the harness: --from {names}",
+        raise refuse(
+            "assay import",
+            ", ".join((*several, *given)),
+            f"one file or folder of a load generator; several paths and these flags with results of {names}",
+            f"Import each alone, or name the harness: --from {names}",
+            source="the import",
         )
-        raise SpecError((problem,), "the import")
 
 
 VERB = Verb(

@@ -89,7 +89,7 @@ def _refuse_unknown(arguments: argparse.Namespace, found: Sequence[Entry]) -> No
     if not (arguments.kind or arguments.verdict or arguments.workload):
         return
     from fireassay.cli.support.records.survey import NOT_JUDGED
-    from fireassay.errors import Problem, SpecError
+    from fireassay.errors import Problem, refuse_any
     from fireassay.record.manifest import STATES
     from fireassay.reports.words import STATUS_WORDS
 
@@ -99,13 +99,12 @@ def _refuse_unknown(arguments: argparse.Namespace, found: Sequence[Entry]) -> No
         "workload": {entry.name for entry in found},
     }
     problems = tuple(
-        Problem(where=f"--{flag}", found=repr(word), allowed=", ".join(sorted(filter(None, words))))
+        Problem(f"--{flag}", repr(word), ", ".join(sorted(filter(None, words))))
         for flag, words in known.items()
         for word in getattr(arguments, flag) or ()
         if (found or flag != "workload") and not any(_fits(one, [word]) for one in words)
     )
-    if problems:
-        raise SpecError(problems, "the command line")
+    refuse_any(problems, "the command line")
 
 
 def _page(root: str, found: Sequence[Entry], entries: Sequence[Entry]) -> Page:
@@ -171,16 +170,13 @@ def _of_store(arguments: argparse.Namespace) -> tuple[Callable[[], Page], Callab
     """
     from dataclasses import asdict
 
-    from fireassay.errors import Problem, SpecError
+    from fireassay.errors import refuse
     from fireassay.record.store import Store
     from fireassay.reports.pages.record_list import of_store
 
     if arguments.kind or arguments.verdict:
         flag = "--kind" if arguments.kind else "--verdict"
-        raise SpecError(
-            (Problem(where=flag, found="a store", allowed="--workload alone: a store is listed without opening its records"),),
-            "the command line",
-        )
+        raise refuse(flag, "a store", "--workload alone: a store is listed without opening its records", source="the command line")
     store = Store(arguments.store)
     entries = [asdict(entry) for entry in reversed(store.entries()) if _fits(entry.name, arguments.workload)]
     return partial(of_store, store.shown, entries), lambda: entries

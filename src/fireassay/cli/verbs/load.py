@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from fireassay.cli.verbs.run import refuse_detect, show_dry_run, show_notes
-    from fireassay.runners.experiment.argument_check import refuse_secrets
+    from fireassay.runners.experiment.script import refuse_secrets
     from fireassay.spec.flags.load import experiment_from, notes
 
     recorded = recorded_load(arguments.urls, arguments.root)
@@ -85,14 +85,13 @@ def _check(experiment: Experiment, arguments: argparse.Namespace) -> int:
 
 def _one_engine(experiment: Experiment) -> tuple[str, ...]:
     """The addresses to check."""
-    from fireassay.errors import Problem, SpecError
+    from fireassay.errors import refuse
     from fireassay.spec.plan import targets_of
 
     targets = targets_of(experiment.serving) if experiment.serving else ()
     if len(targets) > 1:
         names = ", ".join(target.name for target in targets)
-        problem = Problem(where="--check", found=f"{len(targets)} engines ({names})", allowed="one engine", fix="Check each engine alone.")
-        raise SpecError((problem,), "the flags")
+        raise refuse("--check", f"{len(targets)} engines ({names})", "one engine", "Check each engine alone.", source="the flags")
     return tuple(url for target in targets for url in target.urls)
 
 

@@ -141,23 +141,19 @@ def _recorded(measured: RecordData) -> dict[str, object]:
 
 def _refuse_another_script(arguments: argparse.Namespace, measured: RecordData, folder: Path) -> None:
     """Refuse a changed script, which is another experiment, unless --force is given."""
-    from fireassay.errors import Problem, SpecError
+    from fireassay.errors import refuse
     from fireassay.runners.experiment.script import script_identity
 
     then, now = _recorded(measured).get("sha256"), script_identity(measured.experiment, folder)
     if then is None or now["sha256"] is None or then == now["sha256"]:
         return  # the runner refuses a missing script with its path
     if not arguments.force:
-        raise SpecError(
-            (
-                Problem(
-                    where="workload.script",
-                    found=f"{now['path']}, changed since the record was made",
-                    allowed="the script as it was measured",
-                    fix="Give the folder of the old code with --folder, or run the changed script with --force.",
-                ),
-            ),
-            "the record to reproduce",
+        raise refuse(
+            "workload.script",
+            f"{now['path']}, changed since the record was made",
+            "the script as it was measured",
+            "Give the folder of the old code with --folder, or run the changed script with --force.",
+            source="the record to reproduce",
         )
     say(f"note: {now['path']} has changed since the record was made", file=sys.stderr)
 

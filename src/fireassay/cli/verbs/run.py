@@ -49,7 +49,7 @@ def add_display_flags(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from fireassay.record.arrow_import import without_pandas
-    from fireassay.runners.experiment.argument_check import refuse_secrets
+    from fireassay.runners.experiment.script import refuse_secrets
     from fireassay.spec.flags.experiment import experiment_from
     from fireassay.spec.flags.of_verb import flags_of
 
@@ -109,11 +109,11 @@ def show_dry_run(experiment: Experiment, arguments: argparse.Namespace) -> int:
 
 def refuse_detect(arguments: argparse.Namespace) -> None:
     """Refuse `--detect` of a run: it answers before one."""
-    from fireassay.errors import Problem, SpecError
+    from fireassay.errors import refuse
 
     if arguments.detect is not None:
         fix = "Add --dry-run; then run with the --launches that it prints."
-        raise SpecError((Problem(where="--detect", found=f"{arguments.detect:g}", allowed="with --dry-run", fix=fix),), "the command line")
+        raise refuse("--detect", f"{arguments.detect:g}", "with --dry-run", fix, source="the command line")
 
 
 def dry_run(experiment: Experiment, root: Path, *, full: bool = False, detect: float | None = None) -> str:
@@ -183,10 +183,10 @@ def _expected_seconds(experiment: Experiment, earlier: RecordData | None) -> flo
 
 
 def _foreseen(experiment: Experiment, earlier: RecordData | None, detect: float | None) -> Sequence[Expectation]:
-    from fireassay.verdict.judge import about, compute
+    from fireassay.metrics.results import LazyResults
     from fireassay.verdict.power import foresee
 
-    results = None if earlier is None else compute(earlier, about(earlier))
+    results = None if earlier is None else LazyResults(earlier)
     return foresee(experiment, earlier, results, _noise_floor(), detect)
 
 
@@ -211,7 +211,7 @@ def show_notes(experiment: Experiment) -> None:
 
     messages = list(notes(experiment, datetime.now(UTC).date()))
     if (serving := experiment.serving) is not None:
-        from fireassay.traffic.arrivals.mlperf import expected_shortfall
+        from fireassay.traffic.arrivals.scenarios import expected_shortfall
 
         messages += dict.fromkeys(expected_shortfall(serving.arrivals, load) for load in serving.rate or (None,))
     for note in filter(None, messages):

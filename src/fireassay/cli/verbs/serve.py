@@ -71,7 +71,7 @@ def _judge(root: Path, cache: Path) -> None:
 def _refuse_what_cannot_be(arguments: argparse.Namespace) -> None:
     """Raises SpecError, EnvironmentLacks or RecordError before anything listens."""
     from fireassay.cli.support.records.served import is_loopback
-    from fireassay.errors import EnvironmentLacks, Problem, RecordError, SpecError
+    from fireassay.errors import EnvironmentLacks, Problem, RecordError, refuse_any
 
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
@@ -80,16 +80,15 @@ def _refuse_what_cannot_be(arguments: argparse.Namespace) -> None:
     if not is_loopback(arguments.host) and not arguments.expose:
         problems.append(
             Problem(
-                where="--host",
-                found=arguments.host,
-                allowed="an address of this machine alone, such as 127.0.0.1",
-                fix="Add --expose to let other machines read these records.",
+                "--host",
+                arguments.host,
+                "an address of this machine alone, such as 127.0.0.1",
+                "Add --expose to let other machines read these records.",
             )
         )
     if not 0 <= arguments.port <= 65_535:
-        problems.append(Problem(where="--port", found=str(arguments.port), allowed="0 to 65535; 0 takes a free one"))
-    if problems:
-        raise SpecError(tuple(problems), "the command line")
+        problems.append(Problem("--port", str(arguments.port), "0 to 65535; 0 takes a free one"))
+    refuse_any(problems, "the command line")
     if not arguments.root.is_dir() and arguments.root != Path("records"):
         raise RecordError(f"{arguments.root} is not a folder of records. Give it with --root.")
 

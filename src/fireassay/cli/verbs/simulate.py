@@ -12,7 +12,7 @@ from fireassay.printable import say
 
 if TYPE_CHECKING:
     from fireassay.errors import Problem
-    from fireassay.runners.simulation.cluster import Cluster
+    from fireassay.runners.simulated import Cluster
     from fireassay.spec.experiment import Experiment
     from fireassay.stats.models.communication_wall import Curve
 
@@ -94,9 +94,8 @@ def asked(arguments: argparse.Namespace) -> tuple[Cluster, Experiment]:
     Raises:
         SpecError: a flag is invalid.
     """
-    from fireassay.errors import SpecError
-    from fireassay.runners.simulated import outside
-    from fireassay.runners.simulation.cluster import Cluster
+    from fireassay.errors import refuse_any
+    from fireassay.runners.simulated import Cluster, outside
 
     problems: list[Problem] = []
     levels: tuple[int, ...] = (1,)
@@ -142,8 +141,7 @@ def asked(arguments: argparse.Namespace) -> tuple[Cluster, Experiment]:
         _problem(FLAG_OF.get(name, f"--{name}"), f"{value:g}", allowed)
         for name, value, allowed in outside(cluster, arguments.steps, levels)
     ]
-    if problems:
-        raise SpecError(tuple(problems), "the command line")
+    refuse_any(problems, "the command line")
     return cluster, _experiment(arguments, cluster, levels)
 
 
@@ -174,7 +172,7 @@ def _experiment(arguments: argparse.Namespace, cluster: Cluster, levels: tuple[i
         return Experiment.model_validate(data)
     except SpecError as error:
         named = (replace(problem, where=FLAG_OF.get(problem.where.partition("[")[0], problem.where)) for problem in error.problems)
-        raise SpecError(tuple(named), "the command line") from None
+        raise SpecError(named, "the command line") from None
 
 
 def answer(cluster: Cluster, levels: tuple[int, ...]) -> str:
@@ -266,7 +264,7 @@ def _why(error: ValueError) -> str:
 def _problem(flag: str, problem: str, allowed: str) -> Problem:
     from fireassay.errors import Problem
 
-    return Problem(where=flag, found=problem, allowed=allowed, fix="See: assay simulate --help")
+    return Problem(flag, problem, allowed, "See: assay simulate --help")
 
 
 VERB = Verb(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from fireassay.cli.support.output import Output, add_formats, emit, plain_stdout
 from fireassay.cli.support.verb import Verb, add_root
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import SpecError, refuse, refuse_any
 from fireassay.printable import say
 
 if TYPE_CHECKING:
@@ -50,16 +50,12 @@ def commands(words: Sequence[str], *, shell: bool) -> list[list[str]]:
         else:
             groups[-1].append(word)
     if not all(groups) or any(not command[0].strip() for command in groups):
-        raise SpecError(
-            (
-                Problem(
-                    where="assay time",
-                    found=_what_is_missing(words),
-                    allowed=f"a command after --, several with {BETWEEN} between them",
-                    fix=f"For example: assay time -- sort data.txt {BETWEEN} sort -n data.txt",
-                ),
-            ),
-            "the command line",
+        raise refuse(
+            "assay time",
+            _what_is_missing(words),
+            f"a command after --, several with {BETWEEN} between them",
+            f"For example: assay time -- sort data.txt {BETWEEN} sort -n data.txt",
+            source="the command line",
         )
     return [[SHELL, "-c", " ".join(command)] for command in groups] if shell else groups
 
@@ -107,8 +103,7 @@ def experiments(arguments: argparse.Namespace, requested: Sequence[Sequence[str]
     sections: dict[str, Any] = {}
     of_verb.put_defaults(sections, flags)
     problems = of_verb.put_all(sections, of_verb.given(arguments, flags))
-    if problems:
-        raise SpecError(tuple(problems), "the flags")
+    refuse_any(problems, "the flags")
     name = sections.pop("name", "")
     try:
         return [
@@ -122,7 +117,7 @@ def experiments(arguments: argparse.Namespace, requested: Sequence[Sequence[str]
             for command in requested
         ]
     except SpecError as error:
-        raise SpecError(tuple(of_verb.as_flag(problem, flags) for problem in error.problems), "the flags") from None
+        raise SpecError((of_verb.as_flag(problem, flags) for problem in error.problems), "the flags") from None
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -131,8 +126,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from fireassay.cli.support.progress import display
     from fireassay.record.arrow_import import without_pandas
     from fireassay.reports.documents.timing import render
-    from fireassay.reports.pages.timing import page
-    from fireassay.reports.rows.timing import summary
+    from fireassay.reports.pages.timing import page, summary
 
     without_pandas()
     requested = commands(arguments.after_dashes, shell=arguments.shell)
@@ -171,7 +165,7 @@ def compared(sides: Sequence[Side]) -> Comparison | None:
 
 def _output(paths: Sequence[Path]) -> str:
     """The end of what each command printed in its first round."""
-    from fireassay.runners.launching.failure_reason import tail
+    from fireassay.runners.launching.watch import tail
 
     lines = []
     for path in paths:

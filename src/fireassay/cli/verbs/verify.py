@@ -34,7 +34,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     from fireassay.record.lookup import resolve
     from fireassay.record.sealing.verify import verify
-    from fireassay.record.secrets.leaks import leaks
+    from fireassay.record.secrets.batches import leaks
     from fireassay.reports.documents.verification import render
     from fireassay.reports.pages.verification import Verification, page
 
@@ -60,11 +60,10 @@ def _digest(text: str | None) -> str:
         return ""
     match = DIGEST.fullmatch(text.strip())
     if match is None:
-        from fireassay.errors import Problem, SpecError
+        from fireassay.errors import refuse
 
-        raise SpecError(
-            (Problem(where="--expect", found=repr(text), allowed="64 hexadecimal digits, the SHA-256 that a report of the record shows"),),
-            "the command line",
+        raise refuse(
+            "--expect", repr(text), "64 hexadecimal digits, the SHA-256 that a report of the record shows", source="the command line"
         )
     return match[1].lower()
 
@@ -73,7 +72,7 @@ def _with_origin(result: Verification, path: Path, expected: str, signers: Path 
     """The result for an intact record, with its seal and signature checked against the given seal and signers."""
     from fireassay.errors import RecordError
     from fireassay.record.reader import open_record
-    from fireassay.record.sealing.signature import is_signed, signer
+    from fireassay.record.sealing.verify import is_signed, signer
 
     seal = open_record(path).seal
     result = replace(result, seal=seal, expected=seal == expected if expected else None, signed=is_signed(path))

@@ -37,7 +37,7 @@ class RankCall:
     op: str
     ranks: int
     rank: int
-    count: int  # elements per rank, as in `fireassay.frames.links.bandwidth.amount`
+    count: int  # elements per rank
     dtype: str
     call: int  # index of the call; seeds its numbers
     root: int = 0
@@ -147,7 +147,7 @@ def expected(spec: RankCall) -> Iterator[tuple[int, torch.Tensor, int]]:
 
 
 def right(spec: RankCall, result: torch.Tensor) -> bool:
-    """Whether the result is right; fast, since it runs on every timed call."""
+    """True if the result is right; fast, since it runs on every timed call."""
     at = 0
     for size, periods, begin in expected(spec):
         part = result[at : at + size]

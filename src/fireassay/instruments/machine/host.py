@@ -22,8 +22,7 @@ from dataclasses import dataclass, field
 
 from fireassay.instruments.machine import interfaces
 from fireassay.instruments.machine.reading import Reading
-from fireassay.record.hardware import cpu_ticks, pressure, throttled
-from fireassay.record.machine import Machine, Unread
+from fireassay.record.machine import Machine, Unread, cpu_ticks, pressure, throttled
 
 
 def clock_ticks_per_s() -> int:
@@ -203,12 +202,12 @@ class TreeCounts:
 
 
 def _same(first: ProcessTime | None, second: ProcessTime | None) -> bool:
-    """Whether both are the same process: a reused pid has another start time."""
+    """True if both are the same process: a reused pid has another start time."""
     return first is not None and second is not None and first.begin == second.begin
 
 
 def _was_handed_on(ended: ProcessTime, before: dict[int, ProcessTime], now: dict[int, ProcessTime]) -> bool:
-    """Whether its time is in a living process's `reaped`: its parent's, or further up if those ended with it."""
+    """True if its time is in a living process's `reaped`: its parent's, or further up if those ended with it."""
     passed: set[int] = set()
     while ended.parent in before and ended.parent not in passed:
         passed.add(ended.parent)

@@ -13,9 +13,9 @@ from fireassay.kinds.evaluation.tables import SAID, WORSE, of
 from fireassay.metrics.cost import COST
 from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT, REQUEST_THROUGHPUT
 from fireassay.reports import answering
-from fireassay.reports.page import Answer, Head, Interval, Line, Next, Plot, Section, Table, Words
-from fireassay.reports.rows.evaluation import HeldRow
-from fireassay.reports.view import View
+from fireassay.reports.charts.model import Interval, intervals
+from fireassay.reports.page import Answer, Chart, Head, Line, Next, Section, Table, Words
+from fireassay.reports.view import HeldRow, View
 
 BESIDE: Final = (NO_ANSWER.name, OUTPUT_THROUGHPUT.name, REQUEST_THROUGHPUT.name, COST.name)  # of the same requests
 MOST: Final = 3  # scores beside them in a narrow table
@@ -102,7 +102,7 @@ def brief(view: View) -> tuple[Section, ...]:
     titles = {row.name: row.title for row in view.metrics}
     heads = (Head(text="answers"), *(Head(text=titles[name]) for name in names))
     table = Table(name="scores", heads=heads, rows=rows, inline=True)
-    return (Section(key="brief-scores", title="", depth="brief", content=(table, *_plot(view))),)
+    return (Section(key="brief-scores", title="", role="answer", content=(table, *_plot(view))),)
 
 
 def _measured(view: View, name: str) -> bool:
@@ -110,9 +110,9 @@ def _measured(view: View, name: str) -> bool:
     return any(isinstance(view.value(name, column.key), Estimate) for column in view.columns)
 
 
-def _plot(view: View) -> tuple[Plot, ...]:
+def _plot(view: View) -> tuple[Chart, ...]:
     """The change of each task beside the margin; without one the deciding score of each side."""
-    if changes := tuple(block for block in tables.forest(view) if isinstance(block, Plot)):
+    if changes := tuple(block for block in tables.forest(view) if isinstance(block, Chart)):
         return changes
     scores = [row for row in view.metrics if row.dimension == "correctness" and row.primary]
     if not scores or len(view.columns) < 2:
@@ -120,4 +120,4 @@ def _plot(view: View) -> tuple[Plot, ...]:
     row = scores[0]
     cells = [(column, answering.cell(view, row.name, column.key)) for column in view.columns]
     rows = tuple(Interval(name=column.label, number=cell) for column, cell in cells if cell is not None)
-    return (Plot(name="score", title=row.title, rows=rows, stub="answers"),) if rows else ()
+    return (intervals(name="score", title=row.title, rows=rows, stub="answers"),) if rows else ()

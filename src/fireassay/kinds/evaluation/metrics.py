@@ -1,6 +1,6 @@
 """How good are the answers, and how many items have none?
 
-One metric for each score of `fireassay.scoring.metrics`, with the score's own name, computed where it was requested; of an imported record
+One metric for each score of `fireassay.quality.scoring.metrics`, with the score's own name, computed where it was requested; of an imported record
 one for each score that its harness gave, without a file of its own.  Over several tasks it is
 the mean of their scores, each task counting alike.  A score that is no mean of item scores (BLEU, MCC) is resampled over items, whole
 clusters together.  The interval covers the items, not the engine: another start of it is another launch.
@@ -34,7 +34,7 @@ from fireassay.frames.evaluation.item_scores import (
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.diverging import DIVERGING
 from fireassay.metrics.metric import Metric, Results
-from fireassay.scoring.text_metric import TextMetric
+from fireassay.quality.scoring.text_metric import TextMetric
 from fireassay.stats.intervals import item_bootstrap
 from fireassay.stats.intervals.intervals import Interval
 from fireassay.stats.intervals.item_means import METHOD, is_share, of_items, wilson
@@ -85,16 +85,30 @@ def _of_corpus(scores: ItemScores, confidence: float, draws: int, seed: int) -> 
 
 def _estimate(scores: ItemScores, interval: Interval, confidence: float, method: str) -> Estimate:
     fold = "all items at once" if scores.metric.corpus else "mean over items"
+    return over_items(
+        interval,
+        confidence,
+        len(scores.items),
+        method=method,
+        signature=f"{scores.metric.name}|agg:{fold}|items:{len(scores.items)}|repetitions:{scores.repetitions}|v:1",
+        launches=scores.launches,
+    )
+
+
+def over_items(
+    interval: Interval, confidence: float, items: int, *, method: str, signature: str, unit: str = SCORE, launches: int = 1
+) -> Estimate:
+    """A number over so many items."""
     return Estimate(
         value=interval.value,
         low=interval.low,
         high=interval.high,
-        unit=SCORE,
+        unit=unit,
         confidence=confidence,
-        n_launches=scores.launches,
-        n_trials=len(scores.items),
+        n_launches=launches,
+        n_trials=items,
         method=method,
-        signature=f"{scores.metric.name}|agg:{fold}|items:{len(scores.items)}|repetitions:{scores.repetitions}|v:1",
+        signature=signature,
     )
 
 
@@ -180,16 +194,14 @@ def _share_of(measured: RecordData, configuration: str, which: Callable[[pl.Data
     if which is cut and asked["finish_reason"].null_count() == asked.height:
         return Absent(reason="not_measured", detail="how the answers ended was not reported")
     interval = wilson(float(which(asked)), float(asked.height), measured.confidence)
-    return Estimate(
-        value=interval.value,
-        low=interval.low,
-        high=interval.high,
-        unit=FRACTION,
-        confidence=measured.confidence,
-        n_launches=asked["launch"].n_unique(),
-        n_trials=asked.height,
+    return over_items(
+        interval,
+        measured.confidence,
+        asked.height,
         method=f"share of {count(asked.height, 'answers')}: Wilson's interval",
         signature="share of answers|ci:wilson|v:1",
+        unit=FRACTION,
+        launches=asked["launch"].n_unique(),
     )
 
 
@@ -240,4 +252,4 @@ NO_ANSWER: Final = _of_answers(
 CUT_ANSWERS: Final = _of_answers(
     "cut_answers", 2002, "Answers cut at the limit", cut, "answers that ended at the token limit / items asked", "Unknown if not reported."
 )
-METRICS = (*starmap(_own, enumerate(catalog.names("scoring.metrics"), FIRST)), FAILED_ANSWERS, NO_ANSWER, CUT_ANSWERS, *DIVERGING)
+METRICS = (*starmap(_own, enumerate(catalog.names("quality.scoring.metrics"), FIRST)), FAILED_ANSWERS, NO_ANSWER, CUT_ANSWERS, *DIVERGING)

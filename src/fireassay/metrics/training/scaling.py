@@ -26,7 +26,7 @@ from fireassay.frames.training.parallelism import absent
 from fireassay.frames.training.scaling_mode import same_total
 from fireassay.frames.training.scaling_points import bounded, chosen, estimate, laws_of, of_parameter, refusal, throughputs, usl
 from fireassay.frames.training.work_time import seconds_per_work, time_basis, wall_per_work, wall_seconds
-from fireassay.metrics.metric import ALL, Metric, Results, Shown
+from fireassay.metrics.metric import ALL, Metric, Results
 from fireassay.stats.intervals.intervals import paired_log_ratio
 from fireassay.stats.models.communication_wall import Curve, predict
 from fireassay.stats.models.scaling import amdahl_fit, amdahl_fit_interval, ceiling, gustafson, karp_flatt
@@ -95,7 +95,6 @@ SPEEDUP = measure(
     primary=True,
     question="How much faster is the same work done than with the base configuration?",
     caveat="It does not say whether the base itself was as fast as possible.",
-    shown=(Shown(table="results", position=7), Shown(table="running", head="speedup", position=1)),
     rank=1200,
 )
 
@@ -121,11 +120,9 @@ EFFICIENCY = measure(
     better="higher",
     formula="E(p) = S(p) base / p",
     compute=_efficiency,
-    after=("speedup",),
     primary=True,
     question="How well is each worker used, compared with the base configuration?",
     caveat="Above 1: a weak base, or caches that suddenly suffice.",
-    shown=(Shown(table="results", position=8), Shown(table="running", head="efficiency", position=2)),
     rank=1201,
 )
 
@@ -204,7 +201,6 @@ SERIAL_FRACTION = measure(
     better="lower",
     formula="s from (1/S - 1/p) = s (1 - 1/p)",
     compute=_serial_fraction,
-    after=("speedup",),
     primary=True,
     question="What part of the work does not get faster with more workers?",
     caveat="It counts communication and imbalance as serial work; karp_flatt separates them.",
@@ -229,7 +225,6 @@ AMDAHL_CEILING = measure(
     better="higher",
     formula="1 / s",
     compute=_ceiling,
-    after=("serial_fraction",),
     question="What is the highest possible speedup, if the fitted serial fraction holds?",
     caveat="A serial fraction whose interval reaches 0 bounds the ceiling from below only.",
     rank=1302,
@@ -397,7 +392,6 @@ KARP_FLATT = measure(
     better="lower",
     formula="e(p) = (1/S - 1/p) / (1 - 1/p)",
     compute=_karp_flatt,
-    after=("speedup",),
     question="What serial fraction does each worker count show by itself?",
     caveat="Flat over p: serial work; rising with p: communication and imbalance. For a base of one worker only.",
     rank=1308,

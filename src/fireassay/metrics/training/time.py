@@ -15,13 +15,12 @@ from typing import Final
 import polars as pl
 
 from fireassay.estimates.estimate import Absent, Value
-from fireassay.estimates.over_launches import no_launch, of_interval
-from fireassay.estimates.percentiles import Series, tail_value
+from fireassay.estimates.over_launches import Series, no_launch, of_interval, tail_value
 from fireassay.frames.per_launch import from_frame
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.training.steady_series import MARK_STEPS, steady_series
 from fireassay.frames.training.work_time import wall_seconds
-from fireassay.metrics.metric import Metric, Results, Shown
+from fireassay.metrics.metric import Metric, Results
 from fireassay.stats.intervals.autocorrelation import integrated_time
 from fireassay.stats.intervals.intervals import log_t
 from fireassay.units import FRACTION, NS_PER_S, PER_SECOND, SECONDS, STEPS
@@ -54,7 +53,6 @@ STEP_TIME = measure(
     primary=True,
     question="How long does a training step take?",
     caveat="It does not separate communication from computation where they overlap.",
-    shown=(Shown(table="overview", position=2), Shown(table="results", position=4), Shown(table="running", head="step", position=3)),
     rank=1210,
     decides=2,
 )
@@ -86,7 +84,6 @@ STEP_TIME_P50, STEP_TIME_P95, STEP_TIME_P99 = (
         compute=partial(_percentile, percent=percent),
         question=f"Which step time do {percent} % of the steps not exceed?",
         caveat="It does not say what slow steps waited for. A launch with more steps weighs more.",
-        shown=(Shown(table="overview", position=rank - 1208),),
         rank=rank,
     )
     for rank, percent in enumerate((50, 95, 99), 1211)
@@ -160,7 +157,6 @@ THROUGHPUT = measure(
     primary=True,
     question="How much work do all ranks do per second in steady state?",
     caveat="Start-up, evaluation and checkpoints are left out.",
-    shown=(Shown(table="overview", position=1), Shown(table="results", position=6)),
     rank=1215,
     decides=1,
 )
@@ -182,7 +178,6 @@ WALL_TIME = measure(
     primary=True,
     question="How long does a whole run take, from the launcher's start to the end of its last process?",
     caveat="It does not say how long a run with more steps would take.",
-    shown=(Shown(table="overview", position=7), Shown(table="results", position=5)),
     rank=1216,
     decides=4,
 )

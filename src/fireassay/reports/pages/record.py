@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from fireassay import catalog
 from fireassay.estimates.format import count
@@ -22,8 +22,6 @@ from fireassay.reports.page import (
     Bullet,
     Bullets,
     Cell,
-    Chart,
-    Depth,
     Facts,
     Mark,
     Number,
@@ -36,13 +34,11 @@ from fireassay.reports.page import (
     heads,
 )
 from fireassay.reports.pages.page_plugin import RecordPage
-from fireassay.reports.rows.profile import launch_lines
-from fireassay.reports.view import DIMENSION_TITLES, WHOLE, Column, Fact, LaunchRow, MetricRow, View
+from fireassay.reports.pages.profile import launch_lines
 from fireassay.reports.view import Cell as DimensionCell
+from fireassay.reports.view import Column, Fact, LaunchRow, MetricRow, View
+from fireassay.reports.words import DIMENSION_TITLES, WHOLE
 from fireassay.verdict.types import DIMENSIONS
-
-if TYPE_CHECKING:
-    from fireassay.reports.charts.chart import Drawing, Missing
 
 SEVERITIES: Final[dict[str, Tone]] = {"invalid": "void", "fail": "bad", "warning": "open", "note": "absent"}
 SIGNS: Final = {"invalid": "!", "warning": "!", "note": "i"}
@@ -55,8 +51,8 @@ Sections = tuple[Section, ...]
 
 def page(view: View) -> Page:
     """The page of a judged record."""
-    sections: Callable[[View], Sections] = catalog.part("kinds", view.kind.name, "page", "page")
-    answer: Callable[[View], Answer] | None = catalog.part("kinds", view.kind.name, "page", "answer", None)
+    sections: Callable[[View], Sections] = catalog.part("kinds", view.kind.name, "show", "page")
+    answer: Callable[[View], Answer] | None = catalog.part("kinds", view.kind.name, "show", "answer", None)
     cost = f" {view.kind.own_cost}: {'; '.join(grouping.costs(view))}." if view.kind.chooses else ""
     return Page(
         title=view.name,
@@ -68,7 +64,7 @@ def page(view: View) -> Page:
         answer=answer(view) if answer is not None else None,
         footer=(
             (
-                f"Intervals: {view.confidence} confidence, the {'item' if view.kind.samples_items else 'launch'} is the unit. "
+                f"Intervals: {view.confidence} confidence, the {view.kind.unit} is the unit. "
                 f"Numbers have as many digits as their intervals support.{cost}"
             ),
             "Made from the record alone by assay; rebuild it at any time with assay report.",
@@ -294,21 +290,20 @@ def charts(view: View) -> Section:
     """All charts of the record."""
 
     def drawn() -> Blocks:
-        from fireassay.reports.charts.chart import Missing
-        from fireassay.reports.charts.record_charts import drawings
+        from fireassay.reports.charts.of_view import charts_of
 
         everything = view.dimensions == DIMENSIONS  # omit what was not requested
-        shown = ((name, drawing) for name, drawing in drawings(view) if everything or not isinstance(drawing, Missing))
-        return tuple(Chart(name=name, draw=partial(_same, drawing)) for name, drawing in shown)
+        return tuple(chart for chart in charts_of(view) if everything or not chart.missing)
 
     return Section(key="charts", title="Charts", depth="appendix", content=drawn)
 
 
-def _same(drawing: Drawing | Missing) -> Drawing | Missing:
-    return drawing
-
-
 # ---- how it was measured ---------------------------------------------------------------------------------------------
+
+
+def how(view: View, columns: Sequence[tuple[str, Callable[[LaunchRow], Cell]]] = ()) -> Sections:
+    """Launches, environment, conditions and methods; `columns` as of `launches`."""
+    return (launches(view, columns), *environment(view), conditions(view), methods(view))
 
 
 def imported(view: View) -> Sections:
@@ -327,13 +322,13 @@ def facts(rows: Iterable[Fact]) -> Facts:
     return Facts(rows=tuple((fact.name, fact.text) for fact in rows))
 
 
-def profile(view: View, depth: Depth = "front") -> Sections:
+def profile(view: View) -> Sections:
     """Results of profiled launches."""
     if not view.profiles:
         return ()
     lines = (Prose(text="\n".join(launch_lines(launch, most=PROFILE_ROWS)), weight="code") for launch in view.profiles)
     question = "What takes the time inside a step? Profiled steps are slower than timed ones."
-    return (Section(key="profile", title="Profile", question=question, depth=depth, content=tuple(lines)),)
+    return (Section(key="profile", title="Profile", question=question, content=tuple(lines)),)
 
 
 def launches(view: View, columns: Sequence[tuple[str, Callable[[LaunchRow], Cell]]] = ()) -> Section:
@@ -402,7 +397,7 @@ def conditions(view: View) -> Section:
     return Section(key="conditions", title="Conditions", depth="detail", content=(facts(view.conditions),))
 
 
-def methods(view: View, depth: Depth = "appendix") -> Section:
+def methods(view: View) -> Section:
     """The twelve rules, and the artifact form."""
 
     def made() -> Blocks:
@@ -419,7 +414,7 @@ def methods(view: View, depth: Depth = "appendix") -> Section:
         )
         return (intro, Bullets(items=items), artifact(view))
 
-    return Section(key="methods", title="Method", depth=depth, content=made)
+    return Section(key="methods", title="Method", depth="appendix", content=made)
 
 
 def artifact(view: View) -> Table:

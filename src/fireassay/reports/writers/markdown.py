@@ -24,7 +24,6 @@ from fireassay.reports.page import (
     Mark,
     Number,
     Page,
-    Plot,
     Prose,
     Section,
     Sum,
@@ -45,12 +44,12 @@ def write(page: Page) -> str:
     if page.brief is not None:
         return _text(_shortened([*_answer(page, page.brief)], []))
     head, footer = [*_head(page)], [plain(line) for line in page.footer]
-    sections = page.of_depth("front", "detail") or page.of_depth("paper")
+    sections = page.of_depth("front", "detail") or page.of_role("publication")
     body = [(section, [*_section(section)]) for section in sections]
     whole = [*head, *(part for _, parts in body for part in parts)]
     if page.full or page.mark is None or _lines([*whole, *footer]) <= LINES:
         return _text([*whole, *footer])
-    front = [*head, *(part for section, parts in body if section.depth == "front" for part in parts)]
+    front = [*head, *(part for section, parts in body if section.role == "report" and section.depth == "front" for part in parts)]
     return _text(_shortened(front, footer, left=_lines(whole) - _lines(front)))
 
 
@@ -95,7 +94,7 @@ def _answer(page: Page, answer: Answer) -> Iterator[str]:
     yield f"### {_sign(answer.mark)}{plain(answer.mark.word.upper())} {title}{plain(answer.headline)}"
     if answer.evidence:
         yield plain(answer.evidence)
-    for section in page.of_depth("brief"):
+    for section in page.of_role("answer"):
         yield from _section(section)
     if answer.lines:
         yield "\n".join(f"- **{plain(line.label)}** {_sign(line.mark)}{plain(line.text)}" for line in answer.lines)
@@ -112,22 +111,19 @@ def _sign(mark: Mark | None) -> str:
     return f"{plain(sign)} " if sign.strip() else ""
 
 
-def _plot(plot: Plot) -> str:
-    """The intervals as a table, with its edges in the head."""
-    edges = "".join(f"; {edge.text} {given(limit(edge.value * _factor(plot)))}" for edge in plot.edges if edge.text)
-    unit = " %" if plot.title.endswith(", %") else ""
-    rows = ((_sign(row.mark).strip(), plain(row.name), plain(_bare(row.number, unit))) for row in plot.rows)
-    return grid(("", plain(plot.stub), plain(f"{plot.title}{edges}")), rows)
+def _plot(chart: Chart) -> str:
+    """The intervals as a table, with their edges in the head."""
+    factor, rows = chart.rows[0].number.shown.scale.factor, chart.rows
+    edges = "".join(f"; {edge.text} {given(limit(edge.value * factor))}" for edge in chart.edges if edge.text)
+    unit = " %" if chart.title.endswith(", %") else ""
+    lines = ((_sign(row.mark).strip(), plain(row.name), plain(_bare(row.number, unit))) for row in rows)
+    return grid(("", plain(chart.stub), plain(f"{chart.title}{edges}")), lines)
 
 
 def _bare(number: Number, unit: str) -> str:
     """A number with its interval, without the unit that is in the head."""
     words = said(replace(number, bare=True))
     return f"{words.text.removesuffix(unit)} {words.below}".strip()
-
-
-def _factor(plot: Plot) -> float:
-    return plot.rows[0].number.shown.scale.factor if plot.rows else 1.0
 
 
 def _sum(block: Sum) -> Iterator[str]:
@@ -171,7 +167,7 @@ def _block(block: Block) -> Iterator[str]:
             yield grid(("What", "Value"), ((plain(name), plain(text)) for name, text in block.rows))
         case Bullets():
             yield "\n".join(_bullet(item) for item in block.items) or plain(block.empty)
-        case Plot() if block.rows:
+        case Chart() if block.rows:
             yield _plot(block)
         case Sum():
             yield from _sum(block)

@@ -3,6 +3,8 @@
 A runner is one file with one `RUNNER`; it makes the remaining launches and reports how it ended.  Most runners only define how
 one launch is made (`Maker`); `fireassay.runners.experiment.launch_loop` makes them in order, and
 `fireassay.runners.experiment.session` interleaves those of several experiments.
+
+How do all launches of an experiment share one meter?
 """
 
 from __future__ import annotations
@@ -13,10 +15,11 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from fireassay.clock import Clock
-from fireassay.errors import Problem, RecordError, SpecError
+from fireassay.errors import Problem, RecordError, refuse_any
+from fireassay.instruments.machine.meter import Meter, Row
 from fireassay.record.folder import RecordFolder
+from fireassay.record.launch_rows import launch_row
 from fireassay.runners.experiment.progress import LaunchProgress, LaunchRow, Look, RunProgress, planned_seconds, seconds_left
-from fireassay.runners.experiment.rows import launch_row
 from fireassay.runners.experiment.signals import StopRequest
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.explain import shown
@@ -99,8 +102,9 @@ class RunContext:
             SpecError: they are others now; half of a record on each would be a result of neither.
         """
         before = (self.record.manifest["environment"] or {}).get("before") or {}
-        if problems := [found for name, now in facts.items() if name in before for found in changed(name, before[name], now)]:
-            raise SpecError(tuple(problems), "the record to resume")
+        refuse_any(
+            [found for name, now in facts.items() if name in before for found in changed(name, before[name], now)], "the record to resume"
+        )
         self.note_environment(**facts)
 
     def show(self, running: LaunchProgress | None = None) -> None:
@@ -130,7 +134,7 @@ def changed(where: str, then: Any, now: Any) -> Iterator[Problem]:
     elif then != now:
         fix = "Put it back as it was, or measure the new state as a new experiment."
         allowed = f"{shown(then)}, with which the record began, so that all its launches ask and score the same"
-        yield Problem(where=where, found=shown(now), allowed=allowed, fix=fix)
+        yield Problem(where, shown(now), allowed, fix)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,7 +146,6 @@ class Job:
     attempt: int
 
     def row(self, **outcome: Any) -> LaunchRow:
-        """Its row of the table `launches`."""
         return launch_row(self.planned, launch=self.number, attempt=self.attempt, **outcome)
 
 
@@ -174,3 +177,18 @@ class Runner:
     check: Callable[[Experiment, Path], None]  # raises SpecError or EnvironmentLacks before a record is created
     run: Callable[[RunContext], Outcome]
     maker: Callable[[RunContext], Maker] | None = None  # None: its launches cannot be interleaved with others'
+
+
+class Metered:
+    """Base of makers whose launches are metered: readings go into the launch's table `telemetry`."""
+
+    def __init__(self, context: RunContext) -> None:
+        self.context = context
+        self.meter = Meter(context.experiment.energy, self._emit, context.clock)
+
+    def absences(self) -> Mapping[str, str]:
+        """Counters that the meter cannot read, with reasons."""
+        return self.meter.absences()
+
+    def _emit(self, row: Row) -> None:
+        self.context.record.writer(row[0]).append("telemetry", row)

@@ -13,20 +13,19 @@ from typing import Any
 
 from fireassay import catalog
 from fireassay.clock import Clock, SystemClock
-from fireassay.errors import Interrupted, Problem, RecordError, SpecError, WorkloadError
+from fireassay.errors import Interrupted, Problem, RecordError, WorkloadError, refuse, refuse_any
 from fireassay.printable import shell_word
 from fireassay.record import folder as record_folder
 from fireassay.record import machine_fitness
 from fireassay.record.environment import capture
 from fireassay.record.folder import RecordFolder
 from fireassay.record.reader import open_record
-from fireassay.record.sealing.plan_signature import plan_signature
+from fireassay.record.sealing.seal import plan_signature
 from fireassay.record.secrets.redact import secret_values
 from fireassay.runners.experiment import policy
-from fireassay.runners.experiment.argument_check import refuse_bytes, refuse_secrets
 from fireassay.runners.experiment.context import Advice, Outcome, RunContext, Runner
 from fireassay.runners.experiment.progress import Look, RunProgress
-from fireassay.runners.experiment.script import refuse_changes, script_identity, with_secrets
+from fireassay.runners.experiment.script import refuse_bytes, refuse_changes, refuse_secrets, script_identity, with_secrets
 from fireassay.runners.experiment.signals import listening
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import plan
@@ -73,9 +72,8 @@ def runner_for(experiment: Experiment, folder: Path, advice: Advice | None) -> R
         SpecError, EnvironmentLacks: a check failed.
     """
     if experiment.tune is not None:
-        raise SpecError((Problem(where="tune", found="knobs to tune", allowed="no [tune] here", fix="Run it with `assay tune FILE`."),))
-    if problems := tuple(uncomputable(experiment.model_dump(exclude_none=True))):
-        raise SpecError(problems)
+        raise refuse("tune", "knobs to tune", "no [tune] here", "Run it with `assay tune FILE`.")
+    refuse_any(uncomputable(experiment))
     runner: Runner = catalog.load("runners", experiment.workload.runner)
     runner.check(experiment, folder)
     refuse_bytes(experiment)
@@ -90,17 +88,16 @@ def _refuse_without_advice(experiment: Experiment) -> None:
     requested = {"launches.precision": experiment.launches.precision, "noise.repeat": experiment.noise.repeat or None}
     problems = tuple(
         Problem(
-            where=where,
-            found=f"{value:g}, without judgements between the launches",
-            allowed="only in a run with judgements between the launches",
-            fix="Run it with `assay run` or fireassay.run, or pass fireassay.cli.support.interim_analysis.advice() to "
+            where,
+            f"{value:g}, without judgements between the launches",
+            "only in a run with judgements between the launches",
+            "Run it with `assay run` or fireassay.run, or pass fireassay.cli.support.interim_analysis.advice() to "
             "fireassay.runners.experiment.run.run.",
         )
         for where, value in requested.items()
         if value is not None
     )
-    if problems:
-        raise SpecError(problems)
+    refuse_any(problems)
 
 
 def new_context(experiment: Experiment, folder: Path, root: Path, **rest: Any) -> RunContext:

@@ -39,9 +39,7 @@ def experiment_from(namespace: argparse.Namespace) -> Experiment:
         SpecError: every problem of the flags at once.
     """
     data: dict[str, Any] = {"workload": {"runner": "collectives", "work": "calls"}, "gates": {"efficiency": "none"}, "collectives": {}}
-    flags = of_verb.flags_of(VERB)
-    of_verb.put_defaults(data, flags)
-    problems = of_verb.put_all(data, of_verb.given(namespace, flags))
+    _, problems = of_verb.put_flags(data, VERB, namespace)
     if interface := getattr(namespace, "interface", None):
         data["workload"]["environment"] = dict.fromkeys(INTERFACES, interface)
     return of_verb.experiment_of(data, problems, as_flag)
@@ -57,7 +55,7 @@ def under_flags() -> Iterator[None]:
     try:
         yield
     except SpecError as error:
-        raise SpecError(tuple(as_flag(problem) for problem in error.problems), "the flags") from None
+        raise SpecError((as_flag(problem) for problem in error.problems), "the flags") from None
 
 
 def as_flag(problem: Problem) -> Problem:

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from fireassay.errors import Problem, SpecError
 from fireassay.spec.experiment import Experiment
-from fireassay.spec.flags.flag import Flag
-from fireassay.spec.flags.texts import Unreadable
+from fireassay.spec.flags.flag import Flag, Unreadable
 from fireassay.spec.keys import Key, keys
 
 if TYPE_CHECKING:
@@ -105,6 +104,14 @@ def put_all(data: dict[str, Any], texts: Mapping[KeyFlag, Text]) -> list[Problem
     return problems
 
 
+def put_flags(data: dict[str, Any], verb: str, namespace: argparse.Namespace) -> tuple[dict[KeyFlag, Text], list[Problem]]:
+    """Set the verb's own defaults and the given flags in `data`; returns those flags, and problems for unreadable ones."""
+    flags = flags_of(verb)
+    put_defaults(data, flags)
+    texts = given(namespace, flags)
+    return texts, put_all(data, texts)
+
+
 def put_defaults(data: dict[str, Any], flags: Iterable[KeyFlag]) -> None:
     """Set the verb's own defaults in `data`."""
     for item in flags:
@@ -153,7 +160,7 @@ def experiment_of(
         more = map(rename, error.problems)
         raise SpecError((*problems, *(problem for problem in more if problem.where not in unread)), "the flags") from None
     if unread:
-        raise SpecError(tuple(problems), "the flags")
+        raise SpecError(problems, "the flags")
     return experiment
 
 
@@ -164,9 +171,9 @@ def _read(item: KeyFlag, text: str | bool) -> Any:
     try:
         return (item.flag.read or _reader(item))(text)
     except Unreadable as error:
-        return Problem(where=item.name, found=text or "nothing", allowed=error.allowed, fix=error.fix)
+        return Problem(item.name, text or "nothing", error.allowed, error.fix)
     except ValueError:
-        return Problem(where=item.name, found=text or "nothing", allowed=item.allowed)
+        return Problem(item.name, text or "nothing", item.allowed)
 
 
 def _reader(item: KeyFlag) -> Callable[[str], Any]:

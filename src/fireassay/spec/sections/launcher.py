@@ -1,6 +1,6 @@
-"""Where do the workers run, and when does waiting end?
+"""Where do the workers run, when does waiting end, and which disturbances of the machine are too large?
 
-The sections [launcher] and [limits].
+The sections [launcher], [limits] and [noise].
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from fireassay.spec.flags.flag import flag
-from fireassay.spec.model import LONGEST_S, NAME_PATTERN, Model, Words, listed
+from fireassay.spec.model import NAME_PATTERN, Model, PositiveSeconds, Share, Words, listed
 
 
 class Host(Model):
@@ -76,23 +76,57 @@ class Limits(Model):
     """When to stop waiting."""
 
     launch_timeout_s: Annotated[
-        float,
+        PositiveSeconds,
         flag("--timeout", "S", "seconds after which a launch is ended ({default:g})", run=410, profile=120, comm=240),
         flag("--timeout", "S", "seconds after which a round is ended ({default:g})", time=70),
     ] = Field(
         3600.0,
-        gt=0.0,
-        le=LONGEST_S,
         description="Seconds after which a launch is ended and recorded as timeout; in an evaluation seconds without any answer, since "
         "the number of its items decides how long a pass takes.",
     )
-    experiment_timeout_s: Annotated[float | None, flag("--total-timeout", "S", "seconds after which no further launch starts", run=420)] = (
-        Field(None, gt=0.0, le=LONGEST_S, description="Seconds after which no further launch is started.")
-    )
+    experiment_timeout_s: Annotated[
+        PositiveSeconds | None, flag("--total-timeout", "S", "seconds after which no further launch starts", run=420)
+    ] = Field(None, description="Seconds after which no further launch is started.")
     grace_s: float = Field(5.0, ge=0.0, le=3600.0, description="Seconds between terminating a process and killing it.")
     fresh_folder_mib: float = Field(
         1024.0, gt=0.0, le=1_048_576.0, description="Maximum size of the copy for each launch with workload.fresh_folder, MiB."
     )
     log_mib: float = Field(
         16.0, gt=0.0, le=1_048_576.0, description="Maximum size of a launch's kept output, MiB: half from the beginning, half from the end."
+    )
+
+
+class Noise(Model):
+    """Detection of disturbances by other programs and by the machine itself."""
+
+    sentinel_s: float = Field(
+        0.05,
+        ge=0.0,
+        le=10.0,
+        description="Seconds of fixed work that the coordinator times before and after each launch, to detect a slower machine. 0: "
+        "no sentinel.",
+    )
+    repeat: Annotated[int, flag("--repeat", "N", "maximum repetitions of a disturbed launch ({default})", run=70)] = Field(
+        0,
+        ge=0,
+        le=100,
+        description="Maximum number of repetitions of a disturbed launch. The disturbed one stays in the record with status "
+        "contaminated. 0: it is flagged but still counted.",
+    )
+    most_foreign: Share = Field(0.10, description="Share of the processors that other programs may use during a launch.")
+    most_steal: Share = Field(0.01, description="Share of the processors that the hypervisor may take during a launch.")
+    most_throttled: Share = Field(0.005, description="Share of a launch for which a quota may stop its processes.")
+    most_pressure: Share = Field(
+        0.05, description="Share of a launch in which tasks may wait for input or output or for memory (PSI, some)."
+    )
+    most_gpu_throttled: Share = Field(0.01, description="Share of a launch in which a GPU may be slowed for heat or power.")
+    most_gpu_clock_lost: Share = Field(
+        0.25, description="Share by which a GPU's median clock during a launch may lie below that of the other launches."
+    )
+    sentinel_deviations: float = Field(
+        3.0,
+        gt=0.0,
+        le=100.0,
+        description="A sentinel above the experiment's median by more than this many robust standard deviations "
+        "(1.4826 MAD), and by more than 5 %, marks its launch as disturbed.",
     )

@@ -1,4 +1,4 @@
-"""Which columns of an external table count?
+"""Which columns of an external table count, and what does a row of it hold?
 
 One per meaning; if several mean the same, the user chooses.  GPUs take precedence over nodes.  A speedup or an efficiency counts
 only if there is neither a time nor a throughput.
@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from fireassay.errors import Problem
 from fireassay.spec.explain import did_you_mean
 from fireassay.spec.tables.cells import Table, plain
 from fireassay.spec.tables.headings import Heading, heading
-from fireassay.spec.tables.types import Stated
 
 # One of these is required, best first; the last two are relative to a row that is not shown.
 MEASURED: Final = ("seconds", "step_seconds", "rate", "speedup", "efficiency")
@@ -36,19 +35,14 @@ Columns = dict[str, Column]
 
 
 def named(name: str, other: str) -> bool:
-    """Whether a heading or cell matches the user's name for it."""
+    """True if a heading or cell matches the user's name for it."""
     return plain(name).casefold() == other.strip().casefold()
 
 
 def columns_of(table: Table, asked: Stated) -> tuple[Columns, list[Problem]]:
     """The position of each known column. Ignores unknown columns if the required ones exist."""
     problems = [
-        Problem(
-            where="--use",
-            found=name,
-            allowed=", ".join(h.strip() for h in table.header if heading(h)),
-            fix="Write a heading as it stands in the table.",
-        )
+        Problem("--use", name, ", ".join(h.strip() for h in table.header if heading(h)), "Write a heading as it stands in the table.")
         for name in asked.use
         if not any(named(h, name) and heading(h) for h in table.header)
     ]
@@ -63,11 +57,7 @@ def columns_of(table: Table, asked: Stated) -> tuple[Columns, list[Problem]]:
         columns[meaning] = first
         problems += [_same_meaning(first.name, other.name, _SAID.get(meaning, meaning)) for other in others]
     if "other_money" in columns:
-        problems.append(
-            Problem(
-                where="row 1", found=columns["other_money"].name.strip(), allowed="prices in US dollars", fix="Convert them, and write USD."
-            )
-        )
+        problems.append(Problem("row 1", columns["other_money"].name.strip(), "prices in US dollars", "Convert them, and write USD."))
     problems += [*_missing(table, columns), *_only_one_of(columns, asked)]
     for meaning in MEASURED:  # take the best, the rest is derived from it
         if any(better in columns for better in MEASURED[: MEASURED.index(meaning)]) and meaning in ("speedup", "efficiency"):
@@ -99,12 +89,7 @@ def _missing(table: Table, columns: Mapping[str, Column]) -> Iterator[Problem]:
         if not any(meaning in columns for meaning in meanings):
             close = [did_you_mean(name.strip().lower(), _NAMES[needed]) for name in header if heading(name) is None]
             remedy = next((sentence.replace("you mean", "one column mean") for sentence in close if sentence), "")
-            yield Problem(
-                where="row 1",
-                found=", ".join(name.strip() for name in header),
-                allowed=f"a column named {' or '.join(_NAMES[needed][:3])}",
-                fix=remedy,
-            )
+            yield Problem("row 1", ", ".join(name.strip() for name in header), f"a column named {' or '.join(_NAMES[needed][:3])}", remedy)
 
 
 _NAMES: Final = {"workers": ("workers", "nodes", "GPUs"), "seconds": ("seconds", "step_seconds", "samples/s")}
@@ -124,7 +109,7 @@ def _only_one_of(columns: Columns, asked: Stated) -> Iterator[Problem]:
 
 def _same_meaning(first: str, second: str, meaning: str) -> Problem:
     both = f"{first.strip()} and {second.strip()}, which both say {meaning}"
-    return Problem(where="row 1", found=both, allowed="one of them", fix=f'Leave one out. Or say which is meant: --use "{first.strip()}".')
+    return Problem("row 1", both, "one of them", f'Leave one out. Or say which is meant: --use "{first.strip()}".')
 
 
 def unused(table: Table, columns: Mapping[str, Column]) -> Iterator[str]:
@@ -144,3 +129,44 @@ def unit_notes(columns: Mapping[str, Column]) -> Iterator[str]:
     ):
         if meaning in columns and not columns[meaning].heading.unit_said:
             yield f"{columns[meaning].name.strip()} has no unit: it is taken to be {unit}."
+
+
+Scaling = Literal["", "strong", "weak"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timing:
+    """One row: a number of workers and its measurements. None: not given."""
+
+    row: int  # spreadsheet row number
+    workers: int
+    seconds: float  # 1 in a table of throughputs
+    usd: float | None = None  # of the whole row: all workers, all seconds
+    quality: float | None = None
+    work: float | None = None  # units of useful work done in these seconds
+    steps: float | None = None  # training steps done in these seconds
+    joules: float | None = None  # of all its workers in these seconds
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timings:
+    """A table and the wording of its header."""
+
+    source: str
+    rows: tuple[Timing, ...]  # by workers, smallest first
+    worker_word: str  # "workers" or "nodes"
+    rate: str = ""  # unit counted per second, if the table has no times
+    percent: bool = False  # quality was given in percent; stored as a fraction
+    quality_name: str = ""  # as in the header
+    scaling: Scaling = ""  # as stated by the user, if the table does not
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stated:
+    """What the user states beside the table."""
+
+    work: float | None = None  # units of useful work of every row
+    use: tuple[str, ...] = ()  # headings to use where several mean the same
+    where: tuple[tuple[str, str], ...] = ()  # heading and cell of the selected rows
+    scaling: Scaling = ""

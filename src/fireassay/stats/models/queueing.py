@@ -35,7 +35,7 @@ class Little:
     residual: float  # (L - lambda W)/L
 
     def holds(self, tolerance: float = TOLERANCE) -> bool:
-        """Whether the two sides agree within this relative tolerance."""
+        """True if the two sides agree within this relative tolerance."""
         return abs(self.residual) <= tolerance
 
 
@@ -61,12 +61,6 @@ def little(begin_s: Floats, end_s: Floats, window: tuple[float, float]) -> Littl
         mean_latency_s=float(latencies.mean()) if len(latencies) else math.nan,
         residual=(area - float(latencies.sum())) / area,
     )
-
-
-def _slack(arrival_rate: float, service_rate: float) -> float:
-    if not 0.0 < arrival_rate < service_rate:
-        raise ValueError(f"an M/M/1 queue is stable only if it arrives slower than it is served: 0 < {arrival_rate} < {service_rate}")
-    return service_rate - arrival_rate
 
 
 def _pair(first: Floats, second: Floats, name: str, other: str) -> tuple[Array, Array]:

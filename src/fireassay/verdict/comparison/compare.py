@@ -6,7 +6,7 @@ each side against the first:
     quality     first: examples paired by id, non-inferiority with the baseline's margin, Holm over several sides;
                 if not held, or a result is wrong, performance and cost are struck out
     primary     one metric, named before the run, decides at alpha = 1 - confidence, Holm over several sides;
-                alpha is smaller if launches were added until intervals were narrow (`fireassay.stats.comparing.sequential`)
+                alpha is smaller if launches were added until intervals were narrow (`fireassay.stats.comparing.multiplicity`)
     others      Benjamini-Hochberg over all other metrics and configurations of the side
     floor       the larger of the sides' values from `assay doctor`, for interleaved or separate launches; a smaller change
                 is inconclusive
@@ -25,7 +25,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import refuse
 from fireassay.estimates.estimate import Value
 from fireassay.frames.evaluation.flipped import Flip, flipped, in_turn
 from fireassay.metrics.metric import ALL
@@ -174,8 +174,7 @@ def _among(name: str, known: Sequence[str], where: str) -> None:
     if name not in known:
         close = difflib.get_close_matches(name, known, n=1)
         remedy = f"Did you mean {close[0]}?" if close else ""
-        problem = Problem(where=where, found=repr(name), allowed=f"one of {', '.join(known)}", fix=remedy)
-        raise SpecError((problem,), "the comparison")
+        raise refuse(where, repr(name), f"one of {', '.join(known)}", remedy, source="the comparison")
 
 
 # ---- comparability ---------------------------------------------------------------------------------------------------
@@ -183,16 +182,12 @@ def _among(name: str, known: Sequence[str], where: str) -> None:
 
 def _check_labels(labels: Sequence[str]) -> None:
     if len(labels) < LEAST_SIDES or len(set(labels)) != len(labels):
-        raise SpecError(
-            (
-                Problem(
-                    where="sides",
-                    found=", ".join(labels) or "none",
-                    allowed="two or more, with distinct names",
-                    fix="Give a baseline and at least one other side.",
-                ),
-            ),
-            "the comparison",
+        raise refuse(
+            "sides",
+            ", ".join(labels) or "none",
+            "two or more, with distinct names",
+            "Give a baseline and at least one other side.",
+            source="the comparison",
         )
 
 
@@ -207,8 +202,7 @@ def _decisive(at: str | None, known: Sequence[str]) -> str:
     if at not in known:
         close = difflib.get_close_matches(at, known, n=1)
         remedy = f"Did you mean --at {close[0]}?" if close else ""
-        problem = Problem(where="--at", found=repr(at), allowed=f"one of {', '.join(known)}", fix=remedy)
-        raise SpecError((problem,), "the comparison")
+        raise refuse("--at", repr(at), f"one of {', '.join(known)}", remedy, source="the comparison")
     return at
 
 
@@ -257,7 +251,7 @@ def _compare(
     held = {(label, row[0].configuration): quality for row in groups for label, quality in qualities(row[0], row[1:]).items()}
     changes = decided(pairs_of(groups, deciding, held, rules), rules)
     state: State = "exploratory" if rules.exploratory else "compared"
-    by_items = deciding[0].measured.kind.samples_items and any(quality.held != "NOT_MEASURED" for quality in held.values())
+    by_items = deciding[0].measured.kind.judges_quality and any(quality.held != "NOT_MEASURED" for quality in held.values())
     if not by_items and not any(_was_measured(change) for change in changes if change.primary):
         state = "nothing_measured"
     comparison = Comparison(
@@ -277,7 +271,7 @@ def _compare(
         sentence="",
         equivalence=rules.equivalence,
         smallest_effect=rules.smallest_effect,
-        flips=_flips(*deciding) if deciding[0].measured.kind.samples_items else (),
+        flips=_flips(*deciding) if deciding[0].measured.kind.judges_quality else (),
     )
     noted = replace(comparison, notes=notes_of(comparison, deciding, held))
     return replace(noted, sentence=sentence_of(noted, deciding, held))

@@ -1,7 +1,7 @@
 """Which rules decide a comparison?
 
 The baseline's experiment sets metric, confidence and margins. Confidence is raised if launches were added until intervals were narrow
-(`fireassay.stats.comparing.sequential`); the floor is the larger of the sides' values from `assay doctor`, for interleaved or separate launches.
+(`fireassay.stats.comparing.multiplicity`); the floor is the larger of the sides' values from `assay doctor`, for interleaved or separate launches.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from fireassay import catalog
-from fireassay.errors import Problem, SpecError
+from fireassay.errors import refuse
 from fireassay.metrics.metric import ALL, Metric
 from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT
 from fireassay.spec.kind import Kind
-from fireassay.stats.comparing.sequential import comparison_confidence
+from fireassay.stats.comparing.multiplicity import comparison_confidence
 from fireassay.verdict.comparison.groups import Group, in_turn, launch_values
 from fireassay.verdict.comparison.sessions import Days
 
@@ -97,10 +97,10 @@ def _primary(name: str, deciding: Sequence[Group]) -> str:
     testable = [candidate for candidate, metric in known.items() if metric.dimension in TESTED and metric.better != "neither"]
     close = difflib.get_close_matches(name, testable, n=1)
     remedy = f"Did you mean {close[0]}?" if close else ""
-    problem = Problem(
-        where="--primary",
-        found=repr(name),
+    raise refuse(
+        "--primary",
+        repr(name),
         fix=remedy,
         allowed="a metric that has a value for every configuration and a better direction; docs/reference/metrics.md lists them",
+        source="the comparison",
     )
-    raise SpecError((problem,), "the comparison")

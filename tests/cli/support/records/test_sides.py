@@ -10,7 +10,7 @@ from fireassay.cli.support.records.sides import Sides, remembered
 from fireassay.cli.support.records.survey import entry_of
 from fireassay.verdict.checking.history import worth_showing
 from tests.cli.support.records.several import again
-from tests.runners.foreign.evaluations.read_back import LOGS, imported
+from tests.importers.harnesses.read_back import LOGS, imported
 
 pytestmark = pytest.mark.slow
 

@@ -52,10 +52,11 @@ def remembered(entry: Entry, summary: Summary) -> Side:
     """The record with the main metrics of its summary in place of a new judgement: enough for conditions and histories."""
     from fireassay import catalog
     from fireassay.frames.record_data import from_record
+    from fireassay.metrics.results import about
     from fireassay.record.reader import open_record
     from fireassay.record.unjudged import judged_from
     from fireassay.verdict.comparison.types import Side
-    from fireassay.verdict.judge import Judgement, about
+    from fireassay.verdict.judge import Judgement
     from fireassay.verdict.types import Verdict
 
     results: dict[str, dict[str, Any]] = {}

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from fireassay.cli.support.records.site import SitePage
-from fireassay.errors import AssayError, Problem, RecordError, SpecError
+from fireassay.errors import AssayError, RecordError, refuse
 from fireassay.record import files
 from fireassay.record.untrusted import paths, strict_json
 
@@ -93,10 +93,9 @@ def opened(path: Path) -> SiteFolder:
     except OSError as error:
         raise files.explain(error, path, "write the site to") from error
     if others and not (path / CONTENTS).is_file():
-        problem = Problem(
-            where="FOLDER", found=f"{path}, which holds other files", allowed="a new or empty folder, or one written by assay site"
+        raise refuse(
+            "FOLDER", f"{path}, which holds other files", "a new or empty folder, or one written by assay site", source="the command line"
         )
-        raise SpecError((problem,), "the command line")
     keys: dict[str, str] = {}
     with suppress(OSError, ValueError, RecordError):
         found = strict_json.json_of(paths.read(path, CONTENTS, 8 * paths.MIB))

@@ -7,7 +7,7 @@ with its problem and hides no other.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -92,14 +92,14 @@ def intact_seal(path: Path) -> str:
 
     Sizes instead of digests keep a list cheap; `assay verify` reads every byte.
     """
-    from fireassay.record.manifest import MOST_MANIFEST
+    from fireassay.record.manifest import MAX_MANIFEST
     from fireassay.record.untrusted import paths, strict_json
 
     with suppress(OSError, ValueError, LookupError, TypeError, AttributeError, RecordError):
-        manifest = paths.read(path, "manifest.json", MOST_MANIFEST)
+        manifest = paths.read(path, "manifest.json", MAX_MANIFEST)
         digest = hashlib.sha256(manifest).hexdigest()
         sealed = strict_json.json_of(manifest)["sealed"]["files"]
-        experiment = hashlib.sha256(paths.read(path, EXPERIMENT, MOST_MANIFEST)).hexdigest()
+        experiment = hashlib.sha256(paths.read(path, EXPERIMENT, MAX_MANIFEST)).hexdigest()
         same = paths.read(path, "SEAL", paths.MIB) == f"{digest}  manifest.json\n".encode() and experiment == sealed[EXPERIMENT]["sha256"]
         if same and all(paths.plain(path, name).lstat().st_size == entry["bytes"] for name, entry in sealed.items()):
             return digest
@@ -211,8 +211,3 @@ def judging_shown(stream: TextIO, *, skip: str) -> Iterator[Callable[[int, int, 
         if written:
             stream.write(f"\r{'':<{written}}\r")
             stream.flush()
-
-
-def in_flight(entries: Iterable[Entry]) -> list[Entry]:
-    """The records that are being measured."""
-    return [entry for entry in entries if entry.state == "running"]

@@ -17,10 +17,10 @@ from typing import Final
 from fireassay.estimates.estimate import Estimate
 from fireassay.estimates.format import count, show
 from fireassay.printable import printable
-from fireassay.reports.page import Answer, Block, Bullets, Cell, Facts, Line, Mark, Next, Number, Page, Plot, Prose, Sum, Table, Tone, said
+from fireassay.reports.page import Answer, Block, Bullets, Cell, Chart, Facts, Line, Mark, Next, Number, Page, Prose, Sum, Table, Tone, said
 from fireassay.reports.writers.support import character_plot
 from fireassay.reports.writers.support.character_plot import ASCII, UNICODE, Marks
-from fireassay.reports.writers.support.sums import Row, written_sum
+from fireassay.reports.writers.support.sums import SumRow, written_sum
 
 INTERVAL: Final = re.compile(r"\S+ \[[^][]{1,40}\]")  # a number with its interval, on one line
 LABEL: Final = 13  # width of a line's label
@@ -70,7 +70,7 @@ class Style:
 def write(page: Page, answer: Answer, style: Style) -> str:
     """The answer of a page and its brief sections as text."""
     parts = [list(_head(page, answer, style))]
-    parts += [list(_block(block, style)) for section in page.of_depth("brief") for block in section.blocks]
+    parts += [list(_block(block, style)) for section in page.of_role("answer") for block in section.blocks]
     parts.append(list(_foot(answer, style)))
     drawn = [part for part in parts if part]
     return "\n\n".join("\n".join(line.rstrip() for line in part) for part in drawn) + "\n"
@@ -153,7 +153,7 @@ def _block(block: Block, style: Style) -> Iterator[str]:
     match block:
         case Table():
             yield from _table(block, style)
-        case Plot():
+        case Chart():
             yield from _plot(block, style)
         case Sum():
             yield from _sum(block, style)
@@ -165,7 +165,7 @@ def _block(block: Block, style: Style) -> Iterator[str]:
         case Bullets():
             yield from _bullets(block, style)
         case _:
-            pass  # raw tables and charts are for other formats
+            pass  # raw tables are for a workbook
 
 
 def _bullets(block: Bullets, style: Style) -> Iterator[str]:
@@ -322,7 +322,7 @@ def _in_words(interval: str) -> str:
 # ---- plots and sums --------------------------------------------------------------------------------------------------
 
 
-def _plot(plot: Plot, style: Style) -> Iterator[str]:
+def _plot(plot: Chart, style: Style) -> Iterator[str]:
     known = [(row, ends) for row in plot.rows if (ends := _ends(row.number)) is not None]
     if not known:
         return
@@ -379,7 +379,7 @@ def _sum(block: Sum, style: Style) -> Iterator[str]:
     yield from (line for note in block.notes for line in _wrapped(clean(note, style), style, GAP))
 
 
-def _bar_unit(rows: Sequence[Row], room: int) -> float:
+def _bar_unit(rows: Sequence[SumRow], room: int) -> float:
     largest = max((row.size for row in rows), default=0.0)
     if largest <= 0.0 or room < 3:
         return 0.0
