@@ -66,6 +66,7 @@ from fireassay.steps.events import (
 from fireassay.steps.reading import Steps
 
 MOST_EVENTS: Final = 96  # before they are read: few enough to be cached still
+MOST_UNREAD: Final = 4096  # in passes without gradients
 PASSES: Final = COUNTS | GRADIENTS
 # Since the last forward pass with gradients: nothing, a batch was requested, a pass may have trained nothing, it did and was an evaluation,
 # an optimizer has stepped.
@@ -232,7 +233,8 @@ class Attached:
         since, self._since_pass, self._where = self._since_pass, ASKED, "data"
         if since in MAY_EVALUATE:
             self._since_pass = EVALUATES
-        if turns.stepped and self._asks and (step := self.recorder.step_number + 1) < self._plain_until and turns.may_have_ended is None:
+        plain = turns.stepped and self._asks and not turns.stepping and turns.may_have_ended is None and not self.calls.seen
+        if plain and (step := self.recorder.step_number + 1) < self._plain_until:
             self.append((ASK_TURN, now))
             self.recorder.turned_plainly(step, now)
             turns.stepped.clear()
@@ -332,6 +334,8 @@ class Attached:
             self._where = "forward"
             return PASSES if gradients else 0
         self._looking = True
+        if len(self.events) > MOST_UNREAD:  # no step reads them
+            self.read()
         flags = (GRADIENTS if gradients else 0) | (TRAINING if module.training else 0)
         if not self._asks:
             if not self.begun and gradients:
@@ -498,6 +502,7 @@ class Attached:
         """A new optimizer."""
         self.outermost.look_again()
         self.turns.made(id(optimizer))
+        self.look_closer()
         self.optimizers.add(optimizer)
         if not self._watched:
             self._begins_behind(optimizer)
@@ -651,7 +656,7 @@ class Attached:
 
     def close(self) -> None:
         """The process ends: the current step is the last."""
-        if self._over:
+        if self._over or not self.recorder.active:  # or in a fork, where another thread's lock may be held for ever
             return
         self._over = True
         made, exposed, recorder, communication = bool(self.turns.stepped), None, self.recorder, self.communication
