@@ -58,7 +58,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from fireassay.record.arrow_import import without_pandas
     from fireassay.reports.documents.comparison import render
     from fireassay.reports.pages.comparison import page
-    from fireassay.reports.rows.comparison import build
+    from fireassay.reports.pages.comparison_view import build
 
     without_pandas()
     import_special()
@@ -127,12 +127,12 @@ def compared(
 
 def _asks_for_quality(side: Side) -> bool:
     """Whether the record's result is its quality: an evaluation with a margin."""
-    return side.measured.kind.samples_items and side.measured.experiment.quality is not None
+    return side.measured.kind.judges_quality and side.measured.experiment.quality is not None
 
 
 def _only_answers(sides: tuple[Side, ...]) -> Sequence[str]:
     """The configuration of each side, if all are evaluations of one: what it is called means nothing."""
-    names = [side.measured.configurations for side in sides if side.measured.kind.samples_items]
+    names = [side.measured.configurations for side in sides if side.measured.kind.judges_quality]
     alone = len(names) == len(sides) and all(len(name) == 1 for name in names)
     return [name for (name,) in names] if alone and len(set(names)) > 1 else ()
 

@@ -18,7 +18,7 @@ from time import monotonic_ns
 from typing import Any, Final
 
 from fireassay.traffic.client.due import NEVER
-from fireassay.traffic.client.log import RequestLog, Row, Times, times_of
+from fireassay.traffic.client.log import LogRow, RequestLog, Times, times_of
 from fireassay.traffic.client.plan import NS, Made, Plan, Request
 from fireassay.traffic.parts import Answer, Ended, Json, Prompt
 from fireassay.traffic.replies.openai_json import model_named, rate_limits, status_of
@@ -113,7 +113,7 @@ class Accounting:
     def _unsent(self, number: int, due_ns: int) -> None:
         """Record a request that was due and will not be sent."""
         self._noted[number] = due_ns
-        row = Row(
+        row = LogRow(
             request=number,
             phase=self._phase_of(number, due_ns),
             kind=self._kind[number],
@@ -147,7 +147,7 @@ class Accounting:
         answer, http_status, size = self._answer(exchange, request)
         times = times_of(answer)
         number = request.number
-        row = Row(
+        row = LogRow(
             request=number,
             phase=request.phase,
             kind=self._kind[number],
