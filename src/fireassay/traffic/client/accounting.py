@@ -25,7 +25,7 @@ from fireassay.traffic.replies.openai_json import model_named, rate_limits, stat
 from fireassay.traffic.wire.response import Exchange
 
 RECENT: Final = 512  # requests
-MOST_MODELS: Final = 16
+MAX_MODELS: Final = 16
 MORE_MODELS: Final = "(more)"
 _SHARES: Final = (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
 
@@ -59,7 +59,7 @@ class Window:
     def answered_by(self, model: str) -> None:
         """Count an answer by the model it names; "": none. Keeps only the first few names apart."""
         if model:
-            self.models[model if model in self.models or len(self.models) < MOST_MODELS else MORE_MODELS] += 1
+            self.models[model if model in self.models or len(self.models) < MAX_MODELS else MORE_MODELS] += 1
 
     def report(self, state: str, in_flight: int) -> dict[str, Any]:
         """The progress report for the runner."""
