@@ -125,13 +125,8 @@ def question_sections(view: View, columns: Sequence[tuple[str, Callable[[LaunchR
     if not trade[0].missing:
         yield questions.section("trade", "Quality against speed", "What does quality cost?", lambda: trade)
     for dimension, title, question in (("performance", "Speed", "How fast were the answers?"), ("cost", "Cost", "What did they cost?")):
-        if dimension in view.dimensions and dimension not in view.unasked:
-            reply = questions.told(view, dimension)
-            rows = questions.by_configuration(view, dimension)
-            yield Section(key=f"metrics-{dimension}", title=title, question=question, content=rows, reply=reply, role="question")
-    yield questions.trust(view, columns)
-    yield questions.everything(view)
-    yield questions.made(view)
+        yield from questions.of_dimension(view, dimension, title, question)
+    yield from questions.closing(view, columns)
 
 
 # ---- a paper ---------------------------------------------------------------------------------------------------------
