@@ -12,8 +12,7 @@ from fireassay.kinds.calls.methods import METHODS
 from fireassay.metrics.metric import Results
 from fireassay.verdict.dimensions import dimensions
 from fireassay.verdict.gates.support.gate import FEWEST_LAUNCHES, too_few
-from fireassay.verdict.judging import Evidence, Judging, nothing_to_pick
-from fireassay.verdict.status import forced
+from fireassay.verdict.judging import Evidence, Judging, forced, nothing_to_pick
 from fireassay.verdict.types import Recommendation, Status, Verdict
 
 

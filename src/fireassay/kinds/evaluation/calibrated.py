@@ -10,8 +10,8 @@ from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.format import count
 from fireassay.frames.evaluation.confidences import Confidences, choices_were_rated, confidences
 from fireassay.frames.record_data import RecordData
-from fireassay.kinds.evaluation.metrics import ABOUT
-from fireassay.metrics.metric import Metric, Results
+from fireassay.kinds.evaluation.metrics import SCORED
+from fireassay.metrics.metric import Metric, each
 from fireassay.stats.calibration import brier, calibration_error
 from fireassay.stats.intervals.intervals import Interval
 from fireassay.units import SCORE
@@ -32,37 +32,27 @@ def of_record(measured: RecordData) -> Mapping[str, Metric]:
 
 
 def _metric(name: str, title: str, rank: int, formula: str, rated: Rated) -> Metric:
-    return Metric(
+    return SCORED(
         name=name,
         title=title,
-        unit=SCORE,
-        kind="level",
         better="lower",
-        dimension="correctness",
         formula=formula,
-        compute=partial(_values, name=name, rated=rated),
-        about=ABOUT,
+        compute=each(partial(_value, name=name, rated=rated)),
         question="Is the model as sure of its choices as it is right?",
         caveat="The confidence is the softmax over the listed choices alone.",
         rank=rank,
     )
 
 
-def _values(measured: RecordData, _: Results, *, name: str, rated: Rated) -> Mapping[str, Value]:
-    return {configuration: _value(measured, configuration, name, rated) for configuration in measured.configurations}
-
-
-def _value(measured: RecordData, configuration: str, name: str, rated: Rated) -> Value:
+def _value(measured: RecordData, configuration: str, *, name: str, rated: Rated) -> Value:
     found = confidences(measured, configuration)
     if len(found.stated) < 2:
         return Absent(reason="insufficient", detail="fewer than two items with several choices were answered")
     interval = rated(found, measured.confidence)
     if math.isnan(interval.low):
         return Absent(reason="insufficient", detail=f"{count(len(found.stated), 'items')} are too few for an interval")
-    return Estimate(
-        value=interval.value,
-        low=interval.low,
-        high=interval.high,
+    return Estimate.of(
+        interval,
         unit=SCORE,
         confidence=measured.confidence,
         n_launches=1,

@@ -19,8 +19,7 @@ from fireassay.metrics.cost import COST
 from fireassay.metrics.metric import Results
 from fireassay.metrics.serving.latency import E2E_P50, TTFT_P50
 from fireassay.metrics.serving.throughput import OUTPUT_THROUGHPUT, REQUEST_THROUGHPUT
-from fireassay.verdict.judging import Evidence, Judging, nothing_to_pick
-from fireassay.verdict.status import forced
+from fireassay.verdict.judging import Evidence, Judging, forced, nothing_to_pick
 from fireassay.verdict.types import DimensionResult, GateResult, Recommendation, Status, Verdict
 
 TIMES: Final = (OUTPUT_THROUGHPUT.name, TTFT_P50.name, E2E_P50.name)  # of the same requests

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import starmap
 from typing import Final
 
@@ -33,7 +34,7 @@ from fireassay.frames.evaluation.item_scores import (
 )
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.diverging import DIVERGING
-from fireassay.metrics.metric import Metric, Results
+from fireassay.metrics.metric import Metric, each
 from fireassay.quality.scoring.text_metric import TextMetric
 from fireassay.stats.intervals import item_bootstrap
 from fireassay.stats.intervals.intervals import Interval
@@ -41,6 +42,7 @@ from fireassay.stats.intervals.item_means import METHOD, is_share, of_items, wil
 from fireassay.units import FRACTION, SCORE
 
 ABOUT = ("evaluation",)
+SCORED = partial(Metric, unit=SCORE, kind="level", dimension="correctness", about=ABOUT)
 FEWEST = 2  # items of a score with an interval
 FIRST: Final = 1900  # rank of the first score
 
@@ -85,10 +87,8 @@ def _of_corpus(scores: ItemScores, confidence: float, draws: int, seed: int) -> 
 
 def _estimate(scores: ItemScores, interval: Interval, confidence: float, method: str) -> Estimate:
     fold = "all items at once" if scores.metric.corpus else "mean over items"
-    return Estimate(
-        value=interval.value,
-        low=interval.low,
-        high=interval.high,
+    return Estimate.of(
+        interval,
         unit=SCORE,
         confidence=confidence,
         n_launches=scores.launches,
@@ -96,10 +96,6 @@ def _estimate(scores: ItemScores, interval: Interval, confidence: float, method:
         method=method,
         signature=f"{scores.metric.name}|agg:{fold}|items:{len(scores.items)}|repetitions:{scores.repetitions}|v:1",
     )
-
-
-def _computed(name: str) -> Callable[[RecordData, Results], Mapping[str, Value]]:
-    return lambda measured, _: {configuration: score_of(measured, configuration, name) for configuration in measured.configurations}
 
 
 def score_of(measured: RecordData, configuration: str, name: str) -> Value:
@@ -147,16 +143,12 @@ def _own(rank: int, name: str) -> Metric:
 
 def _metric(rank: int, score: TextMetric, asked: Callable[[RecordData], bool]) -> Metric:
     name = score.name
-    return Metric(
+    return SCORED(
         name=name,
         title=score.title,
-        unit=SCORE,
-        kind="level",
         better=score.better,
-        dimension="correctness",
         formula="mean over items of the score" if not score.corpus else "function of the sums over items",
-        compute=_computed(name),
-        about=ABOUT,
+        compute=each(lambda measured, configuration: score_of(measured, configuration, name)),
         asked=asked,
         primary=True,
         question=f"What is {score.title} of the answers?",
@@ -166,13 +158,6 @@ def _metric(rank: int, score: TextMetric, asked: Callable[[RecordData], bool]) -
     )
 
 
-def _share(which: Callable[[pl.DataFrame], int]) -> Callable[[RecordData, Results], Mapping[str, Value]]:
-    def compute(measured: RecordData, _: Results) -> Mapping[str, Value]:
-        return {name: _share_of(measured, name, which) for name in measured.configurations}
-
-    return compute
-
-
 def _share_of(measured: RecordData, configuration: str, which: Callable[[pl.DataFrame], int]) -> Value:
     asked = answers_of(measured, configuration)
     if asked.height == 0:
@@ -180,10 +165,8 @@ def _share_of(measured: RecordData, configuration: str, which: Callable[[pl.Data
     if which is cut and asked["finish_reason"].null_count() == asked.height:
         return Absent(reason="not_measured", detail="how the answers ended was not reported")
     interval = wilson(float(which(asked)), float(asked.height), measured.confidence)
-    return Estimate(
-        value=interval.value,
-        low=interval.low,
-        high=interval.high,
+    return Estimate.of(
+        interval,
         unit=FRACTION,
         confidence=measured.confidence,
         n_launches=asked["launch"].n_unique(),
@@ -217,7 +200,7 @@ def _of_answers(name: str, rank: int, title: str, which: Callable[[pl.DataFrame]
         better="lower",
         dimension="reliability",
         formula=formula,
-        compute=_share(which),
+        compute=each(lambda measured, configuration: _share_of(measured, configuration, which)),
         about=ABOUT,
         primary=True,
         question=f"{title}: how often?",

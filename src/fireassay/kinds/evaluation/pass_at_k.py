@@ -15,8 +15,8 @@ from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.format import count
 from fireassay.estimates.over_launches import no_launch
 from fireassay.frames.record_data import RecordData
-from fireassay.kinds.evaluation.metrics import ABOUT
-from fireassay.metrics.metric import Metric, Results
+from fireassay.kinds.evaluation.metrics import SCORED
+from fireassay.metrics.metric import Metric, each
 from fireassay.quality.scoring.metrics.programs import METRIC as PASSED
 from fireassay.stats.pass_at_k import Solved, of_problems
 from fireassay.units import SCORE
@@ -34,16 +34,12 @@ def of_record(measured: RecordData) -> Mapping[str, Metric]:
 
 
 def _metric(k: int, rank: int) -> Metric:
-    return Metric(
+    return SCORED(
         name=f"pass_at_{k}",
         title=f"pass@{k}",
-        unit=SCORE,
-        kind="level",
         better="higher",
-        dimension="correctness",
         formula="mean over problems of 1 - C(n - c, k) / C(n, k)",
-        compute=partial(_values, k=k),
-        about=ABOUT,
+        compute=each(partial(_value, k=k)),
         primary=True,
         question=f"How often is at least one of {k} programs right?",
         caveat=PASSED.caveat,
@@ -51,11 +47,7 @@ def _metric(k: int, rank: int) -> Metric:
     )
 
 
-def _values(measured: RecordData, _: Results, *, k: int) -> Mapping[str, Value]:
-    return {name: _value(measured, name, k) for name in measured.configurations}
-
-
-def _value(measured: RecordData, configuration: str, k: int) -> Value:
+def _value(measured: RecordData, configuration: str, *, k: int) -> Value:
     launches = measured.timed.filter(pl.col("configuration") == configuration).select("launch")
     if launches.height == 0:
         return no_launch(configuration)
@@ -67,10 +59,8 @@ def _value(measured: RecordData, configuration: str, k: int) -> Value:
         detail = f"pass@{k} needs {k} judged programs of every problem; the fewest are {fewest}: set --repetitions {k} or more"
         return Absent(reason="insufficient", detail=detail)
     interval = of_problems(problems, k, measured.confidence)
-    return Estimate(
-        value=interval.value,
-        low=interval.low,
-        high=interval.high,
+    return Estimate.of(
+        interval,
         unit=SCORE,
         confidence=measured.confidence,
         n_launches=launches.height,

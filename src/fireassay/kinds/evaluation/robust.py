@@ -17,8 +17,8 @@ from fireassay.estimates.estimate import Absent, Estimate, Value
 from fireassay.estimates.format import count
 from fireassay.frames.evaluation.item_scores import ItemScores, deciding, identity, item_scores
 from fireassay.frames.record_data import RecordData
-from fireassay.kinds.evaluation.metrics import ABOUT
-from fireassay.metrics.metric import Metric, Results
+from fireassay.kinds.evaluation.metrics import SCORED
+from fireassay.metrics.metric import Metric, each
 from fireassay.stats.intervals.item_means import of_items
 from fireassay.units import SCORE
 
@@ -31,16 +31,12 @@ def of_record(measured: RecordData) -> Mapping[str, Metric]:
     """The metric, if the items of some task were also asked with changes."""
     if not _changes(measured):
         return {}
-    metric = Metric(
+    metric = SCORED(
         name=NAME,
         title="Worst score over changed questions",
-        unit=SCORE,
-        kind="level",
         better="higher",
-        dimension="correctness",
         formula="mean over items of the lowest score of the item and its variants",
-        compute=_values,
-        about=ABOUT,
+        compute=each(_value),
         question="Does an answer stay right if the question is written otherwise?",
         caveat="More changes make it lower: compare records with the same ones.",
         rank=RANK,
@@ -54,10 +50,6 @@ def _changes(measured: RecordData) -> Mapping[str, tuple[str, ...]]:
     return {task: tuple(words.split(",")) for task, words in asked.items() if words}
 
 
-def _values(measured: RecordData, _: Results) -> Mapping[str, Value]:
-    return {name: _value(measured, name) for name in measured.configurations}
-
-
 def _value(measured: RecordData, configuration: str) -> Value:
     found = [item_scores(measured, configuration, task, deciding(measured, task)) for task in _changes(measured)]
     if any(scores.metric.corpus or scores.metric.better != "higher" for scores in found):
@@ -69,10 +61,8 @@ def _value(measured: RecordData, configuration: str) -> Value:
     alone = all(label is None for label in labels)
     values = np.array([one.score for one in worst])
     interval = of_items(values, np.ones(len(worst)), None if alone else labels, found[0].metric.scale, measured.confidence)
-    return Estimate(
-        value=interval.value,
-        low=interval.low,
-        high=interval.high,
+    return Estimate.of(
+        interval,
         unit=SCORE,
         confidence=measured.confidence,
         n_launches=1,

@@ -11,8 +11,7 @@ import numpy as np
 import polars as pl
 
 from fireassay.estimates.estimate import Absent, Estimate, Value
-from fireassay.frames.evaluation.flipped import flipped, in_turn
-from fireassay.frames.evaluation.flips import flips
+from fireassay.frames.evaluation.flipped import flipped, flips, in_turn
 from fireassay.frames.evaluation.forced import doubted
 from fireassay.frames.evaluation.forced import sides as forced_sides
 from fireassay.frames.evaluation.item_scores import ItemScores, answers_of, deciding, item_scores, metrics_of, paired, requested, tasks

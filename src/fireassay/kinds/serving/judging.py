@@ -13,9 +13,7 @@ from fireassay.kinds.serving.dimensions import dimensions, gated, unmeasured
 from fireassay.kinds.serving.methods import METHODS
 from fireassay.kinds.serving.recommendation import recommend
 from fireassay.kinds.serving.sentence import sentence
-from fireassay.verdict.admissible import admissible
-from fireassay.verdict.judging import Evidence, Judging
-from fireassay.verdict.status import forced
+from fireassay.verdict.judging import Evidence, Judging, admissible, forced
 from fireassay.verdict.types import Recommendation, Status
 
 

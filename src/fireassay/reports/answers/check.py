@@ -16,8 +16,7 @@ from fireassay.reports.charts.model import Edge, Interval, intervals
 from fireassay.reports.page import Answer, Bullet, Bullets, Line, Mark, Next, Number, Section, Tile, Tone
 from fireassay.units import FRACTION
 from fireassay.verdict.checking.types import SURE, Check, Confirmation, Row
-from fireassay.verdict.comparison.change_phrases import EXPLORATORY, difference_text
-from fireassay.verdict.comparison.phrases import UNKNOWN
+from fireassay.verdict.comparison.phrases import EXPLORATORY, UNKNOWN, difference_text
 from fireassay.verdict.comparison.phrases import shortened as middle_cut
 from fireassay.verdict.comparison.types import Mismatch
 

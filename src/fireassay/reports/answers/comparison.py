@@ -18,8 +18,7 @@ from fireassay.reports.page import Answer, Bullet, Bullets, Chart, Line, Mark, N
 from fireassay.reports.pages.flips import brief as flip_lines
 from fireassay.reports.rows.comparison import DECIDED, ChangeRow, ComparisonView, MismatchRow
 from fireassay.units import FRACTION
-from fireassay.verdict.comparison.change_phrases import EXPLORATORY
-from fireassay.verdict.comparison.phrases import UNKNOWN
+from fireassay.verdict.comparison.phrases import EXPLORATORY, UNKNOWN
 from fireassay.verdict.comparison.phrases import shortened as middle_cut
 
 EXPLAINING: Final = 5  # metrics below the deciding one

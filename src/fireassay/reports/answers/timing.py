@@ -14,7 +14,7 @@ from fireassay.reports.page import Answer, Head, Line, Mark, Section, Table, Til
 from fireassay.reports.page import Cell as TableCell
 from fireassay.reports.rows.timing import Summary
 from fireassay.units import BYTES, RATIO, SECONDS
-from fireassay.verdict.comparison.change_phrases import change_text
+from fireassay.verdict.comparison.phrases import change_text
 from fireassay.verdict.comparison.types import Change, Comparison
 
 LONGEST_LABEL: Final = 26  # characters of a command in the table

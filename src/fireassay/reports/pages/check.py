@@ -15,7 +15,7 @@ from fireassay.reports.page import Bullet, Bullets, Case, Cell, Mark, Number, Ou
 from fireassay.reports.rows.comparison import change_estimate, effect
 from fireassay.stats.comparing.comparison import Difference
 from fireassay.verdict.checking.types import Check, Row
-from fireassay.verdict.comparison.change_phrases import EXPLORATORY, difference_parts
+from fireassay.verdict.comparison.phrases import EXPLORATORY, difference_parts
 
 OUTCOMES: Final[dict[str, Outcome]] = {
     "regression": "failure",

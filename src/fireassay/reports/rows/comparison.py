@@ -14,8 +14,7 @@ from fireassay.estimates.format import Scale, Shown, given, reading, scale_for, 
 from fireassay.metrics.metric import Metric
 from fireassay.reports.page import Tone
 from fireassay.units import FRACTION
-from fireassay.verdict.comparison.change_phrases import EXPLORATORY, change_column, detectable_text, needed_text, probability_text
-from fireassay.verdict.comparison.phrases import shortened
+from fireassay.verdict.comparison.phrases import EXPLORATORY, change_column, detectable_text, needed_text, probability_text, shortened
 from fireassay.verdict.comparison.types import Change, Comparison, Mismatch, State
 
 STATE_WORDS: Final[Mapping[State, str]] = {

@@ -28,13 +28,12 @@ from typing import Final, Literal
 
 import numpy as np
 
-from fireassay.stats.comparing.multiplicity import benjamini_hochberg
+from fireassay.stats.comparing.sequential import benjamini_hochberg
 from fireassay.stats.intervals.autocorrelation import lag_one
 from fireassay.stats.intervals.intervals import Floats, fraction, t_quantile
 from fireassay.stats.series.step_test import MAD_TO_SIGMA, MOST_EARLIER, SUPPORT, Array, Noise, look, placed, supported
 
 Kind = Literal["change", "suspected"]
-
 LEAST: Final = 10  # fewest values for a result
 FIRST: Final = 2 * SUPPORT  # values at the first look at a stretch
 LEVEL: Final = 0.01

@@ -12,11 +12,10 @@ from dataclasses import replace
 
 from fireassay.estimates.format import given, percent
 from fireassay.stats.comparing.comparison import REASONS, Decision
-from fireassay.stats.comparing.multiplicity import benjamini_hochberg, holm
-from fireassay.verdict.comparison.change_phrases import direction_word, sentence
+from fireassay.stats.comparing.sequential import benjamini_hochberg, holm
 from fireassay.verdict.comparison.pairs import Pair, nothing_varies
+from fireassay.verdict.comparison.phrases import SUSPECTED, direction_word, occasion_of, sentence
 from fireassay.verdict.comparison.rules import Rules
-from fireassay.verdict.comparison.session_phrases import SUSPECTED, occasion_of
 from fireassay.verdict.comparison.sessions import Judged, judged
 from fireassay.verdict.comparison.types import Change, Outcome
 
