@@ -45,6 +45,7 @@ FAMILIES = {
     "metrics": "METRICS",
     "verdict.audits": "AUDITS",
     "verdict.claims.audits": "AUDITS",
+    "traffic.tasks": "TASKS",
     "quality.scoring.metrics": "METRICS",
     "quality.scoring.extractors": "EXTRACTORS",
 }

@@ -58,6 +58,7 @@ os._exit(0)
 """
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("imported", ["early", "late"])
 def test_collectives_take_their_arguments_and_are_compiled_as_before(tmp_path: Path, imported: str) -> None:
     """`imported`: what torch.compile knows of collectives, before the hooks were in or afterwards."""

@@ -7,7 +7,7 @@ import pytest
 from fireassay.clock import FakeClock
 from fireassay.instruments.recorder.recorder import Recorder
 from fireassay.instruments.recorder.sink import Identity, MemorySink
-from fireassay.record.declared.communication import COMMUNICATION
+from fireassay.record.declared import COMMUNICATION
 
 pytestmark = pytest.mark.torch
 

@@ -100,6 +100,7 @@ def prompts(engine: Any) -> list[str]:
     return [body["messages"][-1]["content"] for body in engine.bodies]
 
 
+@pytest.mark.deep
 @pytest.mark.slow
 def test_a_pass_that_was_cut_is_made_again_and_a_finished_one_is_not(tmp_path: Path) -> None:
     write_sums(tmp_path)

@@ -23,7 +23,7 @@ from fireassay import catalog
 from fireassay.record.writer import to_batch
 from fireassay.traffic.parts import Answer, Ask, Reply
 from fireassay.traffic.replies.openai_json import MOST_ERROR
-from fireassay.traffic.wire import payloads
+from fireassay.traffic.wire import transports
 from fireassay.traffic.wire.connection import Connection
 from fireassay.traffic.wire.response import Exchange, parse_head
 from tests.traffic.transcripts import FOLDER, Transcript, load
@@ -198,7 +198,7 @@ def test_what_fuzzing_found_stays_mended(path: Path) -> None:
 class _Pool:
     """Takes connections back."""
 
-    address = payloads.address_of("http://127.0.0.1:1")
+    address = transports.address_of("http://127.0.0.1:1")
     looks = None
 
     def under_way(self) -> None:

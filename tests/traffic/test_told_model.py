@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fireassay.traffic.client.window import MORE_MODELS, MOST_MODELS, Window
+from fireassay.traffic.client.accounting import MORE_MODELS, MOST_MODELS, Window
 from fireassay.traffic.replies.openai_json import model_named
 
 

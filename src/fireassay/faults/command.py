@@ -83,7 +83,6 @@ def on_load(struck: Struck, asked: Keys) -> Undo | None:
 
 
 def filled(line: str, struck: Struck) -> str:
-    """Fill the placeholders of a command."""
     parts = urlsplit(struck.url)
     pids = struck.replicas.pids(struck.replica) if struck.replicas is not None else ()
     values = {

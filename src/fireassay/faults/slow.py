@@ -60,7 +60,6 @@ class Group:
             (self.path / "cpu.max").write_text("max")
 
     def pids(self) -> list[int]:
-        """The processes in the group."""
         return [int(word) for word in (self.path / "cgroup.procs").read_text().split()]
 
     def remove(self, home: Path) -> None:

@@ -51,7 +51,7 @@ class RecordTables:
     @property
     def confidence(self) -> float:
         """The confidence of every interval: as requested, or after interim analyses the one that pays for them
-        (`fireassay.stats.comparing.sequential`), as the manifest states it."""
+        (`fireassay.stats.comparing.multiplicity`), as the manifest states it."""
         looks = self.looks
         return float(looks[-1]["confidence"]) if looks else self.experiment.launches.confidence
 

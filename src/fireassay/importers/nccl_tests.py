@@ -21,14 +21,12 @@ from typing import Any, Final
 from fireassay.clock import Clock
 from fireassay.importers.support.base import Imported, discard, record_name
 from fireassay.importers.support.documents import Place, Words
-from fireassay.importers.support.nccl_json import runs_in_json
-from fireassay.importers.support.nccl_runs import Run
-from fireassay.importers.support.nccl_text import runs_in_text
+from fireassay.importers.support.nccl_logs import Run, runs_in_json, runs_in_text
 from fireassay.record import files
 from fireassay.record import folder as record_folder
-from fireassay.record.declared.communication import COLLECTIVES
+from fireassay.record.declared import COLLECTIVES
 from fireassay.record.launch_rows import launch_row, table_row, write_launch
-from fireassay.record.sealing.plan_signature import plan_signature
+from fireassay.record.sealing.seal import plan_signature
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import plan
 from fireassay.spec.sections.collectives import UNITS

@@ -132,7 +132,6 @@ def _parts(asked: Sequence[Asked]) -> Iterator[Sequence[Asked]]:
 
 
 def batch_of(table: str, columns: dict[str, list[Any]]) -> pyarrow.RecordBatch:
-    """Columns as a batch of a table."""
     import pyarrow as pa
 
     from fireassay.record.tables import arrow_schema

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fireassay.record import files
-from fireassay.record.declared.launches import EVENTS, LAUNCHES
-from fireassay.record.declared.table import Table
+from fireassay.record.declared import EVENTS, LAUNCHES, Table
 from fireassay.record.writer import StreamWriter
 from fireassay.spec.plan import PlannedLaunch
 

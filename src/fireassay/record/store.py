@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from fireassay.errors import AssayError, EnvironmentLacks, RecordError, refuse
 from fireassay.printable import shell_word
-from fireassay.record import files, user_cache
+from fireassay.record import files
 from fireassay.record.reader import open_record
 from fireassay.record.sealing.seal import seal_line
 from fireassay.record.sealing.verify import verify
@@ -389,4 +389,4 @@ def _last(path: str) -> str:
 
 def default_cache(environ: Mapping[str, str], home: Callable[[], Path] = Path.home) -> Path:
     """The folder of pulled records: XDG_CACHE_HOME/assay/records, else ~/.cache/assay/records."""
-    return user_cache.folder(environ, home) / "records"
+    return files.folder(environ, home) / "records"

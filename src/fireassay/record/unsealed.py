@@ -37,7 +37,6 @@ def launches_named(names: Iterable[str]) -> Iterator[int]:
 
 
 def launch_name(number: int) -> str:
-    """The name of a launch's folder."""
     return f"launch={number:04d}"
 
 

@@ -18,8 +18,8 @@ from fireassay.quality.scoring import scoring
 from fireassay.quality.scoring.items import Item
 from fireassay.quality.tasks.answer_file import Answers, read
 from fireassay.record.launch_rows import check_written
-from fireassay.runners.evaluating import margin
-from fireassay.runners.evaluating.identity import of_items
+from fireassay.runners.evaluating import conditions
+from fireassay.runners.evaluating.conditions import item_digests as of_items
 from fireassay.runners.evaluating.likelihood import fitting
 from fireassay.runners.experiment import launch_loop
 from fireassay.runners.experiment.context import Job, Made, Outcome, RunContext, Runner
@@ -55,7 +55,7 @@ def check(experiment: Experiment, folder: Path) -> None:
     evaluation = section(experiment)
     fitting(evaluation.metrics or METRICS, "generation", "files of answers")
     scores = scoring.prepared(evaluation.metrics or METRICS, evaluation.options, encoder.load)
-    margin.check(experiment, scores[0].metric)
+    conditions.check_margin(experiment, scores[0].metric)
     first, *others = [(file, _answers(file, evaluation, folder)) for file in evaluation.answers]
     for file, answers in others:
         _same_items(first, (file, answers), evaluation)

@@ -86,7 +86,6 @@ def _request(context: RunContext, job: Job, lines: Path) -> tuple[Request, list[
 
 
 def maker(context: RunContext) -> command.Rounds:
-    """The maker of a function's launches."""
     return command.Rounds(context, _request)
 
 

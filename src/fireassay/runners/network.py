@@ -24,11 +24,9 @@ from fireassay.launchers.support import supervisor
 from fireassay.record.launch_rows import check_written, write_event
 from fireassay.record.machine import Machine
 from fireassay.runners.experiment import launch_loop
-from fireassay.runners.experiment.context import Job, Made, Outcome, RunContext, Runner
-from fireassay.runners.experiment.metered import Metered
+from fireassay.runners.experiment.context import Job, Made, Metered, Outcome, RunContext, Runner
 from fireassay.spec.experiment import Experiment
 
-SCRIPT: Final = "network"
 SECONDS: Final = "seconds="
 MOST_SECONDS: Final = 3600.0
 LACK, WAY = "network_lack", "network_way"

@@ -11,8 +11,7 @@ from fireassay.faults.support.base import Fault
 from fireassay.launchers.support.base import Launcher, Request
 from fireassay.record.machine import absent
 from fireassay.runners.experiment import launch_loop
-from fireassay.runners.experiment.context import Job, Made, Outcome, RunContext, Runner
-from fireassay.runners.experiment.metered import Metered
+from fireassay.runners.experiment.context import Job, Made, Metered, Outcome, RunContext, Runner
 from fireassay.runners.experiment.script import script_path
 from fireassay.runners.launching import fresh_folder, profiling
 from fireassay.runners.launching.collective_worker import worker_request

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fireassay.stats.comparing.sequential import benjamini_hochberg, holm
+from fireassay.stats.comparing.multiplicity import benjamini_hochberg, holm
 
 P_VALUES = st.lists(st.floats(0.0, 1.0), min_size=1, max_size=30)
 # Benjamini & Hochberg 1995, section 4: fifteen comparisons of thrombolysis trials; four are findings at 0.05, three by Bonferroni

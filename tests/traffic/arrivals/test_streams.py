@@ -8,7 +8,7 @@ from scipy import stats
 
 from fireassay.spec.sections.serving import Arrivals
 from fireassay.traffic.arrivals import make
-from fireassay.traffic.arrivals.rows import THINK, TOOL
+from fireassay.traffic.arrivals.schedule import THINK, TOOL
 from fireassay.traffic.arrivals.streams import MOST, count
 from tests.traffic.planned import S, planned
 

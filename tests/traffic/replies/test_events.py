@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fireassay.traffic.parts import Ask, Kind
 from fireassay.traffic.replies import openai_stream
-from fireassay.traffic.replies.events import events
+from fireassay.traffic.replies.openai_json import events
 from fireassay.traffic.replies.openai_stream import read_openai
 from tests.traffic.transcripts import load_all, reply_of
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fireassay.errors import AssayError
-from fireassay.record import repository
+from fireassay.record import environment
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -213,7 +213,7 @@ def _clean_commit(measured: RecordData) -> str:
 
 
 def _git(folder: Path, *words: str) -> str:
-    command = repository.command(folder, *words)
+    command = environment.command(folder, *words)
     settings = os.environ | {"LC_ALL": "C", "GIT_TERMINAL_PROMPT": "0"}
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=GIT_TIMEOUT_S, env=settings, stdin=subprocess.DEVNULL)

@@ -37,7 +37,7 @@ def asked(arguments: argparse.Namespace) -> Experiment:
         SpecError: every problem of the flags at once, or a secret.
     """
     from fireassay.cli.support.experiment_of_record import secrets_from_here
-    from fireassay.runners.experiment.argument_check import refuse_secrets
+    from fireassay.runners.experiment.script import refuse_secrets
     from fireassay.spec.flags.evaluate import experiment_from
 
     experiment = secrets_from_here(experiment_from(arguments), of_record=False)
@@ -74,7 +74,7 @@ def planned(experiment: Experiment, *, quiet: bool) -> None:
     """
     from fireassay.errors import SpecError
     from fireassay.quality.scoring.likelihoods import METHOD
-    from fireassay.runners.evaluating import margin
+    from fireassay.runners.evaluating import conditions
     from fireassay.runners.evaluation import folders_exist, section, tasks_of
     from fireassay.spec.flags.evaluate import as_flag
     from fireassay.verdict.evaluation_plan import Asked, evaluation_plan, refusals, sentences
@@ -83,7 +83,7 @@ def planned(experiment: Experiment, *, quiet: bool) -> None:
     folders_exist(experiment, Path())
     tasks = tasks_of(evaluation, Path())
     for task in tasks:
-        margin.check(experiment, _deciding(task))
+        conditions.check_margin(experiment, _deciding(task))
     asked = tuple(
         Asked(
             task=task.name,

@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from fireassay.cli.verbs.run import refuse_detect, show_dry_run, show_notes
-    from fireassay.runners.experiment.argument_check import refuse_secrets
+    from fireassay.runners.experiment.script import refuse_secrets
     from fireassay.spec.flags.load import experiment_from, notes
 
     recorded = recorded_load(arguments.urls, arguments.root)

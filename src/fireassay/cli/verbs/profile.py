@@ -38,7 +38,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from fireassay.cli.support.progress import display
     from fireassay.errors import WorkloadError
     from fireassay.record.arrow_import import without_pandas
-    from fireassay.runners.experiment.argument_check import refuse_secrets
+    from fireassay.runners.experiment.script import refuse_secrets
 
     without_pandas()
     experiment, folder = _requested(arguments)

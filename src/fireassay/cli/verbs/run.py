@@ -49,7 +49,7 @@ def add_display_flags(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from fireassay.record.arrow_import import without_pandas
-    from fireassay.runners.experiment.argument_check import refuse_secrets
+    from fireassay.runners.experiment.script import refuse_secrets
     from fireassay.spec.flags.experiment import experiment_from
     from fireassay.spec.flags.of_verb import flags_of
 
@@ -211,7 +211,7 @@ def show_notes(experiment: Experiment) -> None:
 
     messages = list(notes(experiment, datetime.now(UTC).date()))
     if (serving := experiment.serving) is not None:
-        from fireassay.traffic.arrivals.mlperf import expected_shortfall
+        from fireassay.traffic.arrivals.scenarios import expected_shortfall
 
         messages += dict.fromkeys(expected_shortfall(serving.arrivals, load) for load in serving.rate or (None,))
     for note in filter(None, messages):

@@ -12,7 +12,7 @@ from fireassay.printable import say
 
 if TYPE_CHECKING:
     from fireassay.errors import Problem
-    from fireassay.runners.simulation.cluster import Cluster
+    from fireassay.runners.simulated import Cluster
     from fireassay.spec.experiment import Experiment
     from fireassay.stats.models.communication_wall import Curve
 
@@ -95,8 +95,7 @@ def asked(arguments: argparse.Namespace) -> tuple[Cluster, Experiment]:
         SpecError: a flag is invalid.
     """
     from fireassay.errors import refuse_any
-    from fireassay.runners.simulated import outside
-    from fireassay.runners.simulation.cluster import Cluster
+    from fireassay.runners.simulated import Cluster, outside
 
     problems: list[Problem] = []
     levels: tuple[int, ...] = (1,)

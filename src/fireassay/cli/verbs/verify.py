@@ -34,7 +34,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     from fireassay.record.lookup import resolve
     from fireassay.record.sealing.verify import verify
-    from fireassay.record.secrets.leaks import leaks
+    from fireassay.record.secrets.batches import leaks
     from fireassay.reports.documents.verification import render
     from fireassay.reports.pages.verification import Verification, page
 

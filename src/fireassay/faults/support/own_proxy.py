@@ -46,7 +46,6 @@ def check(asked: FaultSpec, target: Target) -> None:
 
 
 def front(asked: FaultSpec, target: Target, mark: str, seed: int) -> Proxies:
-    """Start the proxy."""
     from fireassay.traffic.proxy import Proxies  # deferred: it loads asyncio, and the fault's keys are read with every record
 
     return Proxies(mark=mark, seed=seed)

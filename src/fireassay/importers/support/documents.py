@@ -194,7 +194,6 @@ class _Text:
 
     @property
     def place(self) -> Place:
-        """The cursor's place."""
         self._line += self._buffer.count("\n", self._counted, self._pos)
         self._counted = self._pos
         return Place(self._name, self._line)

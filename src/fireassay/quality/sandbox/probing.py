@@ -12,11 +12,13 @@ from typing import Any, Final
 from fireassay.errors import EnvironmentLacks
 from fireassay.quality.sandbox import seccomp
 from fireassay.quality.sandbox.inside.kernel import NOBODY
-from fireassay.quality.sandbox.limits import Limits
+from fireassay.quality.sandbox.outcomes import Limits
 from fireassay.quality.sandbox.process import Sandbox
 from fireassay.quality.sandbox.tiers import NAMES, Name, Tier
 
 LOOK_S: Final = 120.0
+
+
 # Answers of `launcher.look` without which nothing is run.
 SAFE: Final[dict[str, Any]] = {
     "uid": NOBODY,
@@ -28,6 +30,8 @@ SAFE: Final[dict[str, Any]] = {
     "mount": False,
     "children": True,
 }
+
+
 FIX: Final = (
     "Allow unprivileged user namespaces (`sysctl -w user.max_user_namespaces=10000`; on Debian also `kernel.unprivileged_userns_clone=1`, on Ubuntu "
     "`kernel.apparmor_restrict_unprivileged_userns=0`), install bubblewrap (`apt-get install bubblewrap`), or score on a machine that has them."
@@ -45,7 +49,6 @@ def probe() -> Tier:
 
 
 def first_of(names: tuple[Name, ...]) -> Tier:
-    """The first of these that holds."""
     if sys.platform != "linux":
         raise EnvironmentLacks(f"Untrusted code is run in Linux namespaces, which {sys.platform} does not have. Score on a Linux machine.")
     reasons = []

@@ -27,12 +27,12 @@ from typing import TYPE_CHECKING, Any, Final
 from fireassay.errors import Interrupted
 from fireassay.instruments.reference_server.server import serving
 from fireassay.instruments.reference_server.settings import Settings
-from fireassay.runners.calibration.client_disturbance import DISTURBANCES, Disturb
-from fireassay.runners.calibration.client_drill import DrillResult, Errors, compare_times, drill
+from fireassay.runners.calibration.client_drill import DISTURBANCES, Disturb, DrillResult, Errors, compare_times, drill
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
 
 STREAMS: Final = (1, 32, 128, 512)
 FIRST_S: Final = 0.05
@@ -115,7 +115,7 @@ def error_at(
 ) -> dict[str, Any]:
     """Errors of the client's times with `streams` streams, milliseconds: p50 and p99 of their absolute values.
 
-    disturbed: a disturbance of the client (`fireassay.runners.calibration.client_disturbance`).  `within`: share of responses whose first
+    disturbed: a disturbance of the client (`fireassay.runners.calibration.client`).  `within`: share of responses whose first
     token arrived within the client's stated uncertainty; null if it states none.
     """
     tokens = tokens or (TOKENS_ALONE if streams == 1 else TOKENS)

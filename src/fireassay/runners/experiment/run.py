@@ -20,13 +20,12 @@ from fireassay.record import machine_fitness
 from fireassay.record.environment import capture
 from fireassay.record.folder import RecordFolder
 from fireassay.record.reader import open_record
-from fireassay.record.sealing.plan_signature import plan_signature
+from fireassay.record.sealing.seal import plan_signature
 from fireassay.record.secrets.redact import secret_values
 from fireassay.runners.experiment import policy
-from fireassay.runners.experiment.argument_check import refuse_bytes, refuse_secrets
 from fireassay.runners.experiment.context import Advice, Outcome, RunContext, Runner
 from fireassay.runners.experiment.progress import Look, RunProgress
-from fireassay.runners.experiment.script import refuse_changes, script_identity, with_secrets
+from fireassay.runners.experiment.script import refuse_bytes, refuse_changes, refuse_secrets, script_identity, with_secrets
 from fireassay.runners.experiment.signals import listening
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.plan import plan

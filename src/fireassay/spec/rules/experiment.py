@@ -216,7 +216,7 @@ def _words_can_be_passed(experiment: Experiment) -> Iterator[Problem]:
 
 
 def _fork_is_no_other_measurement(experiment: Experiment) -> Iterator[Problem]:
-    """Forked workers have paid for no import, and are forks of one process with one thread on this machine."""
+    """Forked workers skip their imports, and are forks of one single-threaded process on this machine."""
     launcher = experiment.launcher
     if launcher.start != "fork":
         return

@@ -28,7 +28,7 @@ from typing import Final, Literal
 
 import numpy as np
 
-from fireassay.stats.comparing.sequential import benjamini_hochberg
+from fireassay.stats.comparing.multiplicity import benjamini_hochberg
 from fireassay.stats.intervals.autocorrelation import lag_one
 from fireassay.stats.intervals.intervals import Floats, fraction, t_quantile
 from fireassay.stats.series.step_test import MAD_TO_SIGMA, MOST_EARLIER, SUPPORT, Array, Noise, look, placed, supported

@@ -31,8 +31,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from fireassay.errors import SpecError, refuse
-from fireassay.traffic.arrivals.rows import Ints, rows
-from fireassay.traffic.arrivals.schedule import NONE, PAUSES, Schedule
+from fireassay.traffic.arrivals.schedule import NONE, PAUSES, Ints, Schedule, rows
 
 Format = Literal["auto", "mooncake", "burstgpt", "azure", "jsonl"]
 WHERE: Final = "serving.arrivals.trace"
@@ -288,7 +287,6 @@ def _ns(value: object, unit: int) -> int:
 
 
 def _tokens(value: object, least: int) -> int:
-    """A number of tokens, at least `least`."""
     if isinstance(value, bool) or not isinstance(value, int | Decimal | str):
         raise TypeError("a number of tokens is not a number")
     number = Decimal(value)

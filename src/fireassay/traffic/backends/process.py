@@ -21,7 +21,7 @@ from fireassay.errors import WorkloadError
 from fireassay.spec.sections.serving import Target
 from fireassay.traffic.backends.support.options import option
 from fireassay.traffic.parts import Answer, Ask, Backend, Kind, Option, Reply, Wire
-from fireassay.traffic.replies.events import status_of
+from fireassay.traffic.replies.openai_json import status_of
 
 if TYPE_CHECKING:
     from fireassay.instruments.calls.generation import Generation, Generator
@@ -50,7 +50,6 @@ def process(target: Target) -> Callable[[Ask], Answer]:
 
 
 def folder_of(target: Target, model: str) -> str:
-    """The folder of a target's model; `model`: that of the load."""
     return option(target, "folder") or target.model or model
 
 
@@ -69,7 +68,6 @@ def load(folder: str, target: Target, dtype: str = "") -> Generator:
 
 
 def answer(generator: Generator, ask: Ask) -> Answer:
-    """Answer one ask, with times."""
     if ask.task == "loglikelihood":
         return _scored(generator, ask)
     try:

@@ -16,13 +16,12 @@ from time import monotonic_ns, time
 from typing import Any, Final
 
 from fireassay.errors import WorkloadError
-from fireassay.traffic.client.accounting import WARM_UP
+from fireassay.traffic.client.accounting import WARM_UP, InFlight
 from fireassay.traffic.client.back_off import Liveness, Pauses
 from fireassay.traffic.client.due import NEVER
 from fireassay.traffic.client.log import RequestLog
 from fireassay.traffic.client.plan import NS, Made, Plan, Request
 from fireassay.traffic.client.timer import Timer
-from fireassay.traffic.client.under_way import InFlight
 from fireassay.traffic.wire.response import Exchange
 
 SLICE_NS: Final = 50_000  # time slice for parsing and preparing before sockets are polled again

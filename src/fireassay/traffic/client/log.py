@@ -143,7 +143,6 @@ class RequestLog:
         return bool(self._full)
 
     def add(self, row: Row, answer: Answer, times: Times) -> None:
-        """Add one finished request."""
         waiting = self._waiting
         waiting.numbers.fromlist(
             [

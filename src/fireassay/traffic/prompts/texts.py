@@ -158,7 +158,6 @@ class Texts:
         return self._corrected(text + self._more(missing, mix(number), unique=False), n - self.overhead)
 
     def characters(self, n: int, number: int) -> str:
-        """A text of `n` characters."""
         text = self.content(max(1, n), number)[:n]
         return text if text == text.rstrip() else text[:-1] + "s"
 

@@ -27,17 +27,22 @@ from fireassay.traffic.replies.chunk_templates import (
     split,
     texts_of,
 )
-from fireassay.traffic.replies.events import WINDOW, began_well, events, parse_event, status_of, why_failed
 from fireassay.traffic.replies.openai_json import (
     MOST_ERROR,
+    WINDOW,
     ChoiceText,
+    began_well,
     error_message,
+    events,
     first_choice,
     is_error,
     loads,
     logprobs_of,
+    parse_event,
+    status_of,
     text_of_choice,
     usage_of,
+    why_failed,
 )
 
 

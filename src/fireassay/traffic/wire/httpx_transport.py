@@ -56,7 +56,6 @@ class LibraryTransport:
         return made.wire if self._sign is None else self._sign(made.wire, self._url)
 
     def send(self, exchange: Exchange) -> None:
-        """Send now."""
         exchange.transport = "library"
         task = asyncio.get_running_loop().create_task(self._exchange(exchange, exchange.payload))
         exchange.connection = _Waiting(task)

@@ -28,7 +28,7 @@ import polars as pl
 
 from fireassay.estimates.estimate import Absent
 from fireassay.estimates.format import count, given
-from fireassay.stats.comparing.sequential import benjamini_hochberg
+from fireassay.stats.comparing.multiplicity import benjamini_hochberg
 from fireassay.verdict.checking.history import histories, rates, worth_showing
 from fireassay.verdict.checking.rows import (
     Settings,

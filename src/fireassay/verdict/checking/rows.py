@@ -15,7 +15,7 @@ from fireassay.estimates.format import count, percent
 from fireassay.metrics.metric import Better
 from fireassay.stats.comparing.between_records import LEAST_RECORDS, Level, against_history, detectable_with_days
 from fireassay.stats.comparing.comparison import REASONS, Decision, Difference, decide
-from fireassay.stats.comparing.sequential import benjamini_hochberg
+from fireassay.stats.comparing.multiplicity import benjamini_hochberg
 from fireassay.stats.series.changes import Change as LevelChange
 from fireassay.verdict.checking.history import History
 from fireassay.verdict.checking.types import Design, Row, RowState

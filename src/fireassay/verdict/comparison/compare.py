@@ -6,7 +6,7 @@ each side against the first:
     quality     first: examples paired by id, non-inferiority with the baseline's margin, Holm over several sides;
                 if not held, or a result is wrong, performance and cost are struck out
     primary     one metric, named before the run, decides at alpha = 1 - confidence, Holm over several sides;
-                alpha is smaller if launches were added until intervals were narrow (`fireassay.stats.comparing.sequential`)
+                alpha is smaller if launches were added until intervals were narrow (`fireassay.stats.comparing.multiplicity`)
     others      Benjamini-Hochberg over all other metrics and configurations of the side
     floor       the larger of the sides' values from `assay doctor`, for interleaved or separate launches; a smaller change
                 is inconclusive

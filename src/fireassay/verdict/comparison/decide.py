@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from fireassay.estimates.format import given, percent
 from fireassay.stats.comparing.comparison import REASONS, Decision
-from fireassay.stats.comparing.sequential import benjamini_hochberg, holm
+from fireassay.stats.comparing.multiplicity import benjamini_hochberg, holm
 from fireassay.verdict.comparison.pairs import Pair, nothing_varies
 from fireassay.verdict.comparison.phrases import SUSPECTED, direction_word, occasion_of, sentence
 from fireassay.verdict.comparison.rules import Rules

@@ -7,7 +7,7 @@ with its problem and hides no other.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -211,8 +211,3 @@ def judging_shown(stream: TextIO, *, skip: str) -> Iterator[Callable[[int, int, 
         if written:
             stream.write(f"\r{'':<{written}}\r")
             stream.flush()
-
-
-def in_flight(entries: Iterable[Entry]) -> list[Entry]:
-    """The records that are being measured."""
-    return [entry for entry in entries if entry.state == "running"]

@@ -1,6 +1,6 @@
 """Which verdicts of sealed records are known already?
 
-One small file per record in the user's cache folder (`fireassay.record.user_cache`), never in the record:
+One small file per record in the user's cache folder (`fireassay.record.files`), never in the record:
 
     assay/verdicts/<key>.json
 
@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final
 
 import fireassay
 from fireassay.errors import RecordError
-from fireassay.record import user_cache
+from fireassay.record import files
 from fireassay.record.untrusted import paths
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ NUMERIC: Final = ("numpy", "polars", "scipy")
 
 def folder(environ: Mapping[str, str]) -> Path:
     """The folder of the cached verdicts."""
-    return user_cache.folder(environ) / "verdicts"
+    return files.folder(environ) / "verdicts"
 
 
 def cached(seal: str, at: Path) -> Summary | None:

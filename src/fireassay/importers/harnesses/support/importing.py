@@ -27,7 +27,7 @@ from fireassay.record import files
 from fireassay.record import folder as record_folder
 from fireassay.record.folder import RecordFolder
 from fireassay.record.launch_rows import check_written, launch_row, write_launch
-from fireassay.record.sealing.plan_signature import plan_signature
+from fireassay.record.sealing.seal import plan_signature
 from fireassay.record.writer import StreamWriter
 from fireassay.spec.experiment import Experiment
 from fireassay.spec.explain import did_you_mean
@@ -59,7 +59,6 @@ class Side:
 
     @property
     def tasks(self) -> dict[str, TaskRun]:
-        """Its tasks by name."""
         return {task.name: task for run in self.runs for task in run.tasks}
 
 

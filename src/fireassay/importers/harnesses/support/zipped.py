@@ -16,7 +16,6 @@ from typing import Any, Final
 from fireassay.importers.support.documents import MOST, Place, Words, loads, opened
 
 MOST_MEMBERS: Final = 1_000_000
-DIRECTORY: Final = 256 << 20  # bytes of a file that may be its directory: zipfile reads that at once
 ZSTANDARD: Final = 93
 LOCAL: Final = struct.Struct("<4s22xHH")  # header of a member: signature, lengths of name and extra field
 ENCRYPTED: Final = 0x1

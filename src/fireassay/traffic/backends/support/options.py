@@ -108,12 +108,10 @@ def joined(headers: Headers, extra: Headers) -> Headers:
 
 
 def option(target: Target, name: str, default: str = "") -> str:
-    """An option as text."""
     return str(target.options.get(name, default))
 
 
 def flag(target: Target, name: str) -> bool:
-    """A boolean option."""
     return bool(target.options.get(name, False))
 
 

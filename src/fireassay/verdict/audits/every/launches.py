@@ -135,7 +135,7 @@ def examine_looks(measured: RecordData, _: Results) -> tuple[Finding, ...]:
 
     With `launches.precision` the number of launches depends on their results. Stopping at an interim analysis once the interval is narrow
     makes plain 95 % intervals cover less than 95 % of the time; intervals are therefore computed at a higher confidence level, and every
-    report says so (`fireassay.stats.comparing.sequential`). It also reports why launching stopped: intervals wider than requested are no
+    report says so (`fireassay.stats.comparing.multiplicity`). It also reports why launching stopped: intervals wider than requested are no
     failure, but must not pass for narrow.
     """
     if not measured.looks:

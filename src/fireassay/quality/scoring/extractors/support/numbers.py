@@ -41,12 +41,10 @@ class Number:
 
 
 def first(text: str, begin: int, end: int) -> Number | None:
-    """The first number of a part."""
     return next((_number(text, found, begin) for found in _numbers(text, begin, end)), None)
 
 
 def last(text: str, begin: int, end: int) -> Number | None:
-    """The last number of a part."""
     found = None
     for found in _numbers(text, begin, end):  # noqa: B007
         pass
@@ -54,7 +52,6 @@ def last(text: str, begin: int, end: int) -> Number | None:
 
 
 def at(text: str, begin: int, end: int) -> Number | None:
-    """The number that begins a part."""
     found = _NUMBER.match(text, begin, end)
     return None if found is None or _ORDINAL.match(text, found.end()) else _number(text, found, begin)
 
