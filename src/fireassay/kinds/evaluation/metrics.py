@@ -87,15 +87,21 @@ def _of_corpus(scores: ItemScores, confidence: float, draws: int, seed: int) -> 
 
 def _estimate(scores: ItemScores, interval: Interval, confidence: float, method: str) -> Estimate:
     fold = "all items at once" if scores.metric.corpus else "mean over items"
-    return Estimate.of(
+    return over_items(
         interval,
-        unit=SCORE,
-        confidence=confidence,
-        n_launches=scores.launches,
-        n_trials=len(scores.items),
+        confidence,
+        len(scores.items),
         method=method,
         signature=f"{scores.metric.name}|agg:{fold}|items:{len(scores.items)}|repetitions:{scores.repetitions}|v:1",
+        launches=scores.launches,
     )
+
+
+def over_items(
+    interval: Interval, confidence: float, items: int, *, method: str, signature: str, unit: str = SCORE, launches: int = 1
+) -> Estimate:
+    """A number over so many items."""
+    return Estimate.of(interval, unit=unit, confidence=confidence, n_launches=launches, n_trials=items, method=method, signature=signature)
 
 
 def score_of(measured: RecordData, configuration: str, name: str) -> Value:
@@ -165,14 +171,14 @@ def _share_of(measured: RecordData, configuration: str, which: Callable[[pl.Data
     if which is cut and asked["finish_reason"].null_count() == asked.height:
         return Absent(reason="not_measured", detail="how the answers ended was not reported")
     interval = wilson(float(which(asked)), float(asked.height), measured.confidence)
-    return Estimate.of(
+    return over_items(
         interval,
-        unit=FRACTION,
-        confidence=measured.confidence,
-        n_launches=asked["launch"].n_unique(),
-        n_trials=asked.height,
+        measured.confidence,
+        asked.height,
         method=f"share of {count(asked.height, 'answers')}: Wilson's interval",
         signature="share of answers|ci:wilson|v:1",
+        unit=FRACTION,
+        launches=asked["launch"].n_unique(),
     )
 
 

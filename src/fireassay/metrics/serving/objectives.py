@@ -18,7 +18,7 @@ from fireassay.estimates.over_launches import of_interval
 from fireassay.frames.record_data import RecordData
 from fireassay.frames.serving.objectives import load_points, no_objectives
 from fireassay.frames.serving.requests import ENDED
-from fireassay.metrics.metric import ALL, Metric, Results, Shown
+from fireassay.metrics.metric import ALL, Metric, Results
 from fireassay.metrics.serving.support.rates import per_second, shares, tally, within
 from fireassay.spec.plan import Configuration
 from fireassay.stats.intervals.intervals import Interval
@@ -103,11 +103,6 @@ GOODPUT: Final = OBJECTIVES(
     needs=frozenset({"window", "objectives"}),
     rank=300,
     decides=1,
-    shown=(
-        Shown(table="engines", above="Good", head="goodput, requests/s", position=3),
-        Shown(table="paper", head="", position=3),
-        Shown(table="workbook", head="Goodput (requests/s)", position=4),
-    ),
 )
 SLO_ATTAINMENT: Final = OBJECTIVES(
     name="slo_attainment",
@@ -121,11 +116,6 @@ SLO_ATTAINMENT: Final = OBJECTIVES(
     compute=_attained,
     needs=frozenset({"objectives"}),
     rank=301,
-    shown=(
-        Shown(table="engines", above="Good", head="met objectives", position=4),
-        Shown(table="paper", head="", position=4),
-        Shown(table="workbook", head="SLO attainment", position=5),
-    ),
 )
 CAPACITY: Final = OBJECTIVES(
     name="capacity",

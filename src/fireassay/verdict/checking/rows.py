@@ -18,7 +18,7 @@ from fireassay.stats.comparing.comparison import REASONS, Decision, Difference, 
 from fireassay.stats.comparing.multiplicity import benjamini_hochberg
 from fireassay.stats.series.changes import Change as LevelChange
 from fireassay.verdict.checking.history import History
-from fireassay.verdict.checking.types import Design, Row, RowState
+from fireassay.verdict.checking.types import CheckRow, Design, RowState
 from fireassay.verdict.comparison.groups import Group, in_turn, launch_values, quality
 from fireassay.verdict.comparison.phrases import TWO_SESSIONS, difference_text, occasion
 from fireassay.verdict.comparison.sessions import Days, Found, found_between, judged
@@ -44,7 +44,7 @@ def primary_of(comparison: Comparison) -> tuple[str, str]:
     return comparison.primary, comparison.configuration
 
 
-def correctness(settings: Settings) -> list[Row]:
+def correctness(settings: Settings) -> list[CheckRow]:
     """Quality against the baseline, and results that are newly wrong."""
     held = settings.comparison.quality.get(settings.record.label, "NOT_MEASURED")
     requested = settings.baseline.measured.experiment.quality is not None
@@ -74,8 +74,8 @@ def correctness(settings: Settings) -> list[Row]:
     return rows
 
 
-def _plain_row(settings: Settings, metric: str, title: str, at: str, state: RowState, sentence: str) -> Row:
-    return Row(
+def _plain_row(settings: Settings, metric: str, title: str, at: str, state: RowState, sentence: str) -> CheckRow:
+    return CheckRow(
         metric=metric,
         title=title,
         configuration=at,
@@ -94,7 +94,7 @@ def _plain_row(settings: Settings, metric: str, title: str, at: str, state: RowS
     )
 
 
-def rows_of(settings: Settings) -> list[Row]:
+def rows_of(settings: Settings) -> list[CheckRow]:
     """Every metric with a value on both sides: the primary first, the others with corrected p-values."""
     label = settings.record.label
     changes = [change for change in settings.comparison.changes if change.side == label and change.metric != QUALITY]
@@ -126,13 +126,13 @@ def _found(settings: Settings, change: Change) -> Found | None:
     )
 
 
-def _row(settings: Settings, change: Change, result: Found | None, p: float | None) -> Row:
+def _row(settings: Settings, change: Change, result: Found | None, p: float | None) -> CheckRow:
     metric = settings.record.judgement.metrics.get(change.metric)
     primary = _key(change) == primary_of(settings.comparison)
     better: Better = metric.better if metric is not None else "neither"
     decides = primary or (settings.everything and better != "neither")
     title = metric.title if metric is not None else change.metric
-    base = Row(
+    base = CheckRow(
         metric=change.metric,
         title=title,
         configuration=change.configuration,
@@ -205,7 +205,7 @@ def _at_once(settings: Settings) -> Found | None:
     return _found(settings, deciding[0]) if deciding else None
 
 
-def about_days(settings: Settings, design: Design, rows: Sequence[Row]) -> list[str]:
+def about_days(settings: Settings, design: Design, rows: Sequence[CheckRow]) -> list[str]:
     pair = _at_once(settings)
     if design in ("in turn", "alternating sittings"):
         return []
@@ -255,10 +255,10 @@ def row_of_history(
     record: Side,
     difference: Difference | None,
     p_adjusted: float | None,
-) -> Row:
+) -> CheckRow:
     primary = (history.metric, history.configuration) == primary_of(comparison)
     last, requested = history.points[-1], record.measured.experiment.comparison
-    base = Row(
+    base = CheckRow(
         metric=history.metric,
         title=history.title,
         configuration=history.configuration,
@@ -304,7 +304,7 @@ def row_of_history(
     return replace(base, state=state, suspected=suspected, difference=difference, p_adjusted=p_adjusted, sentence=sentence)
 
 
-def _row_of_change(base: Row, history: History, change: LevelChange) -> Row:
+def _row_of_change(base: CheckRow, history: History, change: LevelChange) -> CheckRow:
     worse = _is_worse(history, change)
     sentence = (
         f"{history.title} at {history.configuration}: {history.moved(change)}, which is {'worse' if worse else 'better'}; "
