@@ -18,7 +18,7 @@ from fireassay.importers.support.base import Imported
 from fireassay.importers.support.importing import import_results
 from fireassay.importers.support.nccl_logs import PROGRAMS
 from fireassay.record.reader import open_record
-from fireassay.reports.view import build
+from fireassay.reports.build_view import build
 from fireassay.spec.sections.collectives import Collectives
 from fireassay.verdict.judge import Judgement, judge
 from tests.reports.written import written

@@ -12,7 +12,7 @@ import pytest
 from fireassay import catalog
 from fireassay.estimates.estimate import Estimate
 from fireassay.frames.record_data import RecordData, from_record
-from fireassay.kinds.evaluation.rows import rows
+from fireassay.kinds.evaluation.evaluation_rows import rows
 from fireassay.quality.scoring.items import Format, Item, Task
 from fireassay.record.reader import open_record
 from fireassay.record.sealing.verify import verify

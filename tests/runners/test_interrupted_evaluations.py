@@ -20,7 +20,7 @@ import pytest
 
 from fireassay.errors import Interrupted, SpecError
 from fireassay.frames.record_data import from_record
-from fireassay.kinds.evaluation.rows import rows
+from fireassay.kinds.evaluation.evaluation_rows import rows
 from fireassay.launchers.support import supervisor
 from fireassay.quality.scoring import scoring
 from fireassay.record.reader import open_record

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from fireassay import catalog
 from fireassay.record.writer import to_batch
 from fireassay.traffic.parts import Answer, Ask, Reply
-from fireassay.traffic.replies.openai_json import MOST_ERROR
+from fireassay.traffic.replies.openai_json import MAX_ERROR
 from fireassay.traffic.wire import transports
 from fireassay.traffic.wire.connection import Connection
 from fireassay.traffic.wire.response import Exchange, parse_head
@@ -109,7 +109,7 @@ def reads(draw: st.DrawFn, body: bytes) -> list[bytes]:
 
 def expect_writable(answer: Answer) -> None:
     """A row of the table `requests`, with what else stands in it left out."""
-    assert answer.error is None or len(answer.error) <= MOST_ERROR  # 500 are kept: tests/record/secrets/test_batches.py
+    assert answer.error is None or len(answer.error) <= MAX_ERROR  # 500 are kept: tests/record/secrets/test_batches.py
     row = (
         0,
         0,

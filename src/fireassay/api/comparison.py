@@ -17,7 +17,7 @@ from fireassay.printable import printable
 if TYPE_CHECKING:
     import polars as pl
 
-    from fireassay.reports.rows.comparison import ComparisonView
+    from fireassay.reports.pages.comparison_view import ComparisonView
     from fireassay.verdict.comparison import types
 
 COLUMNS: Final = {
@@ -157,7 +157,7 @@ def compare(
         RecordError: a record is missing, damaged, or differs from its seal.
     """
     from fireassay.cli.verbs.compare import compared, load_sides
-    from fireassay.reports.rows.comparison import build
+    from fireassay.reports.pages.comparison_view import build
 
     paths = [(record if isinstance(record, Record) else open(record, root=root)).path for record in records]
     sides = load_sides([str(path) for path in paths], Path(root))

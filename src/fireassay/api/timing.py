@@ -65,7 +65,7 @@ def time(
         WorkloadError: the function raised.
     """
     from fireassay.cli.support.call_timing import experiment, json_arguments, measure, search_path, target_of
-    from fireassay.reports.rows.timing import summary, text
+    from fireassay.reports.pages.timing import summary, text
 
     target, folder = target_of(function)
     words = json_arguments(args, kwargs)

@@ -28,7 +28,7 @@ from fireassay.spec.sections.serving import Target
 
 LONGEST_S = 60.0
 POLL_S = 0.005
-MOST_SAID = 2000  # characters of output kept in the message
+MAX_SAID = 2000  # characters of output kept in the message
 
 
 class Keys(FaultSpec):
@@ -119,7 +119,7 @@ def run(line: str, struck: Struck | Victim, *, longest_s: float = LONGEST_S) -> 
     assert process.stdout is not None
     with process.stdout:
         output, timed_out = _until_the_end(process, process.stdout.fileno(), longest_s)
-    message = redact(output.decode("utf-8", "replace"), secret_values(os.environ))[-MOST_SAID:].strip()
+    message = redact(output.decode("utf-8", "replace"), secret_values(os.environ))[-MAX_SAID:].strip()
     _log(struck.log, f"$ {redact(line)}\n{message}\n")
     if timed_out:
         raise OSError(f"the command did not end within {longest_s:g} s: {redact(line)}")
@@ -135,7 +135,7 @@ def _until_the_end(process: subprocess.Popen[bytes], descriptor: int, longest_s:
         ended = process.poll() is not None
         with suppress(BlockingIOError):
             while data := os.read(descriptor, 1 << 16):
-                output = (output + data)[-4 * MOST_SAID :]
+                output = (output + data)[-4 * MAX_SAID :]
                 if time.monotonic() > deadline:
                     break
         if ended:

@@ -28,7 +28,7 @@ ROOT = Path("/")  # root of /proc and /sys; tests replace it
 LEAST_QUOTA_US, SHORTEST_US, LONGEST_US = 1000, 10_000, 1_000_000  # kernel/sched/core.c: quota >= 1 ms, period <= 1 s
 LEFT_S = 60.0  # a younger group may belong to another container, whose processes are invisible here
 REMOVE_S = 5.0  # how long to retry removing a group
-MOST_LOOKS = 20  # passes over processes that start while others are moved
+MAX_LOOKS = 20  # passes over processes that start while others are moved
 REMEDY = (
     "Run assay as root, or in a delegated group of its own (cgroup v2: systemd-run --user --scope -p Delegate=yes ...), "
     'or use kind = "stop" or "delay".'
@@ -229,7 +229,7 @@ def limited(pids: Callable[[], Iterable[int]], where: tuple[Path, int], share: f
 
     try:
         group.limit(share)
-        for _ in range(MOST_LOOKS):
+        for _ in range(MAX_LOOKS):
             if not (outside := set(pids()) - set(group.pids())):
                 break
             for pid in outside:

@@ -33,7 +33,7 @@ from fireassay.spec.sections.collectives import UNITS
 
 NAME: Final = "nccl_tests"
 TITLE: Final = "nccl-tests"
-MOST_BYTES: Final = 64 << 20
+MAX_BYTES: Final = 64 << 20
 
 
 def recognises(name: str, head: str) -> bool:
@@ -72,8 +72,8 @@ def read(path: Path) -> tuple[Run, ...]:
         SpecError: not a result of nccl-tests, or of an unknown operation or type.
     """
     place = Place(path.name)
-    if path.stat().st_size > MOST_BYTES:
-        raise place.wrong(Words(f"{path.stat().st_size} bytes"), f"at most {MOST_BYTES}")
+    if path.stat().st_size > MAX_BYTES:
+        raise place.wrong(Words(f"{path.stat().st_size} bytes"), f"at most {MAX_BYTES}")
     text = path.read_text(encoding="utf-8", errors="replace")
     return runs_in_json(text, path, place) if text.lstrip().startswith("{") else runs_in_text(text, path, place)
 

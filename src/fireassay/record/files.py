@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def folder(environ: Mapping[str, str], home: Callable[[], Path] = Path.home) -> Path:
+def user_cache(environ: Mapping[str, str], home: Callable[[], Path] = Path.home) -> Path:
     """The folder of all caches; without a home, one in the current folder."""
     base = environ.get("XDG_CACHE_HOME", "")
     with suppress(RuntimeError):

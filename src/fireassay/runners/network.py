@@ -28,7 +28,7 @@ from fireassay.runners.experiment.context import Job, Made, Metered, Outcome, Ru
 from fireassay.spec.experiment import Experiment
 
 SECONDS: Final = "seconds="
-MOST_SECONDS: Final = 3600.0
+MAX_SECONDS: Final = 3600.0
 LACK, WAY = "network_lack", "network_way"
 
 
@@ -58,12 +58,12 @@ def hosts_and_seconds(experiment: Experiment) -> tuple[tuple[Target, ...], float
 
 
 def _seconds(text: str) -> float:
-    allowed = f"a number from 1 to {MOST_SECONDS:g}"
+    allowed = f"a number from 1 to {MAX_SECONDS:g}"
     try:
         seconds = float(text)
     except ValueError:
         raise ValueError(allowed) from None
-    if not 1.0 <= seconds <= MOST_SECONDS:
+    if not 1.0 <= seconds <= MAX_SECONDS:
         raise ValueError(allowed)
     return seconds
 

@@ -113,8 +113,8 @@ WORDS: Final = "computed by a simulator, not measured"
 STEPS: Final = 20
 ITEMS: Final = 1.0  # per step on one worker: the unit of work is a step
 AT_ONCE: Final = 32_768  # rows per batch
-MOST_CALLS: Final = 200_000  # rows of `collectives` per launch; beyond it, only those of the last steps are kept
-MOST_ROWS: Final = 20_000_000  # rows of `steps` per launch; more would not fit into memory
+MAX_CALLS: Final = 200_000  # rows of `collectives` per launch; beyond it, only those of the last steps are kept
+MAX_ROWS: Final = 20_000_000  # rows of `steps` per launch; more would not fit into memory
 LIMITS: Final[Mapping[str, tuple[float, float]]] = {
     "step_s": (1e-6, 1e6),
     "serial": (0.0, 1.0),
@@ -184,8 +184,8 @@ def outside(cluster: Cluster, steps: int, levels: Sequence[int]) -> Iterator[tup
         if not low <= value <= high:
             yield name, value, f"from {low:g} to {high:g}"
     # with more workers than rows no number of steps fits: the experiment then reports the number of workers
-    if max(levels) <= MOST_ROWS and (rows := steps * max(levels)) > MOST_ROWS:
-        yield "steps", steps, f"at most {MOST_ROWS // max(levels)} with {max(levels)} workers: {rows:,} rows per launch are too many"
+    if max(levels) <= MAX_ROWS and (rows := steps * max(levels)) > MAX_ROWS:
+        yield "steps", steps, f"at most {MAX_ROWS // max(levels)} with {max(levels)} workers: {rows:,} rows per launch are too many"
 
 
 def check(experiment: Experiment, folder: Path) -> None:
@@ -252,7 +252,7 @@ def rows_of(cluster: Cluster, steps: int, planned: PlannedLaunch, number: int, b
     ends = begin + np.rint(np.cumsum(simulated.step) * NS_PER_S).astype(np.int64)
     starts = np.concatenate([[begin], ends[:-1]])
     tables = [("steps", _steps(simulated, number, planned.workers, starts, ends, weak=cluster.weak))]
-    kept = min(steps, MOST_CALLS // (planned.workers * cluster.buckets))
+    kept = min(steps, MAX_CALLS // (planned.workers * cluster.buckets))
     if planned.workers > 1:
         tables.append(("communication", _communication(cluster, simulated, number)))
     if planned.workers > 1 and kept:
@@ -318,7 +318,7 @@ def _calls(cluster: Cluster, simulated: Simulated, number: int, starts: NDArray[
 
 def _sweep(cluster: Cluster, number: int, workers: int, begin: int, rng: np.random.Generator) -> Columns:
     """All-reduces of many sizes in sequence, outside a training; with many workers, fewer calls per size."""
-    calls = max(1, min(SWEEP_CALLS, MOST_CALLS // (workers * len(SWEEP_BYTES))))
+    calls = max(1, min(SWEEP_CALLS, MAX_CALLS // (workers * len(SWEEP_BYTES))))
     sizes = np.array(SWEEP_BYTES * calls)
     seconds = [replace(cluster, gradient=float(size), buckets=1).transfer_s(workers) for size in sizes]
     luck = np.exp((cluster.jitter + cluster.noise) * rng.standard_normal(len(sizes)))

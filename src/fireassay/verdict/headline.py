@@ -2,7 +2,7 @@
 
 The number with its interval, or what is wrong where no number may be quoted. By default it is the metric by which records of this kind
 are compared, at the recommended configuration, else at the last that has a value. A kind that decides by another number defines
-`headline` in `kinds/<kind>/headline.py`.
+`headline` in `kinds/<kind>/judging.py`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def headline(measured: RecordData, judgement: Judgement) -> str:
     """The deciding number, or what is wrong."""
     if wrong := _found(judgement):
         return wrong
-    own: OfKind | None = catalog.part("kinds", measured.kind.name, "headline", "headline", None)
+    own: OfKind | None = catalog.part("kinds", measured.kind.name, "judging", "headline", None)
     failed = _failed(judgement)
     if failed and not measured.kind.judges_quality:
         return failed

@@ -11,7 +11,8 @@ from functools import cache
 
 import pytest
 
-from fireassay.reports.view import View, build
+from fireassay.reports.build_view import build
+from fireassay.reports.view import View
 from fireassay.verdict.judge import judge
 from tests import builders
 from tests.reports.written import content

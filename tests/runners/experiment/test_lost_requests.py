@@ -19,7 +19,7 @@ from fireassay.spec.sections.serving import Arrivals, Prompts, Serving
 from fireassay.traffic.arrivals import make
 from fireassay.traffic.arrivals.schedule import Schedule
 from fireassay.traffic.client import due
-from fireassay.traffic.client.log import RequestLog, Row, Times
+from fireassay.traffic.client.log import LogRow, RequestLog, Times
 from fireassay.traffic.parts import Answer
 
 T0, S = 1_000_000_000, 1_000_000_000
@@ -120,7 +120,7 @@ def launch_of_a_dead_coordinator(folder: Path, schedule: Schedule, *, open_loop:
     for number in range(3):
         noted[number] = T0 + number
         if number < 2:
-            row = Row(request=number, phase=2, stream=0, scheduled_ns=T0 + number, done_ns=T0 + S)
+            row = LogRow(request=number, phase=2, stream=0, scheduled_ns=T0 + number, done_ns=T0 + S)
             log.add(row, Answer(status="ok"), Times())
     log.flush()
     client.flush()

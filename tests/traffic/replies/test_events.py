@@ -161,7 +161,7 @@ def test_an_answer_longer_than_a_window_is_read_whole() -> None:
 
 
 def test_memory_of_meanings_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(openai_stream, "_MOST_MEANINGS", 4)
+    monkeypatch.setattr(openai_stream, "_MAX_MEANINGS", 4)
     for n in range(20):
         read(stream(tail=[chunk(None, f"reason {n}"), "[DONE]"]))
     assert len(openai_stream._MEANINGS) <= 4

@@ -58,7 +58,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from fireassay.record.arrow_import import without_pandas
     from fireassay.reports.documents.comparison import render
     from fireassay.reports.pages.comparison import page
-    from fireassay.reports.rows.comparison import build
+    from fireassay.reports.pages.comparison_view import build
 
     without_pandas()
     import_special()

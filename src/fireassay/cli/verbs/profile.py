@@ -112,7 +112,7 @@ def profile_of(path: Path) -> dict[str, Any]:
     from fireassay.record.reader import open_record
     from fireassay.record.unjudged import judged_from
     from fireassay.record.unsealed import launch_name
-    from fireassay.reports.rows.profile import of_record
+    from fireassay.reports.pages.profile import of_record
 
     with judged_from(path):
         launches = of_record(from_record(open_record(path)))

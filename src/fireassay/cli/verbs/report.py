@@ -127,7 +127,7 @@ def judged(path: Path) -> tuple[View, Status]:
     from fireassay.frames.record_data import from_record
     from fireassay.record.reader import open_record
     from fireassay.record.unjudged import judged_from
-    from fireassay.reports.view import build
+    from fireassay.reports.build_view import build
     from fireassay.verdict.judge import judge
 
     import_special()

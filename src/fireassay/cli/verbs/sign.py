@@ -24,7 +24,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from fireassay.cli.support.record_lookup import whole
     from fireassay.printable import printable
     from fireassay.record.lookup import resolve
-    from fireassay.record.sealing.signature import sign
+    from fireassay.record.sealing.verify import sign
 
     record = whole(resolve(arguments.record, arguments.root))  # a changed record must not be signed
     path = sign(record.path, arguments.key.expanduser())

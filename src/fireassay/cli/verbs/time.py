@@ -126,8 +126,7 @@ def _run(arguments: argparse.Namespace) -> int:
     from fireassay.cli.support.progress import display
     from fireassay.record.arrow_import import without_pandas
     from fireassay.reports.documents.timing import render
-    from fireassay.reports.pages.timing import page
-    from fireassay.reports.rows.timing import summary
+    from fireassay.reports.pages.timing import page, summary
 
     without_pandas()
     requested = commands(arguments.after_dashes, shell=arguments.shell)

@@ -72,7 +72,7 @@ def _with_origin(result: Verification, path: Path, expected: str, signers: Path 
     """The result for an intact record, with its seal and signature checked against the given seal and signers."""
     from fireassay.errors import RecordError
     from fireassay.record.reader import open_record
-    from fireassay.record.sealing.signature import is_signed, signer
+    from fireassay.record.sealing.verify import is_signed, signer
 
     seal = open_record(path).seal
     result = replace(result, seal=seal, expected=seal == expected if expected else None, signed=is_signed(path))

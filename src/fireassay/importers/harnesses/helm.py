@@ -39,7 +39,7 @@ from fireassay.importers.support.documents import Place, Spool, Words, documents
 UNPERTURBED: Final = "none"
 KNOWN: Final = frozenset({"name", "robustness", "fairness", "computed_on", "seed"})
 WHICH: Final = ("inputs", "prompts", "references")
-MOST_TRIALS: Final = 1_000_000
+MAX_TRIALS: Final = 1_000_000
 ENDS: Final[Mapping[str, str]] = {"max_tokens": "length"}
 
 Key = tuple[str, int]  # item, train trial
@@ -159,8 +159,8 @@ def _take(seen: Collected, entry: Mapping[str, Any], place: Place) -> None:
 
 def _key(original: str, perturbation: str, entry: Mapping[str, Any], place: Place) -> Key:
     trial = entry.get("train_trial_index", 0)
-    if not isinstance(trial, int) or isinstance(trial, bool) or not 0 <= trial < MOST_TRIALS:
-        raise place.at("train_trial_index").wrong(trial, f"a whole number from 0 to {MOST_TRIALS - 1:,}")
+    if not isinstance(trial, int) or isinstance(trial, bool) or not 0 <= trial < MAX_TRIALS:
+        raise place.at("train_trial_index").wrong(trial, f"a whole number from 0 to {MAX_TRIALS - 1:,}")
     return original if perturbation == UNPERTURBED else f"{original} {perturbation}", trial
 
 

@@ -32,9 +32,8 @@ from fireassay.importers.harnesses.support.base import (
     score_of,
     setting,
 )
-from fireassay.importers.harnesses.support.zipped import archive
 from fireassay.importers.support.base import clean, inner, mapping
-from fireassay.importers.support.documents import Place, Spool, Words, documents, head
+from fireassay.importers.support.documents import Place, Spool, Words, archive, documents, head
 
 HEADER: Final = "header.json"
 START: Final = "_journal/start.json"
@@ -45,7 +44,7 @@ NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?")
 ENDS: Final[Mapping[str, str]] = {"max_tokens": "length", "model_length": "length"}
 ATTACHED: Final = "attachment://"
 WHICH: Final = ("inputs", "targets", "choices")
-MOST_EPOCHS: Final = 1_000_000
+MAX_EPOCHS: Final = 1_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,8 +136,8 @@ def collect(source: Samples) -> Collected:
 
 def _key(sample: Mapping[str, Any], place: Place) -> tuple[str, int]:
     item, epoch = named(sample.get("id"), place.at("id"), "a sample's id"), sample.get("epoch", 1)
-    if not isinstance(epoch, int) or isinstance(epoch, bool) or not 1 <= epoch <= MOST_EPOCHS:
-        raise place.at("epoch").wrong(epoch, f"a whole number from 1 to {MOST_EPOCHS:,}")
+    if not isinstance(epoch, int) or isinstance(epoch, bool) or not 1 <= epoch <= MAX_EPOCHS:
+        raise place.at("epoch").wrong(epoch, f"a whole number from 1 to {MAX_EPOCHS:,}")
     return item, epoch
 
 

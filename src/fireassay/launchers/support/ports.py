@@ -65,8 +65,8 @@ class Ports:
 
 
 TIMEOUT_S = 2.0
-MOST_BYTES = 1 << 16  # response bytes to read and discard
-MOST_SAID = 300  # characters of a reason
+MAX_BYTES = 1 << 16  # response bytes to read and discard
+MAX_SAID = 300  # characters of a reason
 
 
 def trouble(url: str, path: str, *, headers: Mapping[str, str] | None = None, timeout_s: float = TIMEOUT_S, verify: bool = True) -> str:
@@ -81,7 +81,7 @@ def trouble(url: str, path: str, *, headers: Mapping[str, str] | None = None, ti
     except TimeoutError:
         return f"no answer within {timeout_s:g} s"
     except (OSError, http.client.HTTPException) as error:
-        return one_line(str(error))[:MOST_SAID] or type(error).__name__
+        return one_line(str(error))[:MAX_SAID] or type(error).__name__
 
 
 def _asked(connection: http.client.HTTPConnection, path: str, headers: Mapping[str, str], timeout_s: float) -> str:
@@ -90,10 +90,10 @@ def _asked(connection: http.client.HTTPConnection, path: str, headers: Mapping[s
         with within(connection.sock, timeout_s, "no answer"):
             connection.request("GET", path, headers={"connection": "close", **headers})
             answer = connection.getresponse()
-            answer.read(MOST_BYTES)
+            answer.read(MAX_BYTES)
         if 200 <= answer.status < 300:
             return ""
-        return one_line(f"GET {path} answered {answer.status} {answer.reason}")[:MOST_SAID]
+        return one_line(f"GET {path} answered {answer.status} {answer.reason}")[:MAX_SAID]
     finally:
         connection.close()
 

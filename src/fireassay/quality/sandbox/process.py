@@ -6,7 +6,7 @@ How long is a limit of wall time on a busy machine?
 
 The clock of a run goes slower by the number of runnable threads for each processor that this process may use (`/proc/loadavg`, sampled at each
 turn): with four busy threads for each processor it needs four times as long.
-Cannot tell: a hypervisor's steal, nor a share of a control group; `MOST` covers what no count shows.
+Cannot tell: a hypervisor's steal, nor a share of a control group; `SLOWEST` covers what no count shows.
 """
 
 from __future__ import annotations

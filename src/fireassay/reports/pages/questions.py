@@ -16,7 +16,8 @@ from fireassay.reports import grouping
 from fireassay.reports.answering import TONES, standing
 from fireassay.reports.page import Block, Blocks, Bullets, Cell, Head, Mark, Number, Prose, Section, Table, Words, heads
 from fireassay.reports.pages import record
-from fireassay.reports.view import DIMENSION_TITLES, LaunchRow, MetricRow, View
+from fireassay.reports.view import LaunchRow, MetricRow, View
+from fireassay.reports.words import DIMENSION_TITLES
 
 if TYPE_CHECKING:
     from fireassay.reports.charts.of_view import Draw
@@ -27,7 +28,7 @@ MOST_TOLD: Final = 2  # sentences of an answer
 
 def section(key: str, title: str, question: str, content: Callable[[], Blocks], reply: str = "") -> Section:
     """A question with its answer and evidence."""
-    return Section(key=key, title=title, question=question, content=content, reply=reply, depth="page")
+    return Section(key=key, title=title, question=question, content=content, reply=reply, role="question")
 
 
 def told(view: View, dimension: str) -> str:

@@ -47,7 +47,7 @@ PROVOKED_STREAMS: Final = 32
 DRILLS: Final = len(STREAMS) + len(DISTURBANCES) + 3
 APART_S: Final = 2.5  # of a drill, besides its measured part and warm-up: starting both processes, reading the truth
 WARM_UP_S: Final = 1.5  # two responses long: excludes the initial burst
-LEAST_S: Final = 1.0
+MIN_S: Final = 1.0
 LIMITED: Final = 0.9  # of a core: above it, the process was the bottleneck
 MS: Final = 1e6
 
@@ -69,7 +69,7 @@ class ClientCalibration:
 def calibrate(scratch: Path, seconds: float, show: Show = lambda _: None, streams: tuple[int, ...] = STREAMS) -> ClientCalibration:
     """Measure for about `seconds` in folders below `scratch`. Ctrl-C ends it early with partial results."""
     began = time.monotonic()
-    each_s = max(LEAST_S, seconds / DRILLS - APART_S - WARM_UP_S)
+    each_s = max(MIN_S, seconds / DRILLS - APART_S - WARM_UP_S)
     errors: list[dict[str, Any]] = []
     provoked: list[dict[str, Any]] = []
     results: dict[str, Any] = {}

@@ -33,7 +33,7 @@ IGNORED: Final = frozenset(
 )
 SUFFIX: Final = ".folders"
 BLOCK: Final = 4096  # bytes assumed even for an empty file
-MOST_NEIGHBOURS: Final = 1000
+MAX_NEIGHBOURS: Final = 1000
 LEVELS: Final = 3  # of parent folders whose neighbours are linked: up to `../../../data`
 LARGEST: Final = 3  # entries named in the error
 
@@ -143,7 +143,7 @@ def _link_neighbours(source: Path, target: Path, top: Path) -> None:
     """Link the readable neighbours of the folder and its parents, where scripts keep their data."""
     while target != top:
         with suppress(PermissionError), os.scandir(source.parent) as entries:
-            for entry in sorted(entries, key=lambda item: item.name)[:MOST_NEIGHBOURS]:
+            for entry in sorted(entries, key=lambda item: item.name)[:MAX_NEIGHBOURS]:
                 if entry.name != target.name:
                     (target.parent / entry.name).symlink_to(entry.path)
         source, target = source.parent, target.parent

@@ -89,7 +89,7 @@ def logarithm(values: Floats) -> Floats:
 
 
 NS: Final = 1e9
-MOST: Final = 100_000_000  # requests per launch
+MAX_REQUESTS: Final = 100_000_000  # requests per launch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,6 +178,6 @@ def _inverse_within(piece: Piece, units: Floats) -> Floats:
 
 
 def _refuse_too_many(expected: float) -> None:
-    if expected > MOST:
+    if expected > MAX_REQUESTS:
         found, fix = f"{expected:.3g} requests in a launch", "Lower the rate or serving.arrivals.duration_s."
-        raise refuse("serving.rate", found, f"at most {MOST} in a launch", fix)
+        raise refuse("serving.rate", found, f"at most {MAX_REQUESTS} in a launch", fix)

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     Counts = npt.NDArray[np.int64]
 
-LEAST_IN: Final = 1
-LEAST_OUT: Final = 2
+MIN_IN: Final = 1
+MIN_OUT: Final = 2
 
 
 def lengths(scenario: Scenario, prompts: Prompts, numbers: np.random.Generator, n: int) -> tuple[Counts, Counts]:
@@ -74,7 +74,7 @@ def _fixed(scenario: Scenario, documents: int) -> tuple[int, int]:
 def _normal(parameters: tuple[int, ...], numbers: np.random.Generator, n: int) -> tuple[Counts, Counts]:
     mean_in, deviation_in, mean_out, deviation_out = parameters
     draws = np.rint(numbers.standard_normal((n, 2)) * (deviation_in, deviation_out) + (mean_in, mean_out))
-    clipped = np.clip(draws, (LEAST_IN, LEAST_OUT), LARGEST).astype(np.int64)
+    clipped = np.clip(draws, (MIN_IN, MIN_OUT), LARGEST).astype(np.int64)
     return clipped[:, 0], clipped[:, 1]
 
 
@@ -85,7 +85,7 @@ def _uniform(parameters: tuple[int, ...], numbers: np.random.Generator, n: int) 
     share = numbers.random((n, 2))
     least = np.array([low_in, low_out])
     drawn = least + np.floor(share * (np.array([high_in, high_out]) - least + 1)).astype(np.int64)
-    return np.maximum(drawn[:, 0], LEAST_IN), np.maximum(drawn[:, 1], LEAST_OUT)
+    return np.maximum(drawn[:, 0], MIN_IN), np.maximum(drawn[:, 1], MIN_OUT)
 
 
 def expected_shortfall(arrivals: Arrivals, load: float | None) -> str:

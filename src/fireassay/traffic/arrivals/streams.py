@@ -102,7 +102,7 @@ def started(due_ns: Ints, steps: int) -> Schedule:
 
 PER_STREAM: Final = 5000.0  # requests per second that no stream reaches
 IN_ALL: Final = 20_000.0
-MOST: Final = 1_000_000
+MAX_REQUESTS: Final = 1_000_000
 
 
 def count(arrivals: Arrivals, streams: int) -> int:
@@ -111,7 +111,7 @@ def count(arrivals: Arrivals, streams: int) -> int:
         return arrivals.requests
     seconds = horizon_ns(arrivals) / NS
     expected = int(seconds * min(PER_STREAM * streams, IN_ALL)) + 1
-    return max(min(expected, MOST), 2 * streams)
+    return max(min(expected, MAX_REQUESTS), 2 * streams)
 
 
 def closed(serving: Serving, streams: int, seed: int) -> Schedule:

@@ -26,7 +26,7 @@ from fireassay.traffic.replies.openai_json import status_of
 if TYPE_CHECKING:
     from fireassay.instruments.calls.generation import Generation, Generator
 
-MOST_TOKENS: Final = 1024  # default limit on an answer's length
+MAX_TOKENS: Final = 1024  # default limit on an answer's length
 
 
 def process(target: Target) -> Callable[[Ask], Answer]:
@@ -74,7 +74,7 @@ def answer(generator: Generator, ask: Ask) -> Answer:
         generation = generator.generate(
             ask.prompt,
             ask.messages,
-            max_tokens=MOST_TOKENS if ask.max_tokens is None else ask.max_tokens,
+            max_tokens=MAX_TOKENS if ask.max_tokens is None else ask.max_tokens,
             temperature=ask.temperature,
             seed=ask.seed,
             ignore_eos=ask.ignore_eos,

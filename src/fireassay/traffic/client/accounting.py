@@ -18,14 +18,14 @@ from time import monotonic_ns
 from typing import Any, Final
 
 from fireassay.traffic.client.due import NEVER
-from fireassay.traffic.client.log import RequestLog, Row, Times, times_of
+from fireassay.traffic.client.log import LogRow, RequestLog, Times, times_of
 from fireassay.traffic.client.plan import NS, Made, Plan, Request
 from fireassay.traffic.parts import Answer, Ended, Json, Prompt
 from fireassay.traffic.replies.openai_json import model_named, rate_limits, status_of
 from fireassay.traffic.wire.response import Exchange
 
 RECENT: Final = 512  # requests
-MOST_MODELS: Final = 16
+MAX_MODELS: Final = 16
 MORE_MODELS: Final = "(more)"
 _SHARES: Final = (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
 
@@ -59,7 +59,7 @@ class Window:
     def answered_by(self, model: str) -> None:
         """Count an answer by the model it names; "": none. Keeps only the first few names apart."""
         if model:
-            self.models[model if model in self.models or len(self.models) < MOST_MODELS else MORE_MODELS] += 1
+            self.models[model if model in self.models or len(self.models) < MAX_MODELS else MORE_MODELS] += 1
 
     def report(self, state: str, in_flight: int) -> dict[str, Any]:
         """The progress report for the runner."""
@@ -113,7 +113,7 @@ class Accounting:
     def _unsent(self, number: int, due_ns: int) -> None:
         """Record a request that was due and will not be sent."""
         self._noted[number] = due_ns
-        row = Row(
+        row = LogRow(
             request=number,
             phase=self._phase_of(number, due_ns),
             kind=self._kind[number],
@@ -147,7 +147,7 @@ class Accounting:
         answer, http_status, size = self._answer(exchange, request)
         times = times_of(answer)
         number = request.number
-        row = Row(
+        row = LogRow(
             request=number,
             phase=request.phase,
             kind=self._kind[number],

@@ -35,7 +35,7 @@ from fireassay.spec.sections.serving import Serving
 from fireassay.traffic.arrivals.schedule import BLOCK_TOKENS, KINDS, PAUSES, Schedule
 from fireassay.traffic.parts import Json, Prompt
 from fireassay.traffic.prompts import conversation, datasets, tokens
-from fireassay.traffic.prompts.datasets import Dataset, Row
+from fireassay.traffic.prompts.datasets import Dataset, DatasetRow
 from fireassay.traffic.prompts.texts import MASK, Frame, Texts, chat_frame, mix
 
 if TYPE_CHECKING:
@@ -325,7 +325,7 @@ class Prompts:
             return prompt
         return self._begun(prompt, int(schedule.seed[index]) ^ self._salt, unique)
 
-    def _row(self, row: Row, text: str, history: Sequence[Json]) -> Prompt:
+    def _row(self, row: DatasetRow, text: str, history: Sequence[Json]) -> Prompt:
         earlier = history or row.before
         image_bytes = tuple(conversation.from_file(path, self._folder) for path in row.images) if not history else ()
         if self._task in SILENT:
@@ -362,7 +362,7 @@ class Prompts:
         return np.array(sorted(range(len(self._rows)), key=lambda row: mix(begin ^ row)), dtype=np.int64)
 
     @property
-    def _rows(self) -> tuple[Row, ...]:
+    def _rows(self) -> tuple[DatasetRow, ...]:
         return self.dataset.rows if self.dataset is not None else ()
 
     @property

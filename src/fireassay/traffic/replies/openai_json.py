@@ -90,12 +90,12 @@ def status_of(reply: Reply) -> Status | None:
 def why_failed(reply: Reply, status: Status) -> str | None:
     http = reply.http_status
     if status in ("4xx", "5xx"):
-        return f"HTTP {http}: {said(reply.body)}"[:MOST_ERROR]
+        return f"HTTP {http}: {said(reply.body)}"[:MAX_ERROR]
     if http is not None and 300 <= http < 400:
-        return f"HTTP {http} to {reply.headers.get('location', 'no location')}: redirects are not followed"[:MOST_ERROR]
+        return f"HTTP {http} to {reply.headers.get('location', 'no location')}: redirects are not followed"[:MAX_ERROR]
     if status == "malformed" and reply.ended == "complete":
         return f"HTTP {http}"
-    return reply.why[:MOST_ERROR] or None
+    return reply.why[:MAX_ERROR] or None
 
 
 def said(body: bytes) -> str:
@@ -104,15 +104,15 @@ def said(body: bytes) -> str:
         message = error_message(orjson.loads(body[:WINDOW]))
     except orjson.JSONDecodeError:
         message = None
-    return (message or body[: 4 * MOST_ERROR].decode("utf-8", "replace"))[:MOST_ERROR]
+    return (message or body[: 4 * MAX_ERROR].decode("utf-8", "replace"))[:MAX_ERROR]
 
 
 def began_well(reply: Reply) -> bool:
     return reply.http_status is not None and 200 <= reply.http_status < 300
 
 
-MOST_ERROR: Final = 2000  # characters read of a server's message; 500 are kept after secrets are removed
-MOST_LIMITS: Final = 12
+MAX_ERROR: Final = 2000  # characters read of a server's message; 500 are kept after secrets are removed
+MAX_LIMITS: Final = 12
 LONGEST_LIMIT: Final = 100  # characters
 _LARGEST: Final = 1 << 53
 
@@ -180,7 +180,7 @@ def error_message(document: object) -> str | None:
 
 def _as_json(document: dict[str, Any]) -> str:
     try:
-        return orjson.dumps(document).decode()[:MOST_ERROR]
+        return orjson.dumps(document).decode()[:MAX_ERROR]
     except TypeError:  # orjson parses deeper nesting than it serialises
         return "an error nested too deeply to be shown"
 
@@ -188,7 +188,7 @@ def _as_json(document: dict[str, Any]) -> str:
 def rate_limits(headers: Mapping[str, str]) -> dict[str, str]:
     """Headers that report a server's limits: x-ratelimit-..., ratelimit-..., retry-after.  Source: RFC 9110, 10.2.3."""
     limits = sorted((name, text) for name, text in headers.items() if "ratelimit" in name or name == "retry-after")
-    return {name[:LONGEST_LIMIT]: text[:LONGEST_LIMIT] for name, text in limits[:MOST_LIMITS]}
+    return {name[:LONGEST_LIMIT]: text[:LONGEST_LIMIT] for name, text in limits[:MAX_LIMITS]}
 
 
 def model_named(begin: bytes) -> str:

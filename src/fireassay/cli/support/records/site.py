@@ -110,7 +110,7 @@ def overviews(entries: Sequence[Entry], title: str, now: datetime, live: Sequenc
 
 
 def _record(one: Named, sides: Sides, links: Sequence[Way]) -> str:
-    from fireassay.reports.view import build
+    from fireassay.reports.build_view import build
 
     side = sides.judged(one.entry)
     page: Page = catalog.load("reports.pages", "record").page(build(side.measured, side.judgement))
@@ -119,7 +119,7 @@ def _record(one: Named, sides: Sides, links: Sequence[Way]) -> str:
 
 def _comparison(one: Named, before: Named, sides: Sides) -> str:
     from fireassay.reports.pages.comparison import page
-    from fireassay.reports.rows.comparison import build
+    from fireassay.reports.pages.comparison_view import build
     from fireassay.verdict.comparison.compare import compare
 
     base, side = sides.judged(before.entry), sides.judged(one.entry)
@@ -156,7 +156,7 @@ def _index(entries: Sequence[Entry], records: Sequence[Named], title: str, now: 
     for entry in entries:
         one = pages.get(entry.path)
         rows.append(
-            index.Row(
+            index.RecordRow(
                 listed=_public(listed(entry, now), entry),
                 page=_page(one) if one else "",
                 previous=_against(one) if one and one.previous else "",

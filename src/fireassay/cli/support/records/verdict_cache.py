@@ -38,7 +38,7 @@ NUMERIC: Final = ("numpy", "polars", "scipy")
 
 def folder(environ: Mapping[str, str]) -> Path:
     """The folder of the cached verdicts."""
-    return files.folder(environ) / "verdicts"
+    return files.user_cache(environ) / "verdicts"
 
 
 def cached(seal: str, at: Path) -> Summary | None:

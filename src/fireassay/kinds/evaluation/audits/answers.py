@@ -14,7 +14,7 @@ from fireassay.estimates.format import count, percent
 from fireassay.frames.evaluation.item_scores import answers_of, deciding, identity, item_scores, metric_of, paired, requested, tasks
 from fireassay.frames.record_data import RecordData
 from fireassay.kinds.evaluation.held import held
-from fireassay.kinds.evaluation.sensitivity.chance import at_ceiling, at_floor
+from fireassay.kinds.evaluation.sensitivity import at_ceiling, at_floor
 from fireassay.metrics.metric import Results
 from fireassay.quality.scoring.likelihoods import METHOD
 from fireassay.verdict.audits.support.audit import Audit

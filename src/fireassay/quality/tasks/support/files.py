@@ -1,7 +1,7 @@
 """What do the user's files hold?  Text, lines and tables, each with its line number and the file's SHA-256; nothing is downloaded.
 
 A file that ends with .gz is unpacked; its digest is that of the file as it is stored.  Every error names the file, the line, what was found
-and what to do.  Time is linear in the size; a file above `MOST_BYTES`, or something that is no file (a pipe, a device), is refused before it
+and what to do.  Time is linear in the size; a file above `MAX_BYTES`, or something that is no file (a pipe, a device), is refused before it
 is read.
 
 Are the options of a layout known and of the right kind?  All problems at once, with the closest name.
@@ -25,7 +25,7 @@ from fireassay.spec.explain import closest
 from fireassay.spec.explain import did_you_mean as did_you_mean
 from fireassay.spec.explain import shown as shown
 
-MOST_BYTES: Final = 2 * 1024**3
+MAX_BYTES: Final = 2 * 1024**3
 LONGEST_LINE: Final = 16 * 1024**2  # characters: no answer is longer, and whatever reads it takes a while
 SOURCE: Final = "the task's data"
 
@@ -72,8 +72,8 @@ def read(path: Path, name: str = "") -> Text:
         state = "a folder" if path.is_dir() else "no such file" if not path.exists() else "neither a file nor a folder"
         raise wrong(name, f"{state} at {shown(str(path))}", "a file", "" if path.exists() else _similar(path))
     try:
-        if (size := path.stat().st_size) > MOST_BYTES:
-            raise wrong(name, f"{size:,} bytes", f"at most {MOST_BYTES:,}", "Split the file, and evaluate the parts.")
+        if (size := path.stat().st_size) > MAX_BYTES:
+            raise wrong(name, f"{size:,} bytes", f"at most {MAX_BYTES:,}", "Split the file, and evaluate the parts.")
         content = path.read_bytes()
     except OSError as error:
         raise wrong(name, f"a file that cannot be read ({error.strerror})", "a readable file") from None
@@ -106,11 +106,11 @@ def examples(path: Path, shots: int, name: str = "") -> Text:
 
 def _unpacked(name: str, content: bytes) -> bytes:
     try:
-        unpacked = gzip.GzipFile(fileobj=io.BytesIO(content)).read(MOST_BYTES + 1)
+        unpacked = gzip.GzipFile(fileobj=io.BytesIO(content)).read(MAX_BYTES + 1)
     except (OSError, EOFError, zlib.error) as error:
         raise wrong(name, f"a file that cannot be unpacked ({error})", "a whole gzip file") from None
-    if len(unpacked) > MOST_BYTES:
-        raise wrong(name, f"more than {MOST_BYTES:,} bytes, unpacked", "a smaller file", "Split the file, and evaluate the parts.")
+    if len(unpacked) > MAX_BYTES:
+        raise wrong(name, f"more than {MAX_BYTES:,} bytes, unpacked", "a smaller file", "Split the file, and evaluate the parts.")
     return unpacked
 
 

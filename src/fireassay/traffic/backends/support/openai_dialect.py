@@ -28,7 +28,7 @@ from fireassay.traffic.backends.support.native_events import UNFINISHED, finish_
 from fireassay.traffic.backends.support.options import NATIVE, OMIT, PATH, flag, option, with_headers
 from fireassay.traffic.parts import Answer, Ask, Backend, Kind, Option, Reply
 from fireassay.traffic.replies.echoed import echoed
-from fireassay.traffic.replies.openai_json import MOST_ERROR, count, error_message, failure, is_error, loads
+from fireassay.traffic.replies.openai_json import MAX_ERROR, count, error_message, failure, is_error, loads
 from fireassay.traffic.replies.openai_stream import read_openai
 
 
@@ -54,7 +54,7 @@ def _read(reply: Reply, check: Callable[[Any, Answer], str]) -> Answer:
     try:
         document = loads(reply.body)
     except ValueError as error:
-        return Answer(status="malformed", error=f"the answer is not JSON: {error}"[:MOST_ERROR])
+        return Answer(status="malformed", error=f"the answer is not JSON: {error}"[:MAX_ERROR])
     if isinstance(document, dict) and is_error(document):
         return Answer(status="error", error=error_message(document))
     answer = Answer(
@@ -65,7 +65,7 @@ def _read(reply: Reply, check: Callable[[Any, Answer], str]) -> Answer:
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         error_text = f"the answer does not fit its dialect: {type(error).__name__}: {error}"
     if error_text:
-        return Answer(status="malformed", error=error_text[:MOST_ERROR])
+        return Answer(status="malformed", error=error_text[:MAX_ERROR])
     return answer
 
 

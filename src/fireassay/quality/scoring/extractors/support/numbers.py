@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-MOST_DIGITS: Final = 200  # of a number that is computed with
+MAX_DIGITS: Final = 200  # of a number that is computed with
 _MINUS: Final = "-−﹣－"
 _GROUP: Final = r"(?:,|\{,\}|\\,|\u202f|\u2009|\u00a0)"
 _WHOLE: Final = rf"(?:\d{{1,3}}(?:{_GROUP}\d{{3}}(?!\d))++|\d{{1,2}}(?:,\d{{2}}(?!\d))++,\d{{3}}(?!\d)|\d++)"
@@ -89,7 +89,7 @@ def _canonical(found: re.Match[str], signed: bool) -> str:
     digits = re.sub(r"\D", "", found["whole"] or "0")
     decimals = (found["decimals"] or found["point"] or ".")[1:]
     power = _exponent(found["power"] or found["scale"])
-    if max(len(digits), len(decimals), abs(power)) > MOST_DIGITS:
+    if max(len(digits), len(decimals), abs(power)) > MAX_DIGITS:
         tail = f".{decimals}" if decimals else ""
         return f"{'-' if minus else ''}{digits.lstrip('0') or '0'}{tail}{f'e{power}' if power else ''}"
     value = Fraction(int(digits + decimals or "0")) * Fraction(10) ** (power - len(decimals))
