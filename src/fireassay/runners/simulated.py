@@ -148,11 +148,7 @@ def arguments(cluster: Cluster, steps: int) -> tuple[str, ...]:
 
 
 def cluster_of(experiment: Experiment) -> tuple[Cluster, int]:
-    """The cluster, and the steps per launch.
-
-    Raises:
-        SpecError: an argument is unknown or its value invalid.
-    """
+    """The cluster, and the steps per launch. Raises SpecError: an argument is unknown or its value invalid."""
     readers = {field.name: READERS[str(field.type)] for field in fields(Cluster)} | {"steps": int}
     values: dict[str, Any] = {}
     problems = []
@@ -189,11 +185,7 @@ def outside(cluster: Cluster, steps: int, levels: Sequence[int]) -> Iterator[tup
 
 
 def check(experiment: Experiment, folder: Path) -> None:
-    """Check that the cluster can be simulated.
-
-    Raises:
-        SpecError: it cannot be simulated.
-    """
+    """Check that the cluster can be simulated. Raises SpecError: it cannot be simulated."""
     cluster_of(experiment)
     unknown = sorted({planned.role for planned in plan(experiment)} - {"timed", "sweep"})
     if unknown:

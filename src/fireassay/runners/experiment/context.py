@@ -175,8 +175,8 @@ class Runner:
 
     name: str
     check: Callable[[Experiment, Path], None]  # raises SpecError or EnvironmentLacks before a record is created
-    run: Callable[[RunContext], Outcome]
     maker: Callable[[RunContext], Maker] | None = None  # None: its launches cannot be interleaved with others'
+    run: Callable[[RunContext], Outcome] | None = None  # None: the maker's launches in order
 
 
 class Metered:
