@@ -12,8 +12,8 @@ Only `fireassay.cli` exits the process.  Exit codes 0, 1, 3 and 4 are verdicts: 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from fireassay.exit_codes import EXIT_CODES as EXIT_CODES
@@ -36,7 +36,7 @@ class Excerpt:
     exact: bool  # the line is the key's own, not that of an enclosing section or table
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Problem:
     """One problem of an experiment: where, what was found, what is allowed, how to fix it."""
 
@@ -44,8 +44,8 @@ class Problem:
     found: str  # the value as the user wrote it
     allowed: str = ""  # what is allowed, in words; "": `fix` says it
     fix: str = ""  # the closest valid key, or the line or command that fixes it; on lines of its own if it begins with a line break
-    wrong: str = ""  # for a key that does not exist: of what it is no key
-    excerpt: Excerpt | None = None
+    wrong: str = field(default="", kw_only=True)  # for a key that does not exist: of what it is no key
+    excerpt: Excerpt | None = field(default=None, kw_only=True)
 
     def __str__(self) -> str:
         stop = "" if self.fix.startswith("\n") else "."
@@ -71,10 +71,21 @@ class SpecError(AssayError):
 
     exit_code: ClassVar[int] = 2
 
-    def __init__(self, problems: tuple[Problem, ...], source: str = "") -> None:
-        self.problems = problems
+    def __init__(self, problems: Iterable[Problem], source: str = "") -> None:
+        self.problems = tuple(problems)
         self.source = source
-        super().__init__("\n".join(_message(problems, source)))
+        super().__init__("\n".join(_message(self.problems, source)))
+
+
+def refuse(where: str, found: str, allowed: str = "", fix: str = "", *, source: str = "") -> SpecError:
+    """The error for a single problem, to be raised; `source` names what was read."""
+    return SpecError((Problem(where, found, allowed, fix),), source)
+
+
+def refuse_any(problems: Iterable[Problem], source: str = "") -> None:
+    """Raise SpecError with all problems, if there are any."""
+    if every := tuple(problems):
+        raise SpecError(every, source)
 
 
 TYPED = ("the flags", "the command line")  # sources that need no name: the user has just typed them

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from fireassay import __version__, catalog, cli
-from fireassay.cli.support.help import brief
-from fireassay.cli.support.verb import Parser
+from fireassay.cli.support.verb import Parser, brief
 from fireassay.errors import Interrupted, RecordError, SpecError
 from fireassay.exit_codes import EXIT_CODES
 from tests.limits import PROCESS_S

@@ -12,6 +12,7 @@ from fireassay.api import html
 from fireassay.api.figure import colour, figure
 from fireassay.errors import EnvironmentLacks, Problem, RecordError, SpecError
 from fireassay.printable import printable
+from fireassay.reports.charts.svg import picture
 
 if TYPE_CHECKING:
     from fireassay.reports.charts.chart import Drawing, Missing
@@ -55,8 +56,6 @@ class Chart:
 
     @cached_property
     def _picture(self) -> Picture:
-        from fireassay.reports.charts.svg import picture
-
         return picture(self.name, self._drawing)
 
     @cached_property

@@ -10,17 +10,16 @@ import atexit
 import gc
 import os
 import sys
-from contextlib import suppress
 
-from fireassay import catalog, isolated
+from fireassay import __version__, catalog, isolated
+from fireassay.cli.support import process
 from fireassay.exit_codes import BROKEN_PIPE, DEFECT, EXIT_CODES
 
 TYPE_CHECKING = False  # read by type checkers as true; see fireassay/__init__.py
 if TYPE_CHECKING:
     from argparse import Namespace
-    from typing import Any, NoReturn
+    from typing import Any
 
-    from fireassay.cli.support.stopping import Stop
     from fireassay.cli.support.verb import Parser, Verb
 
 GROUPS = ("measure", "judge", "records", "instrument")
@@ -47,22 +46,9 @@ def main(arguments: list[str] | None = None) -> int:
     if arguments is None:  # called as the command line
         isolated.leave_current_folder()
         _collect_rarely()
-        from fireassay.cli.support import streams
-
-        streams.guard()
-    from fireassay.cli.support.stopping import heard
-
-    words = sys.argv[1:] if arguments is None else arguments
-    reads = arguments is None and bool(words) and words[0] in catalog.names("cli.verbs") and _card(words[0])["group"] == "judge"
-    if reads:
-        from fireassay.cli.support.lean import data_classes
-
-        data_classes.compile_less()
-    with heard() as stop:
-        code = _run(words, stop)
-    if reads:
-        _leave(code)
-    return code
+        process.guard()
+    with process.heard() as stop:
+        return _run(sys.argv[1:] if arguments is None else arguments, stop)
 
 
 def _collect_rarely() -> None:
@@ -71,19 +57,7 @@ def _collect_rarely() -> None:
     atexit.register(gc.freeze)
 
 
-def _leave(code: int) -> NoReturn:
-    """End the process without freeing its objects one by one, a twentieth of a report's time; exit handlers run as usual.
-
-    Only for verbs that read: they leave no thread and no child behind.
-    """
-    atexit._run_exitfuncs()
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError, AttributeError):  # closed
-            stream.flush()
-    os._exit(code)
-
-
-def _run(words: list[str], stop: Stop) -> int:
+def _run(words: list[str], stop: process.Stop) -> int:
     code = BROKEN_PIPE
     try:
         try:
@@ -110,13 +84,16 @@ def _dispatch(words: list[str]) -> int:
         print(help_text())
         return 0
     if words[0] in ("-V", "--version"):
-        from fireassay import __version__
-
         print(f"assay {__version__}")
         return 0
     if words[0] in catalog.names("cli.verbs") or words[0] in catalog.third_party("cli.verbs"):
         verb: Verb = catalog.load("cli.verbs", words[0])
-        return verb.run(_parsed(verb, words[1:]))
+        arguments = _parsed(verb, words[1:])
+        if verb.tables:
+            from fireassay.record.arrow_import import without_pandas  # deferred: it loads pyarrow
+
+            without_pandas()
+        return verb.run(arguments)
     return _unknown(words[0])
 
 
@@ -190,7 +167,7 @@ def _explain(error: Exception) -> int:
     return _fail("this is a defect in assay; please report it with the lines above", DEFECT)
 
 
-def _explain_stop(stop: Stop, words: list[str]) -> int:
+def _explain_stop(stop: process.Stop, words: list[str]) -> int:
     from fireassay.printable import printable
 
     measures = bool(words) and words[0] in catalog.names("cli.verbs") and _card(words[0])["group"] == "measure"

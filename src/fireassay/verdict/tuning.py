@@ -6,7 +6,7 @@ quality, gave a wrong result, failed, or is shown to be worse. The survivors are
 last round decides: reusing the numbers that selected an arm would flatter it. The sides share one error probability (Holm), so if all
 arms are equal, at most `1 - confidence` of tunings name a winner. If knobs were varied one at a time, the best values that differ from
 today's by more than `comparison.equivalence` are combined for the last round, in addition to the best single arm.
-The measuring function is injected (`fireassay.cli.support.tuning_rounds`): nothing here starts a process.
+The measuring function is injected (`fireassay.api.tuning_rounds`): nothing here starts a process.
 Source of the halving: Karnin, Koren & Somekh, "Almost optimal exploration in multi-armed bandits", ICML 2013.
 Cannot tell: the effect of settings that were not tried, or why one is faster.
 """

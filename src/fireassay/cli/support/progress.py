@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from fireassay.cli.support.provisional import Provisional, after_block, blocks_done
-from fireassay.cli.support.screen import coloured
+from fireassay.api.provisional import Provisional, after_block, blocks_done
+from fireassay.cli.support.output import coloured
 from fireassay.errors import RecordError
-from fireassay.estimates.format import count, reading
+from fireassay.estimates.format import count, duration, reading
 from fireassay.printable import one_line, printable
 from fireassay.runners.experiment import policy
 from fireassay.runners.experiment.progress import FINAL, LaunchProgress, LaunchRow, LoadProgress, RunProgress
@@ -38,18 +38,6 @@ COLOURS = {
 }
 SIGNS = {"ok": "✓", "failed": "✗", "timeout": "✗", "aborted": "◌", "skipped": "–", "contaminated": "~", "running": "…", "waiting": "·"}
 MOST_BLOCKS = 6  # shown of a long plan
-
-
-def duration(seconds: float) -> str:
-    """A waiting time as text: 8 s, 3 min 20 s, 2 h 5 min."""
-    rounded_s = round(seconds)
-    if rounded_s < 60:
-        return f"{rounded_s} s"
-    minutes, rest = divmod(rounded_s, 60)
-    if minutes < 60:
-        return f"{minutes} min {rest} s" if rest else f"{minutes} min"
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if minutes else f"{hours} h"
 
 
 @contextmanager
@@ -99,7 +87,7 @@ class Between:
 
     def _doubt(self, progress: RunProgress, rows: Sequence[LaunchRow]) -> None:
         if self._disturbed is None:
-            from fireassay.cli.support.interim_analysis import disturbed
+            from fireassay.api.interim_analysis import disturbed
 
             self._disturbed = disturbed
         for row in rows:

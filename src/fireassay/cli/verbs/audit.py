@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from fireassay.cli.support.output import Output, add_formats, emit
 from fireassay.cli.support.verb import A_RECORD, Verb, add_root
+from fireassay.exit_codes import EXIT_OF_STATUS
+from fireassay.printable import one_line
 
 if TYPE_CHECKING:
     from fireassay.reports.pages.pitfalls import Sheet
@@ -35,13 +37,11 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    from fireassay.record.arrow_import import without_pandas
     from fireassay.record.secrets.redact import redact
     from fireassay.reports.documents.pitfalls import render
     from fireassay.reports.page import mapped
     from fireassay.reports.pages.pitfalls import page
 
-    without_pandas()
     is_claim = arguments.target.endswith(".toml")
     sheet, code = _of_claim(Path(arguments.target)) if is_claim else _of_record(arguments.target, arguments.root)
     # a claim file has not been searched for secrets
@@ -61,9 +61,7 @@ def _of_claim(path: Path) -> tuple[Sheet, int]:
 
 
 def _of_record(name: str, root: Path) -> tuple[Sheet, int]:
-    from fireassay.cli.verbs.report import EXIT_OF_STATUS
     from fireassay.frames.record_data import from_record
-    from fireassay.printable import one_line
     from fireassay.record.lookup import resolve
     from fireassay.record.reader import open_record
     from fireassay.record.unjudged import judged_from
@@ -98,4 +96,5 @@ VERB = Verb(
     add_arguments=_add_arguments,
     run=_run,
     exits={0: "sound", 1: "a pitfall", 3: "INVALID", 4: "cannot be judged"},
+    tables=True,
 )

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fireassay.cli.support.output import add_formats, plain_stdout
 from fireassay.cli.support.verb import Verb, add_root
+from fireassay.errors import Problem, SpecError, refuse_any
 from fireassay.printable import say
 
 if TYPE_CHECKING:
-    from fireassay.errors import Problem
     from fireassay.runners.simulation.cluster import Cluster
     from fireassay.spec.experiment import Experiment
     from fireassay.stats.models.communication_wall import Curve
@@ -74,13 +75,9 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    import sys
-
-    from fireassay.cli.verbs.report import judge_and_show
-    from fireassay.record.arrow_import import without_pandas
+    from fireassay.cli.support.judged import judge_and_show
     from fireassay.runners.experiment.run import run
 
-    without_pandas()
     cluster, experiment = asked(arguments)
     say(answer(cluster, experiment.factor.levels), file=sys.stdout if plain_stdout(arguments) else sys.stderr)
     path = run(experiment, root=arguments.root)
@@ -94,7 +91,6 @@ def asked(arguments: argparse.Namespace) -> tuple[Cluster, Experiment]:
     Raises:
         SpecError: a flag is invalid.
     """
-    from fireassay.errors import SpecError
     from fireassay.runners.simulated import outside
     from fireassay.runners.simulation.cluster import Cluster
 
@@ -142,13 +138,11 @@ def asked(arguments: argparse.Namespace) -> tuple[Cluster, Experiment]:
         _problem(FLAG_OF.get(name, f"--{name}"), f"{value:g}", allowed)
         for name, value, allowed in outside(cluster, arguments.steps, levels)
     ]
-    if problems:
-        raise SpecError(tuple(problems), "the command line")
+    refuse_any(problems, "the command line")
     return cluster, _experiment(arguments, cluster, levels)
 
 
 def _experiment(arguments: argparse.Namespace, cluster: Cluster, levels: tuple[int, ...]) -> Experiment:
-    from fireassay.errors import SpecError
     from fireassay.runners.simulated import SCRIPT
     from fireassay.runners.simulated import arguments as words
     from fireassay.spec.experiment import Experiment
@@ -264,9 +258,7 @@ def _why(error: ValueError) -> str:
 
 
 def _problem(flag: str, problem: str, allowed: str) -> Problem:
-    from fireassay.errors import Problem
-
-    return Problem(where=flag, found=problem, allowed=allowed, fix="See: assay simulate --help")
+    return Problem(flag, problem, allowed, "See: assay simulate --help")
 
 
 VERB = Verb(
@@ -282,4 +274,5 @@ VERB = Verb(
         "machines": ("--stragglers",),
     },
     exits={0: "done"},
+    tables=True,
 )
