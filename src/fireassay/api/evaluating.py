@@ -110,8 +110,9 @@ def planned(experiment: Experiment, announce: Callable[[str], object] | None = N
     for task in tasks:
         margin.check(experiment, _deciding(task))
     plan = evaluation_plan(experiment, tuple(map(_asked, tasks)))
-    for sentence in sentences(plan) if announce is not None else ():
-        announce(sentence)
+    if announce is not None:
+        for sentence in sentences(plan):
+            announce(sentence)
     refuse_any(map(as_flag, refusals(experiment, plan)), "the flags")
 
 

@@ -19,7 +19,6 @@ from fireassay.printable import say, shell_word
 from fireassay.record.reader import open_record
 from fireassay.record.unjudged import judged_from
 from fireassay.record.untrusted import paths
-from fireassay.reports.documents.record import render
 from fireassay.reports.view import View, build
 from fireassay.verdict.judge import judge
 from fireassay.verdict.types import Status
@@ -40,7 +39,7 @@ class Report:
 def report(name: str, page: str = RECORD, *, full: bool = False) -> Report:
     """A format of the requested page, or a page in its own format."""
     if name == JSON:
-        return Report(file="report.json", streams=True, content=lambda view, _: render(view))
+        return Report(file="report.json", streams=True, content=lambda view, _: document(view))
     chosen, writer_name = page, name
     if name in (*catalog.names(PAGES), *catalog.third_party(PAGES)):
         chosen, writer_name = name, catalog.load(PAGES, name).writer
@@ -56,6 +55,13 @@ def report(name: str, page: str = RECORD, *, full: bool = False) -> Report:
         streams=writer.streams and writer_name == name,  # a page with its own flag has its own file
         content=content,
     )
+
+
+def document(view: View) -> str:
+    """The record as JSON."""
+    from fireassay.reports.documents.record import render  # deferred: a page needs none of its classes
+
+    return render(view)
 
 
 def judged(path: Path) -> tuple[View, Status]:
@@ -79,7 +85,7 @@ def _judge_and_show(path: Path, arguments: argparse.Namespace) -> int:
     where = sys.stdout if plain_stdout(arguments) else sys.stderr
     view, status = judged(path)
     page = catalog.load(PAGES, RECORD).page
-    emit(Output(name="report", page=lambda: page(view), document=lambda: render(view)), arguments)
+    emit(Output(name="report", page=lambda: page(view), document=lambda: document(view)), arguments)
     say(f"report: {write_inside(report('html'), view, path)}", file=where)
     say(f"record: {path}", file=where)
     return EXIT_OF_STATUS[status]
